@@ -1,0 +1,42 @@
+"""What can be wrong with a store, each with the data that the handler needs.
+
+`StoreFault` is the store's own trouble (a disk), `ChunkMissing` and `ChunkInvalid` concern one chunk and are
+ordinary events of replication: the peer is asked for the chunk.
+"""
+
+
+class StoreError(Exception):
+    """Base of everything that dedupstore raises."""
+
+
+class ChunkMissing(StoreError):
+    """The store does not hold the chunk (evicted, never stored, or lost in a crash)."""
+
+    def __init__(self, fingerprint: bytes) -> None:
+        super().__init__(f"chunk {fingerprint.hex()[:16]} is not in the store")
+        self.fingerprint = fingerprint
+
+
+class ChunkInvalid(StoreError):
+    """What lay in the chunk's place does not match its fingerprint; the store has dropped it."""
+
+    def __init__(self, fingerprint: bytes) -> None:
+        super().__init__(f"chunk {fingerprint.hex()[:16]} failed verification and was dropped")
+        self.fingerprint = fingerprint
+
+
+class StoreFault(StoreError):
+    """The disk, the map or the index failed; traffic passes unlearned meanwhile."""
+
+
+class StoreBusy(StoreError):
+    """Another process owns the store."""
+
+    def __init__(self, path: str, holder: str) -> None:
+        super().__init__(f"store {path} is in use by {holder}; stop that process or configure another path")
+        self.path = path
+        self.holder = holder
+
+
+class StoreUnusable(StoreError):
+    """The store cannot be opened or created at all (size, permissions); the message names the remedy."""

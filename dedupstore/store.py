@@ -1,0 +1,133 @@
+"""The ChunkStore interface: what every store promises, and the figures that it keeps.
+
+Two kinds of threads meet here. The *loop* thread (an event loop) calls everything that is not marked otherwise;
+none of that may wait for a disk. A *worker* thread calls `load` and `write`, which may. Implementations make the two
+safe against each other; there is one loop thread and one worker thread.
+"""
+
+from collections.abc import Buffer, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+CONTAINER_BYTES = 4 << 20
+"""Size of a container's slot, header and directory included (FORMAT.md)."""
+
+
+class Place(NamedTuple):
+    """Where a chunk lies: container ids count from 1 and are never used again; entries count from 0."""
+
+    container: int
+    entry: int
+
+
+@dataclass(slots=True)
+class StoreFigures:
+    """Counters since the store was opened, and sizes now. Bytes are chunk bytes unless said otherwise."""
+
+    mode: str
+    size_bytes: int
+    """The configured bound, everything included."""
+    used_bytes: int = 0
+    """Bytes of chunks held now."""
+    chunks: int = 0
+    containers: int = 0
+    puts: int = 0
+    put_bytes: int = 0
+    hits: int = 0
+    hit_bytes: int = 0
+    misses: int = 0
+    invalid: int = 0
+    """Chunks that failed verification and were dropped."""
+    evicted_containers: int = 0
+    evicted_bytes: int = 0
+    unlearned: int = 0
+    """Chunks that were not stored, for want of room or health."""
+    unlearned_bytes: int = 0
+    loads: int = 0
+    """Containers read from disk."""
+    unwritten_bytes: int = 0
+    """Sealed containers that wait for the worker."""
+    oldest_seconds: float = 0.0
+    """Age of the oldest container."""
+    alarms: list[str] = field(default_factory=list)
+    """What an operator must know now, one sentence each, with the remedy."""
+
+
+class ChunkStore(Protocol):
+    """A bounded map from fingerprint (32 bytes) to chunk (1 byte to 256 KiB), evicted by whole container."""
+
+    @property
+    def identity(self) -> bytes:
+        """16 random bytes, drawn when the store was created or purged."""
+
+    @property
+    def epochs(self) -> tuple[bytes, ...]:
+        """8 random bytes each time the store was opened, newest first, at most 16."""
+
+    @property
+    def alarms(self) -> tuple[str, ...]:
+        """What is wrong now, one sentence each; empty when healthy. Cheap."""
+
+    def find(self, fingerprint: bytes) -> Place | None:
+        """Where the chunk lies, or None. Reads the index only; says nothing about the data's health."""
+
+    def put(self, fingerprint: bytes, data: Buffer) -> Place | None:
+        """Copy the chunk in and say where; if it is held already, where it lies. None: passed unlearned.
+
+        The caller has computed the fingerprint from this very data. Never raises for a disk's sake.
+        """
+
+    def read(self, fingerprint: bytes) -> bytes | None:
+        """A copy of the chunk, verified after copying. None: its container must be loaded first.
+
+        Raises ChunkMissing or ChunkInvalid.
+        """
+
+    def load(self, fingerprint: bytes) -> None:
+        """Worker: fetch the chunk's container (its neighbours come along), so that `read` can answer.
+
+        A container that cannot be read is dropped, so that `read` then raises ChunkMissing. Never raises.
+        """
+
+    def following(self, place: Place) -> tuple[bytes, Place] | None:
+        """Fingerprint and place of the chunk that was stored right after this one, if it is known without I/O."""
+
+    def pin(self, container: int) -> None:
+        """Keep the container from eviction; counted, undone by as many `unpin`."""
+
+    def unpin(self, container: int) -> None:
+        """Undo one `pin`."""
+
+    def belief(self, peer: bytes, container: int) -> int:
+        """Bit i says that the store with identity `peer` holds entry i of the container. 0 if unknown."""
+
+    def believe(self, peer: bytes, container: int, bits: int) -> None:
+        """Replace those bits; written down with the next `write`, gone when the container is evicted."""
+
+    def recall(self, peer: bytes) -> bytes | None:
+        """The newest epoch that `remember` was told of that peer's store, or None."""
+
+    def remember(self, peer: bytes, epoch: bytes) -> None:
+        """Note the peer's newest epoch (written down with the next `write`)."""
+
+    def disbelieve(self, peer: bytes) -> None:
+        """Drop all belief and the epoch of that peer's store."""
+
+    @property
+    def unwritten(self) -> int:
+        """Bytes of sealed containers that wait for `write`; the loop pauses its sources above a bound."""
+
+    def write(self) -> None:
+        """Worker: write sealed containers and notes. Never raises: a failing disk becomes an alarm."""
+
+    def figures(self) -> StoreFigures:
+        """A snapshot of the counters."""
+
+    def fingerprints(self) -> Iterator[bytes]:
+        """Every chunk held, oldest container first. Worker."""
+
+    def verify(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
+        """Worker: read and verify everything; (sound, dropped). `progress` is called with (done, all) containers."""
+
+    def close(self) -> None:
+        """Seal, write and release everything. The store cannot be used afterwards."""
