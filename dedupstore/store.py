@@ -5,9 +5,11 @@ none of that may wait for a disk. A *worker* thread calls `load` and `write`, wh
 safe against each other; there is one loop thread and one worker thread.
 """
 
-from collections.abc import Buffer, Callable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
+
+Buffer = bytes | bytearray | memoryview
 
 CONTAINER_BYTES = 4 << 20
 """Size of a container's slot, header and directory included (FORMAT.md)."""
