@@ -1,0 +1,273 @@
+"""Batches in, plain bytes out: what was referred to is read from the store, verified, and delivered in order.
+
+A batch that needs a chunk which is not at hand stops the stream, not the loop: `needs` says what to load from disk
+and what to ask the peer for; `advance` goes on when told that something has changed.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from dedupstore.errors import ChunkInvalid, ChunkMissing
+from dedupstore.fingerprint import CHECK_BYTES, fingerprint_of
+from dedupstore.store import ChunkStore
+from proxy.reduction.batch import ReceivedBatch, dissect
+from proxy.reduction.compression import decode
+from proxy.reduction.errors import BatchError, CorruptStream
+from proxy.reduction.holdings import Holdings
+from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, SLICE, Token, parse
+
+CHUNK_MAX = 256 << 10
+"""The longest chunk of any site, so also the longest tail."""
+
+_LOOK_AHEAD = 1024
+"""How many chunks may be asked for at once: what one MISS frame holds."""
+
+
+_FILLED_MAX = 4 << 20
+"""Filled chunks are kept beside the store until their batch is decoded; an honest batch uses at most 1 MiB of them."""
+
+
+@dataclass(slots=True)
+class Needs:
+    """Why a stream waits: one chunk to be loaded from disk, or chunks to ask the peer for (each named once)."""
+
+    load: bytes | None = None
+    ask: list[bytes] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class DecodedBatch:
+    """Bytes for the array, and how many of them came verified from the store."""
+
+    data: bytes
+    from_store: int
+    chunks_from_store: int
+
+
+class _Progress:
+    """A batch on its way through the tokens."""
+
+    __slots__ = ("at", "batch", "chunks", "from_store", "literals", "out", "owned", "position")
+
+    def __init__(self, batch: ReceivedBatch, literals: memoryview) -> None:
+        self.batch = batch
+        self.literals = literals
+        self.at = 0  # next token
+        self.position = 0  # next literal byte
+        self.out: list[bytes | memoryview] = []
+        self.owned = False
+        self.from_store = 0
+        self.chunks = 0
+
+
+class Decoder:
+    """One stream's incoming direction. Loop thread. Any BatchError is the peer's breach of protocol."""
+
+    def __init__(self, store: ChunkStore, holdings: Holdings) -> None:
+        self._store = store
+        self._holdings = holdings
+        self._waiting: deque[bytes] = deque()
+        self._progress: _Progress | None = None
+        self._tail: list[bytes | memoryview] = []
+        self._tail_length = 0
+        self._slice: tuple[bytes, bytes, int] | None = None  # name, chunk, offset that MORE goes on at
+        self._asked: set[bytes] = set()
+        self._filled: dict[bytes, bytes] = {}
+        self._needs: Needs | None = None
+        self.total = 0
+        """Plain bytes decoded so far."""
+
+    @property
+    def idle(self) -> bool:
+        """True if every batch that was fed has been decoded."""
+        return self._progress is None and not self._waiting
+
+    def feed(self, data: memoryview) -> DecodedBatch | None:
+        """Take a batch; decode it at once if none is before it, keep a copy otherwise."""
+        if not self.idle:
+            self._waiting.append(bytes(data))
+            return None
+        self._progress = _begin(data)
+        return self.advance()
+
+    def keep(self, data: memoryview) -> None:
+        """Take a batch without decoding it yet, because the array is not reading."""
+        self._waiting.append(bytes(data))
+
+    def advance(self) -> DecodedBatch | None:
+        """Decode the next batch; None if there is none or if it waits (see `needs`)."""
+        if self._progress is None and self._waiting:
+            self._progress = _begin(memoryview(self._waiting.popleft()))
+        progress = self._progress
+        if progress is None:
+            return None
+        if not self._run(progress):
+            self._own(progress)
+            return None
+        return self._complete(progress)
+
+    def needs(self) -> Needs | None:
+        """What the stream waits for, once; None if nothing new."""
+        needs, self._needs = self._needs, None
+        return needs
+
+    def fill(self, name: bytes, data: bytes) -> None:
+        """The peer's answer to a MISS, decoded. Raises BatchError if it was not asked for, CorruptStream if wrong."""
+        if name not in self._asked:
+            raise BatchError(f"FILL of {name.hex()[:16]} was not asked for")
+        if not 1 <= len(data) <= CHUNK_MAX or fingerprint_of(data) != name:
+            raise CorruptStream(f"filled chunk {name.hex()[:16]} does not match its fingerprint")
+        if sum(map(len, self._filled.values())) > _FILLED_MAX:
+            raise BatchError("more is filled than a batch can use")
+        self._asked.discard(name)
+        self._filled[name] = data
+        place = self._store.put(name, data)
+        if place is not None:
+            self._holdings.add(place)
+
+    def learn_last(self, tokens: memoryview) -> None:
+        """END's tokens: at most one LEARN of the tail."""
+        parsed = parse(tokens)
+        if len(parsed) > 1 or any(token[0] != LEARN for token in parsed):
+            raise BatchError("END carries something else than one LEARN")
+        for token in parsed:
+            self._learn(token[1], token[3])
+
+    def _run(self, progress: _Progress) -> bool:
+        """Go through the tokens; False if one of them has to wait."""
+        tokens = progress.batch.tokens
+        while progress.at < len(tokens):
+            opcode, n, offset, name = tokens[progress.at]
+            if opcode == REFERENCE:
+                data = self._chunk(name, progress)
+                if data is None:
+                    return False
+                self._deliver_chunk(progress, data)
+            elif opcode == LITERAL:
+                self._deliver_literal(progress, n)
+            elif opcode == LEARN:
+                self._learn(n, name)
+            elif not self._deliver_slice(progress, opcode, n, offset, name):
+                return False
+            progress.at += 1
+        return True
+
+    def _complete(self, progress: _Progress) -> DecodedBatch:
+        data = b"".join(progress.out)
+        if len(data) != progress.batch.plain:
+            raise BatchError(f"batch delivers {len(data)} bytes where {progress.batch.plain} are declared")
+        self._progress = None
+        self._filled.clear()
+        self._keep_tail()
+        self.total += len(data)
+        return DecodedBatch(data, progress.from_store, progress.chunks)
+
+    def _deliver_chunk(self, progress: _Progress, data: bytes) -> None:
+        progress.out.append(data)
+        progress.from_store += len(data)
+        self._border()
+
+    def _deliver_literal(self, progress: _Progress, n: int) -> None:
+        piece = progress.literals[progress.position : progress.position + n]
+        progress.position += n
+        progress.out.append(piece)
+        self._slice = None
+        self._extend_tail(piece)
+
+    def _deliver_slice(self, progress: _Progress, opcode: int, n: int, offset: int, name: bytes) -> bool:
+        if opcode == MORE:
+            if self._slice is None:
+                raise BatchError("MORE without a SLICE before it")
+            name, data, offset = self._slice
+        else:
+            found = self._chunk(name, progress)
+            if found is None:
+                return False
+            data = found
+        if offset + n > len(data):
+            raise BatchError(f"slice {offset}+{n} exceeds its chunk of {len(data)} bytes")
+        piece = data[offset : offset + n]
+        progress.out.append(piece)
+        progress.from_store += n
+        self._slice = (name, data, offset + n)
+        self._extend_tail(piece)
+        if offset + n == len(data) == self._tail_length and b"".join(self._tail) == data:
+            self._border()
+        return True
+
+    def _chunk(self, name: bytes, progress: _Progress) -> bytes | None:
+        """The verified chunk, or None if the stream has to wait for it."""
+        data = self._filled.get(name)
+        if data is None:
+            place = self._store.find(name)
+            if place is None or not self._holdings.holds(place):
+                return self._ask(name, progress)
+            try:
+                data = self._store.read(name)
+            except (ChunkMissing, ChunkInvalid):
+                return self._ask(name, progress)
+            if data is None:
+                self._needs = Needs(load=name)
+                return None
+        progress.chunks += 1
+        return data
+
+    def _ask(self, name: bytes, progress: _Progress) -> None:
+        """Ask for the chunk, and at once for all others of this batch that are not held."""
+        missing = [name, *(n for n in _names(progress.batch.tokens[progress.at :]) if not self._held(n))]
+        fresh = [name for name in dict.fromkeys(missing) if name not in self._asked and name not in self._filled]
+        del fresh[_LOOK_AHEAD:]
+        self._asked.update(fresh)
+        if fresh:
+            self._needs = Needs(ask=fresh)
+
+    def _held(self, name: bytes) -> bool:
+        place = self._store.find(name)
+        return place is not None and self._holdings.holds(place)
+
+    def _learn(self, n: int, check: bytes) -> None:
+        if n != self._tail_length:
+            raise BatchError(f"LEARN of {n} bytes where the tail has {self._tail_length}")
+        data = self._tail[0] if len(self._tail) == 1 else b"".join(self._tail)
+        name = fingerprint_of(data)
+        if name[:CHECK_BYTES] != check:
+            raise CorruptStream(f"a learned chunk of {n} bytes does not match its check")
+        place = self._store.put(name, data)
+        if place is not None:
+            self._holdings.add(place)
+        self._border()
+
+    def _border(self) -> None:
+        self._tail.clear()
+        self._tail_length = 0
+        self._slice = None
+
+    def _extend_tail(self, piece: bytes | memoryview) -> None:
+        self._tail.append(piece)
+        self._tail_length += len(piece)
+        if self._tail_length > CHUNK_MAX:
+            raise BatchError(f"more than {CHUNK_MAX} bytes without a chunk border")
+
+    def _keep_tail(self) -> None:
+        """The batch's memory is about to be used again: own what outlives it."""
+        if self._tail:
+            self._tail = [b"".join(self._tail)]
+
+    def _own(self, progress: _Progress) -> None:
+        """The batch waits and the memory it came in is about to be used again: own what is left of it."""
+        if progress.owned:
+            return
+        progress.owned = True
+        progress.literals = memoryview(bytes(progress.literals))
+        progress.out = [b"".join(progress.out)]
+        self._keep_tail()
+
+
+def _begin(data: memoryview) -> _Progress:
+    batch = dissect(data)
+    literals = decode(batch.codec, batch.literals, batch.literal_length)
+    return _Progress(batch, memoryview(literals))
+
+
+def _names(tokens: list[Token]) -> list[bytes]:
+    return [token[3] for token in tokens if token[0] in (REFERENCE, SLICE)]

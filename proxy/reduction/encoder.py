@@ -1,0 +1,294 @@
+"""Plain bytes in, batches out: chunking, references, literals, learn marks.
+
+Delivery is not chunking. What has arrived can be delivered at any time (`flush`), in the middle of a chunk; the
+chunk's border is told later by LEARN, or needs no telling when the rest goes as a SLICE. So borders depend on content
+alone. While the data follows what was stored before, even the piece of a chunk before a pause needs no literal
+bytes: the chunk that was stored after the last one is expected, and if the piece is its beginning, it goes as SLICE.
+"""
+
+from dataclasses import dataclass, field
+
+from dedupstore.chunker import Chunker
+from dedupstore.errors import ChunkInvalid, ChunkMissing
+from dedupstore.fingerprint import fingerprint_of
+from dedupstore.store import ChunkStore, Place
+from proxy.reduction.batch import assemble
+from proxy.reduction.compression import Compressor
+from proxy.reduction.holdings import Holdings
+from proxy.reduction.tokens import learn_token, literal_token, more_token, reference_token, slice_token
+
+READ_BYTES = 64 << 10
+"""How much is read from an array at once: larger reads leave the cache and were measured slower."""
+
+BATCH_TARGET = 192 << 10
+"""A batch is to be taken at this many plain bytes: with one read and one chunk more it is still legal."""
+
+_WORTH_SLICING = 64
+
+
+@dataclass(slots=True)
+class EncodedBatch:
+    """A batch on its way, and what must stay in our store until the peer has consumed it."""
+
+    data: bytes
+    plain: int
+    after_deduplication: int
+    """Bytes of tokens and of literals before compression."""
+    references: list[bytes]
+    pinned: set[int]
+    learned: list[tuple[bytes, Place]]
+
+
+@dataclass(slots=True)
+class _Draft:
+    """The batch being written."""
+
+    plain: int = 0
+    tokens: list[bytes] = field(default_factory=list)
+    literals: list[bytes] = field(default_factory=list)
+    references: list[bytes] = field(default_factory=list)
+    pinned: set[int] = field(default_factory=set)
+    learned: list[tuple[bytes, Place]] = field(default_factory=list)
+
+
+class Encoder:
+    """One stream's outgoing direction. Loop thread.
+
+    The array's bytes are read into `buffer()` and announced by `received`; `take` yields what is to be sent.
+    """
+
+    def __init__(self, chunker: Chunker, store: ChunkStore, holdings: Holdings, compressor: Compressor) -> None:
+        self._chunker = chunker
+        self._store = store
+        self._holdings = holdings
+        self._compressor = compressor
+        self._buffer = bytearray(chunker.maximum + BATCH_TARGET + READ_BYTES)
+        self._view = memoryview(self._buffer)
+        self._start = 0  # where the incomplete chunk begins
+        self._sent = 0  # up to where its bytes are in a batch
+        self._end = 0
+        self._total = 0
+        self._draft = _Draft()
+        self._last: Place | None = None  # of the last complete chunk
+        self._slice: tuple[bytes, int] | None = None  # chunk that SLICE named, and the offset that MORE goes on at
+        self._expected: tuple[bytes, Place, bytes] | None = None  # chunk whose beginning was sent by SLICE
+        self._surprised = False  # the incomplete chunk is not the expected one
+        self._outstanding_learned: dict[bytes, int] = {}
+        self._missed: set[bytes] = set()
+        self._outstanding: dict[bytes, int] = {}  # references not yet consumed, counted
+        self.wanted: bytes | None = None
+        """A chunk whose loading into the store's memory would let the next pause go as a SLICE."""
+
+    @property
+    def plain(self) -> int:
+        """Plain bytes in the batch being written."""
+        return self._draft.plain
+
+    @property
+    def unsent(self) -> int:
+        """Bytes of the incomplete chunk that are in no batch yet."""
+        return self._end - self._sent
+
+    @property
+    def total(self) -> int:
+        """Plain bytes put into batches so far."""
+        return self._total
+
+    def buffer(self, most: int) -> memoryview:
+        """Where the source is to be read to: between 1 and `most` (at least 1) bytes."""
+        if len(self._buffer) - self._end < READ_BYTES:
+            self._make_room()
+        return self._view[self._end : self._end + min(most, READ_BYTES)]
+
+    def received(self, n: int) -> None:
+        """The source has written n bytes to the start of `buffer()`."""
+        self._end += n
+        if self._end - self._start >= self._chunker.minimum:
+            self._cut(final=False)
+
+    def flush(self) -> None:
+        """The source pauses: put what is left into the batch."""
+        if self._end > self._sent and not self._flush_expected():
+            self._literal(self._end)
+
+    def finish(self) -> None:
+        """The source has ended: what is left is a chunk. `take` the last batch, then ask `ending`."""
+        self._cut(final=True)
+
+    def ending(self) -> tuple[int, bytes]:
+        """What END says: the total of plain bytes, and the mark to learn the last chunk if no batch carries it."""
+        draft, self._draft = self._draft, _Draft()
+        for _, place in draft.learned:
+            self._holdings.add(place)
+        return self._total, b"".join(draft.tokens)
+
+    def take(self) -> EncodedBatch | None:
+        """The batch written so far, or None if it delivers nothing. Its chunks stay pinned until `delivered`."""
+        draft = self._draft
+        if not draft.plain:
+            return None
+        self._draft = _Draft()
+        tokens = b"".join(draft.tokens)
+        literals = b"".join(draft.literals)
+        codec, encoded = self._compressor.encode(literals)
+        data = assemble(draft.plain, codec, tokens, len(literals), encoded)
+        self._note_outstanding(draft)
+        return EncodedBatch(
+            data, draft.plain, len(tokens) + len(literals), draft.references, draft.pinned, draft.learned
+        )
+
+    def delivered(self, batch: EncodedBatch) -> None:
+        """The peer has consumed the batch: its pins end, and what it taught the peer holds."""
+        for container in batch.pinned:
+            self._store.unpin(container)
+        for name in batch.references:
+            self._release(name)
+        for name, place in batch.learned:
+            _uncount(self._outstanding_learned, name)
+            self._holdings.add(place)
+
+    def missed(self, name: bytes) -> bool:
+        """The peer lacks a chunk: False if it was not referred to, or was missed before, by this stream."""
+        if name not in self._outstanding or name in self._missed:
+            return False
+        self._missed.add(name)
+        place = self._store.find(name)
+        if place is not None:
+            self._holdings.doubt(place)
+        return True
+
+    def close(self) -> None:
+        """Release the pins of the batch being written; batches that were taken are released by `delivered`."""
+        for container in self._draft.pinned:
+            self._store.unpin(container)
+        self._draft = _Draft()
+
+    def _make_room(self) -> None:
+        kept = self._end - self._start
+        self._view[:kept] = self._view[self._start : self._end]
+        self._sent -= self._start
+        self._start, self._end = 0, kept
+
+    def _cut(self, final: bool) -> None:
+        start = self._start
+        for length in self._chunker.cut(self._view[start : self._end], final):
+            self._chunk(start, start + length)
+            start += length
+        self._start = start
+
+    def _chunk(self, start: int, end: int) -> None:
+        """A complete chunk: refer to it, or deliver and learn it."""
+        data = self._view[start:end]
+        name = fingerprint_of(data)
+        place = self._store.find(name)
+        if place is not None and self._may_refer(name, place):
+            self._refer(name, place, start, end)
+        else:
+            self._literal(end)
+            self._learn(name, data)
+        self._slice = self._expected = None
+        self._surprised = False
+        self._sent = end
+
+    def _may_refer(self, name: bytes, place: Place) -> bool:
+        return self._holdings.referring and (self._holdings.holds(place) or name in self._outstanding_learned)
+
+    def _refer(self, name: bytes, place: Place, start: int, end: int) -> None:
+        if self._sent <= start:
+            self._note_reference(name, place)
+            self._draft.tokens.append(reference_token(name))
+            self._count(end - start)
+        elif end - self._sent >= _WORTH_SLICING:
+            self._slice_to(name, place, self._sent - start, end)
+        elif end > self._sent:
+            self._literal(end)
+            self._draft.tokens.append(learn_token(end - start, name))
+        else:
+            self._draft.tokens.append(learn_token(end - start, name))
+        self._last = place
+
+    def _slice_to(self, name: bytes, place: Place, offset: int, end: int) -> None:
+        n = end - self._sent
+        self._note_reference(name, place)
+        if self._slice == (name, offset):
+            self._draft.tokens.append(more_token(n))
+        else:
+            self._draft.tokens.append(slice_token(name, offset, n))
+        self._slice = (name, offset + n)
+        self._count(n)
+        self._sent = end
+
+    def _literal(self, end: int) -> None:
+        n = end - self._sent
+        if n:
+            self._draft.tokens.append(literal_token(n))
+            self._draft.literals.append(bytes(self._view[self._sent : end]))
+            self._count(n)
+            self._sent = end
+            self._slice = None
+
+    def _learn(self, name: bytes, data: memoryview) -> None:
+        self._draft.tokens.append(learn_token(len(data), name))
+        place = self._last = self._store.put(name, data)
+        if place is not None:
+            self._draft.learned.append((name, place))
+            self._outstanding_learned[name] = self._outstanding_learned.get(name, 0) + 1
+
+    def _flush_expected(self) -> bool:
+        """Send the incomplete chunk's bytes as a slice of the expected chunk, if they are its beginning."""
+        if self._surprised or self._end - self._sent < _WORTH_SLICING:
+            return False
+        expected = self._expected or self._expect()
+        if expected is None:
+            return False
+        name, place, data = expected
+        if data[: self._end - self._start] != bytes(self._view[self._start : self._end]):
+            self._surprised = True
+            return False
+        self._expected = expected
+        self._slice_to(name, place, self._sent - self._start, self._end)
+        return True
+
+    def _expect(self) -> tuple[bytes, Place, bytes] | None:
+        following = self._store.following(self._last) if self._last is not None else None
+        if following is None or not self._may_refer(*following):
+            return None
+        name, place = following
+        try:
+            data = self._store.read(name)
+        except (ChunkMissing, ChunkInvalid):
+            return None
+        if data is None:
+            self.wanted = name
+            return None
+        return name, place, data
+
+    def _count(self, n: int) -> None:
+        self._draft.plain += n
+        self._total += n
+
+    def _note_reference(self, name: bytes, place: Place) -> None:
+        draft = self._draft
+        draft.references.append(name)
+        if place[0] not in draft.pinned:
+            draft.pinned.add(place[0])
+            self._store.pin(place[0])
+
+    def _note_outstanding(self, draft: _Draft) -> None:
+        for name in draft.references:
+            self._outstanding[name] = self._outstanding.get(name, 0) + 1
+        self._holdings.referred(len(draft.references))
+
+    def _release(self, name: bytes) -> None:
+        if _uncount(self._outstanding, name):
+            self._missed.discard(name)
+
+
+def _uncount(counts: dict[bytes, int], name: bytes) -> bool:
+    """Take one from a count; True if it was the last."""
+    left = counts[name] - 1
+    if left:
+        counts[name] = left
+        return False
+    del counts[name]
+    return True

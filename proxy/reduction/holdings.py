@@ -1,0 +1,77 @@
+"""What one site believes the other's store to hold (PROTOCOL.md, "What the peer holds")."""
+
+from dedupstore.store import ChunkStore, Place
+
+_CACHED_CONTAINERS = 16384
+"""Bitmaps kept here, at most 150 bytes each; the store has them all."""
+
+_SAMPLE = 1024
+_FEWEST_MISSES = 64
+_MISS_SHARE = 0.05
+_SUSPENSION = 30.0
+
+
+class Holdings:
+    """One bit a chunk of our own store: has it been exchanged with this peer?
+
+    It answers two questions: may we refer to the chunk (the peer will have it), and may the peer refer to it (it is
+    no other peer's secret). Being wrong costs a MISS. Many misses suspend references for 30 s.
+    """
+
+    def __init__(self, store: ChunkStore, peer_store: bytes) -> None:
+        self._store = store
+        self._peer_store = peer_store
+        self._bits: dict[int, int] = {}
+        self._referred = 0
+        self._missed = 0
+        self._suspended_until = 0.0
+        self.referring = True
+        """False while references are suspended."""
+        self.suspensions = 0
+
+    def holds(self, place: Place) -> bool:
+        """True if the chunk was exchanged with the peer."""
+        return self._container(place[0]) >> place[1] & 1 == 1
+
+    def add(self, place: Place) -> None:
+        """The chunk was exchanged with the peer."""
+        bits = self._container(place[0])
+        if not bits >> place[1] & 1:
+            self._set(place[0], bits | 1 << place[1])
+
+    def doubt(self, place: Place) -> None:
+        """The peer said that it lacks the chunk."""
+        self._set(place[0], self._container(place[0]) & ~(1 << place[1]))
+
+    def referred(self, count: int) -> None:
+        """So many references were sent; old samples fade by halving."""
+        self._referred += count
+        if self._referred > _SAMPLE:
+            self._referred //= 2
+            self._missed //= 2
+
+    def missed(self, count: int, now: float) -> None:
+        """So many references failed at the peer. `now` in seconds, monotonic."""
+        self._missed += count
+        if self._missed > _FEWEST_MISSES and self._missed > _MISS_SHARE * self._referred:
+            self._referred = self._missed = 0
+            self._suspended_until = now + _SUSPENSION
+            self.suspensions += self.referring
+            self.referring = False
+
+    def tick(self, now: float) -> None:
+        """End a suspension whose time has come; to be called about once a second."""
+        if not self.referring and now >= self._suspended_until:
+            self.referring = True
+
+    def _container(self, container: int) -> int:
+        bits = self._bits.get(container)
+        if bits is None:
+            if len(self._bits) >= _CACHED_CONTAINERS:
+                self._bits.clear()
+            bits = self._bits[container] = self._store.belief(self._peer_store, container)
+        return bits
+
+    def _set(self, container: int, bits: int) -> None:
+        self._bits[container] = bits
+        self._store.believe(self._peer_store, container, bits)

@@ -1,0 +1,107 @@
+"""Tokens: the instructions of a batch (PROTOCOL.md, "Batches").
+
+Each `*_token` function yields the bytes of one token; `parse` turns the bytes of all of them into tuples
+`(opcode, n, offset, name)`, where `n` counts bytes and `name` is a fingerprint or a LEARN's check.
+"""
+
+from dedupstore.fingerprint import CHECK_BYTES, FINGERPRINT_BYTES
+from proxy.reduction.errors import BatchError
+
+LITERAL = 1
+"""varint n: the next n literal bytes are delivered."""
+REFERENCE = 2
+"""fingerprint: the whole chunk is delivered; a chunk border."""
+LEARN = 3
+"""varint n, check: the last n bytes delivered, the whole tail, form a chunk that both sides store."""
+SLICE = 4
+"""fingerprint, varint offset, varint n: n bytes of the chunk are delivered."""
+MORE = 5
+"""varint n: the next n bytes of the chunk that the last SLICE named are delivered."""
+
+Token = tuple[int, int, int, bytes]
+
+_REFERENCE = bytes((REFERENCE,))
+_LEARN = bytes((LEARN,))
+_VARINT_LIMIT = 1 << 32
+
+
+def varint(value: int) -> bytes:
+    """LEB128 in its shortest form."""
+    if value < 0x80:
+        return bytes((value,))
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def literal_token(n: int) -> bytes:
+    """LITERAL of n bytes."""
+    return b"\x01" + varint(n)
+
+
+def reference_token(fingerprint: bytes) -> bytes:
+    """REFERENCE to a chunk."""
+    return _REFERENCE + fingerprint
+
+
+def learn_token(n: int, fingerprint: bytes) -> bytes:
+    """LEARN of the last n bytes, with the check taken from their fingerprint."""
+    return _LEARN + varint(n) + fingerprint[:CHECK_BYTES]
+
+
+def slice_token(fingerprint: bytes, offset: int, n: int) -> bytes:
+    """SLICE of n bytes at an offset of a chunk."""
+    return b"\x04" + fingerprint + varint(offset) + varint(n)
+
+
+def more_token(n: int) -> bytes:
+    """MORE: n further bytes of the last SLICE's chunk."""
+    return b"\x05" + varint(n)
+
+
+def parse(data: memoryview | bytes) -> list[Token]:
+    """All tokens; raises BatchError with the offset of what is wrong."""
+    raw = bytes(data)
+    tokens: list[Token] = []
+    at, end = 0, len(raw)
+    while at < end:
+        start, opcode = at, raw[at]
+        at += 1
+        n = offset = 0
+        name = b""
+        if opcode in (REFERENCE, SLICE):
+            name, at = _take(raw, at, FINGERPRINT_BYTES)
+        if opcode == SLICE:
+            offset, at = _varint(raw, at)
+        if opcode != REFERENCE:
+            n, at = _varint(raw, at)
+            if n == 0:
+                raise BatchError(f"token {opcode} at offset {start} counts no bytes")
+        if opcode == LEARN:
+            name, at = _take(raw, at, CHECK_BYTES)
+        elif not LITERAL <= opcode <= MORE:
+            raise BatchError(f"unknown token {opcode} at offset {start}")
+        tokens.append((opcode, n, offset, name))
+    return tokens
+
+
+def _take(raw: bytes, at: int, n: int) -> tuple[bytes, int]:
+    if at + n > len(raw):
+        raise BatchError(f"token cut short at offset {at}")
+    return raw[at : at + n], at + n
+
+
+def _varint(raw: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    for place in range(at, min(at + 5, len(raw))):
+        byte = raw[place]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if value >= _VARINT_LIMIT or (byte == 0 and shift):
+                raise BatchError(f"varint out of range or not in shortest form at offset {at}")
+            return value, place + 1
+        shift += 7
+    raise BatchError(f"varint cut short or too long at offset {at}")
