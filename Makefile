@@ -1,0 +1,71 @@
+# What a developer types is what CI runs. Every target sets up what it needs: a virtual environment in .venv with
+# exactly the packages of requirements/ (by hash), and on Debian as root the system packages of deploy/system-packages.
+
+PYTHON ?= python3
+PYTEST ?= -n 2 --dist loadgroup
+JSON ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+HASHED := install --require-hashes --only-binary :all:
+UV := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+      --no-emit-index-url --no-header --no-annotate
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench-pipeline wheel lock clean system-demo system-test
+
+help:  ## show this
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+demo: $(VENV)/.runtime system-demo  ## replicate volumes through two sites on this machine, twice, verified (ARGS="--store disk")
+	@$(BIN)/isthmus demo $(ARGS)
+
+test: check system-test  ## make check, then all tests (PYTEST="tests/unit -k name" runs some)
+	@$(BIN)/python -m pytest $(PYTEST)
+
+check: $(VENV)/.develop  ## lint, format, types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench-pipeline: $(VENV)/.runtime  ## speed, reduction, latency and memory of the pair (JSON=FILE also writes the data)
+	@$(BIN)/python -m bench.pipeline $(if $(JSON),--json $(JSON)) $(ARGS)
+
+wheel: $(VENV)/.develop  ## wheel and sdist in dist/
+	@rm -rf dist && $(BIN)/python -m build --no-isolation --outdir dist .
+
+lock: $(BIN)/python  ## pin the newest versions that pyproject.toml allows (UPGRADE= keeps those that are pinned)
+	@$(PIP) $(HASHED) -r requirements/lock.txt
+	@$(UV) $(UPGRADE) pyproject.toml --extra bench -o requirements/runtime.txt
+	@$(UV) $(UPGRADE) --group build -o requirements/build.txt
+	@$(UV) $(UPGRADE) pyproject.toml --extra bench --group test --group check --group build -o requirements/develop.txt \
+	    -c requirements/runtime.txt -c requirements/build.txt
+	@$(UV) $(UPGRADE) --group lock -o requirements/lock.txt
+UPGRADE ?= --upgrade
+
+clean:  ## remove what these targets made
+	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+system-demo:
+	@deploy/system-packages demo
+
+system-test:
+	@deploy/system-packages test
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	    { echo "Isthmus needs Python 3.11 or newer; name one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); deploy/system-packages venv && $(PYTHON) -m venv $(VENV); }
+
+$(VENV)/.runtime: requirements/runtime.txt requirements/build.txt pyproject.toml | $(BIN)/python
+	@echo "installing the packages of requirements/runtime.txt into $(VENV)"
+	@$(PIP) $(HASHED) -r requirements/runtime.txt -r requirements/build.txt
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.develop: requirements/develop.txt $(VENV)/.runtime
+	@echo "installing the packages of requirements/develop.txt into $(VENV)"
+	@$(PIP) $(HASHED) -r requirements/develop.txt
+	@touch $@
