@@ -122,6 +122,9 @@ class ChunkStore(Protocol):
     def write(self) -> None:
         """Worker: write sealed containers and notes. Never raises: a failing disk becomes an alarm."""
 
+    def prepare(self) -> None:
+        """Worker: ready memory ahead of need, so that the first chunks do not wait for the kernel's pages."""
+
     def figures(self) -> StoreFigures:
         """A snapshot of the counters."""
 

@@ -37,17 +37,17 @@ class Needs:
 
 @dataclass(slots=True)
 class DecodedBatch:
-    """Bytes for the array, and how many of them came verified from the store."""
+    """Bytes for the array, how many of them came from the store, and how many bytes BLAKE3 has verified."""
 
     data: bytes
     from_store: int
-    chunks_from_store: int
+    verified: int
 
 
 class _Progress:
     """A batch on its way through the tokens."""
 
-    __slots__ = ("at", "batch", "chunks", "from_store", "literals", "out", "owned", "position")
+    __slots__ = ("at", "batch", "from_store", "literals", "out", "owned", "position", "verified")
 
     def __init__(self, batch: ReceivedBatch, literals: memoryview) -> None:
         self.batch = batch
@@ -57,7 +57,7 @@ class _Progress:
         self.out: list[bytes | memoryview] = []
         self.owned = False
         self.from_store = 0
-        self.chunks = 0
+        self.verified = 0
 
 
 class Decoder:
@@ -147,6 +147,7 @@ class Decoder:
                 self._deliver_literal(progress, n)
             elif opcode == LEARN:
                 self._learn(n, name)
+                progress.verified += n
             elif not self._deliver_slice(progress, opcode, n, offset, name):
                 return False
             progress.at += 1
@@ -160,7 +161,7 @@ class Decoder:
         self._filled.clear()
         self._keep_tail()
         self.total += len(data)
-        return DecodedBatch(data, progress.from_store, progress.chunks)
+        return DecodedBatch(data, progress.from_store, progress.verified)
 
     def _deliver_chunk(self, progress: _Progress, data: bytes) -> None:
         progress.out.append(data)
@@ -209,7 +210,7 @@ class Decoder:
             if data is None:
                 self._needs = Needs(load=name)
                 return None
-        progress.chunks += 1
+        progress.verified += len(data)
         return data
 
     def _ask(self, name: bytes, progress: _Progress) -> None:

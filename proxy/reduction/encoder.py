@@ -139,13 +139,17 @@ class Encoder:
 
     def delivered(self, batch: EncodedBatch) -> None:
         """The peer has consumed the batch: its pins end, and what it taught the peer holds."""
-        for container in batch.pinned:
-            self._store.unpin(container)
+        self.abandon(batch)
         for name in batch.references:
             self._release(name)
         for name, place in batch.learned:
             _uncount(self._outstanding_learned, name)
             self._holdings.add(place)
+
+    def abandon(self, batch: EncodedBatch) -> None:
+        """The stream is over and the batch may never arrive: its pins end."""
+        for container in batch.pinned:
+            self._store.unpin(container)
 
     def missed(self, name: bytes) -> bool:
         """The peer lacks a chunk: False if it was not referred to, or was missed before, by this stream."""

@@ -1,0 +1,118 @@
+"""The door: accepts connections to the tunnel listener, and lets in who shows a peer's certificate."""
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Mapping
+
+from proxy.net.lane import HELLO_TIMEOUT, Lane
+from proxy.net.peer import Peer
+from proxy.net.tls import Certificates
+from proxy.protocol.codes import CloseCode
+from proxy.protocol.errors import HelloRefused
+from proxy.protocol.frames import Frame
+from proxy.protocol.hello import Hello
+
+log = logging.getLogger(__name__)
+
+PENDING_MAX = 256
+"""Connections that have not shown who they are; above that the oldest one goes, so that a real peer gets in."""
+
+
+class Door:
+    """Owner of accepted lanes until their HELLO says, and their certificate proves, which peer they belong to."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        certificates: Certificates,
+        peers: Mapping[str, Peer],
+    ) -> None:
+        """`listener` is bound, listening and non-blocking."""
+        self._listener = listener
+        self._certificates = certificates
+        self._peers = peers
+        self._pending: dict[asyncio.Task[None], None] = {}
+        self.refused = 0
+
+    async def run(self) -> None:
+        """Accept until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(self._listener)
+            except OSError as error:
+                log.error("the tunnel listener cannot accept: %s", error)
+                await asyncio.sleep(1)
+                continue
+            if len(self._pending) >= PENDING_MAX:
+                next(iter(self._pending)).cancel()
+            task = loop.create_task(self._admit(connection))
+            self._pending[task] = None
+            task.add_done_callback(lambda done: self._pending.pop(done, None))
+
+    def close(self) -> None:
+        """Stop listening, and drop who is still before the door."""
+        self._listener.close()
+        for task in list(self._pending):
+            task.cancel()
+
+    async def _admit(self, connection: socket.socket) -> None:
+        remote = _name(connection)
+        lane = Lane(self, dialler=False)
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(HELLO_TIMEOUT):
+                await loop.connect_accepted_socket(lambda: lane, connection, ssl=self._certificates.answering)
+                await lane.settled.wait()
+        except (OSError, TimeoutError) as error:
+            self._refuse(remote, _explain(error))
+            lane.abort("no handshake")
+        except asyncio.CancelledError:
+            lane.abort("too many connections wait")
+            connection.close()
+
+    def _refuse(self, remote: str, reason: str) -> None:
+        self.refused += 1
+        log.warning("connection from %s refused: %s", remote, reason)
+
+    # -- LaneOwner ---------------------------------------------------------------------------------------------
+
+    def hello(self, lane: Lane, hello: Hello) -> None:
+        """Hand the lane to the peer whose certificate it showed. Raises HelloRefused."""
+        name = self._certificates.recognise(*lane.certificate)
+        peer = self._peers.get(name) if name is not None else None
+        if peer is None:
+            raise HelloRefused(CloseCode.NOT_A_PEER, "the certificate belongs to no configured peer")
+        lane.owner = peer
+        peer.hello(lane, hello)
+
+    def frame(self, lane: Lane, frame: Frame) -> None:
+        """Never called: a lane that is up belongs to a peer."""
+
+    def burst(self, lane: Lane) -> None:
+        """Never called, as `frame`."""
+
+    def writable(self, lane: Lane) -> None:
+        """Never called, as `frame`."""
+
+    def lost(self, lane: Lane, reason: str) -> None:
+        """The connection ended before it was recognised."""
+        self._refuse(lane.remote, reason)
+
+
+def _name(connection: socket.socket) -> str:
+    try:
+        host, port, *_ = connection.getpeername()
+    except OSError:
+        return "unknown"
+    return f"{host}:{port}"
+
+
+def _explain(error: Exception) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is refused: {error.verify_message}"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {error.reason or error}"
+    return str(error) or f"no TLS handshake and HELLO within {HELLO_TIMEOUT:.0f} s"

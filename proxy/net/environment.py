@@ -1,0 +1,20 @@
+"""What all peers of a site share."""
+
+from dataclasses import dataclass
+
+from dedupstore.chunker import Chunker
+from proxy.config.model import Export, SiteConfig
+from proxy.net.worker import StoreWorker
+from proxy.protocol.tunnel import TunnelSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Built once by the site."""
+
+    config: SiteConfig
+    worker: StoreWorker
+    chunker: Chunker
+    tunnel_settings: TunnelSettings
+    exports: dict[str, Export]
+    software: str

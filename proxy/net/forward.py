@@ -1,0 +1,62 @@
+"""A forward: a local listener whose connections become streams to an export of a peer."""
+
+import asyncio
+import logging
+import socket
+
+from proxy.config.model import Forward as ForwardConfig
+from proxy.net.peer import Peer
+from proxy.net.relay import Relay, reset_connection
+from proxy.protocol.codes import ResetCode
+
+log = logging.getLogger(__name__)
+
+
+class Forward:
+    """Loop thread."""
+
+    def __init__(self, config: ForwardConfig, peer: Peer, listener: socket.socket) -> None:
+        """`listener` is bound and listening."""
+        self.config = config
+        self.accepted = 0
+        self.refused = 0
+        self._peer = peer
+        self._listener = listener
+
+    async def run(self) -> None:
+        """Accept until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, address = await loop.sock_accept(self._listener)
+            except OSError as error:
+                log.error("forward %s cannot accept: %s", self.config.name, error)
+                await asyncio.sleep(1)
+                continue
+            self.accepted += 1
+            await self._open(connection, f"{address[0]}:{address[1]}")
+
+    def close(self) -> None:
+        """Accept no more; live connections go on."""
+        self._listener.close()
+
+    async def _open(self, connection: socket.socket, origin: str) -> None:
+        """Open a stream for an array's connection; if that cannot be, reset it."""
+        refusal = self._peer.refusal
+        if refusal is not None:
+            self._refuse(origin, refusal)
+            reset_connection(connection)
+            connection.close()
+            return
+        relay = Relay(self._peer, self.config.name, origin, opener=True)
+        refusal = self._peer.open(relay, self.config.export)
+        await asyncio.get_running_loop().connect_accepted_socket(lambda: relay, connection)
+        if refusal is None:
+            relay.start()
+        else:
+            self._refuse(origin, refusal)
+            relay.close(ResetCode.UNREACHABLE, refusal, tell=False)
+
+    def _refuse(self, origin: str, reason: str) -> None:
+        self.refused += 1
+        log.warning("forward %s refused %s: %s", self.config.name, origin, reason)

@@ -1,0 +1,177 @@
+"""A lane: one TLS connection of a tunnel, from its first byte to its last."""
+
+import asyncio
+import socket
+from typing import Protocol
+
+from proxy.net.tcpinfo import TcpInfo, tcp_info
+from proxy.protocol.codes import CloseCode
+from proxy.protocol.errors import HelloRefused, PeerError
+from proxy.protocol.frames import Frame, FrameReader, FrameType, decode_close, encode, encode_close
+from proxy.protocol.hello import Hello
+
+HELLO_TIMEOUT = 10.0
+"""Seconds from the connection to a whole HELLO (PROTOCOL.md, "Lanes")."""
+
+READ_CAPACITY = 1 << 20
+_WRITE_HIGH = 512 << 10
+_WRITE_LOW = 128 << 10
+
+
+class LaneOwner(Protocol):
+    """The peer, or the door before the peer is known."""
+
+    def hello(self, lane: "Lane", hello: Hello) -> None:
+        """The other side's HELLO; raises HelloRefused."""
+
+    def frame(self, lane: "Lane", frame: Frame) -> None:
+        """A frame after HELLO; its payload is valid during the call. Raises PeerError."""
+
+    def burst(self, lane: "Lane") -> None:
+        """All frames that one read brought have been given."""
+
+    def writable(self, lane: "Lane") -> None:
+        """The lane takes data again."""
+
+    def lost(self, lane: "Lane", reason: str) -> None:
+        """The lane is gone; called once, and only after a HELLO was accepted or sent."""
+
+
+class Lane(asyncio.BufferedProtocol):
+    """Loop thread. The owner decides; the lane moves bytes and keeps the hello's time limit."""
+
+    _counter = 0
+
+    def __init__(self, owner: LaneOwner, *, dialler: bool) -> None:
+        Lane._counter += 1
+        self.number = Lane._counter
+        self.owner = owner
+        self.dialler = dialler
+        self.up = False
+        self.settled = asyncio.Event()
+        """Set when the lane is up, or gone."""
+        self.can_write = True
+        self.reason = ""
+        """Why the lane ends, if we know before the connection does."""
+        self._reader = FrameReader(READ_CAPACITY)
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._lost = False
+        self._last_info = TcpInfo()
+
+    @property
+    def remote(self) -> str:
+        """The other end's address, for logs."""
+        peer = self._transport.get_extra_info("peername") if self._transport else None
+        return f"{peer[0]}:{peer[1]}" if peer else "unknown"
+
+    @property
+    def certificate(self) -> tuple[bytes, dict[str, object]]:
+        """The other end's verified certificate: DER, and decoded."""
+        assert self._transport is not None
+        tls = self._transport.get_extra_info("ssl_object")
+        return tls.getpeercert(binary_form=True), tls.getpeercert()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(HELLO_TIMEOUT, self._late)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._reader.get_buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._reader.received(nbytes)
+        try:
+            while not self._lost and (frame := self._reader.next_frame()) is not None:
+                self._give(frame)
+        except PeerError as error:
+            self.close(CloseCode.PROTOCOL_ERROR, str(error))
+        except HelloRefused as refused:
+            self.close(refused.code, refused.reason)
+        if self.up and not self._lost:
+            self.owner.burst(self)
+
+    def eof_received(self) -> bool:
+        return False
+
+    def pause_writing(self) -> None:
+        self.can_write = False
+
+    def resume_writing(self) -> None:
+        self.can_write = True
+        if self.up:
+            self.owner.writable(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end(self.reason or _explain(exc))
+
+    def start(self) -> None:
+        """HELLOs have been exchanged: frames may flow."""
+        self.up = True
+        self.settled.set()
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def write(self, frames: list[bytes]) -> None:
+        """Send frames, in order."""
+        if self._transport is not None and not self._lost:
+            self._transport.write(frames[0] if len(frames) == 1 else b"".join(frames))
+
+    def close(self, code: CloseCode, reason: str) -> None:
+        """Say why, then end the connection; what is unsent after a second is given up."""
+        if self._lost or self._transport is None:
+            return
+        self.reason = reason
+        self.write([encode(FrameType.CLOSE, 0, 0, encode_close(code, reason))])
+        transport = self._transport
+        self._end(reason)
+        transport.close()
+        asyncio.get_running_loop().call_later(1.0, transport.abort)
+
+    def abort(self, reason: str) -> None:
+        """End the connection at once: nothing can be said any more."""
+        self.reason = reason
+        if self._transport is not None:
+            self._end(reason)
+            self._transport.abort()
+
+    def tcp_info(self) -> TcpInfo:
+        """The kernel's figures of the connection: the last known ones once it is closed."""
+        connection: socket.socket | None = self._transport.get_extra_info("socket") if self._transport else None
+        if connection is not None and not self._lost:
+            self._last_info = tcp_info(connection) or self._last_info
+        return self._last_info
+
+    def _give(self, frame: Frame) -> None:
+        if self.up:
+            self.owner.frame(self, frame)
+        elif frame.type == FrameType.CLOSE:
+            code, reason = decode_close(frame.payload)
+            self.abort(f"refused by the other side: {reason} ({code.name.lower()})")
+        elif frame.type == FrameType.HELLO:
+            self.owner.hello(self, Hello.decode(frame.payload))
+        else:
+            raise PeerError.of(frame, "comes before HELLO")
+
+    def _late(self) -> None:
+        self.close(CloseCode.HANDSHAKE, f"no HELLO within {HELLO_TIMEOUT:.0f} s")
+
+    def _end(self, reason: str) -> None:
+        if self._lost:
+            return
+        self.tcp_info()
+        self._lost = True
+        self.up = False
+        self.settled.set()
+        if self._timer is not None:
+            self._timer.cancel()
+        self.owner.lost(self, reason)
+
+
+def _explain(error: Exception | None) -> str:
+    if error is None:
+        return "the other side closed the connection"
+    return getattr(error, "reason", None) or str(error) or type(error).__name__

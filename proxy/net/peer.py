@@ -1,0 +1,364 @@
+"""A peer: the other site, the tunnel to it, its lanes and its relays."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from dedupstore.chunker import Chunker
+from proxy.config.model import Peer as PeerConfig
+from proxy.net.environment import Environment
+from proxy.net.lane import Lane
+from proxy.net.relay import Relay
+from proxy.net.worker import StoreWorker
+from proxy.observe.counters import Traffic
+from proxy.protocol import events
+from proxy.protocol.codes import CloseCode, ResetCode
+from proxy.protocol.errors import OpenRefused
+from proxy.protocol.frames import Frame, FrameType, encode
+from proxy.protocol.hello import Hello
+from proxy.protocol.tunnel import Tunnel
+from proxy.reduction.compression import Compressor, zstd
+from proxy.reduction.holdings import Holdings
+
+log = logging.getLogger(__name__)
+
+_TAKE = 256 << 10
+"""Bytes of frames that are handed to a lane at once."""
+
+
+class Peer:
+    """Loop thread. Owner of lanes and relays; drives `Tunnel`, which decides everything that is protocol."""
+
+    def __init__(self, environment: Environment, config: PeerConfig) -> None:
+        self.name = config.name
+        self.address = config.address
+        self.worker: StoreWorker = environment.worker
+        self.chunker: Chunker = environment.chunker
+        self.lanes: dict[int, Lane] = {}
+        self.relays: dict[int, Relay] = {}
+        self.traffic = Traffic()
+        """Of relays that have ended."""
+        self.wire = Counter[str]()
+        """Of lanes that have ended."""
+        self.resets = Counter[str]()
+        """Ended streams by reason."""
+        self.last_error = ""
+        self.lane_wanted = asyncio.Event()
+        self.lane_wanted.set()
+        self._environment = environment
+        self._loop = asyncio.get_running_loop()
+        self._zstd = zstd(environment.config.compression.level)
+        self._holdings: Holdings | None = None
+        self._peer_store: tuple[bytes, bytes] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._deadline = float("inf")
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.tunnel = Tunnel(
+            environment.tunnel_settings,
+            environment.config.site.name,
+            self.name,
+            self.worker.store.identity,
+            self.worker.store.epochs,
+            self._loop.time(),
+            software=environment.software,
+        )
+        self._handlers: dict[type, Callable[[Any], None]] = {
+            events.DataReceived: self._data,
+            events.Consumed: self._consumed,
+            events.Writable: self._stream_writable,
+            events.StreamOffered: self._offered,
+            events.StreamAccepted: self._accepted,
+            events.StreamEnded: self._stream_ended,
+            events.StreamReset: self._stream_reset,
+            events.MissReceived: self._missed,
+            events.FillReceived: self._filled,
+            events.PeerDraining: self._peer_draining,
+            events.LaneClosed: self._lane_closed,
+            events.LaneDead: self._lane_dead,
+            events.TunnelReset: self._tunnel_reset,
+            events.Resumed: self._resumed,
+        }
+
+    @property
+    def holdings(self) -> Holdings:
+        """What the peer's store is believed to hold; known as soon as a stream can exist."""
+        assert self._holdings is not None
+        return self._holdings
+
+    @property
+    def references_suspended(self) -> bool:
+        """True while the peer lacked so much of what we referred to that we do not refer for a while."""
+        return self._holdings is not None and not self._holdings.referring
+
+    @property
+    def refusal(self) -> str | None:
+        """Why no stream can be opened now, as far as that is known."""
+        return f"there is no tunnel to {self.name} yet" if self._holdings is None else None
+
+    @property
+    def state(self) -> str:
+        """ "up", "outage" (streams wait for a lane), "connecting" (we dial) or "waiting" (it dials)."""
+        if any(lane.up for lane in self.lanes.values()):
+            return "up"
+        if self.relays:
+            return "outage"
+        return "connecting" if self.address else "waiting"
+
+    def new_compressor(self) -> Compressor:
+        """For one more stream."""
+        return Compressor(self._zstd if self._environment.config.compression.codec == "zstd" else None)
+
+    # -- relays ------------------------------------------------------------------------------------------------
+
+    def open(self, relay: Relay, export: str) -> str | None:
+        """Open a stream for an accepted array connection; why not, if it cannot be."""
+        try:
+            relay.stream = self.tunnel.open(export, relay.origin)
+        except OpenRefused as refused:
+            return str(refused)
+        self.relays[relay.stream] = relay
+        self.pump()
+        return None
+
+    def gone(self, relay: Relay) -> None:
+        """A relay has ended, for the reason that it states."""
+        if self.relays.pop(relay.stream, None) is None:
+            return
+        self.traffic.add(relay.traffic)
+        self.resets[relay.reason] += 1
+        log.info("stream %d of %s with %s ended: %s", relay.stream, relay.name, self.name, relay.reason)
+        self.pump()
+
+    def breach(self, reason: str) -> None:
+        """The peer broke the protocol: tell it, and end the tunnel with all its streams."""
+        self.last_error = reason
+        log.error("peer %s broke the protocol: %s", self.name, reason)
+        self.end(CloseCode.PROTOCOL_ERROR, reason, ResetCode.PROTOCOL_ERROR)
+
+    def end(self, code: CloseCode, reason: str, reset: ResetCode) -> None:
+        """Close all lanes with that reason and reset all streams."""
+        for lane in list(self.lanes.values()):
+            lane.close(code, reason)
+        self.tunnel.abandon(reset, reason, self._loop.time())
+        self._dispatch()
+
+    def drain(self, reason: str) -> None:
+        """Refuse new streams in both directions."""
+        self.tunnel.drain(reason)
+        self.pump()
+
+    def sample(self) -> None:
+        """Once a second: note the kernel's figures of each lane, for when it is gone, and end suspensions."""
+        for lane in self.lanes.values():
+            lane.tcp_info()
+        if self._holdings is not None:
+            self._holdings.tick(self._loop.time())
+
+    def total(self) -> Traffic:
+        """Traffic of all streams, ended and live."""
+        total = Traffic()
+        total.add(self.traffic)
+        for relay in self.relays.values():
+            total.add(relay.traffic)
+        return total
+
+    def wire_total(self) -> Counter[str]:
+        """Bytes of TCP payload on all lanes, ended and live."""
+        total = Counter(self.wire)
+        for lane in self.lanes.values():
+            total.update(_wire(lane))
+        return total
+
+    # -- lanes (LaneOwner) -------------------------------------------------------------------------------------
+
+    def greet(self, lane: Lane) -> None:
+        """A dialled lane is connected: send HELLO."""
+        lane.write([encode(FrameType.HELLO, 0, 0, self.tunnel.hello().encode())])
+
+    def hello(self, lane: Lane, hello: Hello) -> None:
+        """The other side's HELLO: join the lane to the tunnel. Raises HelloRefused."""
+        now = self._loop.time()
+        self.tunnel.join(hello, dialler=lane.dialler, now=now)
+        self._trust_store(hello)
+        if not lane.dialler:
+            self.greet(lane)
+        lane.start()
+        self.lanes[lane.number] = lane
+        self.lane_wanted.clear()
+        self.last_error = ""
+        self.tunnel.lane_up(lane.number, now)
+        log.info("lane %d with %s (%s) is up, %s", lane.number, self.name, lane.remote, hello.software)
+        self._dispatch()
+        self.pump()
+
+    def frame(self, lane: Lane, frame: Frame) -> None:
+        """A frame: whatever follows from it is done before its memory is used again."""
+        self.tunnel.receive(lane.number, frame, self._loop.time())
+        self._dispatch()
+
+    def burst(self, lane: Lane) -> None:
+        """All that one read brought has been given: acknowledge and answer."""
+        self.tunnel.flush_acks()
+        self.pump()
+
+    def writable(self, lane: Lane) -> None:
+        """A lane takes data again."""
+        self.pump()
+
+    def lost(self, lane: Lane, reason: str) -> None:
+        """A lane is gone."""
+        if self.lanes.pop(lane.number, None) is None:
+            self.last_error = reason
+            log.warning("lane with %s (%s) failed: %s", self.name, lane.remote, reason)
+            return
+        self.last_error = reason
+        self.wire.update(_wire(lane))
+        log.warning("lane %d with %s is gone: %s", lane.number, self.name, reason)
+        self.tunnel.lane_down(lane.number, self._loop.time())
+        if not self.lanes:
+            self.lane_wanted.set()
+        self._dispatch()
+        self.pump()
+
+    def pump(self) -> None:
+        """Write to the lanes what the tunnel wants sent, and note when it wants to be called next."""
+        now = self._loop.time()
+        for lane in list(self.lanes.values()):
+            while lane.can_write and lane.up and (frames := self.tunnel.take(lane.number, _TAKE, now)):
+                lane.write(frames)
+        self._schedule()
+
+    # -- time --------------------------------------------------------------------------------------------------
+
+    def _schedule(self) -> None:
+        deadline = self.tunnel.next_deadline()
+        if deadline is None or (self._timer is not None and self._deadline <= deadline):
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._deadline = deadline
+        self._timer = self._loop.call_at(deadline, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        now = self._loop.time()
+        self.tunnel.tick(now)
+        self._dispatch()
+        self.pump()
+
+    # -- events of the tunnel ----------------------------------------------------------------------------------
+
+    def _dispatch(self) -> None:
+        while (event := self.tunnel.next_event()) is not None:
+            self._handlers[type(event)](event)
+
+    def _data(self, event: events.DataReceived) -> None:
+        relay = self.relays.get(event.stream)
+        if relay is not None:
+            relay.data(memoryview(event.batch))
+
+    def _consumed(self, event: events.Consumed) -> None:
+        relay = self.relays.get(event.stream)
+        if relay is not None:
+            relay.consumed(event.consumed)
+
+    def _stream_writable(self, event: events.Writable) -> None:
+        relay = self.relays.get(event.stream)
+        if relay is not None:
+            relay.writable()
+
+    def _offered(self, event: events.StreamOffered) -> None:
+        export = self._environment.exports.get(event.export)
+        if export is None or self.name not in export.peers:
+            known = "is not exported" if export is None else f"is not exported to {self.name}"
+            log.warning("peer %s asked for %r, which %s", self.name, event.export, known)
+            self.tunnel.reset(event.stream, ResetCode.NOT_EXPORTED, f"{event.export!r} {known}")
+            return
+        relay = Relay(self, export.name, event.origin, opener=False)
+        relay.stream = event.stream
+        self.relays[event.stream] = relay
+        task = self._loop.create_task(self._connect(relay, export.address.host, export.address.port))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _connect(self, relay: Relay, host: str, port: int) -> None:
+        try:
+            async with asyncio.timeout(self._environment.config.tunnel.connect_timeout):
+                await self._loop.create_connection(lambda: relay, host, port)
+        except (OSError, TimeoutError) as error:
+            reason = f"cannot connect to {host}:{port}: {str(error) or 'no answer in time'}"
+            log.warning("stream %d of %s: %s", relay.stream, relay.name, reason)
+            relay.close(ResetCode.UNREACHABLE, reason)
+            return
+        if not relay.closed:
+            self.tunnel.accept(relay.stream)
+            relay.start()
+            self.pump()
+
+    def _accepted(self, event: events.StreamAccepted) -> None:
+        log.info("stream %d is connected at %s", event.stream, self.name)
+
+    def _stream_ended(self, event: events.StreamEnded) -> None:
+        relay = self.relays.get(event.stream)
+        if relay is not None:
+            relay.ended(event.total, memoryview(event.tokens))
+
+    def _stream_reset(self, event: events.StreamReset) -> None:
+        relay = self.relays.get(event.stream)
+        if relay is not None:
+            by = f"by {self.name}: " if event.remote else ""
+            relay.close(event.code, f"{by}{event.reason} ({event.code.name.lower()})", tell=False)
+
+    def _missed(self, event: events.MissReceived) -> None:
+        relay = self.relays.get(event.stream)
+        if relay is not None:
+            relay.missed(event.fingerprints)
+
+    def _filled(self, event: events.FillReceived) -> None:
+        relay = self.relays.get(event.stream)
+        if relay is not None:
+            relay.filled(event.fingerprint, event.codec, event.size, memoryview(event.data))
+
+    def _peer_draining(self, event: events.PeerDraining) -> None:
+        log.info("peer %s drains: %s", self.name, event.reason)
+
+    def _lane_closed(self, event: events.LaneClosed) -> None:
+        lane = self.lanes.get(event.lane)
+        if lane is not None:
+            lane.abort(f"closed by {self.name}: {event.reason} ({event.code.name.lower()})")
+
+    def _lane_dead(self, event: events.LaneDead) -> None:
+        lane = self.lanes.get(event.lane)
+        if lane is not None:
+            lane.abort(event.reason)
+
+    def _tunnel_reset(self, event: events.TunnelReset) -> None:
+        log.warning("the tunnel with %s begins anew: %s", self.name, event.reason)
+
+    def _resumed(self, event: events.Resumed) -> None:
+        log.info("the tunnel with %s resumed on lane %d with %d streams", self.name, event.lane, len(self.relays))
+
+    def _trust_store(self, hello: Hello) -> None:
+        """Believe what we remember of the peer's store only if it is still that store (PROTOCOL.md)."""
+        seen = hello.store, hello.epochs[0]
+        if seen == self._peer_store:
+            return
+        store = self.worker.store
+        known = store.recall(hello.store)
+        if known is not None and known not in hello.epochs:
+            log.warning("the store of %s is not the one that we knew: it is believed to be empty", self.name)
+            store.disbelieve(hello.store)
+        store.remember(hello.store, hello.epochs[0])
+        self._peer_store = seen
+        self._holdings = Holdings(store, hello.store)
+
+
+def _wire(lane: Lane) -> dict[str, int]:
+    info = lane.tcp_info()
+    return {
+        "sent": info.bytes_sent,
+        "retransmitted": info.bytes_retransmitted,
+        "received": info.bytes_received,
+    }

@@ -1,0 +1,378 @@
+"""A relay joins one array connection to one stream of a tunnel.
+
+Outward: the socket is read straight into the encoder; batches go to the tunnel as long as it has credit, and while it
+has none the socket is not read. Inward: batches are decoded as long as the array takes them; while it does not, they
+wait as they came. Every end goes through `close`.
+"""
+
+import asyncio
+import logging
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from dedupstore.chunker import Chunker
+from dedupstore.errors import StoreError
+from proxy.net.worker import StoreWorker
+from proxy.observe.counters import Traffic
+from proxy.protocol.codes import ResetCode
+from proxy.protocol.credit import DATA_OVERHEAD
+from proxy.protocol.errors import PeerError
+from proxy.protocol.tunnel import Tunnel
+from proxy.reduction.batch import CODEC_NONE
+from proxy.reduction.compression import Compressor, decode
+from proxy.reduction.decoder import DecodedBatch, Decoder
+from proxy.reduction.encoder import BATCH_TARGET, READ_BYTES, EncodedBatch, Encoder
+from proxy.reduction.errors import BatchError, CorruptStream
+from proxy.reduction.holdings import Holdings
+
+log = logging.getLogger(__name__)
+
+_WRITE_HIGH = 1 << 20
+"""Bytes waiting for a slow array above which decoding rests."""
+_WRITE_LOW = 256 << 10
+
+_ROOM_MIN = 4 << 10
+"""Credit below which the socket rests: reading a few bytes at a time would cost more than it moves."""
+
+_LINGER_RESET = struct.pack("ii", 1, 0)
+
+
+class RelayOwner(Protocol):
+    """What a relay needs of the peer that it belongs to."""
+
+    tunnel: Tunnel
+    worker: StoreWorker
+    chunker: Chunker
+
+    def new_compressor(self) -> Compressor:
+        """For one more stream."""
+
+    @property
+    def holdings(self) -> Holdings:
+        """What the peer's store is believed to hold."""
+
+    def pump(self) -> None:
+        """Write to the lanes what the tunnel wants sent."""
+
+    def breach(self, reason: str) -> None:
+        """The peer broke the protocol: end the tunnel."""
+
+    def gone(self, relay: "Relay") -> None:
+        """The relay has ended."""
+
+
+class Relay(asyncio.BufferedProtocol):
+    """Loop thread. Made when the stream is opened or offered; `connection_made` may come later."""
+
+    def __init__(self, owner: RelayOwner, name: str, origin: str, *, opener: bool) -> None:
+        """`name`: the forward's or the export's; `origin`: the opening array's address.
+
+        `stream` is set by the owner before data flows.
+        """
+        self.name = name
+        self.opener = opener
+        self.stream = 0
+        self.origin = origin
+        self.started = time.time()
+        self.traffic = Traffic()
+        self.reason = ""
+        self._owner = owner
+        self._loop = asyncio.get_running_loop()
+        store = owner.worker.store
+        self._encoder = Encoder(owner.chunker, store, owner.holdings, owner.new_compressor())
+        self._decoder = Decoder(store, owner.holdings)
+        self._transport: asyncio.Transport | None = None
+        self._outstanding: deque[tuple[int, EncodedBatch]] = deque()
+        self._cost = 0
+        self._array_paused = False  # the array does not read
+        self._resting = False  # we do not read the array
+        self._soon: asyncio.Handle | None = None
+        self._full_read = False
+        self._ended_here = False
+        self._end: tuple[int, bytes] | None = None
+        self._ended_there = False
+        self._loading = False
+        self.closed = False
+
+    # -- the array's socket ------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        if self.closed:
+            _reset(transport)
+            return
+        self._transport = transport
+        transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._encoder.buffer(max(1, self._room()))
+
+    def buffer_updated(self, nbytes: int) -> None:
+        if self.closed:
+            return
+        self._full_read = nbytes == READ_BYTES
+        self._encoder.received(nbytes)
+        if self._encoder.plain >= BATCH_TARGET:
+            self._ship()
+        if self._soon is None:
+            self._soon = self._loop.call_soon(self._pause)
+        self._rest_if_needed()
+
+    def eof_received(self) -> bool:
+        """The array has ended its side; ours stays open."""
+        if not self.closed and not self._ended_here:
+            self._ended_here = True
+            self._encoder.finish()
+            self._ship()
+            self._owner.tunnel.send_end(self.stream, *self._encoder.ending())
+            self._owner.pump()
+            self._finish_if_done()
+        return True
+
+    def pause_writing(self) -> None:
+        self._array_paused = True
+
+    def resume_writing(self) -> None:
+        self._array_paused = False
+        self._deliver()
+        self._owner.pump()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._transport = None
+        reason = "the array reset its connection" if exc is None else f"the array's connection failed: {exc}"
+        self.close(ResetCode.ORIGIN_RESET, reason)
+
+    # -- the tunnel --------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """The export is connected (or the stream was opened): deliver what has come meanwhile."""
+        self._rest_if_needed()
+        self._deliver()
+
+    def data(self, batch: memoryview) -> None:
+        """A batch from the peer; its memory is valid during the call."""
+        if self.closed:
+            return
+        self.traffic.received += len(batch)
+        if self._transport is None or self._array_paused or self._loading:
+            self._decoder.keep(batch)
+            return
+        with self._blaming():
+            self._take_over(self._decoder.feed(batch))
+
+    def ended(self, total: int, tokens: memoryview) -> None:
+        """The far array has ended its side."""
+        self._end = total, bytes(tokens)
+        self._deliver()
+
+    def filled(self, name: bytes, codec: int, size: int, data: memoryview) -> None:
+        """The peer's answer to a MISS."""
+        if size == 0:
+            self.close(ResetCode.CHUNK_LOST, "a chunk that was referred to is no longer held by either side")
+            return
+        with self._blaming():
+            self._decoder.fill(name, bytes(decode(codec, data, size)))
+            self.traffic.verified += size
+        self._deliver()
+
+    def missed(self, names: tuple[bytes, ...]) -> None:
+        """The peer lacks chunks that we referred to. Raises PeerError if we did not."""
+        for name in names:
+            if not self._encoder.missed(name):
+                raise PeerError(f"MISS on stream {self.stream}", f"chunk {name.hex()[:16]} was not referred to")
+        self._owner.holdings.missed(len(names), self._loop.time())
+        for name in names:
+            self._send_fill(name, may_load=True)
+
+    def consumed(self, cost: int) -> None:
+        """The far array has taken everything up to that sum of costs."""
+        while self._outstanding and self._outstanding[0][0] <= cost:
+            self._encoder.delivered(self._outstanding.popleft()[1])
+        self._finish_if_done()
+
+    def writable(self) -> None:
+        """The tunnel has credit again."""
+        self._resume_if_possible()
+
+    def close(self, code: ResetCode, reason: str, *, tell: bool = True) -> None:
+        """End both directions at once: the one teardown path. `tell`: the peer is to know."""
+        if self.closed:
+            return
+        self.closed = True
+        self.reason = reason
+        if self._soon is not None:
+            self._soon.cancel()
+        for _, batch in self._outstanding:
+            self._encoder.abandon(batch)
+        self._outstanding.clear()
+        self._encoder.close()
+        if tell:
+            self._owner.tunnel.reset(self.stream, code, reason)
+        if self._transport is not None:
+            _reset(self._transport)
+        self._owner.gone(self)
+
+    # -- outward -----------------------------------------------------------------------------------------------
+
+    def _room(self) -> int:
+        encoder = self._encoder
+        return self._owner.tunnel.sendable(self.stream) - encoder.plain - encoder.unsent
+
+    def _pause(self) -> None:
+        """The loop has come round: if the source has nothing more, what is left goes out."""
+        self._soon = None
+        if self.closed:
+            return
+        if self._full_read:
+            self._full_read = False
+            self._soon = self._loop.call_soon(self._pause)
+            return
+        self._encoder.flush()
+        self._ship()
+        if (wanted := self._encoder.wanted) is not None:
+            self._encoder.wanted = None
+            self._owner.worker.load(wanted, _nothing)
+
+    def _ship(self) -> None:
+        batch = self._encoder.take()
+        if batch is None:
+            return
+        self._owner.tunnel.send_data(self.stream, batch.data, batch.plain)
+        self._cost += batch.plain + DATA_OVERHEAD
+        self._outstanding.append((self._cost, batch))
+        traffic = self.traffic
+        traffic.raw += batch.plain
+        traffic.after_deduplication += batch.after_deduplication
+        traffic.after_compression += len(batch.data)
+        traffic.references += len(batch.references)
+        self._owner.pump()
+
+    def _rest_if_needed(self) -> None:
+        worker = self._owner.worker
+        worker.kick()
+        if self._resting or self._transport is None:
+            return
+        if worker.congested:
+            self._rest()
+            worker.when_relieved(self._resume_if_possible)
+        elif self._room() < _ROOM_MIN:
+            self._rest()
+
+    def _rest(self) -> None:
+        assert self._transport is not None
+        self._resting = True
+        self._transport.pause_reading()
+
+    def _resume_if_possible(self) -> None:
+        if self._resting and self._transport is not None and self._room() >= _ROOM_MIN:
+            self._resting = False
+            self._transport.resume_reading()
+
+    def _send_fill(self, name: bytes, *, may_load: bool) -> None:
+        if self.closed:
+            return
+        try:
+            data = self._owner.worker.store.read(name)
+        except StoreError:
+            data = b""
+        if data is None and may_load:
+            self._owner.worker.load(name, lambda: self._send_fill(name, may_load=False))
+            return
+        self.traffic.fills += 1
+        self._owner.tunnel.send_fill(self.stream, name, CODEC_NONE, len(data or b""), data or b"")
+        self._owner.pump()
+
+    # -- inward ------------------------------------------------------------------------------------------------
+
+    def _deliver(self) -> None:
+        with self._blaming():
+            while not (self.closed or self._array_paused or self._transport is None or self._loading):
+                if not self._take_over(self._decoder.advance()):
+                    break
+            self._end_if_complete()
+
+    def _take_over(self, decoded: DecodedBatch | None) -> bool:
+        """Hand decoded bytes to the array; False if there were none."""
+        if decoded is None:
+            self._obtain()
+            return False
+        assert self._transport is not None
+        self._transport.write(decoded.data)
+        self._owner.tunnel.consumed(self.stream, len(decoded.data))
+        self.traffic.delivered += len(decoded.data)
+        self.traffic.from_store += decoded.from_store
+        self.traffic.verified += decoded.verified
+        self._owner.worker.kick()
+        return True
+
+    def _obtain(self) -> None:
+        """See to what the decoder waits for."""
+        needs = self._decoder.needs()
+        if needs is None:
+            return
+        if needs.load is not None:
+            self._loading = True
+            self._owner.worker.load(needs.load, self._loaded)
+        else:
+            self.traffic.misses += len(needs.ask)
+            self._owner.tunnel.send_miss(self.stream, needs.ask)
+            self._owner.pump()
+
+    def _loaded(self) -> None:
+        self._loading = False
+        self._deliver()
+        self._owner.pump()
+
+    def _end_if_complete(self) -> None:
+        if self._end is None or self._ended_there or not self._decoder.idle or self._transport is None:
+            return
+        total, tokens = self._end
+        if total != self._decoder.total:
+            raise BatchError(f"END after {total} bytes, but {self._decoder.total} were sent")
+        self._decoder.learn_last(memoryview(tokens))
+        self._ended_there = True
+        self._transport.write_eof()
+        self._finish_if_done()
+
+    def _finish_if_done(self) -> None:
+        """Both directions have ended, and the peer can ask for nothing any more: close the socket without a reset."""
+        if not (self._ended_here and self._ended_there) or self._outstanding or self.closed:
+            return
+        self.closed = True
+        self.reason = "both arrays ended it"
+        if self._transport is not None:
+            self._transport.close()
+        self._owner.gone(self)
+
+    @contextmanager
+    def _blaming(self) -> Iterator[None]:
+        """A broken rule is the peer's fault and ends the tunnel; wrong bytes end this stream."""
+        try:
+            yield
+        except BatchError as error:
+            self._owner.breach(f"DATA on stream {self.stream}: {error}")
+        except CorruptStream as error:
+            self.traffic.mismatches += 1
+            log.error("stream %d to %s: %s", self.stream, self.name, error)
+            self.close(ResetCode.CORRUPT, str(error))
+
+
+def reset_connection(connection: socket.socket) -> None:
+    """Have a TCP connection end by RST when it is closed: an orderly end would say that all bytes have come."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
+
+
+def _reset(transport: asyncio.Transport) -> None:
+    connection: socket.socket | None = transport.get_extra_info("socket")
+    if connection is not None:
+        reset_connection(connection)
+    transport.abort()
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,90 @@
+"""`isthmus serve`: one site on one event loop, from the first line of its log to the last."""
+
+import asyncio
+import gc
+import logging
+import signal
+from collections.abc import Callable
+from typing import Protocol
+
+import uvloop
+
+from dedupstore.errors import StoreError
+from proxy.config.model import SiteConfig
+from proxy.errors import ExitCode, OperatorError
+from proxy.net.site import Site, open_configured_store
+from proxy.net.survey import survey
+from proxy.observe.snapshot import Snapshot
+
+log = logging.getLogger(__name__)
+
+
+class StatusListener(Protocol):
+    """What shows snapshots to the outside (`proxy.web`); the command line brings it along."""
+
+    async def start(self) -> None:
+        """Begin to answer. Raises OSError if the address cannot be had."""
+
+    async def stop(self) -> None:
+        """Answer no more."""
+
+
+MakeStatusListener = Callable[[str, int, Callable[[], Snapshot]], StatusListener]
+"""From host, port, and a function that takes a snapshot."""
+
+
+def run(config: SiteConfig, make_status: MakeStatusListener) -> int:
+    """Serve until SIGTERM or SIGINT; the exit code. Raises OperatorError if it cannot start."""
+    return uvloop.run(_serve(config, make_status))
+
+
+async def _serve(config: SiteConfig, make_status: MakeStatusListener) -> int:
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    site = _build(config)
+    status = make_status(config.status.listen.host, config.status.listen.port, lambda: survey(site))
+    try:
+        await _start(site, status)
+        loop.add_signal_handler(signal.SIGHUP, site.reload)
+        gc.freeze()
+        log.info("site %s is ready: %s", config.site.name, _summary(config))
+        await stop.wait()
+        log.info("site %s drains", config.site.name)
+        await site.drain("the site shuts down")
+    finally:
+        await status.stop()
+        await site.stop()
+    log.info("site %s has stopped", config.site.name)
+    return ExitCode.OK
+
+
+def _build(config: SiteConfig) -> Site:
+    try:
+        store = open_configured_store(config)
+    except StoreError as error:
+        raise OperatorError(str(error), ExitCode.STORE) from None
+    try:
+        return Site(config, store)
+    except (OSError, ValueError) as error:
+        store.close()
+        raise OperatorError(f"the site's certificates cannot be used: {error}", ExitCode.CONFIGURATION) from None
+
+
+async def _start(site: Site, status: StatusListener) -> None:
+    await site.start()
+    try:
+        await status.start()
+    except OSError as error:
+        listen = site.config.status.listen
+        reason = f"status.listen = {listen}: {error.strerror or error}; free the address or configure another one"
+        raise OperatorError(reason, ExitCode.LISTEN) from None
+
+
+def _summary(config: SiteConfig) -> str:
+    parts = [f"tunnel on {config.tunnel.listen}"] if config.tunnel.listen else []
+    parts += [f"forward {f.name} on {f.listen} to {f.export} at {f.peer}" for f in config.forwards]
+    parts += [f"export {e.name} at {e.address} for {', '.join(e.peers)}" for e in config.exports]
+    parts.append(f"status on {config.status.listen}")
+    return "; ".join(parts)

@@ -1,0 +1,162 @@
+"""A site: everything that one Isthmus process runs, put together, started and stopped in order."""
+
+import asyncio
+import logging
+import socket
+import time
+from collections.abc import Coroutine
+
+from dedupstore import open_store
+from dedupstore.chunker import Chunker
+from dedupstore.store import ChunkStore
+from proxy import __version__
+from proxy.config.addresses import Address
+from proxy.config.model import SiteConfig
+from proxy.errors import ExitCode, OperatorError
+from proxy.net.dialler import Dialler
+from proxy.net.door import Door
+from proxy.net.environment import Environment
+from proxy.net.forward import Forward
+from proxy.net.listener import bind
+from proxy.net.peer import Peer
+from proxy.net.tls import Certificates
+from proxy.net.worker import StoreWorker
+from proxy.protocol.codes import CloseCode, ResetCode
+from proxy.protocol.tunnel import TunnelSettings
+
+log = logging.getLogger(__name__)
+
+
+class Site:
+    """Loop thread. `start`, then `drain` and `stop`; nothing is restarted."""
+
+    def __init__(self, config: SiteConfig, store: ChunkStore) -> None:
+        self.config = config
+        self.started = time.time()
+        self.ready = False
+        self.draining = False
+        self.worker = StoreWorker(store)
+        self.certificates = Certificates(config)
+        self.environment = Environment(
+            config=config,
+            worker=self.worker,
+            chunker=Chunker(config.chunking.minimum, config.chunking.average, config.chunking.maximum),
+            tunnel_settings=_tunnel_settings(config),
+            exports={export.name: export for export in config.exports},
+            software=f"isthmus {__version__}",
+        )
+        self.peers = {peer.name: Peer(self.environment, peer) for peer in config.peers}
+        self.forwards: list[Forward] = []
+        self.door: Door | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Bind everything, then begin. Raises OperatorError naming each address that cannot be had."""
+        doors, forwards = self._bind()
+        for listener in doors:
+            self.door = Door(listener, self.certificates, self.peers)
+            self._run(self.door.run())
+        for config, listener in zip(self.config.forwards, forwards, strict=True):
+            forward = Forward(config, self.peers[config.peer], listener)
+            self.forwards.append(forward)
+            self._run(forward.run())
+        for peer in self.peers.values():
+            if peer.address is not None:
+                self._run(self._dialler(peer, peer.address).run())
+        self._run(self._upkeep())
+        self.worker.prepare()
+        self.ready = True
+
+    async def drain(self, reason: str) -> None:
+        """Accept nothing new; wait for live streams to end, at most as long as configured; then reset the rest."""
+        self.draining = True
+        for forward in self.forwards:
+            forward.close()
+        for peer in self.peers.values():
+            peer.drain(reason)
+        deadline = time.monotonic() + self.config.tunnel.drain
+        while any(peer.relays for peer in self.peers.values()) and time.monotonic() < deadline:
+            await asyncio.sleep(0.05)
+        for peer in self.peers.values():
+            peer.end(CloseCode.SHUTDOWN, reason, ResetCode.SHUTDOWN)
+
+    async def stop(self) -> None:
+        """Release everything; the store is closed in order."""
+        self.ready = False
+        for task in self._tasks:
+            task.cancel()
+        if self.door is not None:
+            self.door.close()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.worker.close()
+
+    def reload(self) -> None:
+        """Read certificates, keys and pins anew; live lanes stay. What cannot be used leaves the old ones in use."""
+        self.certificates.reload()
+
+    def alarms(self) -> list[str]:
+        """What an operator must know now."""
+        return [*self.worker.store.alarms, *self.certificates.alarms]
+
+    def _bind(self) -> tuple[list[socket.socket], list[socket.socket]]:
+        problems: list[str] = []
+        doors = _bind_all([("tunnel.listen", self.config.tunnel.listen)], problems)
+        named = [(f"forward {forward.name!r} listen", forward.listen) for forward in self.config.forwards]
+        forwards = _bind_all(named, problems)
+        if problems:
+            for listener in (*doors, *forwards):
+                listener.close()
+            raise OperatorError("\n".join(problems), ExitCode.LISTEN)
+        return doors, forwards
+
+    def _dialler(self, peer: Peer, address: Address) -> Dialler:
+        tunnel = self.config.tunnel
+        return Dialler(
+            peer,
+            address,
+            lambda: self.certificates.dialling(peer.name),
+            connect_timeout=tunnel.connect_timeout,
+            pause_max=tunnel.reconnect_max,
+        )
+
+    def _run(self, work: Coroutine[None, None, None]) -> None:
+        self._tasks.append(asyncio.get_running_loop().create_task(work))
+
+    async def _upkeep(self) -> None:
+        """Once a second: what no event triggers."""
+        while True:
+            await asyncio.sleep(1)
+            self.worker.kick()
+            for peer in self.peers.values():
+                peer.sample()
+
+
+def open_configured_store(config: SiteConfig) -> ChunkStore:
+    """The store that the configuration asks for. Raises StoreError."""
+    store = config.store
+    return open_store(store.mode, store.size, path=store.path, cache_bytes=store.cache)
+
+
+def _bind_all(wanted: list[tuple[str, Address | None]], problems: list[str]) -> list[socket.socket]:
+    listeners = []
+    for what, address in wanted:
+        if address is None:
+            continue
+        try:
+            listeners.append(bind(address))
+        except OSError as error:
+            problems.append(f"{what} = {address}: {error.strerror or error}; free the address or configure another one")
+    return listeners
+
+
+def _tunnel_settings(config: SiteConfig) -> TunnelSettings:
+    tunnel = config.tunnel
+    return TunnelSettings(
+        window_max=tunnel.window,
+        memory=tunnel.memory,
+        unacked_max=tunnel.unacked,
+        streams=tunnel.streams,
+        keepalive=tunnel.keepalive,
+        dead_after=tunnel.dead_after,
+        grace=tunnel.grace,
+    )

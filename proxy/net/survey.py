@@ -1,0 +1,92 @@
+"""Reads the live site and fills the snapshot that `proxy.observe` defines."""
+
+import time
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from proxy import __version__
+from proxy.net.lane import Lane
+from proxy.net.peer import Peer
+from proxy.net.relay import Relay
+from proxy.observe.counters import Traffic
+from proxy.observe.snapshot import LaneStatus, PeerStatus, Snapshot, StreamStatus
+
+if TYPE_CHECKING:
+    from proxy.net.site import Site
+
+
+def survey(site: "Site") -> Snapshot:
+    """A snapshot of the site. Loop thread."""
+    now = time.time()
+    total = Traffic()
+    wire = {"sent": 0, "retransmitted": 0, "received": 0}
+    for peer in site.peers.values():
+        total.add(peer.total())
+        wire = {key: wire[key] + peer.wire_total()[key] for key in wire}
+    return Snapshot(
+        site=site.config.site.name,
+        version=__version__,
+        started=site.started,
+        uptime_seconds=now - site.started,
+        ready=site.ready,
+        draining=site.draining,
+        peers=[_peer(peer) for peer in site.peers.values()],
+        streams=[_stream(peer, relay, now) for peer in site.peers.values() for relay in peer.relays.values()],
+        store=asdict(site.worker.store.figures()),
+        bytes=_bytes(total, wire),
+        refused=site.door.refused if site.door is not None else 0,
+        alarms=site.alarms(),
+    )
+
+
+def _bytes(total: Traffic, wire: dict[str, int]) -> dict[str, int]:
+    return {
+        **total.as_dict(),
+        "wire": wire["sent"],
+        "wire_retransmitted": wire["retransmitted"],
+        "wire_received": wire["received"],
+    }
+
+
+def _peer(peer: Peer) -> PeerStatus:
+    figures = peer.tunnel.figures
+    return PeerStatus(
+        name=peer.name,
+        state=peer.state,
+        lanes=[_lane(lane) for lane in peer.lanes.values()],
+        round_trip_seconds=figures.round_trip,
+        outages=figures.outages,
+        streams=len(peer.relays),
+        unacked_bytes=figures.unacked_bytes,
+        references_suspended=peer.references_suspended,
+        last_error=peer.last_error,
+        bytes=_bytes(peer.total(), dict(peer.wire_total())),
+        ended_streams=dict(peer.resets),
+    )
+
+
+def _lane(lane: Lane) -> LaneStatus:
+    info = lane.tcp_info()
+    return LaneStatus(
+        number=lane.number,
+        remote=lane.remote,
+        dialler=lane.dialler,
+        round_trip_seconds=info.round_trip_seconds,
+        congestion_window_segments=info.congestion_window_segments,
+        bytes_sent=info.bytes_sent,
+        bytes_retransmitted=info.bytes_retransmitted,
+        bytes_received=info.bytes_received,
+    )
+
+
+def _stream(peer: Peer, relay: Relay, now: float) -> StreamStatus:
+    return StreamStatus(
+        id=relay.stream,
+        peer=peer.name,
+        forward=relay.name if relay.opener else None,
+        export=None if relay.opener else relay.name,
+        origin=relay.origin,
+        direction="outward" if relay.opener else "inward",
+        age_seconds=now - relay.started,
+        bytes=relay.traffic.as_dict(),
+    )

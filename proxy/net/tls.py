@@ -1,0 +1,140 @@
+"""TLS 1.3 with both certificates demanded, and who a certificate belongs to.
+
+A peer is recognised by its pinned certificate, byte for byte, or, where the site trusts a private CA, by its name in
+the certificate's subject alternative names. The TLS library has checked validity, purpose and signature before.
+"""
+
+import logging
+import ssl
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cryptography import x509
+
+from proxy.config.model import Identity, SiteConfig
+from proxy.config.model import Peer as PeerConfig
+
+log = logging.getLogger(__name__)
+
+_EXPIRY_WARNING = 30 * 86400
+_END = "-----END CERTIFICATE-----"
+
+
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """Everything that was read from the identity's and the peers' files, at one time."""
+
+    answering: ssl.SSLContext
+    dialling: dict[str, ssl.SSLContext]
+    pins: dict[bytes, str]
+    """Pinned certificates (DER) and whose they are."""
+    named: frozenset[str]
+    """Peers that are recognised by name under the CA."""
+    expires: float
+    """When this site's own certificate does, seconds since the epoch."""
+
+
+@dataclass(slots=True)
+class Certificates:
+    """What this site shows, and whom it believes. Loop thread; reading the files is quick.
+
+    Raises OSError, ssl.SSLError or ValueError at the start; `reload` keeps what is in use and raises an alarm.
+    """
+
+    config: SiteConfig
+    _loaded: _Loaded = field(init=False)
+    _problem: str = ""
+
+    def __post_init__(self) -> None:
+        self._loaded = _load(self.config)
+
+    @property
+    def answering(self) -> ssl.SSLContext:
+        """For lanes that are accepted."""
+        return self._loaded.answering
+
+    def dialling(self, peer: str) -> ssl.SSLContext:
+        """For lanes that are dialled to that peer: only its certificate will do."""
+        return self._loaded.dialling[peer]
+
+    def recognise(self, certificate: bytes, decoded: dict[str, object]) -> str | None:
+        """The peer to whom a verified certificate (DER, and as `getpeercert` decodes it) belongs."""
+        pinned = self._loaded.pins.get(certificate)
+        if pinned is not None:
+            return pinned
+        names = decoded.get("subjectAltName", ())
+        assert isinstance(names, tuple)
+        return next((value for kind, value in names if kind == "DNS" and value in self._loaded.named), None)
+
+    def reload(self) -> None:
+        """Read all files anew; if any of them cannot be used, keep what is in use and say so."""
+        try:
+            self._loaded = _load(self.config)
+        except (OSError, ValueError) as error:
+            self._problem = f"the new certificates cannot be used, the old ones stay in use: {error}"
+            log.error("%s", self._problem)
+            return
+        self._problem = ""
+        log.info("certificates have been read anew")
+
+    @property
+    def alarms(self) -> list[str]:
+        """A failed reload, and a certificate that ends soon."""
+        alarms = [self._problem] if self._problem else []
+        left = self._loaded.expires - time.time()
+        if left < _EXPIRY_WARNING:
+            alarms.append(
+                f"the site's certificate ends in {max(left, 0) / 86400:.0f} days; make a new one with"
+                " `isthmus keygen`, give it to the peers, and send SIGHUP"
+            )
+        return alarms
+
+
+def _load(config: SiteConfig) -> _Loaded:
+    pins = {
+        ssl.PEM_cert_to_DER_cert(_first_certificate(peer.certificate)): peer.name
+        for peer in config.peers
+        if peer.certificate is not None
+    }
+    answering = _context(ssl.PROTOCOL_TLS_SERVER, config.identity, config.peers)
+    answering.num_tickets = 0  # a lane is never resumed by TLS: the certificate is judged each time
+    return _Loaded(
+        answering=answering,
+        dialling={peer.name: _context(ssl.PROTOCOL_TLS_CLIENT, config.identity, (peer,)) for peer in config.peers},
+        pins=pins,
+        named=frozenset(peer.name for peer in config.peers if peer.certificate is None),
+        expires=_expiry(config.identity.certificate),
+    )
+
+
+def _context(protocol: int, identity: Identity, peers: tuple[PeerConfig, ...]) -> ssl.SSLContext:
+    context = ssl.SSLContext(protocol)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.check_hostname = False  # names are checked by `recognise` and by HELLO
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.load_cert_chain(identity.certificate, identity.key, password=_no_password)
+    for peer in peers:
+        if peer.certificate is not None:
+            context.load_verify_locations(cadata=_first_certificate(peer.certificate))
+    if identity.ca is not None and any(peer.certificate is None for peer in peers):
+        context.load_verify_locations(identity.ca)
+    return context
+
+
+def _no_password() -> str:
+    raise ValueError("the key is encrypted; write it without a pass phrase, readable by its owner only")
+
+
+def _first_certificate(path: Path) -> str:
+    text = path.read_text("ascii")
+    start, end = text.find("-----BEGIN CERTIFICATE-----"), text.find(_END)
+    if not 0 <= start < end:
+        raise ValueError(f"{path} holds no certificate (PEM)")
+    return text[start : end + len(_END)] + "\n"
+
+
+def _expiry(certificate: Path) -> float:
+    decoded = x509.load_pem_x509_certificate(certificate.read_bytes())
+    return decoded.not_valid_after_utc.timestamp()

@@ -1,0 +1,90 @@
+"""The worker thread that waits for the disk so that the loop does not have to."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from dedupstore.store import ChunkStore
+
+log = logging.getLogger(__name__)
+
+UNWRITTEN_MAX = 16 << 20
+"""Sealed bytes above which sources rest until the disk has caught up."""
+
+PATIENCE = 2.0
+"""Seconds that sources rest for one stalled write; then traffic passes unlearned."""
+
+
+class StoreWorker:
+    """Runs `load` and `write` of a store in a thread of its own, one at a time. All methods: loop thread."""
+
+    def __init__(self, store: ChunkStore) -> None:
+        self.store = store
+        self._loop = asyncio.get_running_loop()
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._writing_since: float | None = None
+        self._rested: list[Callable[[], None]] = []
+        self._loading: dict[bytes, list[Callable[[], None]]] = {}
+        self._closed = False
+
+    @property
+    def congested(self) -> bool:
+        """True while sources should rest because the disk lags."""
+        if self.store.unwritten <= UNWRITTEN_MAX:
+            return False
+        return self._writing_since is None or time.monotonic() - self._writing_since < PATIENCE
+
+    def when_relieved(self, call: Callable[[], None]) -> None:
+        """Call once when a source may go on: the write has ended, or patience has."""
+        if not self._rested:
+            self._loop.call_later(PATIENCE, self._relieve)
+        self._rested.append(call)
+        self.kick()
+
+    def kick(self) -> None:
+        """Start a write if there is something to write and none is under way."""
+        if self._closed or self._writing_since is not None or not self.store.unwritten:
+            return
+        self._writing_since = time.monotonic()
+        self._loop.run_in_executor(self._pool, self.store.write).add_done_callback(self._written)
+
+    def load(self, name: bytes, call: Callable[[], None]) -> None:
+        """Load a chunk's container, then call. Calls for the same chunk share one load."""
+        waiting = self._loading.setdefault(name, [])
+        waiting.append(call)
+        if len(waiting) == 1 and not self._closed:
+            future = self._loop.run_in_executor(self._pool, self.store.load, name)
+            future.add_done_callback(lambda done: self._loaded(name, done))
+
+    def prepare(self) -> None:
+        """Have the store ready its memory ahead of need."""
+        self._loop.run_in_executor(self._pool, self.store.prepare).add_done_callback(_report)
+
+    async def close(self) -> None:
+        """Wait for what is under way, then close the store on the worker thread."""
+        self._closed = True
+        await self._loop.run_in_executor(self._pool, self.store.close)
+        self._pool.shutdown(wait=False)
+
+    def _written(self, done: "asyncio.Future[None]") -> None:
+        _report(done)
+        self._writing_since = None
+        self._relieve()
+        self.kick()
+
+    def _relieve(self) -> None:
+        rested, self._rested = self._rested, []
+        for call in rested:
+            call()
+
+    def _loaded(self, name: bytes, done: "asyncio.Future[None]") -> None:
+        _report(done)
+        for call in self._loading.pop(name, ()):
+            call()
+
+
+def _report(done: "asyncio.Future[None]") -> None:
+    if not done.cancelled() and (error := done.exception()) is not None:
+        log.error("the store's worker failed: %s", error)

@@ -1,0 +1,42 @@
+"""Counters of the data path: plain integers, raised by the loop thread, added up for a snapshot."""
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(slots=True)
+class Traffic:
+    """Bytes of one stream, or of many added up. "Sent" is from a local array towards the peer."""
+
+    raw: int = 0
+    """Plain bytes read from local arrays and sent."""
+    after_deduplication: int = 0
+    """Of these, what tokens and literal bytes came to before compression."""
+    after_compression: int = 0
+    """Of these, what batches came to after compression."""
+    literal: int = 0
+    """Plain bytes that went as literals, not as references."""
+    delivered: int = 0
+    """Plain bytes received from the peer and written to local arrays."""
+    received: int = 0
+    """Batch bytes received for them."""
+    from_store: int = 0
+    """Delivered bytes that came verified from the store."""
+    verified: int = 0
+    """Bytes whose BLAKE3 was checked against a fingerprint: from the store, learned, or filled."""
+    references: int = 0
+    """References sent."""
+    misses: int = 0
+    """Chunks that we had to ask the peer for."""
+    fills: int = 0
+    """Chunks that we sent because the peer lacked them."""
+    mismatches: int = 0
+    """Received chunks that failed verification; none of them was stored or used."""
+
+    def add(self, other: "Traffic") -> None:
+        """Add another's counts to these."""
+        for field in fields(self):
+            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
+
+    def as_dict(self) -> dict[str, int]:
+        """All counts by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}

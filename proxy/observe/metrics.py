@@ -1,0 +1,114 @@
+"""The metrics that Prometheus sees. Names, units and meanings are public interface and are declared here alone."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from proxy.observe.snapshot import PeerStatus, Snapshot
+
+Family = type[CounterMetricFamily] | type[GaugeMetricFamily]
+Samples = Iterable[tuple[tuple[str, ...], float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """A metric: name, kind, meaning, labels, and where its values come from."""
+
+    name: str
+    family: Family
+    help: str
+    labels: tuple[str, ...]
+    values: Callable[[Snapshot], Samples]
+
+
+def _per_peer(value: Callable[[PeerStatus], float]) -> Callable[[Snapshot], Samples]:
+    return lambda snapshot: [((peer.name,), value(peer)) for peer in snapshot.peers]
+
+
+def _bytes(key: str) -> Callable[[Snapshot], Samples]:
+    return _per_peer(lambda peer: peer.bytes[key])
+
+
+def _site(value: Callable[[Snapshot], float]) -> Callable[[Snapshot], Samples]:
+    return lambda snapshot: [((), value(snapshot))]
+
+
+def _store(key: str) -> Callable[[Snapshot], Samples]:
+    return lambda snapshot: [((), float(snapshot.store[key]))]
+
+
+def _ended(snapshot: Snapshot) -> Samples:
+    return [((peer.name,), sum(peer.ended_streams.values())) for peer in snapshot.peers]
+
+
+C, G = CounterMetricFamily, GaugeMetricFamily
+_PEER = ("peer",)
+
+DECLARATIONS = (
+    Declaration("isthmus_ready", G, "1 when the site accepts streams", (), _site(lambda s: s.ready)),
+    Declaration("isthmus_draining", G, "1 while the site drains", (), _site(lambda s: s.draining)),
+    Declaration("isthmus_uptime_seconds", G, "Seconds since the site started", (), _site(lambda s: s.uptime_seconds)),
+    Declaration("isthmus_alarms", G, "Alarms that an operator must see to", (), _site(lambda s: len(s.alarms))),
+    Declaration("isthmus_refused_connections", C, "Connections refused at the tunnel", (), _site(lambda s: s.refused)),
+    Declaration("isthmus_peer_up", G, "1 if a lane is up", _PEER, _per_peer(lambda p: p.state == "up")),
+    Declaration("isthmus_peer_lanes", G, "Lanes that are up", _PEER, _per_peer(lambda p: len(p.lanes))),
+    Declaration("isthmus_peer_streams", G, "Live streams", _PEER, _per_peer(lambda p: p.streams)),
+    Declaration("isthmus_peer_streams_ended", C, "Streams that have ended", _PEER, _ended),
+    Declaration("isthmus_peer_outages", C, "Times that the last lane was lost", _PEER, _per_peer(lambda p: p.outages)),
+    Declaration(
+        "isthmus_peer_round_trip_seconds",
+        G,
+        "Smoothed round trip of pings; 0 before the first",
+        _PEER,
+        _per_peer(lambda p: p.round_trip_seconds or 0.0),
+    ),
+    Declaration(
+        "isthmus_peer_unacked_bytes",
+        G,
+        "Frame bytes kept until acknowledged",
+        _PEER,
+        _per_peer(lambda p: p.unacked_bytes),
+    ),
+    Declaration("isthmus_sent_raw_bytes", C, "Plain bytes from local arrays", _PEER, _bytes("raw")),
+    Declaration(
+        "isthmus_sent_deduplicated_bytes", C, "Bytes after deduplication", _PEER, _bytes("after_deduplication")
+    ),
+    Declaration("isthmus_sent_compressed_bytes", C, "Bytes after compression", _PEER, _bytes("after_compression")),
+    Declaration("isthmus_sent_wire_bytes", C, "TCP payload sent, first transmissions", _PEER, _bytes("wire")),
+    Declaration("isthmus_sent_retransmitted_bytes", C, "TCP payload sent again", _PEER, _bytes("wire_retransmitted")),
+    Declaration("isthmus_received_wire_bytes", C, "TCP payload received", _PEER, _bytes("wire_received")),
+    Declaration("isthmus_delivered_bytes", C, "Plain bytes written to local arrays", _PEER, _bytes("delivered")),
+    Declaration("isthmus_verified_bytes", C, "Bytes checked against a fingerprint", _PEER, _bytes("verified")),
+    Declaration("isthmus_references", C, "Chunks sent as references", _PEER, _bytes("references")),
+    Declaration("isthmus_misses", C, "Chunks that had to be asked for", _PEER, _bytes("misses")),
+    Declaration("isthmus_fills", C, "Chunks that the peer had to ask for", _PEER, _bytes("fills")),
+    Declaration("isthmus_mismatches", C, "Received chunks that failed verification", _PEER, _bytes("mismatches")),
+    Declaration("isthmus_store_size_bytes", G, "Configured bound of the store", (), _store("size_bytes")),
+    Declaration("isthmus_store_used_bytes", G, "Chunk bytes held", (), _store("used_bytes")),
+    Declaration("isthmus_store_chunks", G, "Chunks held", (), _store("chunks")),
+    Declaration("isthmus_store_oldest_seconds", G, "Age of the oldest container", (), _store("oldest_seconds")),
+    Declaration("isthmus_store_hits", C, "Chunks read and verified", (), _store("hits")),
+    Declaration("isthmus_store_misses", C, "Chunks asked for and not held", (), _store("misses")),
+    Declaration("isthmus_store_invalid", C, "Chunks that failed verification, dropped", (), _store("invalid")),
+    Declaration("isthmus_store_evicted_bytes", C, "Chunk bytes evicted", (), _store("evicted_bytes")),
+    Declaration("isthmus_store_unlearned_bytes", C, "Chunk bytes passed unlearned", (), _store("unlearned_bytes")),
+    Declaration("isthmus_store_unwritten_bytes", G, "Sealed bytes waiting for the disk", (), _store("unwritten_bytes")),
+)
+
+
+class SiteCollector(Collector):
+    """Turns a snapshot, taken when Prometheus asks, into the declared metrics."""
+
+    def __init__(self, take: Callable[[], Snapshot]) -> None:
+        self._take = take
+
+    def collect(self) -> Iterator[Metric]:
+        """All declared metrics with their values now."""
+        snapshot = self._take()
+        for declaration in DECLARATIONS:
+            family = declaration.family(declaration.name, declaration.help, labels=declaration.labels)
+            for labels, value in declaration.values(snapshot):
+                family.add_metric(labels, float(value))
+            yield family

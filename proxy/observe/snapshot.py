@@ -1,0 +1,79 @@
+"""The status snapshot: what `/api/v1/status` shows, `isthmus status` prints and `/metrics` is made from.
+
+Plain data, built by the site when asked. The keys are public interface; new ones may come.
+"""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class LaneStatus:
+    """One TLS connection of a tunnel."""
+
+    number: int
+    remote: str
+    dialler: bool
+    round_trip_seconds: float
+    congestion_window_segments: int
+    bytes_sent: int
+    bytes_retransmitted: int
+    bytes_received: int
+
+
+@dataclass(frozen=True, slots=True)
+class PeerStatus:
+    """Another site and the tunnel to it."""
+
+    name: str
+    state: str
+    """up, outage, connecting or waiting."""
+    lanes: list[LaneStatus]
+    round_trip_seconds: float | None
+    outages: int
+    streams: int
+    unacked_bytes: int
+    references_suspended: bool
+    last_error: str
+    bytes: dict[str, int]
+    ended_streams: dict[str, int]
+    """Counted by reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamStatus:
+    """One array connection."""
+
+    id: int
+    peer: str
+    forward: str | None
+    export: str | None
+    origin: str
+    direction: str
+    """outward (we opened it) or inward."""
+    age_seconds: float
+    bytes: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One site, now."""
+
+    site: str
+    version: str
+    started: float
+    uptime_seconds: float
+    ready: bool
+    draining: bool
+    peers: list[PeerStatus]
+    streams: list[StreamStatus]
+    store: dict[str, Any]
+    bytes: dict[str, int]
+    """The waterfall of what was sent (raw, after_deduplication, after_compression, wire), and what was received."""
+    refused: int
+    """Connections to the tunnel listener that showed no peer's certificate."""
+    alarms: list[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)

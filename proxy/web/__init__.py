@@ -1,0 +1,1 @@
+"""HTTP for operators and their tools: health, status, metrics. Reads snapshots, nothing else."""
