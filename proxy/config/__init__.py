@@ -1,0 +1,27 @@
+"""A site's configuration: one TOML file, checked as a whole before anything starts.
+
+`load` reads the file (`read`), walks the tree beside the models (`model`, with the quantities of `units` and
+`addresses`) into a draft of what is sound and a list of mistakes, lets `checks` and `trust` look at the draft for what
+is wrong between keys and in the files that it names, and either gives a frozen `SiteConfig` or raises `ConfigError`
+with every mistake at once: key, value, what is wrong, remedy. `schema` and `document` turn the same models into the
+JSON Schema and the operator's page.
+"""
+
+from proxy.config.addresses import Address
+from proxy.config.loading import load, parse
+from proxy.config.mistakes import ConfigError, Mistake
+from proxy.config.model import Export, Forward, Peer, SiteConfig
+from proxy.config.schema import schema
+
+__all__ = [
+    "Address",
+    "ConfigError",
+    "Export",
+    "Forward",
+    "Mistake",
+    "Peer",
+    "SiteConfig",
+    "load",
+    "parse",
+    "schema",
+]

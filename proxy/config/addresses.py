@@ -1,0 +1,84 @@
+"""Addresses as operators write them: "198.18.0.1:4500", "[::1]:3260", "host.example:3260".
+
+Where to connect to may be a name; where to listen is an IP address, because what a name means may change.
+"""
+
+import ipaddress
+import re
+from typing import Annotated, NamedTuple
+
+from proxy.config.units import reader, shape
+
+
+class Address(NamedTuple):
+    """A host (name or IP address, without brackets) and a TCP port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def ip(self) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+        """The host as an IP address, or None if it is a name."""
+        return _ip(self.host)
+
+
+_ADDRESS_PATTERN = r"^(\[[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?\]|[A-Za-z0-9_][A-Za-z0-9_.-]*):[0-9]{1,5}$"
+_LISTEN_PATTERN = r"^(\[[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?\]|[0-9.]+):[0-9]{1,5}$"
+_ADDRESS_REMEDY = 'write host and port, such as "198.18.0.1:4500", "[2001:db8::1]:4500" or "host.example:3260"'
+_LISTEN_REMEDY = (
+    'write an IP address of this host and a port, such as "198.18.0.1:4500" or "[::1]:4500"'
+    ' ("0.0.0.0:4500" or "[::]:4500" for all addresses)'
+)
+
+
+def parse_address(text: str) -> Address:
+    """Host and port, from "198.18.0.1:4500", "[::1]:3260" or "host.example:3260". Raises ValueError."""
+    host, colon, port = text.rpartition(":")
+    if not colon or not host:
+        raise ValueError("is not a host and a port")
+    if not re.fullmatch(r"[0-9]{1,5}", port) or not 1 <= int(port) <= 65535:
+        raise ValueError("has no port between 1 and 65535")
+    return Address(_host(host), int(port))
+
+
+def parse_listen(text: str) -> Address:
+    """As `parse_address`, IP addresses only. Raises ValueError."""
+    address = parse_address(text)
+    if address.ip is None:
+        raise ValueError("is a name, not an IP address of this host")
+    return address
+
+
+def _host(text: str) -> str:
+    bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    ip = _ip(bare)
+    if bare != text:
+        if not isinstance(ip, ipaddress.IPv6Address):
+            raise ValueError("has no IPv6 address within the brackets")
+        return str(ip)
+    if ":" in text:
+        raise ValueError("has an IPv6 address without brackets" if ip else "is not a host and a port")
+    if ip is None and (re.fullmatch(r"[0-9.]+", text) or not _is_name(text)):
+        raise ValueError("has no valid host")
+    return text
+
+
+def _is_name(text: str) -> bool:
+    labels = text.removesuffix(".").split(".")
+    return len(text) <= 253 and all(re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,62}", label) for label in labels)
+
+
+def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(text)
+    except ValueError:
+        return None
+
+
+RemoteAddress = Annotated[Address, reader(parse_address, _ADDRESS_REMEDY), shape(_ADDRESS_PATTERN)]
+"""Where to connect to: a name or an IP address."""
+ListenAddress = Annotated[Address, reader(parse_listen, _LISTEN_REMEDY), shape(_LISTEN_PATTERN)]
+"""Where to listen: an IP address of this host."""

@@ -1,0 +1,167 @@
+"""What can be wrong between keys that are each sound by themselves.
+
+Each check looks at the draft, skips what is missing or unsound (that is a mistake already), and notes what it finds.
+"""
+
+from collections.abc import Callable
+from itertools import combinations
+
+from proxy.config.addresses import Address
+from proxy.config.mistakes import ABSENT, KeyPath
+from proxy.config.reading import Draft, suggestion
+from proxy.config.units import show_duration, show_size
+
+
+def check(draft: Draft) -> None:
+    """Run all checks."""
+    for one in CHECKS:
+        one(draft)
+
+
+def peers_are_there(draft: Draft) -> None:
+    """A site without peers has nobody to talk to."""
+    if draft.raw(("peer",)) in (ABSENT, []):
+        draft.wrong(("peer",), "no peer is given", "add a [[peer]] section with name, certificate and address")
+
+
+def names_differ(draft: Draft) -> None:
+    """Names are compared without regard to case, as in certificates."""
+    for table in ("peer", "forward", "export"):
+        first: dict[str, KeyPath] = {}
+        for where, name in draft.column(table, "name").items():
+            other = first.setdefault(name.lower(), where)
+            if other != where:
+                draft.wrong(where, f"is the name of {table}[{other[1]}] as well", f"give each {table} its own name")
+
+
+def peers_are_others(draft: Draft) -> None:
+    """No peer has this site's own name or tunnel address."""
+    site, listen = draft.get("site", "name"), draft.get("tunnel", "listen")
+    for where, name in draft.column("peer", "name").items():
+        if site is not None and name.lower() == site.lower():
+            draft.wrong(where, "is the name of this site itself", "write the other site's name")
+    for where, address in draft.column("peer", "address").items():
+        if listen is not None and address == listen:
+            draft.wrong(where, "is the tunnel listener of this site itself", "write the other site's tunnel address")
+
+
+def peers_are_known(draft: Draft) -> None:
+    """Forwards and exports name peers of this file."""
+    known = [entry["name"] for _, entry in draft.entries("peer") if isinstance(entry.get("name"), str)]
+    named = draft.column("forward", "peer")
+    for where, entry in draft.entries("export"):
+        peers = entry.get("peers")
+        named |= {(*where, "peers", at): name for at, name in enumerate(peers if isinstance(peers, list) else [])}
+    for where, name in named.items():
+        if isinstance(name, str) and name not in known:
+            draft.wrong(where, "is not the name of a peer", f"{suggestion(name, known)} (or add a [[peer]])")
+
+
+def peers_can_be_recognised(draft: Draft) -> None:
+    """Every peer has a pinned certificate, or there is a private CA."""
+    for where, entry in draft.entries("peer"):
+        if "certificate" not in entry and draft.raw(("identity", "ca")) is ABSENT:
+            draft.wrong((*where, "certificate"), "is missing", "name the peer's certificate file, or give identity.ca")
+
+
+def somebody_dials(draft: Draft) -> None:
+    """Whoever waits for a peer needs a listener."""
+    waited_for = [f"{where[0]}[{where[1]}]" for where, entry in draft.entries("peer") if "address" not in entry]
+    if waited_for and draft.raw(("tunnel", "listen")) is ABSENT:
+        wrong = f"is missing, but {', '.join(waited_for[:3])} has no address and must dial in"
+        draft.wrong(
+            ("tunnel", "listen"), wrong, 'add listen = "198.18.0.1:4500" to [tunnel], or an address to the peer'
+        )
+
+
+def listeners_differ(draft: Draft) -> None:
+    """No two listeners want the same address and port."""
+    single: tuple[KeyPath, ...] = (("tunnel", "listen"), ("status", "listen"))
+    listeners = {where: draft.get(*where) for where in single} | draft.column("forward", "listen")
+    taken = [(where, address) for where, address in listeners.items() if address is not None]
+    for (first, one), (second, other) in combinations(taken, 2):
+        if _clash(one, other):
+            # The status listener clashes by its default, too: then the other key is the one to change.
+            later, earlier = (second, first) if draft.raw(second) is not ABSENT else (first, second)
+            wrong = f"clashes with {_key(earlier)} ({draft.get(*earlier)})"
+            draft.wrong(later, wrong, "give each listener an address or port of its own")
+
+
+def exports_do_not_loop(draft: Draft) -> None:
+    """An export that leads to a forward of the same site would send the bytes round for ever."""
+    for where, address in draft.column("export", "address").items():
+        for forward, listen in draft.column("forward", "listen").items():
+            if _clash(address, listen):
+                draft.wrong(where, f"is {_key(forward)} of this site, a loop", "write the far array's address")
+
+
+def status_is_local(draft: Draft) -> None:
+    """The status listener has no password yet."""
+    listen = draft.get("status", "listen")
+    if listen is not None and not listen.ip.is_loopback:
+        remedy = f'write "127.0.0.1:{listen.port}" or "[::1]:{listen.port}", and reach it by ssh -L from elsewhere'
+        draft.wrong(("status", "listen"), "is not a loopback address, and the listener asks for no password", remedy)
+
+
+def times_are_in_order(draft: Draft) -> None:
+    """A lane is asked before it is given up."""
+    keepalive, dead_after = draft.get("tunnel", "keepalive"), draft.get("tunnel", "dead_after")
+    if None not in (keepalive, dead_after) and dead_after <= keepalive:
+        at = ("tunnel", "dead_after") if draft.raw(("tunnel", "dead_after")) is not ABSENT else ("tunnel", "keepalive")
+        wrong = f"leaves keepalive ({show_duration(keepalive)}) no time before dead_after ({show_duration(dead_after)})"
+        draft.wrong(at, wrong, "make dead_after longer than keepalive, four times is good")
+
+
+def memory_holds_a_window(draft: Draft) -> None:
+    """All streams together have at least the memory that one may use."""
+    window, memory = draft.get("tunnel", "window"), draft.get("tunnel", "memory")
+    if None not in (window, memory) and window > memory:
+        at = ("tunnel", "memory") if draft.raw(("tunnel", "memory")) is not ABSENT else ("tunnel", "window")
+        wrong = f"leaves one stream a window ({show_size(window)}) above the memory of all ({show_size(memory)})"
+        draft.wrong(at, wrong, "make memory at least as large as window")
+
+
+def chunks_are_in_order(draft: Draft) -> None:
+    """minimum <= average <= maximum."""
+    for small, large in (("minimum", "average"), ("average", "maximum")):
+        less, more = draft.get("chunking", small), draft.get("chunking", large)
+        if None not in (less, more) and less > more:
+            at = ("chunking", small if draft.raw(("chunking", small)) is not ABSENT else large)
+            wrong = f"puts {small} ({show_size(less)}) above {large} ({show_size(more)})"
+            draft.wrong(at, wrong, "keep minimum <= average <= maximum")
+
+
+def store_has_its_place(draft: Draft) -> None:
+    """A disk store has a path, and a path says for which mode it is."""
+    path, mode = draft.raw(("store", "path")), draft.raw(("store", "mode"))
+    if mode == "disk" and path is ABSENT:
+        draft.wrong(("store", "path"), "is missing, but mode is disk", 'add path = "store" to [store]')
+    if mode is ABSENT and path is not ABSENT:
+        draft.wrong(("store", "mode"), "is missing, but a path is given", 'add mode = "disk" (or "memory") to [store]')
+
+
+CHECKS: tuple[Callable[[Draft], None], ...] = (
+    peers_are_there,
+    names_differ,
+    peers_are_others,
+    peers_are_known,
+    peers_can_be_recognised,
+    somebody_dials,
+    listeners_differ,
+    exports_do_not_loop,
+    status_is_local,
+    times_are_in_order,
+    memory_holds_a_window,
+    chunks_are_in_order,
+    store_has_its_place,
+)
+
+
+def _clash(one: Address, other: Address) -> bool:
+    if one.port != other.port or one.ip is None or other.ip is None or one.ip.version != other.ip.version:
+        return False
+    return one.ip == other.ip or one.ip.is_unspecified or other.ip.is_unspecified
+
+
+def _key(where: KeyPath) -> str:
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in where).removeprefix(".")

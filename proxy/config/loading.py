@@ -1,0 +1,61 @@
+"""From a path to a `SiteConfig`, or to all mistakes at once."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from proxy.config import checks, trust
+from proxy.config.mistakes import ABSENT, ConfigError, Mistake
+from proxy.config.model import SiteConfig
+from proxy.config.reading import Draft, read_draft, read_tree
+
+LARGEST_FILE = 1 << 20
+"""Bytes; a longer file is not a configuration."""
+
+
+def load(path: str | Path, *, files: bool = True, now: datetime | None = None) -> SiteConfig:
+    """Read and check a site's file. Raises ConfigError with every mistake.
+
+    With `files` off the certificates, keys and directories that it names are not looked at: for commands that only
+    need to know where things are, and may be used by somebody who cannot read the key. `now` judges the dates of
+    certificates. Blocks for as long as the disk does.
+    """
+    path = Path(path)
+    return parse(_read(path), path, files=files, now=now)
+
+
+def parse(content: bytes, source: Path, *, files: bool = True, now: datetime | None = None) -> SiteConfig:
+    """As `load`, for content that was read already; `source` is what relative paths are relative to."""
+    tree = read_tree(content)
+    if isinstance(tree, Mistake):
+        raise ConfigError(source, [tree])
+    draft = read_draft(tree, source.parent)
+    checks.check(draft)
+    if files:
+        trust.check(draft, now or datetime.now(UTC))
+    if draft.mistakes:
+        raise ConfigError(source, _in_order(draft))
+    return SiteConfig.model_validate(tree, context={"base": source.parent, "source": source})
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        wrong = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise ConfigError(path, [Mistake((), ABSENT, wrong, "give the path of a site's file")]) from None
+    if len(content) > LARGEST_FILE:
+        raise ConfigError(path, [Mistake((), ABSENT, "is larger than 1 MiB", "give the path of a site's file")])
+    return content
+
+
+def _in_order(draft: Draft) -> list[Mistake]:
+    """Sections in the order of the documents, unknown ones last; within one, tables in their order."""
+    sections = [info.alias or name for name, info in SiteConfig.model_fields.items()]
+
+    def place(mistake: Mistake) -> tuple[int, int]:
+        section, *rest = mistake.where
+        index = rest[0] if rest and isinstance(rest[0], int) else -1
+        return sections.index(str(section)) if section in sections else len(sections), index
+
+    return sorted(draft.mistakes, key=place)

@@ -1,0 +1,232 @@
+"""What a site's file can say: every section and key, with type, default and description.
+
+The descriptions are the operator's documentation and the JSON Schema as well (`document`, `schema`). What can be wrong
+with several keys together is in `checks`, so that all of it is reported at once.
+"""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainValidator,
+    PrivateAttr,
+    Strict,
+    ValidationInfo,
+    WithJsonSchema,
+)
+
+from proxy.config.addresses import ListenAddress, RemoteAddress
+from proxy.config.units import Duration, Size, Within, mistaken, shape
+
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$"
+
+
+def _name(value: Any) -> str:
+    remedy = "write 1 to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit"
+    if not isinstance(value, str):
+        raise mistaken("is not text in quotes", remedy)
+    if len(value) > 63 or not re.fullmatch(NAME_PATTERN.strip("^$"), value):
+        raise mistaken("is not a name", remedy)
+    return value
+
+
+def _file(value: Any, info: ValidationInfo) -> Path:
+    remedy = "write the path of a file, absolute or relative to this file"
+    if not isinstance(value, str):
+        raise mistaken("is not text in quotes", remedy)
+    if not value or any(ord(character) < 32 for character in value):
+        raise mistaken("is not a path", remedy)
+    return Path((info.context or {}).get("base", "."), value)
+
+
+_NAME_SCHEMA = {"type": "string", "pattern": NAME_PATTERN, "maxLength": 63}
+Name = Annotated[str, PlainValidator(_name), WithJsonSchema(_NAME_SCHEMA)]
+"""The name of a site, a forward or an export."""
+FilePath = Annotated[Path, PlainValidator(_file), shape("^[^\\u0000-\\u001f]+$")]
+"""A path, made absolute or relative to the working directory by way of the configuration file's directory."""
+Integer = Annotated[int, Strict()]
+
+
+def setting(description: str, default: Any = ..., *, example: str | list[str] | None = None) -> Any:
+    """A key: what it means, and its default as it would stand in the file (required without) or an example."""
+    return Field(default, description=description, examples=None if example is None else [example])
+
+
+class Section(BaseModel):
+    """A table of the file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+
+
+class Site(Section):
+    """This site."""
+
+    name: Name = setting("Name by which the peers know this site.", example="east")
+
+
+class Identity(Section):
+    """By what this site proves who it is, and whom it trusts beyond the certificates of its peers."""
+
+    certificate: FilePath = setting("This site's certificate (PEM), as made by `isthmus keygen`.", example="east.crt")
+    key: FilePath = setting("Its private key (PEM, not encrypted, readable by its owner only).", example="east.key")
+    ca: FilePath | None = setting(
+        "Certificates of a private CA (PEM). A peer without `certificate` is then recognised by its name"
+        " in a certificate that this CA has signed.",
+        None,
+    )
+
+
+class Tunnel(Section):
+    """The encrypted link to the peers: where it listens, when it gives up, how much it may hold in memory."""
+
+    listen: ListenAddress | None = setting("Where peers dial in. Needed as soon as one peer has no `address`.", None)
+    keepalive: Annotated[Duration, Within("100ms", "1h")] = setting(
+        "A lane on which nothing arrived for so long is asked for a sign of life.", "5s"
+    )
+    dead_after: Annotated[Duration, Within("200ms", "2h")] = setting(
+        "A lane on which nothing arrived for so long is given up. Longer than `keepalive`.", "20s"
+    )
+    grace: Annotated[Duration, Within("0s", "24h")] = setting(
+        "For so long after the last lane was lost the arrays' connections are held, and resume where they"
+        " stopped. Keep it below the time after which the arrays give up by themselves.",
+        "120s",
+    )
+    window: Annotated[Size, Within("64KiB", "4GiB")] = setting(
+        "Plain bytes that one stream may have under way. Speed of a stream is at most window / round trip.", "64MiB"
+    )
+    memory: Annotated[Size, Within("1MiB", "64GiB")] = setting(
+        "Plain bytes that all streams together may have under way. At least `window`.", "128MiB"
+    )
+    unacked: Annotated[Size, Within("1MiB", "64GiB")] = setting(
+        "Bytes kept for a peer until it has acknowledged them; sources wait above that.", "64MiB"
+    )
+    streams: Annotated[Integer, Field(ge=1, le=65536)] = setting(
+        "Live streams (array connections) that one peer may open.", 1024
+    )
+    connect_timeout: Annotated[Duration, Within("100ms", "5m")] = setting(
+        "How long connecting may take, to a peer or to an export.", "10s"
+    )
+    drain: Annotated[Duration, Within("0s", "1h")] = setting(
+        "After SIGTERM live streams have so long to end by themselves; then they are reset.", "30s"
+    )
+    reconnect_max: Annotated[Duration, Within("100ms", "1h")] = setting(
+        "Longest pause between two attempts to reach a peer.", "15s"
+    )
+
+
+class Store(Section):
+    """Where chunks are kept so that they cross the WAN only once. Size it like the data that is replicated again."""
+
+    mode: Literal["memory", "disk"] = setting(
+        "`memory` is fastest and empty after a restart; `disk` is larger and stays warm.", "memory"
+    )
+    size: Annotated[Size, Within("64MiB", "1024TiB")] = setting(
+        "Bound of the store, everything included. The oldest chunks go first.", "1GiB"
+    )
+    path: FilePath | None = setting(
+        "Directory of the disk store; made if it is missing. Needed for `disk`, unused for `memory`.", None
+    )
+    cache: Annotated[Size, Within("16MiB", "1TiB")] = setting(
+        "Memory for what was read from the disk store. Unused for `memory`.", "64MiB"
+    )
+
+
+class Chunking(Section):
+    """How data is cut. The two sites need not agree, but find more duplicates if they do."""
+
+    minimum: Annotated[Size, Within("1KiB", "256KiB")] = setting("Shortest chunk.", "4KiB")
+    average: Annotated[Size, Within("1KiB", "256KiB")] = setting(
+        "Chunk length aimed at. Smaller finds more duplicates and costs more CPU and index.", "16KiB"
+    )
+    maximum: Annotated[Size, Within("1KiB", "256KiB")] = setting("Longest chunk.", "64KiB")
+
+
+class Compression(Section):
+    """How data that the peer does not hold yet is compressed."""
+
+    codec: Literal["zstd", "none"] = setting("`none` leaves it as it is.", "zstd")
+    level: Annotated[Integer, Field(ge=-5, le=19)] = setting(
+        "Of zstd, -5 (fastest) to 19 (smallest). Data that does not compress is found and passed as is.", 1
+    )
+
+
+class Status(Section):
+    """Health, status and metrics over HTTP."""
+
+    listen: ListenAddress = setting(
+        "Loopback only in this version: the listener asks for no password. Serves `/healthz`,"
+        " `/api/v1/status` and `/metrics`.",
+        "127.0.0.1:8900",
+    )
+
+
+class Log(Section):
+    """What is written to stderr."""
+
+    level: Literal["debug", "info", "warning", "error"] = setting("Least severity that is written.", "info")
+    format: Literal["auto", "text", "json"] = setting(
+        "`auto`: text on a terminal, one JSON object a line otherwise.", "auto"
+    )
+
+
+class Peer(Section):
+    """A site that this one has a tunnel with. One table a peer."""
+
+    name: Name = setting("The other site's `site.name`.", example="west")
+    address: RemoteAddress | None = setting(
+        "Where to reach its tunnel listener. Without it, the peer is waited for.", None
+    )
+    certificate: FilePath | None = setting(
+        "Its certificate (PEM), and no other is accepted. Needed unless `identity.ca` is given.", None
+    )
+
+
+class Forward(Section):
+    """A local address whose connections are carried to an export of a peer. One table a forward; none is fine."""
+
+    name: Name = setting("Name in logs and figures.", example="replication")
+    listen: ListenAddress = setting("Where the near array connects to.", example="127.0.0.1:3260")
+    peer: Name = setting("Name of the peer.", example="west")
+    export: Name = setting("Name of the export, as the peer's file gives it.", example="array")
+    protocol: Literal["tcp"] = setting("What the connections carry.", "tcp")
+
+
+class Export(Section):
+    """An address that named peers may reach through this site, and nothing else. One table an export; none is fine."""
+
+    name: Name = setting("Name by which the peers ask for it.", example="array")
+    address: RemoteAddress = setting("Where the far array listens.", example="10.1.0.5:3260")
+    peers: Annotated[tuple[Name, ...], Field(min_length=1)] = setting(
+        "Names of the peers that may reach it.", example=["east"]
+    )
+
+
+class SiteConfig(Section):
+    """Configuration of one Isthmus site."""
+
+    site: Site
+    identity: Identity
+    tunnel: Tunnel = Field(default_factory=Tunnel)
+    store: Store = Field(default_factory=Store)
+    chunking: Chunking = Field(default_factory=Chunking)
+    compression: Compression = Field(default_factory=Compression)
+    status: Status = Field(default_factory=Status)
+    log: Log = Field(default_factory=Log)
+    peers: tuple[Peer, ...] = Field((), alias="peer")
+    forwards: tuple[Forward, ...] = Field((), alias="forward")
+    exports: tuple[Export, ...] = Field((), alias="export")
+
+    _source: Path = PrivateAttr(Path())
+
+    def model_post_init(self, context: Any) -> None:
+        """Keep the path of the file."""
+        self._source = Path((context or {}).get("source", ""))
+
+    @property
+    def source(self) -> Path:
+        """The file that this was loaded from, to load it again."""
+        return self._source

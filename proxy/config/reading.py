@@ -1,0 +1,185 @@
+"""Text to draft: the TOML tree and the models are walked side by side, key by key.
+
+A value that cannot be read is one mistake and leaves a gap in the draft; everything else is still read and checked, so
+that an operator sees all mistakes at once.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from proxy.config.mistakes import ABSENT, KeyPath, Mistake
+from proxy.config.model import SiteConfig
+
+Table = dict[str, Any]
+
+
+@dataclass
+class Draft:
+    """What is sound of a file that may have mistakes, and the mistakes found so far."""
+
+    tree: Table
+    base: Path
+    """The directory that relative paths begin at."""
+    values: dict[KeyPath, Any] = field(default_factory=dict)
+    mistakes: list[Mistake] = field(default_factory=list)
+
+    def get(self, *where: str | int) -> Any:
+        """The sound value or default there, or None if there is none."""
+        return self.values.get(where)
+
+    def column(self, table: str, key: str) -> dict[KeyPath, Any]:
+        """The sound values of that key in all tables of an array such as [[peer]], by place, in order."""
+        return {where: value for where, value in self.values.items() if where[0] == table and where[2:] == (key,)}
+
+    def entries(self, table: str) -> Iterator[tuple[KeyPath, Table]]:
+        """Place and raw content of every table of an array such as [[peer]]."""
+        tables = self.tree.get(table)
+        for index, entry in enumerate(tables if isinstance(tables, list) else []):
+            if isinstance(entry, dict):
+                yield (table, index), entry
+
+    def raw(self, where: KeyPath) -> Any:
+        """What the file says there, or ABSENT."""
+        value: Any = self.tree
+        for step in where:
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                return ABSENT
+        return value
+
+    def wrong(self, where: KeyPath, wrong: str, remedy: str) -> None:
+        """Note a mistake."""
+        self.mistakes.append(Mistake(where, self.raw(where), wrong, remedy))
+
+
+def read_tree(content: bytes) -> Table | Mistake:
+    """The TOML tree, or the one mistake that keeps it from being read."""
+    try:
+        return tomllib.loads(content.decode())
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        return Mistake((), ABSENT, f"line {line} is not UTF-8", "save the file as UTF-8")
+    except tomllib.TOMLDecodeError as error:
+        return Mistake((), ABSENT, f"is not TOML: {error}", "correct that line; text values stand in double quotes")
+    except (ValueError, RecursionError):
+        return Mistake((), ABSENT, "has a number or a nesting beyond all measure", "remove it")
+
+
+def read_draft(tree: Table, base: Path) -> Draft:
+    """Everything in the tree that is sound by itself, and a mistake for everything else."""
+    draft = Draft(tree, base)
+    _read_table(SiteConfig, tree, (), draft)
+    return draft
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """What the operator may have meant, as a remedy."""
+    known = list(known)
+    close = difflib.get_close_matches(word, known, n=1)
+    if close:
+        return f'did you mean "{close[0]}"?'
+    return f"known here: {', '.join(known)}" if known else "there is none yet"
+
+
+def _read_table(model: type[BaseModel], table: Table, where: KeyPath, draft: Draft) -> None:
+    known = [info.alias or name for name, info in model.model_fields.items()]
+    for key in table:
+        if key not in known:
+            draft.wrong((*where, key), "is not a known key", suggestion(key, known))
+    for name, info in model.model_fields.items():
+        key = info.alias or name
+        section, many = _section(info.annotation)
+        if section is None:
+            _read_key(model, name, table.get(name, ABSENT), (*where, name), draft)
+        elif many:
+            _read_tables(section, table.get(key, []), (*where, key), draft)
+        else:
+            _read_section(section, table.get(key, {}), (*where, key), draft)
+
+
+def _read_key(model: type[BaseModel], name: str, value: Any, where: KeyPath, draft: Draft) -> None:
+    info = model.model_fields[name]
+    if value is not ABSENT:
+        _read_value(model, name, value, where, draft)
+    elif info.is_required():
+        draft.wrong(where, "is missing", f"add {name} = {_example(info)} to {_section_name(where)}")
+    elif info.default is not None:
+        _read_value(model, name, info.default, where, draft)
+
+
+def _read_section(section: type[BaseModel], table: Any, where: KeyPath, draft: Draft) -> None:
+    if isinstance(table, dict):
+        _read_table(section, table, where, draft)
+    else:
+        draft.wrong(where, "is not a section", f"write it as [{where[0]}], once, and its keys on the lines below")
+
+
+def _read_tables(section: type[BaseModel], tables: Any, where: KeyPath, draft: Draft) -> None:
+    if not isinstance(tables, list):
+        draft.wrong(where, "is not a list of tables", f"write [[{where[0]}]] in double brackets, one for each")
+        return
+    for index, table in enumerate(tables):
+        if isinstance(table, dict):
+            _read_table(section, table, (*where, index), draft)
+        else:
+            draft.wrong((*where, index), "is not a table", f"write [[{where[0]}]] in double brackets, one for each")
+
+
+def _read_value(model: type[BaseModel], name: str, value: Any, where: KeyPath, draft: Draft) -> None:
+    try:
+        draft.values[where] = _adapter(model, name).validate_python(value, context={"base": draft.base})
+    except ValidationError as error:
+        for details in error.errors(include_url=False, include_input=False):
+            draft.wrong((*where, *details["loc"]), *_words(details))
+
+
+def _section_name(where: KeyPath) -> str:
+    return f"that [[{where[0]}]]" if len(where) == 3 else f"[{where[0]}]"
+
+
+def _section(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
+    """The model of a section, and whether it is an array of tables; None for a plain value."""
+    inner = get_args(annotation)[0] if get_args(annotation) else annotation
+    if isinstance(inner, type) and issubclass(inner, BaseModel):
+        return inner, inner is not annotation
+    return None, False
+
+
+@cache
+def _adapter(model: type[BaseModel], name: str) -> TypeAdapter[Any]:
+    """A validator for one key by itself."""
+    return TypeAdapter(model.model_fields[name].rebuild_annotation())
+
+
+_WORDS = {
+    "literal_error": ("is not one of the possible values", "write {expected}"),
+    "int_type": ("is not a whole number", "write a number without quotes"),
+    "greater_than_equal": ("is too small", "write at least {ge}"),
+    "less_than_equal": ("is too large", "write at most {le}"),
+    "tuple_type": ("is not a list", "write a list in square brackets"),
+    "too_short": ("is empty", "name at least one"),
+}
+"""What pydantic's own errors mean to an operator."""
+
+
+def _words(details: ErrorDetails) -> tuple[str, str]:
+    context = details.get("ctx", {})
+    if details["type"] == "mistaken":
+        return context["wrong"], context["remedy"]
+    wrong, remedy = _WORDS.get(details["type"], (details["msg"], "see CONFIGURATION.md"))
+    return wrong, remedy.format(**context)
+
+
+def _example(info: FieldInfo) -> str:
+    example = (info.examples or ["..."])[0]
+    return str(example).replace("'", '"') if isinstance(example, list) else f'"{example}"'

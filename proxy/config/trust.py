@@ -1,0 +1,102 @@
+"""What can be wrong with the files that a site's file names: its identity, its trust, its store.
+
+Each file is read at most once a check. What is wrong with the same file in two keys is reported at both.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from proxy import identity
+from proxy.config.mistakes import ABSENT, KeyPath
+from proxy.config.reading import Draft
+from proxy.identity import Certificate, IdentityFault
+
+CERTIFICATE: KeyPath = ("identity", "certificate")
+KEY: KeyPath = ("identity", "key")
+CA: KeyPath = ("identity", "ca")
+
+_T = TypeVar("_T")
+
+
+def check(draft: Draft, now: datetime) -> None:
+    """Look into the files. `now` (UTC) judges the dates of certificates."""
+    own = _certificates(draft, CERTIFICATE)
+    _check_key(draft, own)
+    _check_own(draft, own, now)
+    _check_authorities(draft, now)
+    _check_peers(draft, own, now)
+
+
+def _check_key(draft: Draft, own: tuple[Certificate, ...]) -> None:
+    public_key = _attempt(draft, KEY, identity.read_public_key)
+    path = draft.get(*KEY)
+    if path is not None and path.is_file() and not identity.is_private(path):
+        draft.wrong(KEY, "can be read or written by others than its owner", f"chmod 600 {path}")
+    if public_key is not None and own and own[0].public_key != public_key:
+        remedy = "name the key that was made with the certificate, or make both anew: isthmus keygen --force"
+        draft.wrong(KEY, f"does not belong to the certificate in {draft.get(*CERTIFICATE)}", remedy)
+
+
+def _check_own(draft: Draft, own: tuple[Certificate, ...], now: datetime) -> None:
+    if not own:
+        return
+    _check_dates(draft, CERTIFICATE, own[0], now)
+    dials = any("address" in entry for _, entry in draft.entries("peer"))
+    _check_purposes(draft, CERTIFICATE, own[0], dials=dials, answers=draft.raw(("tunnel", "listen")) is not ABSENT)
+
+
+def _check_authorities(draft: Draft, now: datetime) -> None:
+    for authority in _certificates(draft, CA):
+        _check_dates(draft, CA, authority, now)
+        if not authority.authority:
+            remedy = "name the CA's own certificate here, and certificates of peers under [[peer]]"
+            draft.wrong(CA, f"holds a certificate ({authority.name}) that is not a CA's", remedy)
+
+
+def _check_peers(draft: Draft, own: tuple[Certificate, ...], now: datetime) -> None:
+    seen: dict[bytes, KeyPath] = {}
+    for where in draft.column("peer", "certificate"):
+        for pinned in _certificates(draft, where)[:1]:
+            _check_dates(draft, where, pinned, now)
+            reached = draft.raw((*where[:2], "address")) is not ABSENT
+            _check_purposes(draft, where, pinned, dials=not reached, answers=reached)
+            other = seen.setdefault(pinned.public_key, where)
+            if own and pinned.public_key == own[0].public_key:
+                draft.wrong(where, "is this site's own certificate", "copy the certificate from the peer")
+            elif other != where:
+                draft.wrong(where, f"is that of peer[{other[1]}] as well", "give each peer a key of its own")
+
+
+def _check_dates(draft: Draft, where: KeyPath, certificate: Certificate, now: datetime) -> None:
+    if certificate.expires <= now:
+        wrong = f"has expired ({certificate.name}, {certificate.expires:%Y-%m-%d %H:%M} UTC)"
+        draft.wrong(where, wrong, "make a new one with isthmus keygen, and give it to both sites")
+    if certificate.begins > now:
+        wrong = f"is not valid before {certificate.begins:%Y-%m-%d %H:%M} UTC ({certificate.name})"
+        draft.wrong(where, wrong, f"see whether the clock of this host is right ({now:%Y-%m-%d %H:%M} UTC)")
+
+
+def _check_purposes(draft: Draft, where: KeyPath, certificate: Certificate, *, dials: bool, answers: bool) -> None:
+    needed = [(dials and not certificate.dials, "client"), (answers and not certificate.answers, "server")]
+    missing = " and ".join(purpose for lacks, purpose in needed if lacks)
+    if missing:
+        remedy = "have it made for both TLS server and TLS client authentication, as isthmus keygen does"
+        draft.wrong(where, f"is not for TLS {missing} authentication ({certificate.name})", remedy)
+
+
+def _certificates(draft: Draft, where: KeyPath) -> tuple[Certificate, ...]:
+    return _attempt(draft, where, identity.read_certificates) or ()
+
+
+def _attempt(draft: Draft, where: KeyPath, read: Callable[[Path], _T]) -> _T | None:
+    """What the file at that key holds; None if there is no such key, or if it is a mistake, which is noted."""
+    path = draft.get(*where)
+    if path is None:
+        return None
+    try:
+        return read(path)
+    except IdentityFault as fault:
+        draft.wrong(where, f"{fault.wrong} ({path})", fault.remedy)
+        return None

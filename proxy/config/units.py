@@ -1,0 +1,170 @@
+"""Sizes, rates and durations as operators write them, as types that pydantic can read.
+
+`Size`, `Rate` and `Duration` are plain numbers in code (bytes, bits a second, seconds) and text in the file:
+"10GiB", "45Mbit", "30s". `parse_*` raise ValueError; the message says what is wrong, `Unit.remedy` what to write.
+`show_*` give back the shortest text that parses to the same number.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import GetCoreSchemaHandler, PlainValidator, WithJsonSchema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+
+class Unit(NamedTuple):
+    """A kind of quantity: its name with article, its suffixes with their factors, an example, and an upper bound."""
+
+    name: str
+    factors: dict[str, Fraction]
+    example: str
+    largest: int
+
+    @property
+    def pattern(self) -> str:
+        """A regular expression for the whole text, usable in JSON Schema, too."""
+        return rf"^[0-9]{{1,19}}(\.[0-9]{{1,9}})?({'|'.join(self.factors)})$"
+
+    @property
+    def remedy(self) -> str:
+        """What an operator should write instead."""
+        return f'write a number and one of {", ".join(self.factors)}, such as "{self.example}"'
+
+    def parse(self, text: str) -> Fraction:
+        """The number in base units, exactly. Raises ValueError."""
+        match = re.fullmatch(r"([0-9]{1,19}(?:\.[0-9]{1,9})?)([A-Za-z]+)", text)
+        if match is None:
+            raise ValueError(f"is not {self.name}")
+        number, suffix = match.groups()
+        if suffix not in self.factors:
+            raise ValueError(f'is not {self.name}: the unit "{suffix}" is unknown')
+        quantity = Fraction(number) * self.factors[suffix]
+        if quantity > self.largest:
+            raise ValueError("is too large")
+        return quantity
+
+    def show(self, quantity: Fraction) -> str:
+        """The text with the largest unit that leaves a whole number. Raises ValueError if there is none."""
+        for suffix, factor in sorted(self.factors.items(), key=lambda item: -item[1]):
+            if quantity % factor == 0 and (quantity or factor == 1):
+                return f"{quantity // factor}{suffix}"
+        raise ValueError(f"{quantity} cannot be written as {self.name}")
+
+
+def _powers(base: int, suffixes: str) -> dict[str, Fraction]:
+    return {suffix: Fraction(base**power) for power, suffix in enumerate(suffixes.split(), start=1)}
+
+
+SIZE = Unit(
+    "a size",
+    {"B": Fraction(1)} | _powers(1024, "KiB MiB GiB TiB") | _powers(1000, "kB MB GB TB") | {"KB": Fraction(1000)},
+    "10GiB",
+    1 << 60,
+)
+RATE = Unit("a rate", {"bit": Fraction(1)} | _powers(1000, "kbit Mbit Gbit Tbit"), "45Mbit", 10**15)
+DURATION = Unit(
+    "a duration",
+    {"ms": Fraction(1, 1000), "s": Fraction(1), "m": Fraction(60), "h": Fraction(3600), "d": Fraction(86400)},
+    "30s",
+    366 * 86400,
+)
+
+
+def parse_size(text: str) -> int:
+    """Bytes, from "256KiB" or "1.5GB". Raises ValueError."""
+    return _whole(SIZE.parse(text), "byte")
+
+
+def parse_rate(text: str) -> int:
+    """Bits a second, from "45Mbit". Raises ValueError."""
+    return _whole(RATE.parse(text), "bit")
+
+
+def parse_duration(text: str) -> float:
+    """Seconds, from "500ms" or "2m". Raises ValueError."""
+    quantity = DURATION.parse(text)
+    if (quantity * 1000).denominator != 1:
+        raise ValueError("is finer than a millisecond")
+    return float(quantity)
+
+
+def show_size(size: int) -> str:
+    """The text that `parse_size` reads as that many bytes."""
+    return SIZE.show(Fraction(size))
+
+
+def show_rate(rate: int) -> str:
+    """The text that `parse_rate` reads as that many bits a second."""
+    return RATE.show(Fraction(rate))
+
+
+def show_duration(seconds: float) -> str:
+    """The text that `parse_duration` reads as that many seconds, to the millisecond."""
+    return DURATION.show(Fraction(round(seconds * 1000), 1000))
+
+
+def _whole(quantity: Fraction, what: str) -> int:
+    if quantity.denominator != 1:
+        raise ValueError(f"is not a whole number of {what}s")
+    return int(quantity)
+
+
+@dataclass(frozen=True)
+class Within:
+    """Bounds of a quantity, inclusive, written as in the file; either may be absent. Metadata of an `Annotated`."""
+
+    least: str | None = None
+    most: str | None = None
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __str__(self) -> str:
+        return f"{self.least} to {self.most}" if self.least and self.most else f"at least {self.least}"
+
+    def _check(self, quantity: float) -> float:
+        if self.least is not None and quantity < _quantity(self.least):
+            raise mistaken("is too small", f'write at least "{self.least}"')
+        if self.most is not None and quantity > _quantity(self.most):
+            raise mistaken("is too large", f'write at most "{self.most}"')
+        return quantity
+
+
+def _quantity(text: str) -> Fraction:
+    unit = next(unit for unit in (SIZE, RATE, DURATION) if text.lstrip("0123456789.") in unit.factors)
+    return unit.parse(text)
+
+
+def mistaken(wrong: str, remedy: str) -> PydanticCustomError:
+    """The error of a validator: what is wrong with the value, and the remedy, as `proxy.config.read` shows them."""
+    return PydanticCustomError("mistaken", "{wrong}; {remedy}", {"wrong": wrong, "remedy": remedy})
+
+
+def reader(parse: Callable[[str], Any], remedy: str) -> PlainValidator:
+    """A validator that reads text with `parse`; numbers without a unit and the like are refused with the remedy."""
+
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            raise mistaken("is not text in quotes", remedy)
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise mistaken(str(error), remedy) from None
+
+    return PlainValidator(read)
+
+
+def shape(pattern: str) -> WithJsonSchema:
+    """The JSON Schema of text that matches the pattern."""
+    return WithJsonSchema({"type": "string", "pattern": pattern})
+
+
+Size = Annotated[int, reader(parse_size, SIZE.remedy), shape(SIZE.pattern)]
+"""Bytes."""
+Rate = Annotated[int, reader(parse_rate, RATE.remedy), shape(RATE.pattern)]
+"""Bits a second."""
+Duration = Annotated[float, reader(parse_duration, DURATION.remedy), shape(DURATION.pattern)]
+"""Seconds."""

@@ -1,0 +1,48 @@
+"""What an operator is told when something cannot be done: one clear message and an exit code.
+
+Everything below the command line raises errors of its own; each is translated once, where it becomes an exit, into an
+`OperatorError`. No traceback reaches an operator (see `proxy.cli`).
+"""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """How an `isthmus` command ends. These numbers are public interface; see `meaning`."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    CONFIGURATION = 3
+    UNREACHABLE = 4
+    STORE = 5
+    LISTEN = 6
+    DEFECT = 70
+    INTERRUPTED = 130
+
+    @property
+    def meaning(self) -> str:
+        """One sentence for the documents."""
+        return _MEANINGS[self]
+
+
+_MEANINGS = {
+    ExitCode.OK: "done; for `serve`: drained after SIGTERM or SIGINT",
+    ExitCode.FAILED: "the work was done and failed: data differs, chunks failed verification, a file cannot be written",
+    ExitCode.USAGE: "unknown command, option or argument, or the confirmation was declined",
+    ExitCode.CONFIGURATION: "the configuration has mistakes; all of them are listed on stderr",
+    ExitCode.UNREACHABLE: "the running site does not answer at its status listener, or another one answers",
+    ExitCode.STORE: "the store is in use by another process, cannot be opened, or is in memory",
+    ExitCode.LISTEN: "a listen address is in use, or is not an address of this host",
+    ExitCode.DEFECT: "an unexpected error, that is, a defect; ISTHMUS_DEBUG=1 shows where",
+    ExitCode.INTERRUPTED: "interrupted from the keyboard",
+}
+
+
+class OperatorError(Exception):
+    """Something that the operator can put right: `message` names the thing, the place and the remedy."""
+
+    def __init__(self, message: str, code: ExitCode = ExitCode.FAILED) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code

@@ -1,0 +1,252 @@
+"""Who a site is: its private key and certificate, and what can be read from the certificates of others.
+
+`generate` makes a self-signed P-256 certificate that serves both ends of a tunnel. It is a leaf (not a CA), and a
+trust anchor for nothing but itself: a site that pins it trusts that one key. Everything here reads and writes files
+and blocks for as long as they do.
+"""
+
+import hashlib
+import os
+import stat
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TypeVar
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from proxy.errors import OperatorError
+
+PEM, DER = serialization.Encoding.PEM, serialization.Encoding.DER
+VALID_FOR = timedelta(days=3650)
+CLOCK_TOLERANCE = timedelta(days=1)
+"""A certificate is valid from that long before it is made, for the sake of clocks that are behind."""
+LARGEST_FILE = 1 << 20
+"""Bytes; nobody's certificate or key file is larger, and a wrong path shall not fill the memory."""
+
+
+class IdentityFault(OperatorError):
+    """A certificate or key file that cannot be used; says what is wrong with it, and the remedy."""
+
+    def __init__(self, path: Path, wrong: str, remedy: str) -> None:
+        super().__init__(f"{path} {wrong}; {remedy}")
+        self.path = path
+        self.wrong = wrong
+        self.remedy = remedy
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What matters of a certificate."""
+
+    name: str
+    """Its common name, or the first of `sites`; for logs only."""
+    sites: tuple[str, ...]
+    """The DNS names that it is for."""
+    fingerprint: bytes
+    """SHA-256 of its DER form, 32 bytes."""
+    public_key: bytes
+    """SubjectPublicKeyInfo in DER."""
+    begins: datetime
+    expires: datetime
+    authority: bool
+    """A CA, that is, may sign others."""
+    dials: bool
+    """May be shown by the side that opens a connection."""
+    answers: bool
+    """May be shown by the side that accepts a connection."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """The files that `generate` wrote, and the certificate in them."""
+
+    certificate_path: Path
+    key_path: Path
+    certificate: Certificate
+
+
+def generate(site: str, out_dir: Path, *, force: bool = False, now: datetime | None = None) -> Identity:
+    """Make `<site>.key` (mode 0600) and `<site>.crt` in the directory, which is made if it is missing.
+
+    Never overwrites unless forced. Raises IdentityFault.
+    """
+    key = ec.generate_private_key(ec.SECP256R1())
+    certificate = _self_signed(site, key, now or datetime.now(UTC))
+    key_path, certificate_path = out_dir / f"{site}.key", out_dir / f"{site}.crt"
+    try:
+        out_dir.mkdir(parents=True, exist_ok=True)
+        write = _replace_all if force else _create_all
+        write([(key_path, _key_pem(key), 0o600), (certificate_path, certificate.public_bytes(PEM), 0o644)])
+    except FileExistsError as error:
+        remedy = "remove it, choose another directory, or use --force to replace it (its peers then need the new one)"
+        raise IdentityFault(Path(error.filename), "exists already", remedy) from None
+    except OSError as error:
+        path = Path(error.filename or out_dir)
+        raise IdentityFault(path, f"cannot be written: {error.strerror}", "choose another directory") from None
+    return Identity(certificate_path, key_path, _facts(certificate))
+
+
+def read_certificates(path: Path) -> tuple[Certificate, ...]:
+    """All certificates of a PEM file, at least one; the first is the site's own. Raises IdentityFault."""
+    content = _content(path)
+    try:
+        return tuple(_facts(certificate) for certificate in x509.load_pem_x509_certificates(content))
+    except Exception:  # the parser has many ways to dislike a file, and all of them mean this
+        wrong = "holds a private key, not a certificate" if b"PRIVATE KEY-----" in content else "is not a certificate"
+        raise IdentityFault(path, wrong, "write the path of a PEM file that begins with BEGIN CERTIFICATE") from None
+
+
+def fingerprint(path: Path) -> bytes:
+    """SHA-256 of the file's first certificate in DER form, 32 bytes. Raises IdentityFault."""
+    return read_certificates(path)[0].fingerprint
+
+
+def expiry(path: Path) -> datetime:
+    """When the file's first certificate expires, UTC. Raises IdentityFault."""
+    return read_certificates(path)[0].expires
+
+
+def show_fingerprint(value: bytes) -> str:
+    """As `openssl x509 -fingerprint -sha256` writes it: 3A:7F:..."""
+    return value.hex(":").upper()
+
+
+def read_public_key(path: Path) -> bytes:
+    """The public half, SubjectPublicKeyInfo in DER, of the private key in a PEM file. Raises IdentityFault."""
+    content = _content(path)
+    try:
+        key = serialization.load_pem_private_key(content, password=None)
+    except TypeError:
+        remedy = "take the passphrase off, since nobody is there to type it: openssl pkey -in OLD -out NEW"
+        raise IdentityFault(path, "is encrypted with a passphrase", remedy) from None
+    except Exception:
+        wrong = "holds a certificate, not a private key" if b"CERTIFICATE-----" in content else "is not a private key"
+        raise IdentityFault(path, wrong, "write the path of a PEM file that begins with BEGIN PRIVATE KEY") from None
+    return _public_der(key.public_key())
+
+
+def is_private(path: Path) -> bool:
+    """Nobody but its owner may read or write the file. Raises OSError."""
+    return not path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+
+
+def _self_signed(site: str, key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.Certificate:
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, site)])
+    return (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - CLOCK_TOLERANCE)
+        .not_valid_after(now + VALID_FOR)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_signatures_only(), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]), False)
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(site)]), critical=False)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+
+
+def _signatures_only() -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=False,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+
+
+_File = tuple[Path, bytes, int]
+"""Path, content, mode."""
+
+
+def _create_all(files: Sequence[_File]) -> None:
+    """Write all files, none of which exists yet, or none."""
+    created: list[Path] = []
+    try:
+        for path, content, mode in files:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            created.append(path)
+            _fill(descriptor, content, mode)
+    except OSError:
+        for path in created:
+            path.unlink()
+        raise
+
+
+def _replace_all(files: Sequence[_File]) -> None:
+    """Write all files under other names, then put them in the place of what is there."""
+    drafts = [(path.with_name(f".{path.name}.{os.getpid()}"), content, mode) for path, content, mode in files]
+    _create_all(drafts)
+    for (draft, _, _), (path, _, _) in zip(drafts, files, strict=True):
+        os.replace(draft, path)
+
+
+def _fill(descriptor: int, content: bytes, mode: int) -> None:
+    with open(descriptor, "wb") as file:
+        os.fchmod(descriptor, mode)  # whatever the umask says
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        if not path.is_file():
+            wrong = "does not exist" if not path.exists() else "is not a file"
+            raise IdentityFault(path, wrong, "write the path of a PEM file, absolute or relative to this file")
+        with path.open("rb") as file:
+            return file.read(LARGEST_FILE)
+    except OSError as error:
+        raise IdentityFault(path, f"cannot be read: {error.strerror}", "let this user read it") from None
+
+
+def _facts(certificate: x509.Certificate) -> Certificate:
+    names = _extension(certificate, x509.SubjectAlternativeName)
+    sites = tuple(names.get_values_for_type(x509.DNSName)) if names else ()
+    common = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    constraints = _extension(certificate, x509.BasicConstraints)
+    return Certificate(
+        name=str(common[0].value) if common else ", ".join(sites[:1]),
+        sites=sites,
+        fingerprint=hashlib.sha256(certificate.public_bytes(DER)).digest(),
+        public_key=_public_der(certificate.public_key()),
+        begins=certificate.not_valid_before_utc,
+        expires=certificate.not_valid_after_utc,
+        authority=constraints is not None and constraints.ca,
+        dials=_serves(certificate, ExtendedKeyUsageOID.CLIENT_AUTH),
+        answers=_serves(certificate, ExtendedKeyUsageOID.SERVER_AUTH),
+    )
+
+
+def _serves(certificate: x509.Certificate, purpose: x509.ObjectIdentifier) -> bool:
+    """Absent extensions permit everything."""
+    usage, purposes = _extension(certificate, x509.KeyUsage), _extension(certificate, x509.ExtendedKeyUsage)
+    return (usage is None or usage.digital_signature) and (purposes is None or purpose in purposes)
+
+
+_Extension = TypeVar("_Extension", bound=x509.ExtensionType)
+
+
+def _extension(certificate: x509.Certificate, kind: type[_Extension]) -> _Extension | None:
+    try:
+        return certificate.extensions.get_extension_for_class(kind).value
+    except x509.ExtensionNotFound:
+        return None
+
+
+def _public_der(key: PublicKeyTypes) -> bytes:
+    return key.public_bytes(DER, serialization.PublicFormat.SubjectPublicKeyInfo)
