@@ -62,7 +62,7 @@ class Encoder:
         self._store = store
         self._holdings = holdings
         self._compressor = compressor
-        self._buffer = bytearray(chunker.maximum + BATCH_TARGET + READ_BYTES)
+        self._buffer = bytearray(chunker.maximum + BATCH_TARGET + READ_BYTES + 1)
         self._view = memoryview(self._buffer)
         self._start = 0  # where the incomplete chunk begins
         self._sent = 0  # up to where its bytes are in a batch
@@ -96,7 +96,7 @@ class Encoder:
 
     def buffer(self, most: int) -> memoryview:
         """Where the source is to be read to: between 1 and `most` (at least 1) bytes."""
-        if len(self._buffer) - self._end < READ_BYTES:
+        if len(self._buffer) - self._end <= READ_BYTES:
             self._make_room()
         return self._view[self._end : self._end + min(most, READ_BYTES)]
 
@@ -108,6 +108,8 @@ class Encoder:
 
     def flush(self) -> None:
         """The source pauses: put what is left into the batch."""
+        if self._end > self._sent:
+            self._cut_ahead()
         if self._end > self._sent and not self._flush_expected():
             self._literal(self._end)
 
@@ -180,6 +182,23 @@ class Encoder:
             start += length
         self._start = start
 
+    def _cut_ahead(self) -> None:
+        """Find a border just before the end, which must not be delivered past unseen.
+
+        FastCDC looks at bytes in pairs from the chunk's start, and at one byte beyond a border: in an odd number of
+        bytes the last one goes unseen until another follows. So one is lent; a border after it would be its doing.
+        """
+        length = self._end - self._start
+        if length < self._chunker.minimum or length % 2 == 0:
+            return
+        start = self._start
+        for n in self._chunker.cut(self._view[start : self._end + 1]):
+            if start + n >= self._end:
+                break
+            self._chunk(start, start + n)
+            start += n
+        self._start = start
+
     def _chunk(self, start: int, end: int) -> None:
         """A complete chunk: refer to it, or deliver and learn it."""
         data = self._view[start:end]
@@ -204,10 +223,8 @@ class Encoder:
             self._count(end - start)
         elif end - self._sent >= _WORTH_SLICING:
             self._slice_to(name, place, self._sent - start, end)
-        elif end > self._sent:
+        elif self._slice != (name, end - start):  # a SLICE up to the chunk's end was its border already
             self._literal(end)
-            self._draft.tokens.append(learn_token(end - start, name))
-        else:
             self._draft.tokens.append(learn_token(end - start, name))
         self._last = place
 
