@@ -1,0 +1,181 @@
+"""Generated volumes: files of many sizes, as compressible and as repetitive as asked, the same for the same seed.
+
+A `Dataset` yields its bytes in buffers and never holds more than one, at gigabytes a second: BLAKE3's extendable
+output gives the random bytes, a fixed text of made-up words the rest.
+
+*Compressibility* is what zlib level 6 saves on the whole volume, in percent, within one point. Each page of 4 KiB is a
+run of random bytes, then one of text, then one of zeros; three parts of the text go with one of zeros until nothing
+random is left, from there on zeros replace text. *Duplicates* are the bytes of files that repeat an earlier file byte
+for byte at another page-aligned offset, in percent of all bytes, within one point. From 100 % only the first few files
+are excepted, and those are kept small.
+"""
+
+import random
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from blake3 import blake3
+
+PAGE = 4096
+BUFFER_BYTES = 1 << 20
+LARGEST_FILE = 4 << 20
+MEDIAN_FILE = 64 << 10
+SPREAD = 1.3
+"""Standard deviation of the logarithm of the files' sizes: most lie between 18 and 230 KiB."""
+FEW = 8
+"""Files before the first repetition."""
+TEXT_BYTES = 4 << 20
+SYLLABLES = ("al", "ba", "di", "dur", "ent", "gar", "is", "ko", "mel", "ne", "or", "pol", "que", "ra", "ri", "so", "um")
+
+
+class Mix(NamedTuple):
+    """Bytes of each kind in a page; the rest of it is zeros."""
+
+    random: int
+    text: int
+
+
+KNOTS = (
+    (0.00, Mix(4096, 0)),
+    (0.56, Mix(4015, 60)),
+    (2.41, Mix(3892, 153)),
+    (5.81, Mix(3688, 306)),
+    (13.02, Mix(3279, 612)),
+    (28.15, Mix(2461, 1226)),
+    (43.73, Mix(1644, 1839)),
+    (60.07, Mix(826, 2452)),
+    (78.94, Mix(8, 3066)),
+    (90.43, Mix(8, 1226)),
+    (95.87, Mix(8, 408)),
+    (98.55, Mix(8, 81)),
+    (99.60, Mix(8, 0)),
+)
+"""Measured: what zlib 1.2.13 saves (percent) on 8 MiB of such pages. Between the knots the mix is interpolated. The
+eight random bytes that stay to the end keep pages from being alike by chance."""
+
+
+class File(NamedTuple):
+    """A file of a volume: which contents, and how many bytes of them. Repetitions have the number of their original."""
+
+    number: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A volume of `size` bytes; compressibility and duplicates in percent. Iterating it gives its buffers."""
+
+    kind: str
+    size: int
+    compressibility: float = 0.0
+    duplicates: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.size <= 0:
+            raise ValueError(f"a volume of {self.size} bytes cannot be generated: give it at least one byte")
+        if not KNOTS[0][0] <= self.compressibility <= KNOTS[-1][0]:
+            raise ValueError(f"compressibility is a percentage from 0 to {KNOTS[-1][0]}, not {self.compressibility}")
+        if not 0 <= self.duplicates <= 100:
+            raise ValueError(f"duplicates is a percentage from 0 to 100, not {self.duplicates}")
+
+    def __iter__(self) -> Iterator[bytes]:
+        return recut(self._contents(), BUFFER_BYTES)
+
+    def writes(self, size: int) -> Iterator[bytes]:
+        """The same bytes in buffers of `size`, the last one shorter."""
+        return recut(self._contents(), size)
+
+    def files(self) -> Iterator[File]:
+        """The files in their order; the last one is cut off where the volume ends."""
+        sizes = self._draw("sizes")
+        originals: list[File] = []
+        done = repeated = 0
+        while done < self.size:
+            if len(originals) < FEW or repeated >= done * self.duplicates / 100:
+                file = File(len(originals), self._size_of_file(sizes))
+                originals.append(file)
+            else:
+                file = sizes.choice(originals)
+                repeated += file.size
+            file = file._replace(size=min(file.size, self.size - done))
+            done += file.size
+            yield file
+
+    def _size_of_file(self, sizes: random.Random) -> int:
+        """Whole pages. The bound keeps a single file from moving the duplicates by more than a fraction of a point."""
+        few = ((100 - self.duplicates) / 100 / FEW + 1 / 2048) * self.size
+        largest = min(LARGEST_FILE, self.size / 128, few)
+        pages = min(sizes.lognormvariate(0, SPREAD) * MEDIAN_FILE, largest) // PAGE
+        return max(int(pages), 1) * PAGE
+
+    def _draw(self, purpose: str) -> random.Random:
+        return random.Random(f"{self.kind}/{self.seed}/{purpose}")
+
+    def _contents(self) -> Iterator[bytes]:
+        mix = mix_for(self.compressibility)
+        for file in self.files():
+            contents = blake3(f"{self.kind}/{self.seed}/{file.number}".encode())
+            for start in range(0, file.size, BUFFER_BYTES):
+                length = min(BUFFER_BYTES, file.size - start)
+                pages = pages_of(contents, start // PAGE, -(-length // PAGE), mix)
+                yield pages if len(pages) == length else pages[:length]
+
+
+def field_volumes(size: int, seed: int = 0) -> list[Dataset]:
+    """Volumes of `size` bytes shaped like the three of the field test."""
+    return [
+        Dataset("f5vol2", size, 38, 10, seed),
+        Dataset("f5vol3", size, 1, 0, seed),
+        Dataset("f5vol4", size, 99, 100, seed),
+    ]
+
+
+def mix_for(compressibility: float) -> Mix:
+    """The page that is that compressible (percent)."""
+    for (low, at_low), (high, at_high) in pairwise(KNOTS):
+        if compressibility <= high:
+            part = (compressibility - low) / (high - low)
+            return Mix(*(round(a + (b - a) * part) for a, b in zip(at_low, at_high, strict=True)))
+    raise ValueError(f"no page is {compressibility} % compressible")
+
+
+def pages_of(contents: blake3, first: int, count: int, mix: Mix) -> bytes:
+    """Pages `first` to `first + count` of the file whose random bytes `contents` gives."""
+    width = mix.random + 4
+    drawn = contents.digest(length=width * count, seek=width * first)
+    text, zeros = text_to_cut(), bytes(PAGE - mix.random - mix.text)
+    parts = []
+    for at, (place,) in enumerate(struct.iter_unpack(f"<{mix.random}xI", drawn)):
+        where = place % (TEXT_BYTES - PAGE)
+        parts += (drawn[at * width : at * width + mix.random], text[where : where + mix.text], zeros)
+    return b"".join(parts)
+
+
+@cache
+def text_to_cut() -> bytes:
+    """Words of syllables, some much more frequent than others; zlib saves about 70 % of it."""
+    draw = random.Random("text")
+    words = ["".join(draw.choices(SYLLABLES, k=draw.randint(1, 4))) for _ in range(3000)]
+    frequencies = [1 / (rank + 3) for rank in range(len(words))]
+    return " ".join(draw.choices(words, frequencies, k=TEXT_BYTES // 4)).encode()[:TEXT_BYTES]
+
+
+def recut(buffers: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """The same bytes in buffers of `size`, the last one shorter."""
+    waiting: list[bytes] = []
+    length = 0
+    for buffer in buffers:
+        start = 0
+        while length + len(buffer) - start >= size:
+            end = start + size - length
+            yield b"".join((*waiting, buffer[start:end]))
+            waiting, length, start = [], 0, end
+        waiting.append(buffer[start:])
+        length += len(buffer) - start
+    if length:
+        yield b"".join(waiting)
