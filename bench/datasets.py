@@ -149,7 +149,7 @@ def pages_of(contents: blake3, first: int, count: int, mix: Mix) -> bytes:
     width = mix.random + 4
     drawn = contents.digest(length=width * count, seek=width * first)
     text, zeros = text_to_cut(), bytes(PAGE - mix.random - mix.text)
-    parts = []
+    parts: list[bytes] = []
     for at, (place,) in enumerate(struct.iter_unpack(f"<{mix.random}xI", drawn)):
         where = place % (TEXT_BYTES - PAGE)
         parts += (drawn[at * width : at * width + mix.random], text[where : where + mix.text], zeros)

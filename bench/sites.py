@@ -1,0 +1,289 @@
+"""Sites as a user would run them: real processes from configuration files, watched through the status listener.
+
+A `Pair` makes two sites on loopback, "east" with a forward and "west" with an export for each address it is given:
+
+    with Pair({"array": ("127.0.0.1", 3260)}, store="disk", store_size="2GiB") as pair:
+        connect(pair.forwards["array"])
+        pair.east.status()["bytes"]
+
+On the way out both sites drain; whatever does not end in time is killed.
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+Address = tuple[str, int]
+
+START_SECONDS = 30.0
+STOP_SECONDS = 20.0
+TAIL_LINES = 20
+ROOT = Path(__file__).parents[1]
+
+
+class SiteFailure(Exception):
+    """A site did not do what it should; the message ends with the last lines of its log."""
+
+
+class Site:
+    """One site process and the files it lives on. Usable from any one thread."""
+
+    def __init__(self, name: str, directory: Path, status_port: int) -> None:
+        self.name = name
+        self.config = directory / f"{name}.toml"
+        self.log = directory / f"{name}.log"
+        self.status_port = status_port
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """Of the process that was started last; raises SiteFailure if there was none."""
+        if self._process is None:
+            raise SiteFailure(f"site {self.name} was not started")
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        """True from `start` until the process has ended."""
+        return self._process is not None and self._process.poll() is None
+
+    def start(self) -> None:
+        """Start `isthmus serve`, without waiting. Its log is appended to."""
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                isthmus("serve", str(self.config)),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment(),
+                start_new_session=True,  # an interrupt from the keyboard is for us: the sites are stopped in order
+            )
+
+    def wait_ready(self, seconds: float = START_SECONDS) -> None:
+        """Wait until /healthz says 200."""
+        self.wait_for(lambda: self.get("/healthz")[0] == http.client.OK, "is not ready", seconds)
+
+    def wait_up(self, seconds: float = START_SECONDS) -> None:
+        """Wait until the tunnels to all peers are up."""
+        self.wait_for(
+            lambda: all(peer["state"] == "up" for peer in self.status()["peers"]), "has no tunnel to its peer", seconds
+        )
+
+    def wait_for(self, condition: Callable[[], bool], otherwise: str, seconds: float = START_SECONDS) -> None:
+        """Poll the condition; a refused connection counts as no. Raises SiteFailure in the end."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if not self.running:
+                raise self._failure("ended by itself")
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                if condition():
+                    return
+            time.sleep(0.02)
+        raise self._failure(f"{otherwise} after {seconds:.0f} s")
+
+    def get(self, path: str) -> tuple[int, bytes]:
+        """Status and body of a GET from the status listener. Raises OSError if it does not answer within 5 s."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.status_port, timeout=5)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def status(self) -> dict[str, Any]:
+        """What /api/v1/status says."""
+        code, body = self.get("/api/v1/status")
+        if code != http.client.OK:
+            raise self._failure(f"answers /api/v1/status with {code}")
+        found: dict[str, Any] = json.loads(body)
+        return found
+
+    def peak_memory(self) -> int:
+        """Most bytes resident since the process started."""
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+        raise self._failure("has no peak of memory in /proc")
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal, if the process lives."""
+        if self._process is not None and self.running:
+            self._process.send_signal(number)
+
+    def stop(self, seconds: float = STOP_SECONDS) -> int:
+        """Ask for a drain by SIGTERM and return the exit status. Raises SiteFailure if it had to be killed."""
+        self.signal(signal.SIGTERM)
+        assert self._process is not None
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise self._failure(f"did not end within {seconds:.0f} s of SIGTERM") from None
+
+    def kill(self) -> None:
+        """End it at once, by SIGKILL, and reap it."""
+        self.signal(signal.SIGKILL)
+        if self._process is not None:
+            self._process.wait()
+
+    def tail(self) -> str:
+        """The last lines of the log."""
+        lines = self.log.read_text(errors="replace").splitlines() if self.log.exists() else []
+        return "\n".join(lines[-TAIL_LINES:]) or "(empty)"
+
+    def _failure(self, what: str) -> SiteFailure:
+        return SiteFailure(f"site {self.name} {what}; the end of its log:\n{self.tail()}")
+
+
+class Pair:
+    """Two sites with a tunnel between them; east dials. A context manager: entering waits until the tunnel is up."""
+
+    def __init__(
+        self,
+        exports: Mapping[str, Address],
+        *,
+        store: str = "memory",
+        store_size: str = "1GiB",
+        directory: Path | None = None,
+        settings: str = "",
+    ) -> None:
+        """`exports`: name to the far address; `store`: memory or disk; `settings`: TOML added to both files.
+
+        Without a directory a temporary one is used and removed at the end. With one, certificates, stores and logs
+        stay, so that a later pair starts warm.
+        """
+        self._temporary = None if directory else tempfile.TemporaryDirectory(prefix="isthmus-")
+        self.directory = directory or Path(self._temporary.name if self._temporary else "")
+        self.forwards: dict[str, Address] = {name: ("127.0.0.1", free_port()) for name in exports}
+        self.east = Site("east", self.directory, free_port())
+        self.west = Site("west", self.directory, free_port())
+        self._exports = dict(exports)
+        self._store = store
+        self._store_size = store_size
+        self._settings = settings
+
+    @property
+    def sites(self) -> tuple[Site, Site]:
+        """East, west."""
+        return self.east, self.west
+
+    def __enter__(self) -> Self:
+        try:
+            self.prepare()
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                self.stop()
+        finally:
+            self.close()
+
+    def prepare(self) -> None:
+        """Keys that are missing, and both configuration files."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        for site in self.sites:
+            if not (self.directory / f"{site.name}.key").exists():
+                keygen(site.name, self.directory)
+        tunnel = f"127.0.0.1:{free_port()}"
+        self.west.config.write_text(self._west(tunnel))
+        self.east.config.write_text(self._east(tunnel))
+
+    def start(self) -> None:
+        """Start both sites and wait for the tunnel. Raises SiteFailure."""
+        for site in self.sites:
+            site.start()
+        for site in self.sites:
+            site.wait_ready()
+        for site in self.sites:
+            site.wait_up()
+
+    def stop(self) -> None:
+        """Drain both at once. Raises SiteFailure if one must be killed or ends with another status than 0."""
+        for site in self.sites:
+            site.signal(signal.SIGTERM)
+        for site in self.sites:
+            code = site.stop()
+            if code:
+                raise SiteFailure(f"site {site.name} ended with status {code}; the end of its log:\n{site.tail()}")
+
+    def close(self) -> None:
+        """Whatever still runs is killed; a temporary directory is removed."""
+        for site in self.sites:
+            site.kill()
+        if self._temporary:
+            self._temporary.cleanup()
+
+    def _east(self, tunnel: str) -> str:
+        forwards = "".join(
+            f'[[forward]]\nname = "{name}"\nlisten = "{host}:{port}"\npeer = "west"\nexport = "{name}"\n'
+            for name, (host, port) in self.forwards.items()
+        )
+        return f'{self._common(self.east)}\n[[peer]]\nname = "west"\naddress = "{tunnel}"\n{_trust("west")}{forwards}'
+
+    def _west(self, tunnel: str) -> str:
+        exports = "".join(
+            f'[[export]]\nname = "{name}"\naddress = "{host}:{port}"\npeers = ["east"]\n'
+            for name, (host, port) in self._exports.items()
+        )
+        listen = f'[tunnel]\nlisten = "{tunnel}"\n'
+        return f'{self._common(self.west)}\n{listen}[[peer]]\nname = "east"\n{_trust("east")}{exports}'
+
+    def _common(self, site: Site) -> str:
+        path = f'path = "{site.name}-store"\n' if self._store == "disk" else ""
+        return (
+            f'[site]\nname = "{site.name}"\n'
+            f'[identity]\ncertificate = "{site.name}.crt"\nkey = "{site.name}.key"\n'
+            f'[store]\nmode = "{self._store}"\nsize = "{self._store_size}"\n{path}'
+            f'[status]\nlisten = "127.0.0.1:{site.status_port}"\n'
+            f"{self._settings}"
+        )
+
+
+def _trust(name: str) -> str:
+    return f'certificate = "{name}.crt"\n'
+
+
+def isthmus(*arguments: str) -> list[str]:
+    """The command line of this very Isthmus, installed or not."""
+    return [sys.executable, "-m", "proxy.cli", *arguments]
+
+
+def environment() -> dict[str, str]:
+    """Ours, with the packages beside this one on the path of modules."""
+    inherited = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *([inherited] if inherited else [])])}
+
+
+def keygen(site: str, directory: Path) -> None:
+    """`isthmus keygen`. Raises SiteFailure."""
+    command = isthmus("keygen", "--site", site, "--out", str(directory))
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SiteFailure(f"isthmus keygen for {site} ended with status {done.returncode}:\n{done.stderr.strip()}")
+
+
+def free_port() -> int:
+    """A loopback TCP port that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
