@@ -23,14 +23,19 @@ from proxy.config.addresses import ListenAddress, RemoteAddress
 from proxy.config.units import Duration, Size, Within, mistaken, shape
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$"
+NAME_REMEDY = "write 1 to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit"
+
+
+def is_name(text: str) -> bool:
+    """Fit for a site, a forward or an export; also for a certificate and for the tunnel's HELLO."""
+    return len(text) <= 63 and re.fullmatch(NAME_PATTERN.strip("^$"), text) is not None
 
 
 def _name(value: Any) -> str:
-    remedy = "write 1 to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit"
     if not isinstance(value, str):
-        raise mistaken("is not text in quotes", remedy)
-    if len(value) > 63 or not re.fullmatch(NAME_PATTERN.strip("^$"), value):
-        raise mistaken("is not a name", remedy)
+        raise mistaken("is not text in quotes", NAME_REMEDY)
+    if not is_name(value):
+        raise mistaken("is not a name", NAME_REMEDY)
     return value
 
 

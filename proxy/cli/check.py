@@ -1,0 +1,59 @@
+"""`isthmus check`."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import click
+
+from proxy import identity
+from proxy.config import Peer, SiteConfig, load
+from proxy.config.units import show_size
+
+SOON = timedelta(days=30)
+"""A certificate that expires within that time is worth a warning."""
+
+
+def run(config: Path) -> None:
+    """Say what the site would do, and what it should be warned of."""
+    site = load(config)
+    click.echo(f"{config} is valid.")
+    for what, text in _summary(site):
+        click.echo(f"  {what:<8} {text}")
+    for warning in _warnings(site, datetime.now(UTC)):
+        click.echo(f"warning: {warning}", err=True)
+
+
+def _summary(site: SiteConfig) -> Iterator[tuple[str, str]]:
+    yield "site", f"{site.site.name}, certificate {_certificate(site.identity.certificate)}"
+    yield "tunnel", f"listens on {site.tunnel.listen}" if site.tunnel.listen else "does not listen, only dials"
+    for peer in site.peers:
+        yield "peer", _peer(peer)
+    for forward in site.forwards:
+        yield "forward", f"{forward.name}: {forward.listen} to {forward.export} at {forward.peer}"
+    for export in site.exports:
+        yield "export", f"{export.name}: {export.address} for {', '.join(export.peers)}"
+    place = f" in {site.store.path}" if site.store.mode == "disk" else ""
+    yield "store", f"{site.store.mode}, {show_size(site.store.size)}{place}"
+    yield "status", f"http://{site.status.listen}"
+
+
+def _peer(peer: Peer) -> str:
+    reached = f"dialled at {peer.address}" if peer.address else "waited for"
+    known = f"certificate {_certificate(peer.certificate)}" if peer.certificate else "recognised by name (identity.ca)"
+    return f"{peer.name}: {reached}, {known}"
+
+
+def _certificate(path: Path) -> str:
+    certificate = identity.read_certificates(path)[0]
+    return f"{identity.show_fingerprint(certificate.fingerprint)} until {certificate.expires:%Y-%m-%d}"
+
+
+def _warnings(site: SiteConfig, now: datetime) -> Iterator[str]:
+    pinned = [peer.certificate for peer in site.peers if peer.certificate is not None]
+    for path in [site.identity.certificate, *pinned]:
+        left = identity.expiry(path) - now
+        if left < SOON:
+            yield f"{path} expires in {left.days} days; make a new one and give it to both sites"
+    if site.identity.ca and site.site.name not in identity.read_certificates(site.identity.certificate)[0].sites:
+        yield f"the certificate is not for the name {site.site.name}: a peer that does not pin it will refuse it"

@@ -1,0 +1,182 @@
+"""A site's status as a page of tables for a terminal.
+
+The status may come from another version, so nothing in it is taken for granted: what is missing shows as a dash, and
+text is shown without control characters and without being taken for markup.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from proxy.text import printable
+
+MOST_STREAMS = 40
+"""Streams that are listed; --json has all."""
+BAR = 40
+"""Characters of the longest bar."""
+
+_STATES = {"up": "green", "outage": "red", "connecting": "yellow", "waiting": "yellow"}
+
+
+def report(status: dict[str, Any]) -> RenderableType:
+    """The whole page."""
+    return Group(*_parts(status))
+
+
+def store_table(store: dict[str, Any]) -> Table:
+    """What a store holds, and what it was good for."""
+    table = _table("Store", "Used", "Of", "Chunks", "Hits", "Misses", "Evicted", "Unlearned", "Invalid", "Oldest")
+    table.add_row(
+        plain(store.get("mode")),
+        size(store.get("used_bytes")),
+        size(store.get("size_bytes")),
+        number(store.get("chunks")),
+        number(store.get("hits")),
+        number(store.get("misses")),
+        size(store.get("evicted_bytes")),
+        size(store.get("unlearned_bytes")),
+        number(store.get("invalid")),
+        duration(store.get("oldest_seconds")),
+    )
+    return table
+
+
+def _parts(status: dict[str, Any]) -> Iterator[RenderableType]:
+    yield _headline(status)
+    for alarm in _list(status.get("alarms")):
+        yield plain(f"! {alarm}", "bold red")
+    yield _peers(_dicts(status.get("peers")))
+    streams = _dicts(status.get("streams"))
+    if streams:
+        yield _streams(streams)
+    yield _waterfall(_dict(status.get("bytes")))
+    yield store_table(_dict(status.get("store")))
+
+
+def _headline(status: dict[str, Any]) -> Text:
+    state = "draining" if status.get("draining") else "ready" if status.get("ready") else "not ready"
+    return Text.assemble(
+        plain(status.get("site"), "bold"),
+        " ",
+        plain(status.get("version")),
+        ", ",
+        (state, "green" if state == "ready" else "yellow"),
+        f", up {duration(status.get('uptime_seconds'))}",
+    )
+
+
+def _peers(peers: list[dict[str, Any]]) -> Table:
+    table = _table("Peer", "State", "Lanes", "Round trip", "Outages", "Streams", "Last error")
+    for peer in peers:
+        lanes, state = peer.get("lanes"), peer.get("state")
+        table.add_row(
+            plain(peer.get("name")),
+            plain(state, _STATES.get(str(state), "")),
+            number(len(lanes) if isinstance(lanes, list) else lanes),
+            milliseconds(peer.get("round_trip_seconds")),
+            number(peer.get("outages")),
+            number(peer.get("streams")),
+            plain(peer.get("last_error") or None),
+        )
+    return table
+
+
+def _streams(streams: list[dict[str, Any]]) -> Table:
+    hidden = len(streams) - MOST_STREAMS
+    table = _table("Stream", "Peer", "By", "Origin", "Age", "Sent", "Delivered")
+    table.caption = f"and {hidden} more: --json shows all" if hidden > 0 else None
+    for stream in streams[:MOST_STREAMS]:
+        forward, export = stream.get("forward"), stream.get("export")
+        moved = _dict(stream.get("bytes"))
+        table.add_row(
+            number(stream.get("id")),
+            plain(stream.get("peer")),
+            plain(f"forward {forward}" if forward else f"export {export}"),
+            plain(stream.get("origin")),
+            duration(stream.get("age_seconds")),
+            size(moved.get("raw")),
+            size(moved.get("delivered")),
+        )
+    return table
+
+
+def _waterfall(counts: dict[str, Any]) -> Table:
+    """What was sent, step by step, beside what the arrays gave; then what was received."""
+    table = _table("Bytes", "", "Of what was sent", "")
+    raw = counts.get("raw")
+    steps = {"raw": "from arrays", "after_deduplication": "after deduplication"}
+    steps |= {"after_compression": "after compression", "wire": "on the wire"}
+    for key, meaning in steps.items():
+        table.add_row(meaning, size(counts.get(key)), *_share(counts.get(key), raw))
+    table.add_section()
+    for key, meaning in {"delivered": "delivered to arrays", "from_store": "  of it from the store"}.items():
+        table.add_row(meaning, size(counts.get(key)))
+    table.add_row("verified", size(counts.get("verified")))
+    return table
+
+
+def _table(*columns: str) -> Table:
+    return Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+
+
+def _share(part: Any, whole: Any) -> tuple[str, str]:
+    if not _is_number(part) or not _is_number(whole) or whole <= 0 or part < 0:
+        return "-", ""
+    share = part / whole
+    return f"{share:.1%}", "█" * round(min(share, 1) * BAR)
+
+
+def plain(value: Any, style: str = "") -> Text:
+    """Text that moves no cursor and is no markup; a dash for nothing."""
+    return Text("-" if value is None else printable(str(value)), style)
+
+
+def number(value: Any) -> str:
+    """1,234,567"""
+    return f"{value:,}" if _is_number(value) else "-"
+
+
+def size(value: Any) -> str:
+    """1.5 GiB, to three figures."""
+    if not _is_number(value):
+        return "-"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(value) < 1000:
+            return f"{value} B" if unit == "B" else f"{value:.3g} {unit}"
+        value /= 1024
+    return f"{value:,.3g} TiB" if value < 1000 else f"{value:,.0f} TiB"
+
+
+def duration(value: Any) -> str:
+    """The two largest units: 2 d 3 h, 4 min 5 s, 6 s."""
+    if not _is_number(value) or not 0 <= value < float("inf"):
+        return "-"
+    seconds = int(value)
+    parts = [(seconds // 86400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "min"), (seconds % 60, "s")]
+    first = next((index for index, (count, _) in enumerate(parts) if count), len(parts) - 1)
+    return " ".join(f"{count} {unit}" for count, unit in parts[first : first + 2])
+
+
+def milliseconds(value: Any) -> str:
+    """Seconds as milliseconds: 0.42 ms."""
+    return f"{value * 1000:.3g} ms" if _is_number(value) else "-"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and abs(value) < 1e30
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [entry for entry in _list(value) if isinstance(entry, dict)]

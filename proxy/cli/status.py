@@ -1,0 +1,69 @@
+"""`isthmus status`: once, or anew each second."""
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from proxy.cli.api import fetch_status
+from proxy.cli.report import report
+from proxy.config import load
+from proxy.errors import OperatorError
+from proxy.text import printable
+
+INTERVAL = 1.0
+"""Seconds between two looks."""
+
+
+def run(config: Path, as_json: bool, watch: bool) -> None:
+    """Show the status of the site whose file that is."""
+    site = load(config, files=False)
+
+    def fetch() -> dict[str, Any]:
+        return fetch_status(site)
+
+    if watch:
+        follow(fetch, as_json=as_json)
+    elif as_json:
+        click.echo(json.dumps(fetch(), indent=2))
+    else:
+        Console().print(report(fetch()))
+
+
+def follow(fetch: Callable[[], dict[str, Any]], *, as_json: bool, pause: Callable[[float], None] = time.sleep) -> None:
+    """Show what `fetch` gives again and again until Ctrl-C; a site that does not answer is waited for."""
+    try:
+        if as_json:
+            _follow_lines(fetch, pause)
+        else:
+            _follow_screen(fetch, pause)
+    except KeyboardInterrupt:
+        return
+
+
+def _follow_lines(fetch: Callable[[], dict[str, Any]], pause: Callable[[float], None]) -> None:
+    """One JSON object a line; an error ends it, as other programs would expect."""
+    while True:
+        click.echo(json.dumps(fetch()))
+        pause(INTERVAL)
+
+
+def _follow_screen(fetch: Callable[[], dict[str, Any]], pause: Callable[[float], None]) -> None:
+    console = Console()
+    with Live(console=console, auto_refresh=False, screen=console.is_terminal) as live:
+        while True:
+            live.update(_look(fetch), refresh=True)
+            pause(INTERVAL)
+
+
+def _look(fetch: Callable[[], dict[str, Any]]) -> RenderableType:
+    try:
+        return report(fetch())
+    except OperatorError as error:
+        return Text(printable(error.message), style="red")

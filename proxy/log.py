@@ -1,0 +1,149 @@
+"""What is written to stderr: text for people on a terminal, one JSON object a line for everything else.
+
+`configure` sets up the root logger, once, at the command line; all other code just uses `logging`. Nothing that a
+peer or an array sends can move a cursor or forge a line (`proxy.text.printable`), and the volume is bounded: each
+message template may come `BURST` times in `PERIOD` seconds, all together `BURST_OF_ALL` times; what was held back
+is counted and told.
+"""
+
+import json
+import logging
+import os
+import sys
+import time
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from proxy.text import printable
+
+BURST = 20
+"""Records of one template that are let through in a period."""
+BURST_OF_ALL = 1000
+"""Records that are let through in a period, and templates that are told apart."""
+PERIOD = 10.0
+"""Seconds."""
+
+_COLOURS = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+def configure(level: str = "info", form: str = "auto", stream: TextIO | None = None) -> None:
+    """Send all logging to the stream (stderr) from `level` on, as `form`: text, json, or auto by the stream."""
+    stream = sys.stderr if stream is None else stream
+    terminal = stream.isatty()
+    as_text = form == "text" or (form == "auto" and terminal)
+    coloured = terminal and "NO_COLOR" not in os.environ
+    handler = BoundedHandler(stream)
+    handler.setFormatter(TextFormatter(coloured=coloured) if as_text else JsonFormatter())
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    logging.captureWarnings(capture=True)
+
+
+class TextFormatter(logging.Formatter):
+    """Time, level, message, extra fields; a traceback is set in, so that none of its lines looks like a record."""
+
+    def __init__(self, *, coloured: bool) -> None:
+        super().__init__()
+        self._coloured = coloured
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, and one more for each line of a traceback."""
+        when = datetime.fromtimestamp(record.created).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
+        extra = "".join(f" {printable(key)}={printable(str(value))}" for key, value in _extra(record).items())
+        level = f"{record.levelname.lower():<8}"
+        if self._coloured:
+            level = f"\x1b[{_COLOURS.get(record.levelname, '0')}m{level}\x1b[0m"
+        lines = [f"{when} {level}{_message(record)}{extra}", *(f"    | {line}" for line in _traceback(self, record))]
+        return "\n".join(lines)
+
+
+class JsonFormatter(logging.Formatter):
+    """One JSON object: time (UTC), level, logger, message, extra fields, traceback as a list of lines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line."""
+        when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        entry = {key: _plain(value) for key, value in _extra(record).items()}
+        entry |= {"time": when, "level": record.levelname.lower(), "logger": record.name, "message": _message(record)}
+        if traceback := _traceback(self, record):
+            entry["traceback"] = traceback
+        return json.dumps(entry)
+
+
+class Limit:
+    """Lets a bounded number of records through a period; the clock is an argument (seconds, monotonic)."""
+
+    def __init__(self) -> None:
+        self._since = 0.0
+        self._admitted = 0
+        self._seen: Counter[str] = Counter()
+        self._held_back: Counter[str] = Counter()
+
+    def admit(self, template: str) -> bool:
+        """Whether a record of that template may be written now."""
+        known = template in self._seen or len(self._seen) < BURST_OF_ALL
+        template = template if known else "(of many kinds)"
+        self._seen[template] += 1
+        if self._seen[template] <= BURST and self._admitted < BURST_OF_ALL:
+            self._admitted += 1
+            return True
+        self._held_back[template] += 1
+        return False
+
+    def settle(self, now: float) -> dict[str, int]:
+        """Begin a new period if it is time; then what was held back in the old one, by template."""
+        if now - self._since < PERIOD:
+            return {}
+        held_back = dict(self._held_back)
+        self._since, self._admitted = now, 0
+        self._seen.clear()
+        self._held_back.clear()
+        return held_back
+
+
+class BoundedHandler(logging.StreamHandler[TextIO]):
+    """Writes what the limit lets through, and tells what was held back."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._limit = Limit()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Any thread (`handle` holds the handler's lock)."""
+        self._tell(time.monotonic())
+        if self._limit.admit(str(record.msg)):
+            super().emit(record)
+
+    def close(self) -> None:
+        """Tell what is still untold."""
+        self._tell(float("inf"))
+        super().close()
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802, D102
+        """A log that cannot be written (a closed pipe) is no reason to stop carrying data, nor to write elsewhere."""
+
+    def _tell(self, now: float) -> None:
+        for template, number in self._limit.settle(now).items():
+            told = {"msg": "%d more like this were not logged: %s", "args": (number, template), "levelname": "WARNING"}
+            super().emit(logging.makeLogRecord(told | {"levelno": logging.WARNING, "name": __name__}))
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return printable(record.getMessage())
+    except (TypeError, ValueError):
+        return printable(f"{record.msg} {record.args}")
+
+
+def _extra(record: logging.LogRecord) -> dict[str, Any]:
+    return {key: value for key, value in vars(record).items() if key not in _STANDARD}
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, int | float | bool | None) else printable(str(value))
+
+
+def _traceback(formatter: logging.Formatter, record: logging.LogRecord) -> list[str]:
+    text = formatter.formatException(record.exc_info) if record.exc_info and record.exc_info[0] else ""
+    return [printable(line) for line in text.splitlines()]
