@@ -1,0 +1,180 @@
+"""A real array for demo and tests: an iSCSI target (tgt) with file-backed units, and qemu-img as its initiator.
+
+Needs root, `tgtd`, `tgtadm` and `qemu-img` with its iSCSI module; `IscsiTarget.lacking()` says what is not there.
+"""
+
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from glob import glob
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from bench.sites import Address, free_port
+
+IQN = "iqn.2024-01.org.example:isthmus"
+PATIENCE_SECONDS = 10.0
+COMPARE_BYTES = 4 << 20
+
+
+class ArrayFailure(Exception):
+    """The target or the initiator failed; the message has the tool's own words."""
+
+
+class IscsiTarget:
+    """One tgtd with one target; unit n (from 1) is the file `units[n - 1]`. A context manager.
+
+    It has a control socket of its own, so that it disturbs no other tgtd. tgtd ignores SIGTERM while it has targets:
+    they are deleted first, and it is told to end.
+    """
+
+    def __init__(self, directory: Path, sizes: Sequence[int]) -> None:
+        """`directory` gets the units (empty, of these sizes) and the log; its path must be short (a Unix socket)."""
+        self.address: Address = ("127.0.0.1", free_port())
+        self.units = [directory / f"unit{number}" for number in range(1, len(sizes) + 1)]
+        self.log = directory / "tgtd.log"
+        self._sizes = list(sizes)
+        self._socket = directory / "tgtd"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @staticmethod
+    def lacking() -> str:
+        """Why there can be no target here, or nothing."""
+        if os.geteuid() != 0:
+            return "tgtd needs root"
+        missing = [tool for tool in ("tgtd", "tgtadm", "qemu-img") if not shutil.which(tool)]
+        if missing:
+            return f"not installed: {', '.join(missing)}"
+        return "" if _speaks_iscsi() else "qemu-img has no iSCSI (Debian: package qemu-block-extra)"
+
+    def url(self, unit: int, address: Address | None = None) -> str:
+        """Where an initiator finds the unit: at the target itself, or by way of the address."""
+        host, port = address or self.address
+        return f"iscsi://{host}:{port}/{IQN}/{unit}"
+
+    def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def _start(self) -> None:
+        host, port = self.address
+        with self.log.open("wb") as log:
+            self._process = subprocess.Popen(
+                ["tgtd", "-f", "--iscsi", f"portal={host}:{port}"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=self._environment(),
+                start_new_session=True,
+            )
+        self._wait_answering()
+        self._admin("new", "target", "-T", IQN)
+        for number, (unit, size) in enumerate(zip(self.units, self._sizes, strict=True), 1):
+            with unit.open("wb") as file:
+                file.truncate(size)
+            self._admin("new", "logicalunit", "--lun", str(number), "-b", str(unit))
+        self._admin("bind", "target", "-I", "ALL")
+
+    def _wait_answering(self) -> None:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while self._tgtadm("--lld", "iscsi", "--op", "show", "--mode", "target").returncode:
+            assert self._process is not None
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise ArrayFailure(f"tgtd does not answer; its log:\n{self.log.read_text(errors='replace')}")
+            time.sleep(0.05)
+
+    def _admin(self, operation: str, mode: str, *more: str) -> None:
+        done = self._tgtadm("--lld", "iscsi", "--op", operation, "--mode", mode, "--tid", "1", *more)
+        if done.returncode:
+            raise ArrayFailure(f"tgtadm cannot {operation} {mode}: {done.stderr.strip()}")
+
+    def _tgtadm(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = ["tgtadm", *arguments]
+        try:
+            return subprocess.run(
+                command,
+                env=self._environment(),
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return subprocess.CompletedProcess(command, 1, "", f"no answer within {PATIENCE_SECONDS:.0f} s")
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "TGT_IPC_SOCKET": str(self._socket)}
+
+    def _end(self) -> None:
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            self._tgtadm("--lld", "iscsi", "--op", "delete", "--force", "--mode", "target", "--tid", "1")
+            self._tgtadm("--op", "delete", "--mode", "system")
+        try:
+            self._process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for left in self._socket.parent.glob(f"{self._socket.name}.*"):
+            if left != self.log:
+                left.unlink()
+
+
+def _speaks_iscsi() -> bool:
+    """Debian has the iSCSI driver as a module in a package of its own; elsewhere it is built in."""
+    if glob("/usr/lib/*/qemu/block-iscsi.so") or glob("/usr/lib*/qemu*/block-iscsi.so"):
+        return True
+    formats = subprocess.run(["qemu-img", "--help"], capture_output=True, text=True, check=False).stdout
+    return re.search(r"\biscsi\b", formats) is not None
+
+
+def copy_volume(source: Path, url: str, progress: Callable[[float], None] = lambda percent: None) -> float:
+    """Write a raw file to an iSCSI unit with 16 writes in flight; the seconds. Raises ArrayFailure."""
+    command = ["qemu-img", "convert", "-p", "-n", "-W", "-m", "16", "-f", "raw", "-O", "raw", str(source), url]
+    started = time.monotonic()
+    initiator = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )
+    with initiator:
+        try:
+            assert initiator.stdout is not None
+            assert initiator.stderr is not None
+            for percent in _percents(initiator.stdout.fileno()):
+                progress(percent)
+            complaint = initiator.stderr.read().decode(errors="replace").strip()
+            code = initiator.wait()
+        except BaseException:
+            initiator.kill()
+            raise
+    if code:
+        raise ArrayFailure(f"qemu-img ended with status {code}: {complaint}")
+    return time.monotonic() - started
+
+
+def _percents(descriptor: int) -> Iterator[float]:
+    """What `qemu-img -p` prints, such as `    (12.50/100%)`, as numbers."""
+    reads = iter(lambda: os.read(descriptor, 4096), b"")
+    return itertools.chain.from_iterable(map(float, re.findall(rb"\((\d+\.\d+)/", read)) for read in reads)
+
+
+def identical(one: Path, other: Path) -> bool:
+    """Compare two files byte for byte."""
+    if one.stat().st_size != other.stat().st_size:
+        return False
+    with one.open("rb") as a, other.open("rb") as b:
+        return all(a.read(COMPARE_BYTES) == b.read(COMPARE_BYTES) for _ in range(0, one.stat().st_size, COMPARE_BYTES))

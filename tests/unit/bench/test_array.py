@@ -1,0 +1,58 @@
+"""The iSCSI target that demo and integration tests use: real tgtd, real qemu-img, no pair between."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.array import ArrayFailure, IscsiTarget, copy_volume, identical
+from bench.datasets import Dataset
+
+needs_target = pytest.mark.skipif(bool(IscsiTarget.lacking()), reason=f"no iSCSI target: {IscsiTarget.lacking()}")
+
+
+@pytest.fixture
+def volume(tmp_path: Path) -> Path:
+    path = tmp_path / "volume"
+    with path.open("wb") as file:
+        file.writelines(Dataset("any", 16 << 20, 38, 10))
+    return path
+
+
+@pytest.mark.root
+@needs_target
+def test_a_volume_is_written_to_two_units(site_directory: Path, volume: Path) -> None:
+    told: list[float] = []
+    size = volume.stat().st_size
+    with IscsiTarget(site_directory, [size, size]) as array:
+        for number, unit in enumerate(array.units, 1):
+            assert not identical(volume, unit)
+            assert copy_volume(volume, array.url(number), told.append) > 0
+            assert identical(volume, unit)
+    assert told[-1] == 100
+    assert sorted(path.name for path in site_directory.iterdir()) == ["tgtd.log", "unit1", "unit2"]
+
+
+@pytest.mark.root
+@needs_target
+def test_several_targets_at_once(site_directory: Path, tmp_path_factory: pytest.TempPathFactory, volume: Path) -> None:
+    other = tmp_path_factory.mktemp("t")
+    size = volume.stat().st_size
+    with IscsiTarget(site_directory, [size]) as one, IscsiTarget(other, [size]) as two:
+        copy_volume(volume, two.url(1))
+        assert identical(volume, two.units[0])
+        assert not identical(volume, one.units[0])
+
+
+@needs_target
+def test_the_initiators_complaint_is_passed_on(volume: Path) -> None:
+    with pytest.raises(ArrayFailure, match=r"qemu-img ended with status 1: .*Failed to connect"):
+        copy_volume(volume, "iscsi://127.0.0.1:1/iqn.2024-01.org.example:none/1")
+
+
+@pytest.mark.parametrize(
+    ("other", "same"), [(b"x" * 9 + b"y", True), (b"x" * 9 + b"z", False), (b"x" * 9, False), (b"", False)]
+)
+def test_identical_compares_bytes_and_lengths(tmp_path: Path, other: bytes, same: bool) -> None:
+    (tmp_path / "one").write_bytes(b"x" * 9 + b"y")
+    (tmp_path / "other").write_bytes(other)
+    assert identical(tmp_path / "one", tmp_path / "other") is same
