@@ -1,0 +1,262 @@
+"""`isthmus demo`: two real sites on this machine, three generated volumes, cold and warm, every byte compared.
+
+Where there is an iSCSI target (tgt) and qemu-img, a fourth volume goes from one to the other through the pair.
+"""
+
+import json
+import shutil
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.table import Table
+
+from bench.array import ArrayFailure, IscsiTarget, copy_volume, identical
+from bench.datasets import Dataset, field_volumes
+from bench.replicator import Sink, replicate
+from bench.sites import Address, Pair, SiteFailure
+
+MB = 10**6
+MIB = 1 << 20
+SMALLEST_STORE = 128 * MIB
+PASSES = ("cold", "warm")
+ISCSI = "qemu-img to iSCSI"
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One replication of one volume. Bytes and counters are of this pass alone, as the near site counts them."""
+
+    volume: str
+    name: str
+    """cold or warm."""
+    raw: int
+    """Bytes from the array."""
+    after_deduplication: int
+    after_compression: int
+    wire: int
+    """Bytes on the WAN: what the near site sent."""
+    seconds: float
+    verified: bool
+    complaint: str = ""
+
+    @property
+    def rate(self) -> float:
+        """Bytes from the array a second."""
+        return self.raw / self.seconds if self.seconds else 0.0
+
+    @property
+    def saved_by_deduplication(self) -> float:
+        """Percent of the array's bytes."""
+        return saved(self.raw, self.after_deduplication)
+
+    @property
+    def saved_by_compression(self) -> float:
+        """Percent of what deduplication left."""
+        return saved(self.after_deduplication, self.after_compression)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        derived = ("rate", "saved_by_deduplication", "saved_by_compression")
+        return {**asdict(self), **{name: getattr(self, name) for name in derived}}
+
+
+@dataclass
+class Report:
+    """What the demo shows in the end."""
+
+    store: str
+    volume_size: int
+    passes: list[Pass] = field(default_factory=list)
+    skipped: str = ""
+    """Why no volume went over iSCSI, or nothing."""
+
+    @property
+    def identical(self) -> bool:
+        """All that was sent arrived, byte for byte."""
+        return bool(self.passes) and all(each.verified for each in self.passes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        passes = [each.as_dict() for each in self.passes]
+        return {**asdict(self), "passes": passes, "identical": self.identical}
+
+
+def run(volume_size: int, store: str, as_json: bool) -> int:
+    """Run the demo and print a table, or JSON alone, on stdout; 0 if every byte arrived, otherwise 1.
+
+    `volume_size` is the bytes of each volume, `store` memory or disk.
+    """
+    console = Console(stderr=as_json)
+    try:
+        with tempfile.TemporaryDirectory(prefix="isthmus-") as directory, ended_by_sigterm():
+            report = perform(volume_size, store, Path(directory), console)
+    except (SiteFailure, ArrayFailure, OSError) as error:
+        console.print(f"The demo failed: {error}", style="bold red", markup=False, highlight=False)
+        return 1
+    if as_json:
+        print(json.dumps(report.as_dict(), indent=2))
+    else:
+        show(report, console)
+    return 0 if report.identical else 1
+
+
+def perform(volume_size: int, store: str, directory: Path, console: Console) -> Report:
+    """All passes, in a pair that lives in the directory. Raises SiteFailure, ArrayFailure, OSError."""
+    report = Report(store, volume_size, skipped=lacking_for_iscsi(volume_size, directory))
+    store_size = max(SMALLEST_STORE, volume_size * 3 // 2)
+    with ExitStack() as stack:
+        exports = {"sink": stack.enter_context(Sink()).address}
+        array = None
+        if not report.skipped:
+            array = stack.enter_context(IscsiTarget(directory, [volume_size] * len(PASSES)))
+            exports["array"] = array.address
+        progress = stack.enter_context(bars(console))
+        pair = Pair(exports, store=store, store_size=mebibytes(store_size), directory=directory / "pair")
+        stack.enter_context(pair)
+        replicate_generated(report, pair, progress)
+        if array:
+            replicate_by_iscsi(report, pair, array, directory / "volume", progress)
+    return report
+
+
+def replicate_generated(report: Report, pair: Pair, progress: Progress) -> None:
+    """The three volumes of the field test, to a sink that hashes."""
+    for volume in field_volumes(report.volume_size):
+        for name in PASSES:
+            bar = progress.add_task(f"{volume.kind}, {name}", total=volume.size)
+            advance = partial(progress.advance, bar)
+            transfer = partial(send, volume, pair.forwards["sink"], advance)
+            report.passes.append(measured(pair, volume.kind, name, transfer))
+
+
+def replicate_by_iscsi(report: Report, pair: Pair, array: IscsiTarget, source: Path, progress: Progress) -> None:
+    """A volume in a file, by qemu-img through the pair to one unit of the target, then to the other."""
+    with source.open("wb") as file:
+        file.writelines(Dataset("iscsi", report.volume_size, 38, 10))
+    for unit, name in enumerate(PASSES, 1):
+        bar = progress.add_task(f"{ISCSI}, {name}", total=report.volume_size)
+        url = array.url(unit, pair.forwards["array"])
+        transfer = partial(write_unit, source, url, array.units[unit - 1], progress, bar)
+        report.passes.append(measured(pair, ISCSI, name, transfer))
+
+
+def send(volume: Dataset, address: Address, advance: Callable[[int], None]) -> tuple[float, str]:
+    """Seconds, and what is wrong or nothing."""
+    done = replicate(volume, address, advance)
+    return done.seconds, done.complaint
+
+
+def write_unit(source: Path, url: str, unit: Path, progress: Progress, bar: TaskID) -> tuple[float, str]:
+    """Seconds, and what is wrong or nothing."""
+    size = source.stat().st_size
+    seconds = copy_volume(source, url, lambda percent: progress.update(bar, completed=size * percent / 100))
+    return seconds, "" if identical(source, unit) else "the target's unit differs from the volume"
+
+
+def measured(pair: Pair, volume: str, name: str, transfer: Callable[[], tuple[float, str]]) -> Pass:
+    """Do it and see what the near site counted meanwhile."""
+    before = pair.east.status()["bytes"]
+    seconds, complaint = transfer()
+    after = pair.east.status()["bytes"]
+    keys = ("raw", "after_deduplication", "after_compression", "wire")
+    counted = {key: after[key] - before[key] for key in keys}
+    return Pass(volume, name, seconds=seconds, verified=not complaint, complaint=complaint, **counted)
+
+
+def lacking_for_iscsi(volume_size: int, directory: Path) -> str:
+    """Why no volume goes over iSCSI, or nothing."""
+    lacking = IscsiTarget.lacking()
+    if lacking:
+        return lacking
+    if volume_size % 512:
+        return "an iSCSI unit has a multiple of 512 bytes"
+    needed, free = 4 * volume_size, shutil.disk_usage(directory).free
+    return "" if free > needed else f"{directory} has {free // MIB} MiB free, {needed // MIB} are needed (see TMPDIR)"
+
+
+def show(report: Report, console: Console) -> None:
+    """The table and, below it, what went wrong or was left out."""
+    table = Table(title=f"{report.volume_size / MIB:.0f} MiB a volume, {report.store} store, TLS 1.3 on")
+    table.add_column("volume")
+    table.add_column("pass")
+    for heading in ("from the array", "on the WAN", "deduplication", "compression", "elapsed", "throughput"):
+        table.add_column(heading, justify="right")
+    table.add_column("verified")
+    for each in report.passes:
+        table.add_row(*cells(each), end_section=each.name == PASSES[-1])
+    console.print(table)
+    for each in report.passes:
+        if each.complaint:
+            console.print(f"{each.volume}, {each.name}: {each.complaint}", style="bold red", markup=False)
+    if report.skipped:
+        console.print(f"No volume went over iSCSI: {report.skipped}.", markup=False)
+    if report.identical:
+        console.print("Every byte that arrived was compared with what was sent: all identical.")
+
+
+def cells(each: Pass) -> list[str]:
+    """A row of the table."""
+    return [
+        each.volume,
+        each.name,
+        f"{each.raw / MB:,.1f} MB",
+        f"{each.wire / MB:,.1f} MB",
+        f"{each.saved_by_deduplication:.1f} %",
+        f"{each.saved_by_compression:.1f} %",
+        f"{each.seconds:.2f} s",
+        f"{each.rate / MB:,.0f} MB/s",
+        "yes" if each.verified else "NO",
+    ]
+
+
+def saved(before: int, after: int) -> float:
+    """Percent; negative if it grew."""
+    return 100 * (1 - after / before) if before else 0.0
+
+
+def mebibytes(size: int) -> str:
+    """As the configuration writes it, rounded up."""
+    return f"{-(-size // MIB)}MiB"
+
+
+def bars(console: Console) -> Progress:
+    """Progress bars with amounts, speed and time left."""
+    return Progress(
+        TextColumn("{task.description:<23}"),
+        BarColumn(),
+        DownloadColumn(binary_units=True),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+        console=console,
+    )
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """SIGTERM ends us as an interrupt from the keyboard does: in order, with all that was started."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)

@@ -1,0 +1,104 @@
+"""The demo with the sites left out: what it does with figures, differences and failures."""
+
+import json
+import signal
+from typing import Any, Self
+
+import pytest
+
+from bench import demo
+from bench.array import IscsiTarget
+from bench.replicator import Sink
+from bench.sites import Address, Pair, SiteFailure
+
+
+class DirectSite:
+    """Counts as a site that halves everything twice would; each look sees 1000 bytes more."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def status(self) -> dict[str, Any]:
+        self.looks += 1
+        raw = 1000 * self.looks
+        counted = {"raw": raw, "after_deduplication": raw // 2, "after_compression": raw // 4, "wire": raw // 4 + 1}
+        return {"bytes": counted}
+
+
+class DirectPair(Pair):
+    """No sites: every forward leads straight to what is exported."""
+
+    def __init__(self, exports: dict[str, Address], **_: object) -> None:
+        self.forwards = exports
+        self.east = DirectSite()  # type: ignore[assignment]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+class DeafSink(Sink):
+    """Sends its receipts elsewhere: every transfer ends unverified."""
+
+    @property
+    def address(self) -> Address:
+        return "127.0.0.1", 1
+
+
+@pytest.fixture
+def direct(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    monkeypatch.setattr(demo, "Pair", DirectPair)
+    monkeypatch.setattr(IscsiTarget, "lacking", staticmethod(lambda: "no array today"))
+    return monkeypatch
+
+
+@pytest.mark.usefixtures("direct")
+def test_json_has_all_passes_and_nothing_else_is_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo.run(1 << 20, "memory", True) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["identical"] is True
+    assert found["skipped"] == "no array today"
+    assert [(each["volume"], each["name"]) for each in found["passes"]] == [
+        (volume, name) for volume in ("f5vol2", "f5vol3", "f5vol4") for name in ("cold", "warm")
+    ]
+    first = found["passes"][0]
+    assert (first["raw"], first["wire"]) == (1000, 250)
+    assert (first["saved_by_deduplication"], first["saved_by_compression"]) == (50, 50)
+    assert first["verified"] is True
+
+
+@pytest.mark.usefixtures("direct")
+def test_the_table_says_what_was_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    assert demo.run(1 << 20, "disk", False) == 0
+    out = capsys.readouterr().out
+    assert "f5vol4" in out
+    assert "No volume went over iSCSI: no array today." in out
+    assert "all identical" in out
+
+
+def test_anything_unverified_is_exit_status_1(direct: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    direct.setattr(demo, "Sink", DeafSink)
+    assert demo.run(1 << 20, "memory", False) == 1
+    out = capsys.readouterr().out
+    assert "f5vol2, cold: the connection failed" in out
+    assert "all identical" not in out
+
+
+def test_a_failing_site_is_one_message(direct: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def fail(self: Pair) -> Pair:
+        raise SiteFailure("site east ended by itself; the end of its log:\n[red]no such port")
+
+    direct.setattr(DirectPair, "__enter__", fail)
+    assert demo.run(1 << 20, "memory", True) == 1
+    captured = capsys.readouterr()
+    assert "The demo failed: site east ended by itself" in captured.err
+    assert "[red]no such port" in captured.err
+    assert not captured.out
+
+
+def test_sigterm_ends_it_in_order() -> None:
+    with pytest.raises(KeyboardInterrupt), demo.ended_by_sigterm():
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
