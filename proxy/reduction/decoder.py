@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from dedupstore.errors import ChunkInvalid, ChunkMissing
-from dedupstore.fingerprint import CHECK_BYTES, fingerprint_of
+from dedupstore.fingerprint import CHECK_BYTES, fingerprint
 from dedupstore.store import ChunkStore
 from proxy.reduction.batch import ReceivedBatch, dissect
 from proxy.reduction.compression import decode
@@ -115,7 +115,7 @@ class Decoder:
         """The peer's answer to a MISS, decoded. Raises BatchError if it was not asked for, CorruptStream if wrong."""
         if name not in self._asked:
             raise BatchError(f"FILL of {name.hex()[:16]} was not asked for")
-        if not 1 <= len(data) <= CHUNK_MAX or fingerprint_of(data) != name:
+        if not 1 <= len(data) <= CHUNK_MAX or fingerprint(data) != name:
             raise CorruptStream(f"filled chunk {name.hex()[:16]} does not match its fingerprint")
         if sum(map(len, self._filled.values())) > _FILLED_MAX:
             raise BatchError("more is filled than a batch can use")
@@ -230,7 +230,7 @@ class Decoder:
         if n != self._tail_length:
             raise BatchError(f"LEARN of {n} bytes where the tail has {self._tail_length}")
         data = self._tail[0] if len(self._tail) == 1 else b"".join(self._tail)
-        name = fingerprint_of(data)
+        name = fingerprint(data)
         if name[:CHECK_BYTES] != check:
             raise CorruptStream(f"a learned chunk of {n} bytes does not match its check")
         place = self._store.put(name, data)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from dedupstore.chunker import Chunker
 from dedupstore.errors import ChunkInvalid, ChunkMissing
-from dedupstore.fingerprint import fingerprint_of
+from dedupstore.fingerprint import fingerprint
 from dedupstore.store import ChunkStore, Place
 from proxy.reduction.batch import assemble
 from proxy.reduction.compression import Compressor
@@ -202,7 +202,7 @@ class Encoder:
     def _chunk(self, start: int, end: int) -> None:
         """A complete chunk: refer to it, or deliver and learn it."""
         data = self._view[start:end]
-        name = fingerprint_of(data)
+        name = fingerprint(data)
         place = self._store.find(name)
         if place is not None and self._may_refer(name, place):
             self._refer(name, place, start, end)
