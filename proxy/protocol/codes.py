@@ -1,0 +1,81 @@
+"""The numbers of PROTOCOL.md, each with its contract."""
+
+from enum import IntEnum, unique
+
+VERSION = 1
+"""The only version there is; both ends of what HELLO offers."""
+
+
+@unique
+class FrameType(IntEnum):
+    """What a frame is. Below OPEN: of the tunnel, unnumbered; the others: of a stream, numbered."""
+
+    HELLO = 0x01
+    """See `hello`. First frame of each side, once a lane."""
+    CLOSE = 0x02
+    """code u16, reason. The lane ends."""
+    PING = 0x03
+    """token u64. Answered by PONG at once."""
+    PONG = 0x04
+    """token u64. Measures the round trip."""
+    ACK = 0x05
+    """n x (stream u32, next u64). Frames below `next` need not be kept; 2^64-1: the stream is over."""
+    CREDIT = 0x06
+    """n x (stream u32, consumed u64, limit u64). Costs up to `limit` may be sent, up to `consumed` were delivered."""
+    DRAIN = 0x07
+    """reason. New streams will be refused."""
+    OPEN = 0x10
+    """export: u8 and text; origin: u8 and text. Asks for a stream; number 0."""
+    ACCEPT = 0x11
+    """Empty. The export is connected."""
+    DATA = 0x12
+    """A batch. Costs its plain length (its first u32) plus 256 of credit."""
+    END = 0x13
+    """total u64, tokens. The sender's array ended its side."""
+    RESET = 0x14
+    """code u16, reason. Both directions end, on arrival, whatever came before."""
+    MISS = 0x15
+    """1 to 1024 fingerprints that the sender cannot resolve."""
+    FILL = 0x16
+    """fingerprint, codec u8, size u32, data. Answers a MISS; size 0 means "gone"."""
+
+
+@unique
+class CloseCode(IntEnum):
+    """Why a lane ends (PROTOCOL.md, "CLOSE codes")."""
+
+    NOT_A_PEER = 1
+    WRONG_NAME = 2
+    VERSION = 3
+    SETTINGS = 4
+    SHUTDOWN = 5
+    PROTOCOL_ERROR = 6
+    SURPLUS = 7
+    HANDSHAKE = 8
+
+
+@unique
+class ResetCode(IntEnum):
+    """Why a stream ends without its arrays' END (PROTOCOL.md, "RESET codes")."""
+
+    ORIGIN_RESET = 1
+    NOT_EXPORTED = 2
+    UNREACHABLE = 3
+    GRACE_EXPIRED = 4
+    PEER_RESTARTED = 5
+    CHUNK_LOST = 6
+    CORRUPT = 7
+    SHUTDOWN = 8
+    TOO_MANY_STREAMS = 9
+    INTERNAL = 10
+    PROTOCOL_ERROR = 11
+
+
+@unique
+class Capability(IntEnum):
+    """What both sides must name before either uses it."""
+
+    ZSTD = 1
+    """Codec 1."""
+    SLICES = 2
+    """Tokens SLICE and MORE."""

@@ -1,0 +1,198 @@
+"""Flow control of one direction of a stream, in costs: plain bytes plus 256 a DATA frame (PROTOCOL.md, "Flow control").
+
+A `SendCredit` is what the peer lets us send. A `ReceiveWindow` is what we let the peer send; it grows as the array
+takes the data, out of a `WindowBudget` that all streams of a tunnel share, so that what can be in flight towards us is
+bounded whatever the arrays do.
+"""
+
+from proxy.protocol.errors import Misuse, PeerError
+
+DATA_OVERHEAD = 256
+"""Cost of a DATA frame beyond its plain length; pays for the bookkeeping of tiny ones."""
+ROUND_TRIP_MIN = 0.005
+"""Seconds: on a LAN the event loops take longer than the wire, so windows grow as if the round trip were this."""
+
+
+class SendCredit:
+    """What may be sent: totals of costs from the stream's beginning."""
+
+    __slots__ = ("consumed", "limit", "sent")
+
+    def __init__(self, initial: int) -> None:
+        self.limit = initial
+        self.sent = 0
+        self.consumed = 0
+        """Everything below has been delivered to the far array."""
+
+    @property
+    def room(self) -> int:
+        """Plain bytes that one more DATA frame may carry."""
+        return max(0, self.limit - self.sent - DATA_OVERHEAD)
+
+    def spend(self, plain: int) -> None:
+        """A DATA frame is on its way. Raises Misuse if there is no credit for it."""
+        cost = plain + DATA_OVERHEAD
+        if self.sent + cost > self.limit:
+            raise Misuse(f"{plain} plain bytes were to be sent with credit for {self.room}")
+        self.sent += cost
+
+    def update(self, consumed: int, limit: int) -> bool:
+        """Take a CREDIT; late ones change nothing. True if `consumed` has advanced. Raises PeerError."""
+        if consumed > self.sent:
+            raise PeerError("CREDIT", f"{consumed} consumed, but only {self.sent} were sent")
+        if limit < consumed:
+            raise PeerError("CREDIT", f"limit {limit} is below consumed {consumed}")
+        self.limit = max(self.limit, limit)
+        if consumed <= self.consumed:
+            return False
+        self.consumed = consumed
+        return True
+
+
+class WindowBudget:
+    """Bytes of credit that all streams of a tunnel may have been given together.
+
+    Half of it serves growth at most, so that however much the first streams have grown there is room for new ones.
+    """
+
+    def __init__(self, total: int) -> None:
+        self.total = total
+        self.reserved = 0
+        self.grown = 0
+        self.streams = 0
+        self.short = False
+        """Growth was denied, and nothing has been given back since."""
+
+    @property
+    def share(self) -> int:
+        """What each stream would have of the growth if all had the same."""
+        return self.total // 2 // max(1, self.streams)
+
+    def reserve(self, n: int) -> bool:
+        """Room for a new stream's initial credit. False: the stream has to be refused."""
+        if self.reserved + n > self.total:
+            return False
+        self.reserved += n
+        self.streams += 1
+        return True
+
+    def grow(self, n: int) -> bool:
+        """Room for `n` bytes beyond a stream's initial credit."""
+        if self.grown + n > self.total // 2 or self.reserved + n > self.total:
+            self.short = True
+            return False
+        self.grown += n
+        self.reserved += n
+        return True
+
+    def shrink(self, n: int) -> None:
+        """Undo that much of `grow`."""
+        self.grown -= n
+        self.reserved -= n
+        self.short = False
+
+    def release(self, n: int) -> None:
+        """Undo one `reserve`."""
+        self.reserved -= n
+        self.streams -= 1
+
+
+class ReceiveWindow:
+    """What the peer may send on one stream, and when it has to be told.
+
+    `arrived` and `consumed` are totals of costs; `limit` is the total that the peer has been told. The budget is
+    charged with all that the peer may still send or has sent and the array has not taken: limit - consumed, at least.
+    """
+
+    __slots__ = (
+        "_budget",
+        "_grown",
+        "_initial",
+        "_last",
+        "_mark",
+        "_mark_time",
+        "_maximum",
+        "_told",
+        "arrived",
+        "consumed",
+        "limit",
+        "size",
+    )
+
+    def __init__(self, budget: WindowBudget, initial: int, maximum: int) -> None:
+        """The caller has had `initial` reserved from the budget; `close` gives it back."""
+        self._budget = budget
+        self._initial = initial
+        self._maximum = max(initial, maximum)
+        self._grown = 0
+        self.size = initial
+        self.limit = initial
+        self.arrived = 0
+        self.consumed = 0
+        self._told = 0
+        self._mark = 0  # growth is judged by how long it took the array to take a window since here
+        self._mark_time = self._last = float("-inf")
+
+    def arrive(self, cost: int, now: float, round_trip: float) -> None:
+        """DATA has come. Raises PeerError if it exceeds the credit. Times in seconds."""
+        if self.arrived + cost > self.limit:
+            raise PeerError("DATA", f"{cost} exceed the credit: {self.arrived} of {self.limit} were used")
+        self.arrived += cost
+        if now - self._last > 2 * max(round_trip, ROUND_TRIP_MIN):  # a pause of the source says nothing of the array
+            self._mark, self._mark_time = self.consumed, now
+        self._last = now
+
+    def consume(self, cost: int, now: float, round_trip: float) -> None:
+        """The array has taken data of that cost. Raises Misuse if that has not arrived."""
+        if self.consumed + cost > self.arrived:
+            raise Misuse(f"{cost} consumed, but only {self.arrived - self.consumed} arrived")
+        self.consumed += cost
+        if self.consumed - self._mark >= self.size:
+            self._tune(now - self._mark_time < 2 * max(round_trip, ROUND_TRIP_MIN))
+            self._mark, self._mark_time = self.consumed, now
+        if self._grown:
+            self._settle()
+
+    @property
+    def idle(self) -> bool:
+        """True if the array has taken all that has arrived."""
+        return self.consumed == self.arrived
+
+    @property
+    def untold(self) -> bool:
+        """True if the peer does not know all that was consumed."""
+        return self.consumed != self._told
+
+    @property
+    def due(self) -> bool:
+        """True if the peer has to be told now: a quarter of the window has been consumed since it last was."""
+        return self.consumed - self._told >= self.size // 4
+
+    def tell(self) -> tuple[int, int]:
+        """(consumed, limit) for a CREDIT that will be sent."""
+        self._told = self.consumed
+        self.limit = max(self.limit, self.consumed + self.size)
+        return self.consumed, self.limit
+
+    def close(self) -> None:
+        """The stream is over: everything goes back to the budget."""
+        self._budget.shrink(self._grown)
+        self._budget.release(self._initial)
+        self._grown = 0
+
+    def _tune(self, fast: bool) -> None:
+        """Double while the array takes a window in less than two round trips; halve where others are denied theirs."""
+        if self._budget.short and self.size > self._initial + self._budget.share:
+            self.size = max(self._initial, self.size // 2)
+        elif fast and self.size < self._maximum:
+            more = min(self.size, self._maximum - self.size)
+            if self._budget.grow(more):
+                self._grown += more
+                self.size += more
+
+    def _settle(self) -> None:
+        """Give back growth that neither the window nor what the peer was told still needs."""
+        needed = max(self.size, self.limit - self.consumed) - self._initial
+        if needed < self._grown:
+            self._budget.shrink(self._grown - needed)
+            self._grown = needed

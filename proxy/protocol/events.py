@@ -1,0 +1,139 @@
+"""What a Tunnel tells its driver. Streams are named by their number, lanes by the driver's own numbers."""
+
+from dataclasses import dataclass
+
+from proxy.protocol.codes import CloseCode, ResetCode
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOffered:
+    """The peer asks for a stream: answer with `accept` or `reset`. Data may come before that."""
+
+    stream: int
+    export: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class StreamAccepted:
+    """The peer has connected the export of a stream that we opened."""
+
+    stream: int
+
+
+@dataclass(frozen=True, slots=True)
+class DataReceived:
+    """A batch. It is valid until the events of this `receive` have been drained; copy what is kept longer."""
+
+    stream: int
+    plain: int
+    batch: bytes | bytearray | memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEnded:
+    """The far array has ended its side after `total` plain bytes, all of which have been given out."""
+
+    stream: int
+    total: int
+    tokens: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class StreamReset:
+    """The stream has ended. `remote`: the peer said so; otherwise the tunnel lost it. Not given for our own `reset`."""
+
+    stream: int
+    code: ResetCode
+    reason: str
+    remote: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MissReceived:
+    """The peer lacks these chunks, to which batches of this stream referred (the tunnel does not check that)."""
+
+    stream: int
+    fingerprints: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FillReceived:
+    """A chunk that was asked for (the tunnel does not check that). `size` 0: the peer has it no more."""
+
+    stream: int
+    fingerprint: bytes
+    codec: int
+    size: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Consumed:
+    """The far array has taken everything that we sent up to this sum of costs."""
+
+    stream: int
+    consumed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Writable:
+    """`sendable` would now say more than it last did."""
+
+    stream: int
+
+
+@dataclass(frozen=True, slots=True)
+class PeerDraining:
+    """The peer will refuse new streams; given once."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaneClosed:
+    """The peer has closed this lane. The tunnel has forgotten it."""
+
+    lane: int
+    code: CloseCode
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LaneDead:
+    """This lane is of no use any more: drop its connection. The tunnel has forgotten it."""
+
+    lane: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TunnelReset:
+    """All streams are gone (a StreamReset for each came before); stream numbers begin anew."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """After an outage the first lane is up again, and the streams go on."""
+
+    lane: int
+
+
+Event = (
+    StreamOffered
+    | StreamAccepted
+    | DataReceived
+    | StreamEnded
+    | StreamReset
+    | MissReceived
+    | FillReceived
+    | Consumed
+    | Writable
+    | PeerDraining
+    | LaneClosed
+    | LaneDead
+    | TunnelReset
+    | Resumed
+)

@@ -1,0 +1,41 @@
+"""What a tunnel counts. Counters since it was made; sizes are as of now."""
+
+from dataclasses import dataclass, field
+
+from proxy.protocol.codes import FrameType
+
+_TYPES = max(FrameType) + 1
+
+
+@dataclass(slots=True)
+class TunnelFigures:
+    """Lists are indexed by FrameType; bytes of frames are those of payloads. HELLO and CLOSE are the driver's."""
+
+    frames_sent: list[int] = field(default_factory=lambda: [0] * _TYPES)
+    bytes_sent: list[int] = field(default_factory=lambda: [0] * _TYPES)
+    frames_received: list[int] = field(default_factory=lambda: [0] * _TYPES)
+    bytes_received: list[int] = field(default_factory=lambda: [0] * _TYPES)
+    retransmitted: int = 0
+    """Frames sent again because their lane died."""
+    retransmitted_bytes: int = 0
+    duplicates: int = 0
+    """Frames that arrived again."""
+    late: int = 0
+    """Frames that arrived for streams that were over."""
+    credit_stalls: int = 0
+    """How often a stream had to wait for the far array to take data."""
+    outages: int = 0
+    """How often the last lane was lost."""
+    resets: int = 0
+    """How often all streams were lost."""
+    round_trip: float | None = None
+    """Seconds, a moving average over pings; None until the first is answered."""
+    lanes: int = 0
+    streams: int = 0
+    """Live streams, and those whose reset the peer has not acknowledged."""
+    unacked_bytes: int = 0
+    """What waits to be sent or acknowledged, with 256 bytes a frame."""
+    kept_bytes: int = 0
+    """What came ahead of a gap."""
+    credit_bytes: int = 0
+    """What the peer may send and the arrays have not taken: at most the tunnel's memory."""

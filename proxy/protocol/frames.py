@@ -1,0 +1,256 @@
+"""The layout of each frame's payload, but for HELLO's (`hello`) and a batch's (`proxy.reduction`).
+
+Every `decode_*` takes the payload as it came and raises PeerError, naming the type, if it is not exactly what
+PROTOCOL.md says. Texts come back fit for a log line. What `reader` has can be imported from here as well.
+"""
+
+from collections.abc import Iterable, Iterator
+from struct import Struct
+
+from proxy.protocol.codes import CloseCode, FrameType, ResetCode
+from proxy.protocol.errors import Misuse, PeerError
+from proxy.protocol.reader import (
+    CHUNK_MAX,
+    FINGERPRINT_BYTES,
+    MISS_MAX,
+    NAME_MAX,
+    PLAIN_MAX,
+    REASON_MAX,
+    Buffer,
+    Frame,
+    FrameReader,
+    encode,
+)
+from proxy.text import printable
+
+__all__ = [
+    "BATCH_MIN",
+    "OVER",
+    "Frame",
+    "FrameReader",
+    "FrameType",
+    "decode_accept",
+    "decode_ack",
+    "decode_close",
+    "decode_credit",
+    "decode_data",
+    "decode_drain",
+    "decode_end",
+    "decode_fill",
+    "decode_miss",
+    "decode_open",
+    "decode_reset",
+    "decode_text",
+    "decode_token",
+    "encode",
+    "encode_ack",
+    "encode_close",
+    "encode_credit",
+    "encode_drain",
+    "encode_end",
+    "encode_fill",
+    "encode_miss",
+    "encode_open",
+    "encode_reset",
+    "encode_text",
+    "encode_token",
+]
+
+OVER = (1 << 64) - 1
+"""In ACK: the stream is over."""
+BATCH_MIN = 12
+"""A batch's own header."""
+
+_U16 = Struct(">H")
+_U32 = Struct(">I")
+_U64 = Struct(">Q")
+_ACK = Struct(">IQ")
+_CREDIT = Struct(">IQQ")
+_FILL = Struct(">32sBI")
+
+
+# -- texts -----------------------------------------------------------------------------------------------------------
+
+
+def encode_text(text: str, longest: int) -> bytes:
+    """UTF-8, cut at a character's border if it is too long."""
+    return text.encode(errors="replace")[:longest].decode(errors="ignore").encode()
+
+
+def decode_text(name: str, data: Buffer) -> str:
+    """UTF-8, made fit for a log line. Raises PeerError that names the frame."""
+    try:
+        return printable(str(data, "utf-8"))
+    except UnicodeDecodeError as error:
+        raise PeerError(name, f"text is not UTF-8 ({error.reason} at byte {error.start})") from None
+
+
+def _expect(name: str, condition: bool, reason: str) -> None:
+    if not condition:
+        raise PeerError(name, reason)
+
+
+# -- frames of the tunnel --------------------------------------------------------------------------------------------
+
+
+def encode_close(code: CloseCode, reason: str) -> bytes:
+    """CLOSE."""
+    return _U16.pack(code) + encode_text(reason, REASON_MAX)
+
+
+def decode_close(payload: Buffer) -> tuple[CloseCode, str]:
+    """CLOSE: code and reason."""
+    _expect("CLOSE", len(payload) >= 2, "it has no code")
+    (number,) = _U16.unpack_from(payload)
+    _expect("CLOSE", number in _CLOSE_CODES, f"unknown code {number}")
+    return CloseCode(number), decode_text("CLOSE", payload[2:])
+
+
+def encode_token(token: int) -> bytes:
+    """PING and PONG."""
+    return _U64.pack(token)
+
+
+def decode_token(name: str, payload: Buffer) -> int:
+    """PING and PONG: the token."""
+    _expect(name, len(payload) == 8, f"{len(payload)} bytes instead of 8")
+    (token,) = _U64.unpack(payload)
+    return int(token)
+
+
+def encode_ack(entries: Iterable[tuple[int, int]]) -> bytes:
+    """ACK of (stream, next) pairs."""
+    return b"".join([_ACK.pack(*entry) for entry in entries])
+
+
+def decode_ack(payload: Buffer) -> Iterator[tuple[int, int]]:
+    """ACK: (stream, next) pairs; there may be none."""
+    _expect("ACK", len(payload) % _ACK.size == 0, f"{len(payload)} bytes are no whole entries")
+    return _ACK.iter_unpack(payload)
+
+
+def encode_credit(entries: Iterable[tuple[int, int, int]]) -> bytes:
+    """CREDIT of (stream, consumed, limit) triples."""
+    return b"".join([_CREDIT.pack(*entry) for entry in entries])
+
+
+def decode_credit(payload: Buffer) -> Iterator[tuple[int, int, int]]:
+    """CREDIT: (stream, consumed, limit) triples; there may be none."""
+    _expect("CREDIT", len(payload) % _CREDIT.size == 0, f"{len(payload)} bytes are no whole entries")
+    return _CREDIT.iter_unpack(payload)
+
+
+def encode_drain(reason: str) -> bytes:
+    """DRAIN."""
+    return encode_text(reason, REASON_MAX)
+
+
+def decode_drain(payload: Buffer) -> str:
+    """DRAIN: the reason."""
+    return decode_text("DRAIN", payload)
+
+
+# -- frames of a stream ----------------------------------------------------------------------------------------------
+
+
+def encode_open(export: str, origin: str) -> bytes:
+    """OPEN. Raises Misuse if the export's name is empty or too long; the origin is cut."""
+    name, where = export.encode(), encode_text(origin, NAME_MAX)
+    if not 1 <= len(name) <= NAME_MAX:
+        raise Misuse(f"the name of an export has 1 to {NAME_MAX} bytes of UTF-8, {export!r} has {len(name)}")
+    return b"".join((bytes((len(name),)), name, bytes((len(where),)), where))
+
+
+def decode_open(payload: Buffer) -> tuple[str, str]:
+    """OPEN: export and origin."""
+    name_end = 1 + payload[0] if len(payload) else 0
+    _expect("OPEN", 2 <= name_end < len(payload), "the export's name is empty or reaches beyond the end")
+    _expect("OPEN", name_end + 1 + payload[name_end] == len(payload), "the origin does not reach to the end")
+    return decode_text("OPEN", payload[1:name_end]), decode_text("OPEN", payload[name_end + 1 :])
+
+
+def decode_accept(payload: Buffer) -> None:
+    """ACCEPT: nothing."""
+    _expect("ACCEPT", len(payload) == 0, "it has a payload")
+
+
+def decode_data(payload: Buffer) -> int:
+    """DATA: the plain length of the batch, of which nothing else is looked at but its size."""
+    size = len(payload)
+    if size < BATCH_MIN:
+        raise PeerError("DATA", f"{size} bytes are no batch")
+    plain: int = _U32.unpack_from(payload)[0]
+    if not 1 <= plain <= PLAIN_MAX:
+        raise PeerError("DATA", f"a plain length of {plain} bytes, but 1 to {PLAIN_MAX} are allowed")
+    if size > plain + plain // 8 + 256:
+        raise PeerError("DATA", f"a batch of {size} bytes for a plain length of {plain}")
+    return plain
+
+
+def encode_end(total: int, tokens: Buffer) -> bytes:
+    """END."""
+    return _U64.pack(total) + tokens
+
+
+def decode_end(payload: Buffer) -> tuple[int, bytes]:
+    """END: total of plain bytes, tokens."""
+    _expect("END", len(payload) >= 8, "it has no total")
+    (total,) = _U64.unpack_from(payload)
+    return int(total), bytes(payload[8:])
+
+
+def encode_reset(code: ResetCode, reason: str) -> bytes:
+    """RESET."""
+    return _U16.pack(code) + encode_text(reason, REASON_MAX)
+
+
+def decode_reset(payload: Buffer) -> tuple[ResetCode, str]:
+    """RESET: code and reason."""
+    _expect("RESET", len(payload) >= 2, "it has no code")
+    (number,) = _U16.unpack_from(payload)
+    _expect("RESET", number in _RESET_CODES, f"unknown code {number}")
+    return ResetCode(number), decode_text("RESET", payload[2:])
+
+
+def encode_miss(fingerprints: Iterable[bytes]) -> bytes:
+    """MISS of 1 to 1024 fingerprints. Raises Misuse for any other number or length."""
+    names = list(fingerprints)
+    if not 1 <= len(names) <= MISS_MAX or any(len(name) != FINGERPRINT_BYTES for name in names):
+        raise Misuse(f"MISS holds 1 to {MISS_MAX} fingerprints of {FINGERPRINT_BYTES} bytes, not these {len(names)}")
+    return b"".join(names)
+
+
+def decode_miss(payload: Buffer) -> tuple[bytes, ...]:
+    """MISS: the fingerprints."""
+    count, rest = divmod(len(payload), FINGERPRINT_BYTES)
+    _expect("MISS", rest == 0 and 1 <= count <= MISS_MAX, f"{len(payload)} bytes are not 1 to {MISS_MAX} fingerprints")
+    data = bytes(payload)
+    return tuple(data[at : at + FINGERPRINT_BYTES] for at in range(0, len(data), FINGERPRINT_BYTES))
+
+
+def encode_fill(fingerprint: bytes, codec: int, size: int, data: Buffer) -> bytes:
+    """FILL. Raises Misuse for what the peer would refuse."""
+    if len(fingerprint) != FINGERPRINT_BYTES:
+        raise Misuse(f"a fingerprint has {FINGERPRINT_BYTES} bytes, not {len(fingerprint)}")
+    payload = _FILL.pack(fingerprint, codec, size) + data
+    try:
+        decode_fill(payload)
+    except PeerError as error:
+        raise Misuse(str(error)) from None
+    return payload
+
+
+def decode_fill(payload: Buffer) -> tuple[bytes, int, int, bytes]:
+    """FILL: fingerprint, codec, size of the chunk (0: gone), data in that codec."""
+    _expect("FILL", len(payload) >= _FILL.size, f"{len(payload)} bytes have no room for its fields")
+    fingerprint, codec, size = _FILL.unpack_from(payload)
+    data = bytes(payload[_FILL.size :])
+    _expect("FILL", codec in (0, 1), f"unknown codec {codec}")
+    _expect("FILL", size <= CHUNK_MAX, f"a chunk of {size} bytes, but at most {CHUNK_MAX} are allowed")
+    _expect("FILL", len(data) == size if codec == 0 else size > 0, f"{len(data)} bytes of data for a size of {size}")
+    _expect("FILL", len(data) <= size + size // 8 + 256, f"{len(data)} bytes of data for a size of {size}")
+    return fingerprint, codec, size, data
+
+
+_CLOSE_CODES = {code.value for code in CloseCode}
+_RESET_CODES = {code.value for code in ResetCode}

@@ -1,0 +1,212 @@
+"""HELLO: what each side says first on a lane, and what follows from both (PROTOCOL.md, "HELLO")."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from struct import Struct
+
+from proxy.protocol.codes import VERSION, CloseCode
+from proxy.protocol.errors import HelloRefused, Misuse, PeerError
+from proxy.protocol.frames import decode_text, encode_text
+from proxy.protocol.reader import HELLO_MAX, Buffer
+
+MAGIC = b"ISTHMUS\0"
+HALF_BYTES = 16
+IDENTITY_BYTES = 16
+EPOCH_BYTES = 8
+EPOCHS_MAX = 16
+NAME_MAX = 64
+CAPABILITIES_MAX = 64
+SOFTWARE_MAX = 128
+CREDIT_MIN = 64 << 10
+CREDIT_MAX = 16 << 20
+STREAMS_MAX = 1 << 16
+
+_SITE, _PEER, _HALF, _KNOWN_HALF, _STORE, _EPOCHS, _CREDIT, _STREAMS, _CAPABILITIES, _SOFTWARE = range(1, 11)
+_MUST = {_SITE, _PEER, _HALF, _STORE, _EPOCHS, _CREDIT, _STREAMS, _CAPABILITIES}
+
+_HEAD = Struct(">8sHH")
+_FIELD = Struct(">HH")
+_U16 = Struct(">H")
+_U32 = Struct(">I")
+_U64 = Struct(">Q")
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What two HELLOs come to. The same for all lanes of the same pair of halves."""
+
+    version: int
+    capabilities: frozenset[int]
+    initial_credit: int
+    """What we may send on each stream before the first CREDIT."""
+    streams: int
+    """How many live streams we may have opened."""
+    store: bytes
+    """Identity of the peer's store."""
+    epochs: tuple[bytes, ...]
+    software: str = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """The fields as PROTOCOL.md numbers them; lengths in bytes are checked when it is made. Raises Misuse."""
+
+    site: str
+    peer: str
+    half: bytes
+    known_half: bytes | None
+    store: bytes
+    epochs: tuple[bytes, ...]
+    initial_credit: int
+    streams: int
+    capabilities: frozenset[int] = frozenset()
+    software: str = ""
+    lowest: int = VERSION
+    highest: int = VERSION
+
+    def __post_init__(self) -> None:
+        for problem in _problems(self):
+            raise Misuse(f"HELLO cannot say this: {problem}")
+
+    def encode(self) -> bytes:
+        """The payload of the HELLO frame."""
+        fields = [
+            (_SITE, self.site.encode()),
+            (_PEER, self.peer.encode()),
+            (_HALF, self.half),
+            (_KNOWN_HALF, self.known_half),
+            (_STORE, self.store),
+            (_EPOCHS, b"".join(self.epochs)),
+            (_CREDIT, _U64.pack(self.initial_credit)),
+            (_STREAMS, _U32.pack(self.streams)),
+            (_CAPABILITIES, b"".join(map(_U16.pack, sorted(self.capabilities)))),
+            (_SOFTWARE, encode_text(self.software, SOFTWARE_MAX) or None),
+        ]
+        body = [_FIELD.pack(kind, len(value)) + value for kind, value in fields if value is not None]
+        return _HEAD.pack(MAGIC, self.lowest, self.highest) + b"".join(body)
+
+    @classmethod
+    def decode(cls, payload: Buffer) -> "Hello":
+        """Read a HELLO of any version that says it is of ours. Raises PeerError for what is malformed."""
+        if len(payload) > HELLO_MAX:
+            raise PeerError("HELLO", f"{len(payload)} bytes, but at most {HELLO_MAX} are allowed")
+        data = bytes(payload)
+        if len(data) < _HEAD.size or not data.startswith(MAGIC):
+            raise PeerError("HELLO", "it does not begin with the magic of Isthmus")
+        _, lowest, highest = _HEAD.unpack_from(data)
+        fields = _fields(data)
+        if missing := sorted(_MUST - fields.keys()):
+            raise PeerError("HELLO", f"fields {missing} are missing")
+        try:
+            return cls(
+                site=_name(fields[_SITE]),
+                peer=_name(fields[_PEER]),
+                half=fields[_HALF],
+                known_half=fields.get(_KNOWN_HALF),
+                store=fields[_STORE],
+                epochs=_epochs(fields[_EPOCHS]),
+                initial_credit=_number(_U64, "initial credit", fields[_CREDIT]),
+                streams=_number(_U32, "streams", fields[_STREAMS]),
+                capabilities=_capabilities(fields[_CAPABILITIES]),
+                software=decode_text("HELLO", fields.get(_SOFTWARE, b"")),
+                lowest=lowest,
+                highest=highest,
+            )
+        except Misuse as error:
+            raise PeerError("HELLO", str(error)) from None
+
+
+def agree(mine: Hello, theirs: Hello, needed: Collection[int] = ()) -> Agreement:
+    """What both can do. Raises HelloRefused with a reason that states both offers."""
+    if theirs.site == mine.site:
+        raise HelloRefused(CloseCode.WRONG_NAME, f"both sites are called {mine.site!r}")
+    if (theirs.site, theirs.peer) != (mine.peer, mine.site):
+        said = f"{theirs.site!r} calling {theirs.peer!r}"
+        raise HelloRefused(CloseCode.WRONG_NAME, f"{said} came to {mine.site!r} expecting {mine.peer!r}")
+    version = min(mine.highest, theirs.highest)
+    if version < max(mine.lowest, theirs.lowest):
+        offers = (
+            f"{mine.site} speaks {mine.lowest} to {mine.highest}, {theirs.site} {theirs.lowest} to {theirs.highest}"
+        )
+        raise HelloRefused(CloseCode.VERSION, f"no common version: {offers}")
+    common = mine.capabilities & theirs.capabilities
+    if not common.issuperset(needed):
+        offers = f"{mine.site} needs {sorted(needed)}, {theirs.site} offers {sorted(theirs.capabilities)}"
+        raise HelloRefused(CloseCode.SETTINGS, f"capabilities do not suffice: {offers}")
+    return Agreement(
+        version, common, theirs.initial_credit, theirs.streams, theirs.store, theirs.epochs, theirs.software
+    )
+
+
+def _problems(hello: Hello) -> Iterator[str]:
+    """What is wrong with the values, in words."""
+    for name in (hello.site, hello.peer):
+        if not 1 <= len(name.encode(errors="replace")) <= NAME_MAX:
+            yield f"a site's name has 1 to {NAME_MAX} bytes of UTF-8, not {len(name.encode(errors='replace'))}"
+    if not 1 <= hello.lowest <= hello.highest <= 0xFFFF:
+        yield f"versions {hello.lowest} to {hello.highest}"
+    yield from _wrong_length("half", hello.half, HALF_BYTES)
+    if hello.known_half is not None:
+        yield from _wrong_length("known half", hello.known_half, HALF_BYTES)
+    yield from _wrong_length("store", hello.store, IDENTITY_BYTES)
+    for epoch in hello.epochs:
+        yield from _wrong_length("epoch", epoch, EPOCH_BYTES)
+    yield from _beyond("epochs", len(hello.epochs), 1, EPOCHS_MAX)
+    yield from _beyond("initial credit", hello.initial_credit, CREDIT_MIN, CREDIT_MAX)
+    yield from _beyond("streams", hello.streams, 1, STREAMS_MAX)
+    yield from _beyond("capabilities", len(hello.capabilities), 0, CAPABILITIES_MAX)
+
+
+def _wrong_length(name: str, value: bytes, length: int) -> Iterator[str]:
+    if len(value) != length:
+        yield f"{name} has {length} bytes, not {len(value)}"
+
+
+def _beyond(name: str, value: int, lowest: int, highest: int) -> Iterator[str]:
+    if not lowest <= value <= highest:
+        yield f"{name} is {lowest} to {highest}, not {value}"
+
+
+def _fields(data: bytes) -> dict[int, bytes]:
+    fields: dict[int, bytes] = {}
+    at = _HEAD.size
+    while at < len(data):
+        if at + _FIELD.size > len(data):
+            raise PeerError("HELLO", f"the field at {at} is cut off")
+        kind, length = _FIELD.unpack_from(data, at)
+        at += _FIELD.size
+        if at + length > len(data):
+            raise PeerError("HELLO", f"field {kind} at {at - _FIELD.size} reaches beyond the end")
+        if kind in fields:
+            raise PeerError("HELLO", f"field {kind} comes twice")
+        fields[kind] = data[at : at + length]
+        at += length
+    return fields
+
+
+def _name(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise PeerError("HELLO", "a name is not UTF-8") from None
+
+
+def _number(layout: Struct, name: str, value: bytes) -> int:
+    if len(value) != layout.size:
+        raise PeerError("HELLO", f"{name} has {layout.size} bytes, not {len(value)}")
+    (number,) = layout.unpack(value)
+    return int(number)
+
+
+def _pieces(name: str, value: bytes, length: int) -> list[bytes]:
+    if len(value) % length:
+        raise PeerError("HELLO", f"{name} has {len(value)} bytes, not a multiple of {length}")
+    return [value[at : at + length] for at in range(0, len(value), length)]
+
+
+def _epochs(value: bytes) -> tuple[bytes, ...]:
+    return tuple(_pieces("epochs", value, EPOCH_BYTES))
+
+
+def _capabilities(value: bytes) -> frozenset[int]:
+    return frozenset(_U16.unpack(piece)[0] for piece in _pieces("capabilities", value, 2))

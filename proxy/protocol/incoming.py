@@ -1,0 +1,76 @@
+"""The receiving direction of a stream: frames in order, each once, and what came ahead of a gap kept within bounds."""
+
+from proxy.protocol.codes import FrameType
+from proxy.protocol.credit import DATA_OVERHEAD, ReceiveWindow
+from proxy.protocol.errors import PeerError
+from proxy.protocol.frames import decode_data
+from proxy.protocol.outgoing import UNCREDITED_BYTES, UNCREDITED_FRAMES
+from proxy.protocol.reader import Frame
+
+
+class KeptLedger:
+    """What all receiving directions of a tunnel keep ahead of gaps, in bytes of payload."""
+
+    __slots__ = ("total", "uncredited")
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.uncredited = 0
+
+
+class Incoming:
+    """One stream's receiving direction."""
+
+    __slots__ = ("_kept", "_ledger", "_uncredited", "expected", "plain", "window")
+
+    def __init__(self, ledger: KeptLedger, window: ReceiveWindow) -> None:
+        self.window = window
+        self.expected = 0
+        """Number of the next frame to be delivered."""
+        self.plain = 0
+        """Plain bytes delivered."""
+        self._ledger = ledger
+        self._kept: dict[int, Frame] = {}
+        self._uncredited = 0
+
+    def has(self, number: int) -> bool:
+        """True if the frame of that number has arrived before."""
+        return number < self.expected or number in self._kept
+
+    def charge(self, frame: Frame, now: float, round_trip: float) -> None:
+        """Charge the frame's credit. Raises PeerError if there is none, or if it is no batch."""
+        if frame.type == FrameType.DATA:
+            self.window.arrive(decode_data(frame.payload) + DATA_OVERHEAD, now, round_trip)
+
+    def keep(self, frame: Frame) -> None:
+        """Keep a copy until the gap before it closes. DATA is bounded by its credit, the others here."""
+        size = len(frame.payload)
+        if frame.type != FrameType.DATA:
+            self._uncredited += 1
+            self._ledger.uncredited += size
+            if self._uncredited > UNCREDITED_FRAMES or self._ledger.uncredited > UNCREDITED_BYTES:
+                raise PeerError.of(frame, f"too much came ahead of frame {self.expected}, which is missing")
+        self._kept[frame.number] = frame._replace(payload=bytes(frame.payload))
+        self._ledger.total += size
+
+    def next_kept(self) -> Frame | None:
+        """The kept frame that is next in order, no longer kept."""
+        if not self._kept:
+            return None
+        frame = self._kept.pop(self.expected, None)
+        if frame is not None:
+            self._drop(frame)
+        return frame
+
+    def close(self) -> None:
+        """The stream is over: keep nothing, give the credit back."""
+        for frame in self._kept.values():
+            self._drop(frame)
+        self._kept.clear()
+        self.window.close()
+
+    def _drop(self, frame: Frame) -> None:
+        self._ledger.total -= len(frame.payload)
+        if frame.type != FrameType.DATA:
+            self._uncredited -= 1
+            self._ledger.uncredited -= len(frame.payload)

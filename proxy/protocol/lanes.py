@@ -1,0 +1,69 @@
+"""Whether a lane lives: what was heard, pings, and the round trip."""
+
+from proxy.protocol.codes import FrameType
+from proxy.protocol.errors import PeerError
+from proxy.protocol.frames import encode_token
+from proxy.protocol.reader import encode
+
+PING_BUSY = 1.0
+"""Seconds between pings of a lane that carries streams: windows grow by the round trip."""
+PONGS_MAX = 16
+"""Answers that may wait: a side has one PING under way at a time."""
+SMOOTHING = 1 / 8
+
+
+class Lane:
+    """One connection of a tunnel. `ready`: the peer's state has come, numbered frames may be sent on it."""
+
+    def __init__(self, number: int, keepalive: float, dead_after: float, now: float) -> None:
+        """Times in seconds."""
+        self.number = number
+        self.ready = False
+        self.greeted = False
+        self.busy = False
+        """Numbered frames went or came by it since the last PING."""
+        self.heard = now
+        self.outbox: list[bytes] = []
+        self._keepalive = keepalive
+        self._dead_after = dead_after
+        self._next_ping = now
+        self._asked_at: float | None = None
+        self._token = 0
+
+    @property
+    def deadline(self) -> float:
+        """When `tick` should be called."""
+        dead = self.heard + self._dead_after
+        return dead if self._asked_at is not None else min(dead, self._next_ping)
+
+    def is_dead(self, now: float) -> bool:
+        """True if nothing was heard for too long."""
+        return now - self.heard >= self._dead_after
+
+    def tick(self, now: float) -> None:
+        """Queue PING if it is time and none is under way."""
+        if self._asked_at is None and now >= self._next_ping:
+            self._token += 1
+            self._asked_at = now
+            self.outbox.append(encode(FrameType.PING, 0, 0, encode_token(self._token)))
+
+    def pinged(self, token: int) -> None:
+        """The peer's PING has come: queue PONG. Raises PeerError if it asks faster than it can be answered."""
+        if len(self.outbox) >= PONGS_MAX:
+            raise PeerError("PING", f"{PONGS_MAX} were not answered yet")
+        self.outbox.append(encode(FrameType.PONG, 0, 0, encode_token(token)))
+
+    def ponged(self, token: int, now: float) -> float:
+        """The answer to our PING has come: the round trip in seconds. Raises PeerError if we did not ask."""
+        if self._asked_at is None or token != self._token:
+            raise PeerError("PONG", f"token {token} answers no PING that is under way")
+        round_trip = now - self._asked_at
+        self._asked_at = None
+        self._next_ping = now + (min(PING_BUSY, self._keepalive) if self.busy else self._keepalive)
+        self.busy = False
+        return round_trip
+
+
+def smoothed(average: float | None, sample: float) -> float:
+    """The next value of a moving average."""
+    return sample if average is None else average + (sample - average) * SMOOTHING

@@ -1,0 +1,124 @@
+"""What the peer has to be told about streams: ACK and CREDIT, gathered until they are worth a frame."""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from proxy.protocol.codes import FrameType
+from proxy.protocol.errors import PeerError
+from proxy.protocol.frames import OVER, encode_ack, encode_credit
+from proxy.protocol.reader import encode
+from proxy.protocol.stream import State, Stream
+
+ACK_BYTES = 512 << 10
+ACK_FRAMES = 32
+ACK_DELAY = 0.02
+"""An ACK is sent after so many bytes, frames or seconds since the first frame that it is for."""
+CREDIT_DELAY = 0.2
+"""Seconds after which consumption too small for a CREDIT of its own is told."""
+OVER_MAX = 1 << 16
+"""Streams whose end may wait to be told: more are a flood, for an honest peer asks about those that it has."""
+
+
+class Notices:
+    """Values are read when the frame is made, so what waits here is only which streams it is about."""
+
+    def __init__(self) -> None:
+        self._arrived: set[int] = set()
+        self._over: set[int] = set()
+        self._consumed: set[int] = set()
+        self._frames = 0
+        self._bytes = 0
+        self._ack_at: float | None = None
+        self._credit_at: float | None = None
+        self._ack_now = False
+        self._credit_now = False
+
+    @property
+    def due(self) -> bool:
+        """True if a frame has to be sent now."""
+        return self._ack_now or self._credit_now
+
+    @property
+    def deadline(self) -> float | None:
+        """When `tick` will find something due."""
+        times = [at for at in (self._ack_at, self._credit_at) if at is not None]
+        return min(times, default=None)
+
+    def arrived(self, stream: int, size: int, now: float) -> None:
+        """A numbered frame with that much payload has arrived."""
+        self._arrived.add(stream)
+        self._frames += 1
+        self._bytes += size
+        if self._frames >= ACK_FRAMES or self._bytes >= ACK_BYTES:
+            self._ack_now = True
+        elif self._ack_at is None:
+            self._ack_at = now + ACK_DELAY
+
+    def over(self, stream: int) -> None:
+        """The stream is over: say so. Raises PeerError if too many such answers wait."""
+        if len(self._over) >= OVER_MAX:
+            raise PeerError(
+                f"a frame of stream {stream}", f"{OVER_MAX} answers about streams that are over wait already"
+            )
+        self._over.add(stream)
+        self._ack_now = True
+
+    def consumed(self, stream: int, due: bool, now: float) -> None:
+        """The array has taken data of the stream; `due`: the peer has to know now."""
+        self._consumed.add(stream)
+        if due:
+            self._credit_now = True
+        elif self._credit_at is None:
+            self._credit_at = now + CREDIT_DELAY
+
+    def everything(self, streams: Mapping[int, Stream]) -> None:
+        """Notices may be lost: repeat those of all streams."""
+        self._arrived.update(streams)
+        self._consumed.update(number for number, stream in streams.items() if stream.state is not State.OVER)
+        if streams:
+            self._ack_now = self._credit_now = True
+
+    def flush(self) -> None:
+        """Acknowledge now what has arrived."""
+        if self._arrived:
+            self._ack_now = True
+
+    def tick(self, now: float) -> None:
+        """Time has passed."""
+        if self._ack_at is not None and now >= self._ack_at:
+            self._ack_now, self._ack_at = True, None
+        if self._credit_at is not None and now >= self._credit_at:
+            self._credit_now, self._credit_at = True, None
+
+    def frames(self, streams: Mapping[int, Stream]) -> Iterator[bytes]:
+        """The frames that are due, which no longer wait then."""
+        if self._ack_now:
+            yield self._ack(streams)
+        if self._credit_now:
+            yield self._credit(streams)
+
+    def _ack(self, streams: Mapping[int, Stream]) -> bytes:
+        entries = [(number, streams[number].incoming.expected) for number in self._arrived if number in streams]
+        entries += [(number, OVER) for number in self._over]
+        self._arrived.clear()
+        self._over.clear()
+        self._frames = self._bytes = 0
+        self._ack_at, self._ack_now = None, False
+        return encode(FrameType.ACK, 0, 0, encode_ack(entries))
+
+    def _credit(self, streams: Mapping[int, Stream]) -> bytes:
+        live = [streams[number] for number in self._consumed if number in streams]
+        self._consumed.clear()
+        self._credit_at, self._credit_now = None, False
+        return encode(FrameType.CREDIT, 0, 0, encode_credit(_credits(live)))
+
+
+def state_frames(streams: Mapping[int, Stream]) -> Iterator[bytes]:
+    """What begins a lane: ACK of all streams, even if there are none, and CREDIT of those that live."""
+    acks = ((number, stream.incoming.expected) for number, stream in streams.items())
+    yield encode(FrameType.ACK, 0, 0, encode_ack(acks))
+    if streams:
+        yield encode(FrameType.CREDIT, 0, 0, encode_credit(_credits(streams.values())))
+
+
+def _credits(streams: Iterable[Stream]) -> Iterator[tuple[int, int, int]]:
+    return ((stream.number, *stream.incoming.window.tell()) for stream in streams if stream.state is not State.OVER)

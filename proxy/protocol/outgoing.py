@@ -1,0 +1,247 @@
+"""The sending direction of a stream: what waits, what was sent and is not acknowledged, what has to be sent again.
+
+A frame gets its number when it is first taken, so frames that others wait for (all but DATA and END) may overtake a
+stream's own DATA, and frames that a reset discards leave no gap. RESET needs no gap closed: it acts on arrival.
+"""
+
+from collections import deque
+
+from proxy.protocol.codes import FrameType
+from proxy.protocol.credit import SendCredit
+from proxy.protocol.errors import Misuse, PeerError
+from proxy.protocol.reader import PLAIN_MAX
+
+QUEUE_MAX = 512 << 10
+"""Bytes of DATA that a stream may have waiting: more would only grow old."""
+ROOM_MIN = 4 << 10
+"""Plain bytes below which a stream is told to wait: tiny frames cost more than they carry."""
+SHARE_MIN = 16 << 10
+"""Bytes that each stream may hold although the tunnel holds its maximum, so that none is shut out by the others."""
+FRAME_OVERHEAD = 256
+"""What a held frame counts beyond its payload."""
+UNCREDITED_FRAMES = 64
+"""Frames a stream that cost no credit (all but DATA and RESET) and may be unacknowledged; bounds what a peer keeps."""
+UNCREDITED_BYTES = 16 << 20
+"""The same in bytes of payload, for all streams together."""
+LIGHT_BYTES = 32 << 10
+LIGHT_PERIOD = 0.1
+"""A stream that sent less than LIGHT_BYTES in about so many seconds is not made to wait behind bulk."""
+
+
+class SendLedger:
+    """What all sending directions of a tunnel hold together."""
+
+    __slots__ = ("held", "maximum", "uncredited")
+
+    def __init__(self, maximum: int) -> None:
+        self.maximum = maximum
+        self.held = 0
+        """Bytes that wait or are unacknowledged, FRAME_OVERHEAD a frame included."""
+        self.uncredited = 0
+        """Bytes that are unacknowledged and cost no credit."""
+
+
+class Sent:
+    """A frame that was given to a lane; `lane` is None when that lane has died."""
+
+    __slots__ = ("kind", "lane", "number", "payload")
+
+    def __init__(self, kind: int, number: int, payload: bytes, lane: int) -> None:
+        self.kind = kind
+        self.number = number
+        self.payload = payload
+        self.lane: int | None = lane
+
+
+class Outgoing:
+    """One stream's sending direction."""
+
+    __slots__ = (
+        "_acked",
+        "_again",
+        "_control",
+        "_data",
+        "_held",
+        "_ledger",
+        "_next",
+        "_queued",
+        "_recent",
+        "_recent_since",
+        "_unacked",
+        "_uncredited",
+        "credit",
+        "ended",
+        "plain",
+    )
+
+    def __init__(self, ledger: SendLedger, initial_credit: int) -> None:
+        self.credit = SendCredit(initial_credit)
+        self.ended = False
+        self.plain = 0
+        """Plain bytes given to `push_data`."""
+        self._ledger = ledger
+        self._control: deque[tuple[int, bytes]] = deque()
+        self._data: deque[tuple[int, bytes]] = deque()
+        self._unacked: deque[Sent] = deque()
+        self._again: deque[Sent] = deque()
+        self._next = 0
+        self._acked = 0
+        self._queued = 0
+        self._held = 0
+        self._uncredited = 0
+        self._recent = 0
+        self._recent_since = float("-inf")
+
+    # -- filling it ----------------------------------------------------------------------------------------------
+
+    @property
+    def room(self) -> int:
+        """Plain bytes that `push_data` may bring now: 0 if it is less than is worth while."""
+        if self.ended:
+            return 0
+        ledger = self._ledger
+        shared = max(ledger.maximum - ledger.held, SHARE_MIN - self._held)
+        room = min(PLAIN_MAX, self.credit.room, QUEUE_MAX - self._queued, shared)
+        return room if room >= ROOM_MIN else 0
+
+    @property
+    def starved(self) -> bool:
+        """True if it is the peer's credit that is missing."""
+        return not self.ended and self.credit.room < ROOM_MIN
+
+    def push_control(self, kind: int, payload: bytes) -> None:
+        """Queue a frame that does not wait for DATA."""
+        self._control.append((kind, payload))
+        self._hold(len(payload))
+
+    def push_data(self, batch: bytes, plain: int) -> None:
+        """Queue DATA. Raises Misuse beyond the credit or after the end."""
+        if self.ended:
+            raise Misuse("DATA after END")
+        self.credit.spend(plain)
+        self.plain += plain
+        self._queued += len(batch)
+        self._data.append((FrameType.DATA, batch))
+        self._hold(len(batch))
+
+    def push_end(self, payload: bytes) -> None:
+        """Queue END behind all DATA. Raises Misuse after the end."""
+        if self.ended:
+            raise Misuse("END after END")
+        self.ended = True
+        self._data.append((FrameType.END, payload))
+        self._hold(len(payload))
+
+    def reset(self, payload: bytes) -> None:
+        """Discard everything, sent or not, and queue RESET alone."""
+        self.discard()
+        self.ended = True
+        self.push_control(FrameType.RESET, payload)
+
+    def discard(self) -> None:
+        """The stream is over: hold nothing."""
+        self._ledger.uncredited -= sum(len(sent.payload) for sent in self._unacked if _is_uncredited(sent.kind))
+        self._ledger.held -= self._held
+        self._held = self._queued = self._uncredited = 0
+        for queue in (self._control, self._data, self._unacked, self._again):
+            queue.clear()
+
+    # -- emptying it ---------------------------------------------------------------------------------------------
+
+    @property
+    def waiting(self) -> bool:
+        """True if there is something to take, though it may have to wait for acknowledgements."""
+        return bool(self._control or self._data or self._again)
+
+    def light(self, now: float) -> bool:
+        """True if the next frame should not wait behind bulk: it is no DATA, or little was sent lately."""
+        if now - self._recent_since > LIGHT_PERIOD:
+            self._recent_since = now
+            self._recent = 0
+        return bool(self._control) or self._recent < LIGHT_BYTES
+
+    def take_again(self, lane: int) -> Sent | None:
+        """The next frame that a lost lane may not have delivered."""
+        while self._again:
+            sent = self._again.popleft()
+            if sent.number >= self._acked:
+                sent.lane = lane
+                self._recent += len(sent.payload)
+                return sent
+        return None
+
+    def take_new(self, lane: int) -> Sent | None:
+        """The next frame that was never sent, numbered; None also while too much is unacknowledged."""
+        queue = self._control or self._data
+        if not queue:
+            return None
+        kind, payload = queue[0]
+        if _is_uncredited(kind):
+            if not self._may_send_uncredited(len(payload)):
+                return None
+            self._uncredited += 1
+            self._ledger.uncredited += len(payload)
+        elif kind == FrameType.DATA:
+            self._queued -= len(payload)
+        queue.popleft()
+        sent = Sent(kind, self._next, payload, lane)
+        self._next += 1
+        self._unacked.append(sent)
+        self._recent += len(payload)
+        return sent
+
+    def acknowledge(self, next_: int) -> None:
+        """The peer has all frames below `next_`. Raises PeerError if they were not all sent."""
+        if next_ > self._next:
+            raise PeerError("ACK", f"frames below {next_} are acknowledged, but only {self._next} were sent")
+        unacked = self._unacked
+        while unacked and unacked[0].number < next_:
+            self._forget(unacked.popleft())
+        self._acked = max(self._acked, next_)
+
+    def acknowledge_all(self) -> None:
+        """The peer has delivered everything that was ever sent."""
+        self.acknowledge(self._next)
+
+    def lane_lost(self, lane: int) -> bool:
+        """What went by that lane and is not acknowledged has to go again; True if there is any."""
+        lost = [sent for sent in self._unacked if sent.lane == lane]
+        for sent in lost:
+            sent.lane = None
+        if lost:
+            self._again = deque(sent for sent in self._unacked if sent.lane is None)
+        return bool(lost)
+
+    @property
+    def done(self) -> bool:
+        """True if the array ended its side and the far array has everything."""
+        empty = not (self._control or self._data or self._unacked)
+        return self.ended and empty and self.credit.consumed == self.credit.sent
+
+    @property
+    def sent_all(self) -> bool:
+        """True if END was sent, and nothing waits behind it."""
+        return self.ended and not (self._control or self._data)
+
+    # -- accounts ------------------------------------------------------------------------------------------------
+
+    def _may_send_uncredited(self, size: int) -> bool:
+        if self._uncredited >= UNCREDITED_FRAMES:
+            return False
+        return not self._ledger.uncredited or self._ledger.uncredited + size <= UNCREDITED_BYTES
+
+    def _hold(self, size: int) -> None:
+        self._held += size + FRAME_OVERHEAD
+        self._ledger.held += size + FRAME_OVERHEAD
+
+    def _forget(self, sent: Sent) -> None:
+        size = len(sent.payload)
+        self._held -= size + FRAME_OVERHEAD
+        self._ledger.held -= size + FRAME_OVERHEAD
+        if _is_uncredited(sent.kind):
+            self._uncredited -= 1
+            self._ledger.uncredited -= size
+
+
+def _is_uncredited(kind: int) -> bool:
+    return kind not in (FrameType.DATA, FrameType.RESET)

@@ -1,0 +1,47 @@
+"""Which state a lane belongs to: two halves, one drawn by each side (PROTOCOL.md, "Resumption").
+
+A side that loses its streams draws a new half, so a pair of halves never names two states. The answerer decides
+whether the dialler's HELLO joins; the dialler finds out from the answer. A lane whose HELLOs were overtaken by those
+of another lane is refused as surplus and dialled again, because what they say is of the past.
+"""
+
+from collections.abc import Callable
+
+from proxy.protocol.codes import CloseCode
+from proxy.protocol.errors import HelloRefused
+from proxy.protocol.hello import HALF_BYTES, Hello
+
+
+class Pairing:
+    """Our half and the peer's, if there is one."""
+
+    def __init__(self, random: Callable[[int], bytes]) -> None:
+        self._random = random
+        self.half = random(HALF_BYTES)
+        self.other: bytes | None = None
+
+    def renew(self) -> None:
+        """Our streams are lost: no lane may join what is no more."""
+        self.half = self._random(HALF_BYTES)
+        self.other = None
+
+    def answer(self, theirs: Hello) -> bool:
+        """As answerer: pair with the dialler. False if we were paired with another half, whose streams are lost."""
+        same = self.other in (None, theirs.half)
+        if not same:
+            self.renew()
+        self.other = theirs.half
+        return same
+
+    def answered(self, mine: Hello, theirs: Hello) -> bool:
+        """As dialler who sent `mine`: pair with the answerer. False if it has lost the streams that we still have.
+
+        Raises HelloRefused if a later lane has decided otherwise meanwhile.
+        """
+        if theirs.known_half != mine.half:
+            raise HelloRefused(CloseCode.HANDSHAKE, "the answer names another half than ours")
+        known, self_is_old = self.other, mine.half != self.half
+        if self_is_old or known not in (None, mine.known_half, theirs.half):
+            raise HelloRefused(CloseCode.SURPLUS, "another lane has come up meanwhile; dial again")
+        self.other = theirs.half
+        return known in (None, theirs.half)

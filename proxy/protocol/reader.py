@@ -1,0 +1,140 @@
+"""Frames on a lane: the header, how long each type may be, and the reader that cuts bytes into frames."""
+
+from struct import Struct
+from typing import NamedTuple
+
+from proxy.protocol.codes import FrameType
+from proxy.protocol.errors import Misuse, PeerError, describe
+
+Buffer = bytes | bytearray | memoryview
+
+HEADER_BYTES = 16
+PAYLOAD_MAX = 1 << 20
+REASON_MAX = 512
+NAME_MAX = 255
+HELLO_MAX = 4096
+FINGERPRINT_BYTES = 32
+MISS_MAX = 1024
+CHUNK_MAX = 256 << 10
+PLAIN_MAX = 512 << 10
+"""Plain bytes of one batch."""
+BATCH_MAX = PLAIN_MAX + PLAIN_MAX // 8 + 256
+TOKENS_MAX = 1024
+"""Bytes of tokens in END: one LEARN needs fourteen."""
+ROOM_MIN = 64 << 10
+"""Bytes that a reader offers for one read, at least."""
+
+_HEADER = Struct(">IIQ")
+_FILL_FIELDS = FINGERPRINT_BYTES + 1 + 4
+
+_LONGEST: dict[int, int] = {
+    FrameType.HELLO: HELLO_MAX,
+    FrameType.CLOSE: 2 + REASON_MAX,
+    FrameType.PING: 8,
+    FrameType.PONG: 8,
+    FrameType.ACK: PAYLOAD_MAX,
+    FrameType.CREDIT: PAYLOAD_MAX,
+    FrameType.DRAIN: REASON_MAX,
+    FrameType.OPEN: 2 + 2 * NAME_MAX,
+    FrameType.ACCEPT: 0,
+    FrameType.DATA: BATCH_MAX,
+    FrameType.END: 8 + TOKENS_MAX,
+    FrameType.RESET: 2 + REASON_MAX,
+    FrameType.MISS: MISS_MAX * FINGERPRINT_BYTES,
+    FrameType.FILL: _FILL_FIELDS + CHUNK_MAX + CHUNK_MAX // 8 + 256,
+}
+_LIMITS = [_LONGEST.get(kind, -1) for kind in range(256)]
+
+
+class Frame(NamedTuple):
+    """One frame as it came. `payload` of a reader's frame is valid until the reader's next `get_buffer`."""
+
+    type: int
+    stream: int
+    number: int
+    payload: Buffer
+
+
+def header(kind: int, length: int, stream: int, number: int) -> bytes:
+    """The sixteen bytes before a payload of that length."""
+    return _HEADER.pack(kind << 24 | length, stream, number)
+
+
+def encode(kind: int, stream: int, number: int, *parts: Buffer) -> bytes:
+    """A whole frame in one piece."""
+    length = sum(map(len, parts))
+    if length > _LIMITS[kind]:
+        raise Misuse(f"{describe(kind, stream, number)} of {length} bytes is longer than {_LIMITS[kind]}")
+    return b"".join((_HEADER.pack(kind << 24 | length, stream, number), *parts))
+
+
+class FrameReader:
+    """Cuts the bytes of one lane into frames. Fill what `get_buffer` gives, say `received`, empty with `next_frame`.
+
+    The buffer starts small, because what stays in the processor's cache is fast, and grows to the longest frame that
+    came, at most to `capacity` or what the longest frame of any type needs, whichever is more.
+    """
+
+    def __init__(self, capacity: int = 0) -> None:
+        self._capacity = max(capacity, HEADER_BYTES + PAYLOAD_MAX + ROOM_MIN)
+        self._view = memoryview(bytearray(4 * ROOM_MIN))
+        self._start = 0
+        self._end = 0
+
+    def get_buffer(self) -> memoryview:
+        """Where to write what the lane brings: at least 64 KiB, if all frames have been taken.
+
+        Payloads that were given out are no longer valid.
+        """
+        if self._start == self._end:
+            self._start = self._end = 0
+        wanted = max(self._missing(), ROOM_MIN)
+        if len(self._view) - self._end < wanted:
+            self._make_room(wanted)
+        return self._view[self._end :]
+
+    def received(self, n: int) -> None:
+        """The first `n` bytes of the last `get_buffer` have been written."""
+        if not 0 <= n <= len(self._view) - self._end:
+            raise Misuse(f"{n} bytes cannot have been read into {len(self._view) - self._end}")
+        self._end += n
+
+    def next_frame(self) -> Frame | None:
+        """The next whole frame, or None until more bytes have come.
+
+        Raises PeerError for an unknown type and for a length that its type cannot have, as soon as the header is
+        there; the reader stays at that frame then.
+        """
+        body = self._start + HEADER_BYTES
+        if body > self._end:
+            return None
+        word, stream, number = _HEADER.unpack_from(self._view, self._start)
+        kind, length = word >> 24, word & 0xFFFFFF
+        if length > _LIMITS[kind]:
+            raise _refuse(kind, stream, number, length)
+        end = body + length
+        if end > self._end:
+            return None
+        self._start = end
+        return Frame(kind, stream, number, self._view[body:end])
+
+    def _missing(self) -> int:
+        """Bytes that the frame at the front still lacks, if its header is there."""
+        if self._end - self._start < HEADER_BYTES:
+            return 0
+        length: int = _HEADER.unpack_from(self._view, self._start)[0] & 0xFFFFFF
+        return max(0, HEADER_BYTES + min(length, PAYLOAD_MAX) - (self._end - self._start))
+
+    def _make_room(self, wanted: int) -> None:
+        kept = self._view[self._start : self._end]
+        size = min(len(kept) + wanted, self._capacity)
+        target = self._view if size <= len(self._view) else memoryview(bytearray(min(2 * size, self._capacity)))
+        target[: len(kept)] = kept
+        self._view, self._start, self._end = target, 0, len(kept)
+
+
+def _refuse(kind: int, stream: int, number: int, length: int) -> PeerError:
+    name = describe(kind, stream, number)
+    if _LIMITS[kind] < 0:
+        return PeerError(name, "no such type")
+    return PeerError(name, f"a length of {length} bytes, but at most {_LIMITS[kind]} are allowed")

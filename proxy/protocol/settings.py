@@ -1,0 +1,43 @@
+"""What an operator may set about a tunnel."""
+
+from dataclasses import dataclass
+
+from proxy.protocol.errors import Misuse
+from proxy.protocol.hello import CREDIT_MAX, CREDIT_MIN, STREAMS_MAX
+
+
+@dataclass(frozen=True)
+class TunnelSettings:
+    """Bytes and seconds. Raises Misuse for what PROTOCOL.md does not allow."""
+
+    initial_credit: int = 256 << 10
+    """What the peer may send on each stream at once; windows grow from here. Less if `memory` is small."""
+    window_max: int = 64 << 20
+    """Plain bytes that one stream may have under way towards us."""
+    memory: int = 128 << 20
+    """Plain bytes that all streams together may have under way towards us; streams beyond it are refused."""
+    unacked_max: int = 64 << 20
+    """Bytes that all streams together may have waiting or unacknowledged towards the peer."""
+    streams: int = 1024
+    """Live streams that the peer may have opened."""
+    keepalive: float = 5.0
+    """A PING goes at least that often."""
+    dead_after: float = 20.0
+    """Silence after which a lane is dropped."""
+    grace: float = 120.0
+    """How long streams survive without any lane."""
+
+    def __post_init__(self) -> None:
+        if not CREDIT_MIN <= self.initial_credit <= CREDIT_MAX:
+            raise Misuse(f"initial_credit is {CREDIT_MIN} to {CREDIT_MAX} bytes, not {self.initial_credit}")
+        if not 1 <= self.streams <= STREAMS_MAX:
+            raise Misuse(f"streams is 1 to {STREAMS_MAX}, not {self.streams}")
+        if self.memory < CREDIT_MIN or self.unacked_max < CREDIT_MIN:
+            raise Misuse(f"memory and unacked_max are at least {CREDIT_MIN} bytes")
+        if not 0 < self.keepalive < self.dead_after or self.grace < 0:
+            raise Misuse("keepalive is more than 0 and less than dead_after, grace at least 0")
+
+    @property
+    def offered_credit(self) -> int:
+        """The initial credit that HELLO offers: at least sixteen streams fit into the memory."""
+        return max(CREDIT_MIN, min(self.initial_credit, self.window_max, self.memory // 16))

@@ -1,0 +1,143 @@
+"""One stream: its state as a table, and its two directions."""
+
+from collections.abc import Callable
+from enum import IntEnum, auto
+
+from proxy.protocol.codes import FrameType
+from proxy.protocol.errors import PeerError
+from proxy.protocol.events import (
+    DataReceived,
+    Event,
+    FillReceived,
+    MissReceived,
+    StreamAccepted,
+    StreamEnded,
+    StreamOffered,
+)
+from proxy.protocol.frames import decode_accept, decode_data, decode_end, decode_fill, decode_miss, decode_open
+from proxy.protocol.incoming import Incoming
+from proxy.protocol.outgoing import Outgoing
+from proxy.protocol.reader import Buffer, Frame
+
+
+class State(IntEnum):
+    """What was received so far (PROTOCOL.md, "States of a stream"); `*_ENDED`: the peer's END was."""
+
+    IDLE = auto()
+    OPENING = auto()
+    OFFERED = auto()
+    OFFERED_ENDED = auto()
+    OPEN = auto()
+    OPEN_ENDED = auto()
+    OVER = auto()
+
+
+TRANSITIONS = {
+    (State.IDLE, FrameType.OPEN): State.OFFERED,
+    (State.OPENING, FrameType.ACCEPT): State.OPEN,
+    (State.OPENING, FrameType.MISS): State.OPENING,
+    (State.OFFERED, FrameType.DATA): State.OFFERED,
+    (State.OFFERED, FrameType.END): State.OFFERED_ENDED,
+    (State.OFFERED, FrameType.FILL): State.OFFERED,
+    (State.OFFERED_ENDED, FrameType.FILL): State.OFFERED_ENDED,
+    (State.OPEN, FrameType.DATA): State.OPEN,
+    (State.OPEN, FrameType.END): State.OPEN_ENDED,
+    (State.OPEN, FrameType.MISS): State.OPEN,
+    (State.OPEN, FrameType.FILL): State.OPEN,
+    (State.OPEN_ENDED, FrameType.MISS): State.OPEN_ENDED,
+    (State.OPEN_ENDED, FrameType.FILL): State.OPEN_ENDED,
+}
+"""State after a frame was delivered; what is missing is the peer's error. RESET is not here: it ends every state."""
+
+_NEXT = {(state, int(kind)): after for (state, kind), after in TRANSITIONS.items()}
+_ACCEPTED = {State.OFFERED: State.OPEN, State.OFFERED_ENDED: State.OPEN_ENDED}
+_MAY_SEND = (State.OPENING, State.OPEN, State.OPEN_ENDED)
+
+
+class Stream:
+    """One stream at one site. `watched`, `told`, `urgent` and `bulk` are notes of `Streams` and its scheduler."""
+
+    __slots__ = ("bulk", "incoming", "number", "outgoing", "own", "state", "told", "urgent", "watched")
+
+    def __init__(self, number: int, own: bool, outgoing: Outgoing, incoming: Incoming) -> None:
+        """`own`: we opened it."""
+        self.number = number
+        self.own = own
+        self.state = State.OPENING if own else State.IDLE
+        self.outgoing = outgoing
+        self.incoming = incoming
+        self.watched = False
+        self.told = 0
+        self.urgent = False
+        self.bulk = False
+
+    def deliver(self, frame: Frame) -> Event:
+        """The frame is next in order: what it means. Raises PeerError if it may not come in this state."""
+        state = _NEXT.get((self.state, frame.type))
+        if state is None:
+            raise PeerError.of(frame, f"not allowed in state {self.state.name.lower().replace('_', ' ')}")
+        self.state = state
+        incoming = self.incoming
+        incoming.expected += 1
+        if frame.type == FrameType.DATA:
+            plain = decode_data(frame.payload)
+            incoming.plain += plain
+            return DataReceived(self.number, plain, frame.payload)
+        event = _EVENTS[frame.type](self.number, frame.payload)
+        if isinstance(event, StreamEnded) and event.total != incoming.plain:
+            raise PeerError.of(frame, f"the end after {event.total} bytes, but {incoming.plain} came")
+        return event
+
+    def accept(self) -> bool:
+        """We connected the export; False if that was not asked for (any more)."""
+        state = _ACCEPTED.get(self.state)
+        if state is None:
+            return False
+        self.state = state
+        return True
+
+    @property
+    def room(self) -> int:
+        """Plain bytes that may be sent now."""
+        return self.outgoing.room if self.state in _MAY_SEND else 0
+
+    @property
+    def may_send(self) -> bool:
+        """True if DATA and END are in order."""
+        return self.state in _MAY_SEND
+
+    @property
+    def over(self) -> bool:
+        """True if both arrays have ended their sides and have everything."""
+        return self.state is State.OPEN_ENDED and self.incoming.window.idle and self.outgoing.done
+
+    @property
+    def received_all(self) -> bool:
+        """True if the peer's array ended its side and ours has everything."""
+        return self.state is State.OPEN_ENDED and self.incoming.window.idle
+
+    def reset(self, payload: bytes) -> None:
+        """End it from our side: only RESET remains, until it is acknowledged."""
+        self.close()
+        self.outgoing.reset(payload)
+
+    def close(self) -> None:
+        """Release everything that both directions hold."""
+        if self.state is not State.OVER:
+            self.incoming.close()
+        self.state = State.OVER
+        self.outgoing.discard()
+
+
+def _accepted(number: int, payload: Buffer) -> Event:
+    decode_accept(payload)
+    return StreamAccepted(number)
+
+
+_EVENTS: dict[int, Callable[[int, Buffer], Event]] = {
+    FrameType.OPEN: lambda number, payload: StreamOffered(number, *decode_open(payload)),
+    FrameType.ACCEPT: _accepted,
+    FrameType.END: lambda number, payload: StreamEnded(number, *decode_end(payload)),
+    FrameType.MISS: lambda number, payload: MissReceived(number, decode_miss(payload)),
+    FrameType.FILL: lambda number, payload: FillReceived(number, *decode_fill(payload)),
+}

@@ -1,0 +1,353 @@
+"""All streams of one pair of halves: what comes for them, what goes from them, what they hold together."""
+
+from collections import deque
+
+from proxy.protocol.admission import Admission
+from proxy.protocol.codes import FrameType, ResetCode
+from proxy.protocol.credit import ReceiveWindow, WindowBudget
+from proxy.protocol.errors import Misuse, PeerError
+from proxy.protocol.events import Consumed, Event, StreamReset, Writable
+from proxy.protocol.figures import TunnelFigures
+from proxy.protocol.frames import OVER, decode_reset, encode_end, encode_open, encode_reset
+from proxy.protocol.incoming import Incoming, KeptLedger
+from proxy.protocol.notices import Notices
+from proxy.protocol.outgoing import Outgoing, SendLedger, Sent
+from proxy.protocol.reader import HEADER_BYTES, PLAIN_MAX, Frame, header
+from proxy.protocol.scheduler import Scheduler
+from proxy.protocol.settings import TunnelSettings
+from proxy.protocol.stream import State, Stream
+from proxy.protocol.table import StreamTable
+
+JOIN_MAX = 4096
+"""Payloads up to this length are copied behind their header; a longer one is a piece of its own."""
+
+
+class Streams:
+    """Made when two sites pair, dropped whole when they lose each other. `now` is in seconds, on any one clock."""
+
+    def __init__(self, settings: TunnelSettings, odd: bool, events: deque[Event], figures: TunnelFigures) -> None:
+        """`odd`: the numbers of our own streams are. Events are appended to `events`."""
+        self.repeats = False
+        """There has been more than one lane: frames may come twice."""
+        self.notices = Notices()
+        self.scheduler = Scheduler()
+        self._settings = settings
+        self._initial = settings.offered_credit
+        self._events = events
+        self._figures = figures
+        self._table = StreamTable(odd, settings.streams)
+        self.live = self._table.live
+        self._budget = WindowBudget(settings.memory)
+        self.admission = Admission(settings, self._table, self._budget)
+        self._ledger = SendLedger(settings.unacked_max)
+        self._kept = KeptLedger()
+        self._held_back: set[Stream] = set()  # they wait for acknowledgements before they may send on
+        self._crowded = False  # a stream was told to wait because of what all of them hold
+
+    # -- the driver's side ---------------------------------------------------------------------------------------
+
+    def open(self, export: str, origin: str, now: float) -> int:
+        """Ask the peer for a stream. Raises OpenRefused, and Misuse for a name that cannot be sent."""
+        payload = encode_open(export, origin)
+        number = self.admission.admit_own()
+        self._push(self._begin(number, own=True), FrameType.OPEN, payload, now)
+        return number
+
+    def accept(self, number: int, now: float) -> None:
+        """The export of an offered stream is connected."""
+        stream = self._find(number)
+        if stream is not None and stream.accept():
+            self._push(stream, FrameType.ACCEPT, b"", now)
+            self._wake(stream)
+
+    def reset(self, number: int, code: ResetCode, reason: str, now: float) -> None:
+        """End both directions at once."""
+        stream = self._find(number)
+        if stream is not None:
+            self._reset(stream, code, reason, now)
+
+    def sendable(self, number: int) -> int:
+        """Plain bytes that `send_data` would take now."""
+        stream = self._find(number)
+        if stream is None:
+            return 0
+        room = stream.room
+        if not room and stream.outgoing.starved and (stream.told or not stream.watched):
+            self._figures.credit_stalls += 1
+        self._crowded = self._crowded or self._ledger.maximum - self._ledger.held < PLAIN_MAX
+        stream.watched = True
+        stream.told = room
+        return room
+
+    def send_data(self, number: int, batch: bytes, plain: int, now: float) -> None:
+        """Queue a batch. Raises Misuse beyond the credit."""
+        stream = self._find_sending(number)
+        if stream is not None:
+            stream.outgoing.push_data(batch, plain)
+            stream.told = min(stream.told, stream.room)
+            self.scheduler.add(stream, now)
+
+    def send_end(self, number: int, total: int, tokens: bytes, now: float) -> None:
+        """Queue the end of our array's side. Raises Misuse if `total` is not what was sent."""
+        stream = self._find_sending(number)
+        if stream is not None:
+            if total != stream.outgoing.plain:
+                raise Misuse(f"END of stream {number} after {total} bytes, but {stream.outgoing.plain} were sent")
+            stream.outgoing.push_end(encode_end(total, tokens))
+            self.scheduler.add(stream, now)
+
+    def send_control(self, number: int, kind: FrameType, payload: bytes, now: float) -> None:
+        """Queue MISS or FILL."""
+        stream = self._find(number)
+        if stream is not None:
+            self._push(stream, kind, payload, now)
+
+    def consumed(self, number: int, cost: int, now: float) -> None:
+        """The array has taken DATA of that cost. Raises Misuse if that has not come."""
+        stream = self._find(number)
+        if stream is not None:
+            window = stream.incoming.window
+            window.consume(cost, now, self._round_trip)
+            self.notices.consumed(number, window.due or stream.received_all, now)
+            self._settle(stream)
+
+    # -- the peer's side -----------------------------------------------------------------------------------------
+
+    def receive(self, frame: Frame, now: float) -> None:
+        """A numbered frame. Raises PeerError."""
+        stream = self.live.get(frame.stream)
+        if stream is None:
+            stream = self._meet(frame, now)
+            if stream is None:
+                return
+        if stream.state is State.OVER:
+            self._receive_after_reset(stream, frame)
+        elif stream.incoming.has(frame.number):
+            self._receive_again(stream, frame, now)
+        elif frame.type == FrameType.RESET:
+            self._receive_reset(stream, frame)
+        else:
+            self.notices.arrived(stream.number, len(frame.payload), now)
+            self._receive_new(stream, frame, now)
+
+    def acknowledged(self, number: int, next_: int, now: float) -> None:
+        """An entry of ACK. Raises PeerError."""
+        stream = self.live.get(number)
+        if stream is None:
+            self._acknowledged_unknown(number, next_)
+            return
+        if next_ == OVER:
+            self._told_over(stream)
+        else:
+            stream.outgoing.acknowledge(next_)
+            self._settle(stream)
+
+    def after_acks(self, now: float) -> None:
+        """A whole ACK has been taken: who waited for it may go on."""
+        for stream in self._held_back:
+            self.scheduler.add(stream, now)
+        self._held_back.clear()
+        if self._crowded:
+            self._crowded = False
+            for stream in self.live.values():
+                self._wake(stream)
+
+    def credited(self, number: int, consumed: int, limit: int) -> None:
+        """An entry of CREDIT. Raises PeerError."""
+        stream = self.live.get(number)
+        if stream is None:
+            if consumed and self._table.was_never(number):
+                raise PeerError("CREDIT", f"stream {number} was never opened")
+            return
+        if stream.state is State.OVER:
+            return
+        if stream.outgoing.credit.update(consumed, limit):
+            self._events.append(Consumed(number, consumed))
+        self._wake(stream)
+        self._settle(stream)
+
+    # -- lanes ---------------------------------------------------------------------------------------------------
+
+    def take(self, lane: int, limit: int, now: float, pieces: list[bytes]) -> None:
+        """Append the frames that the lane should write next, about `limit` bytes."""
+        size = 0
+        while size < limit and (stream := self.scheduler.next()) is not None:
+            outgoing = stream.outgoing
+            sent = outgoing.take_again(lane)
+            if sent is not None:
+                self._figures.retransmitted += 1
+                self._figures.retransmitted_bytes += len(sent.payload)
+            else:
+                sent = outgoing.take_new(lane)
+            if sent is None:
+                if outgoing.waiting:
+                    self._held_back.add(stream)
+                continue
+            size += self._write(stream.number, sent, pieces)
+            if outgoing.waiting:
+                self.scheduler.add(stream, now)
+            if stream.watched:
+                self._wake(stream)
+
+    def lane_lost(self, lane: int, now: float) -> None:
+        """What went by that lane, either way, may not have arrived."""
+        for stream in self.live.values():
+            if stream.outgoing.lane_lost(lane):
+                self.scheduler.add(stream, now)
+        self.notices.everything(self.live)
+
+    def lose(self, code: ResetCode, reason: str) -> None:
+        """Report every stream as reset; this object is dropped afterwards."""
+        for number, stream in self.live.items():
+            if stream.state not in (State.OVER, State.IDLE):
+                self._events.append(StreamReset(number, code, reason, remote=False))
+
+    def gauge(self) -> None:
+        """Bring the sizes among the figures up to date."""
+        self._figures.streams = len(self.live)
+        self._figures.unacked_bytes = self._ledger.held
+        self._figures.kept_bytes = self._kept.total
+        self._figures.credit_bytes = self._budget.reserved
+
+    # -- receiving -----------------------------------------------------------------------------------------------
+
+    def _meet(self, frame: Frame, now: float) -> Stream | None:
+        """A frame for a stream that is not live: the first one, or a late one."""
+        number = frame.stream
+        if not self._table.was_never(number):
+            self._figures.late += 1
+            self.notices.over(number)
+            return None
+        if number == 0 or self._table.is_own(number):
+            raise PeerError.of(frame, "that stream was never opened")
+        self._table.meet(number)
+        if frame.type == FrameType.RESET:
+            decode_reset(frame.payload)
+            self.notices.over(number)
+            return None
+        refusal = self.admission.admit_theirs()
+        stream = self._begin(number, own=False, refused=refusal is not None)
+        if refusal:
+            self._reset(stream, *refusal, now)
+        return stream
+
+    def _receive_new(self, stream: Stream, frame: Frame, now: float) -> None:
+        incoming = stream.incoming
+        incoming.charge(frame, now, self._round_trip)
+        if frame.number != incoming.expected:
+            incoming.keep(frame)
+            return
+        self._deliver(stream, frame, now)
+        while (kept := incoming.next_kept()) is not None:
+            self._deliver(stream, kept, now)
+
+    def _deliver(self, stream: Stream, frame: Frame, now: float) -> None:
+        self._events.append(stream.deliver(frame))
+        if frame.type == FrameType.END:
+            window = stream.incoming.window
+            if window.idle:
+                self.notices.consumed(stream.number, window.untold, now)
+        elif frame.type == FrameType.ACCEPT:
+            self._wake(stream)
+
+    def _receive_again(self, stream: Stream, frame: Frame, now: float) -> None:
+        if not self.repeats:
+            raise PeerError.of(frame, "it came before, and there was only one lane")
+        self._figures.duplicates += 1
+        self.notices.arrived(stream.number, 0, now)
+
+    def _receive_reset(self, stream: Stream, frame: Frame) -> None:
+        code, reason = decode_reset(frame.payload)
+        if stream.state is not State.IDLE:
+            self._events.append(StreamReset(stream.number, code, reason, remote=True))
+        self._forget(stream)
+
+    def _receive_after_reset(self, stream: Stream, frame: Frame) -> None:
+        """We have reset the stream; whatever came is dropped, and our RESET is the answer."""
+        if frame.type == FrameType.RESET:
+            decode_reset(frame.payload)
+            self._forget(stream)
+
+    def _acknowledged_unknown(self, number: int, next_: int) -> None:
+        if self._table.was_never(number):
+            if next_:
+                raise PeerError("ACK", f"stream {number} was never opened")
+        elif next_ != OVER:
+            self.notices.over(number)
+
+    def _told_over(self, stream: Stream) -> None:
+        """The peer has forgotten the stream: it knows of our RESET, or both arrays have all of it."""
+        if stream.state is State.OVER:
+            self._table.forget(stream)
+            return
+        outgoing = stream.outgoing
+        if not (stream.received_all and outgoing.sent_all):
+            raise PeerError("ACK", f"stream {stream.number} is said to be over, but has not ended")
+        outgoing.acknowledge_all()
+        if outgoing.credit.update(outgoing.credit.sent, outgoing.credit.limit):
+            self._events.append(Consumed(stream.number, outgoing.credit.sent))
+        self._settle(stream)
+
+    # -- common --------------------------------------------------------------------------------------------------
+
+    @property
+    def _round_trip(self) -> float:
+        return self._figures.round_trip or 0.0
+
+    def _begin(self, number: int, *, own: bool, refused: bool = False) -> Stream:
+        """`refused`: without credit, which was not reserved; the stream will be reset at once."""
+        agreement = self.admission.agreement
+        outgoing = Outgoing(self._ledger, agreement.initial_credit if agreement is not None else 0)
+        if refused:
+            self._budget.reserve(0)
+        window = ReceiveWindow(self._budget, 0 if refused else self._initial, self._settings.window_max)
+        stream = Stream(number, own, outgoing, Incoming(self._kept, window))
+        self._table.add(stream)
+        return stream
+
+    def _find(self, number: int) -> Stream | None:
+        """The stream unless it has ended meanwhile, of which an event tells. Raises Misuse if it never was."""
+        stream = self.live.get(number)
+        if stream is None and self._table.was_never(number):
+            raise Misuse(f"there never was a stream {number}")
+        return None if stream is None or stream.state is State.OVER else stream
+
+    def _find_sending(self, number: int) -> Stream | None:
+        stream = self._find(number)
+        if stream is not None and not stream.may_send:
+            raise Misuse(f"stream {number} is {stream.state.name.lower()}: it cannot send yet")
+        return stream
+
+    def _push(self, stream: Stream, kind: FrameType, payload: bytes, now: float) -> None:
+        stream.outgoing.push_control(kind, payload)
+        self.scheduler.add(stream, now)
+
+    def _write(self, number: int, sent: Sent, pieces: list[bytes]) -> int:
+        kind, payload = sent.kind, sent.payload
+        length = len(payload)
+        head = header(kind, length, number, sent.number)
+        if length <= JOIN_MAX:
+            pieces.append(head + payload)
+        else:
+            pieces += (head, payload)
+        self._figures.frames_sent[kind] += 1
+        self._figures.bytes_sent[kind] += length
+        return HEADER_BYTES + length
+
+    def _wake(self, stream: Stream) -> None:
+        """Say Writable if the stream has more room than the driver was told."""
+        if stream.watched and stream.room > stream.told:
+            stream.watched = False
+            self._events.append(Writable(stream.number))
+
+    def _reset(self, stream: Stream, code: ResetCode, reason: str, now: float) -> None:
+        self._table.reset(stream, encode_reset(code, reason))
+        self.scheduler.add(stream, now)
+
+    def _settle(self, stream: Stream) -> None:
+        if stream.over:
+            self._forget(stream)
+
+    def _forget(self, stream: Stream) -> None:
+        self._table.forget(stream)
+        self.notices.over(stream.number)

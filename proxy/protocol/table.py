@@ -1,0 +1,85 @@
+"""Which stream numbers are live, which are over and which have not come yet, in memory that the live ones bound."""
+
+from proxy.protocol.errors import PeerError
+from proxy.protocol.stream import State, Stream
+
+NUMBER_MAX = (1 << 32) - 1
+
+
+class StreamTable:
+    """All streams of a tunnel that are not forgotten.
+
+    A number that the peer has skipped may still come by another lane. Every other number up to the highest seen that
+    is not live is over, so nothing need be remembered of streams that are.
+    """
+
+    def __init__(self, odd: bool, skipped_max: int) -> None:
+        """`odd`: our own numbers are. An honest peer skips no more numbers than it may have streams."""
+        self.live: dict[int, Stream] = {}
+        """By number; also those that we have reset until the peer knows."""
+        self.own = 0
+        """How many of `live` we opened."""
+        self.theirs = 0
+        """How many of `live` the peer opened and we have not reset."""
+        self.refused = 0
+        """How many of `live` the peer opened and we have reset."""
+        self._parity = 1 if odd else 0
+        self._next = 1 if odd else 2
+        self._highest = 0 if odd else -1  # of the peer's; its first number is two more
+        self._skipped: set[int] = set()
+        self._skipped_max = skipped_max
+
+    def is_own(self, number: int) -> bool:
+        """True if we are the side that opens such numbers."""
+        return number & 1 == self._parity
+
+    def was_never(self, number: int) -> bool:
+        """True if no frame of that number was sent (own) or has come (the peer's)."""
+        if self.is_own(number):
+            return number >= self._next or number == 0
+        return number > self._highest or number in self._skipped or number == 0
+
+    def meet(self, number: int) -> None:
+        """A frame of a number of the peer has come for the first time. Raises PeerError if too many were skipped."""
+        if number in self._skipped:
+            self._skipped.remove(number)
+            return
+        skipped = (number - self._highest) // 2 - 1
+        if len(self._skipped) + skipped > self._skipped_max:
+            raise PeerError(
+                f"stream {number}", f"it skips {skipped} numbers; at most {self._skipped_max} may be missing"
+            )
+        self._skipped.update(range(self._highest + 2, number, 2))
+        self._highest = number
+
+    @property
+    def next_number(self) -> int | None:
+        """The number of our next stream; None if all have been used."""
+        return self._next if self._next <= NUMBER_MAX else None
+
+    def add(self, stream: Stream) -> None:
+        """A stream begins."""
+        self.live[stream.number] = stream
+        if stream.own:
+            self._next = stream.number + 2
+        self._count(stream, 1)
+
+    def reset(self, stream: Stream, payload: bytes) -> None:
+        """End a stream from our side; it stays until the peer knows."""
+        self._count(stream, -1)
+        stream.reset(payload)
+        self._count(stream, 1)
+
+    def forget(self, stream: Stream) -> None:
+        """A stream is over, and the peer need not be told more about it than that."""
+        del self.live[stream.number]
+        self._count(stream, -1)
+        stream.close()
+
+    def _count(self, stream: Stream, change: int) -> None:
+        if stream.own:
+            self.own += change
+        elif stream.state is State.OVER:
+            self.refused += change
+        else:
+            self.theirs += change

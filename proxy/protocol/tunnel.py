@@ -1,0 +1,381 @@
+"""The tunnel to one peer: lanes come and go, streams live on. The only thing that a driver drives.
+
+The driver reports lanes (`join`, `lane_up`, `lane_down`), frames (`receive`) and time (`tick`), drains `next_event`
+after each, and writes what `take` gives for each lane. All methods return at once. `now` is in seconds on any one
+monotonic clock; methods that have no such argument use the latest that was given.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+
+from proxy.protocol.codes import Capability, CloseCode, FrameType, ResetCode
+from proxy.protocol.credit import DATA_OVERHEAD
+from proxy.protocol.errors import HelloRefused, Misuse, OpenRefused, PeerError
+from proxy.protocol.events import Event, LaneClosed, LaneDead, PeerDraining, Resumed, TunnelReset
+from proxy.protocol.figures import TunnelFigures
+from proxy.protocol.frames import (
+    decode_ack,
+    decode_close,
+    decode_credit,
+    decode_drain,
+    decode_token,
+    encode_drain,
+    encode_fill,
+    encode_miss,
+)
+from proxy.protocol.hello import Agreement, Hello, agree
+from proxy.protocol.lanes import Lane, smoothed
+from proxy.protocol.notices import state_frames
+from proxy.protocol.pairing import Pairing
+from proxy.protocol.reader import HEADER_BYTES, Buffer, Frame, encode
+from proxy.protocol.settings import TunnelSettings
+from proxy.protocol.streams import Streams
+
+__all__ = ["Tunnel", "TunnelSettings"]
+
+_FATAL = {CloseCode.PROTOCOL_ERROR: ResetCode.PROTOCOL_ERROR, CloseCode.SHUTDOWN: ResetCode.SHUTDOWN}
+"""CLOSE codes that end the streams as well, and what they end with."""
+
+
+class Tunnel:
+    """Everything between this site and one peer. Not thread-safe."""
+
+    def __init__(  # noqa: PLR0917 - the driver's one call; keywords would only repeat these names
+        self,
+        settings: TunnelSettings,
+        local: str,
+        peer: str,
+        store_identity: bytes,
+        store_epochs: Sequence[bytes],
+        now: float,
+        *,
+        random: Callable[[int], bytes] = os.urandom,
+        capabilities: Collection[int] = (Capability.ZSTD, Capability.SLICES),
+        software: str = "",
+        needed: Collection[int] = (),
+    ) -> None:
+        """`local` and `peer` name the sites; without the `needed` capabilities no lane comes up."""
+        self.agreement: Agreement | None = None
+        """What the HELLOs came to; None while no pair of halves is known."""
+        self._settings = settings
+        self._local = local
+        self._peer = peer
+        self._store = store_identity
+        self._epochs = tuple(store_epochs)
+        self._now = now
+        self._capabilities = frozenset(capabilities)
+        self._software = software
+        self._needed = frozenset(needed)
+        self._pairing = Pairing(random)
+        self._events: deque[Event] = deque()
+        self._figures = TunnelFigures()
+        self._draining = ""
+        self._begin()
+        self.hello()  # so that a wrong name is found at once
+
+    def _begin(self) -> None:
+        odd = self._local.encode() < self._peer.encode()
+        self._streams = Streams(self._settings, odd, self._events, self._figures)
+        self._streams.admission.refusing = self._draining
+        self._lanes: dict[int, Lane] = {}
+        self._lanes_seen = 0
+        self._alone_since: float | None = None  # paired, but without a lane
+        self._drain_due = False
+        self.agreement = None
+
+    # -- lanes ---------------------------------------------------------------------------------------------------
+
+    def hello(self) -> Hello:
+        """What to say now on a new lane."""
+        return Hello(
+            site=self._local,
+            peer=self._peer,
+            half=self._pairing.half,
+            known_half=self._pairing.other,
+            store=self._store,
+            epochs=self._epochs,
+            initial_credit=self._settings.offered_credit,
+            streams=self._settings.streams,
+            capabilities=self._capabilities,
+            software=self._software,
+        )
+
+    def join(self, theirs: Hello, *, dialler: bool, now: float, mine: Hello | None = None) -> Agreement:
+        """The peer's HELLO has come. The answerer calls this before it sends its own.
+
+        A dialler who has several lanes under way passes the HELLO that it sent on this one as `mine`, so that an
+        answer that has been overtaken is noticed. Raises HelloRefused, after which the lane has to be closed.
+        """
+        self._now = now
+        agreement = agree(self.hello(), theirs, self._needed)
+        same = self._pairing.answered(mine or self.hello(), theirs) if dialler else self._pairing.answer(theirs)
+        if not same:
+            self._drop(ResetCode.PEER_RESTARTED, f"{self._peer} has lost its side of the tunnel")
+        if self.agreement is not None and agreement != self.agreement:
+            reason = f"{self._peer} has changed its settings while streams live: {self.agreement} became {agreement}"
+            raise HelloRefused(CloseCode.SETTINGS, reason)
+        self.agreement = self._streams.admission.agreement = agreement
+        if not self._lanes and self._alone_since is None:
+            self._alone_since = now
+        return agreement
+
+    def lane_up(self, lane: int, now: float) -> None:
+        """A joined lane may carry frames. `lane` is a number that was never used before."""
+        if self.agreement is None or lane in self._lanes:
+            raise Misuse(f"lane {lane} came up without having joined, or twice")
+        self._now = now
+        if not self._lanes and self._lanes_seen:
+            self._events.append(Resumed(lane))
+        self._alone_since = None
+        self._lanes_seen += 1
+        self._streams.repeats = self._lanes_seen > 1
+        self._lanes[lane] = Lane(lane, self._settings.keepalive, self._settings.dead_after, now)
+        self._lanes[lane].tick(now)
+
+    def lane_down(self, lane: int, now: float) -> None:
+        """The lane's connection is gone; what it may not have delivered goes by others. Harmless if it is known."""
+        self._now = now
+        if self._lanes.pop(lane, None) is None:
+            return
+        self._streams.lane_lost(lane, now)
+        self._drain_due = bool(self._draining)
+        if not self._lanes:
+            self._alone_since = now
+            self._figures.outages += 1
+
+    def heard(self, lane: int, now: float) -> None:
+        """Bytes have come on the lane, if no whole frame yet: on a slow link a long one takes its time."""
+        if lane in self._lanes:
+            self._lanes[lane].heard = now
+
+    def abandon(self, code: ResetCode, reason: str, now: float) -> None:
+        """Give up all streams and lanes; the tunnel can be joined anew. StreamReset tells of each."""
+        self._now = now
+        if self.agreement is not None:
+            self._drop(code, reason)
+            self._pairing.renew()
+
+    def _drop(self, code: ResetCode, reason: str) -> None:
+        """End all streams and lanes on this side."""
+        self._streams.lose(code, reason)
+        self._events.extend(LaneDead(lane, reason) for lane in self._lanes)
+        self._events.append(TunnelReset(reason))
+        self._figures.resets += 1
+        self._figures.outages += bool(self._lanes)
+        self._begin()
+
+    # -- frames in -----------------------------------------------------------------------------------------------
+
+    def receive(self, lane: int, frame: Frame, now: float) -> None:
+        """A frame of a lane, but HELLO. Frames of a lane that is no longer up are ignored.
+
+        Raises PeerError if the peer broke the protocol. All streams have ended then (events tell), and the lane is to
+        be closed with CLOSE 6.
+        """
+        link = self._lanes.get(lane)
+        if link is None:
+            return
+        self._now = link.heard = now
+        try:
+            self._receive(link, frame)
+        except PeerError as error:
+            error = PeerError(PeerError.of(frame, "").frame, error.reason)
+            self._lanes.pop(lane, None)
+            self.abandon(ResetCode.PROTOCOL_ERROR, str(error), now)
+            raise error from None
+
+    def _receive(self, lane: Lane, frame: Frame) -> None:
+        kind = frame.type
+        if kind > FrameType.FILL:
+            raise PeerError.of(frame, "no such type")
+        self._figures.frames_received[kind] += 1
+        self._figures.bytes_received[kind] += len(frame.payload)
+        if not lane.ready and kind not in (FrameType.ACK, FrameType.CLOSE):
+            raise PeerError.of(frame, "a lane begins with ACK")
+        if kind >= FrameType.OPEN:
+            lane.busy = True
+            self._streams.receive(frame, self._now)
+            return
+        handle = _HANDLERS.get(kind)
+        if handle is None:
+            raise PeerError.of(frame, "it may not come here")
+        if frame.stream or frame.number:
+            raise PeerError.of(frame, "it belongs to no stream and has no number")
+        handle(self, lane, frame.payload)
+
+    def _receive_ack(self, lane: Lane, payload: Buffer) -> None:
+        lane.ready = True
+        for number, next_ in decode_ack(payload):
+            self._streams.acknowledged(number, next_, self._now)
+        self._streams.after_acks(self._now)
+
+    def _receive_credit(self, lane: Lane, payload: Buffer) -> None:
+        for number, consumed, limit in decode_credit(payload):
+            self._streams.credited(number, consumed, limit)
+
+    def _receive_ping(self, lane: Lane, payload: Buffer) -> None:
+        lane.pinged(decode_token("PING", payload))
+
+    def _receive_pong(self, lane: Lane, payload: Buffer) -> None:
+        sample = lane.ponged(decode_token("PONG", payload), self._now)
+        self._figures.round_trip = smoothed(self._figures.round_trip, sample)
+
+    def _receive_drain(self, lane: Lane, payload: Buffer) -> None:
+        reason = decode_drain(payload)
+        if not self._streams.admission.peer_refusing:
+            self._streams.admission.peer_refusing = f"{self._peer} drains: {reason}"
+            self._events.append(PeerDraining(reason))
+
+    def _receive_close(self, lane: Lane, payload: Buffer) -> None:
+        code, reason = decode_close(payload)
+        self._events.append(LaneClosed(lane.number, code, reason))
+        self.lane_down(lane.number, self._now)
+        if code in _FATAL:
+            self.abandon(_FATAL[code], f"{self._peer} closed the tunnel: {reason}", self._now)
+
+    def next_event(self) -> Event | None:
+        """What has happened, in order; None if that was all."""
+        return self._events.popleft() if self._events else None
+
+    def flush_acks(self) -> None:
+        """A burst of frames has been received: acknowledge them without waiting for more."""
+        self._streams.notices.flush()
+
+    # -- frames out ----------------------------------------------------------------------------------------------
+
+    def take(self, lane: int, limit: int, now: float) -> list[bytes]:
+        """What to write on the lane next: pieces of whole frames, in order, about `limit` bytes; empty if nothing.
+
+        A frame is one piece or two. Frames of the tunnel come first, then those that others wait for, then bulk.
+        """
+        link = self._lanes.get(lane)
+        if link is None:
+            return []
+        self._now = now
+        pieces = self._take_own(link)
+        if link.ready and self._streams.scheduler:
+            self._streams.take(lane, limit - sum(map(len, pieces)), now, pieces)
+            link.busy = True
+        return pieces
+
+    def _take_own(self, lane: Lane) -> list[bytes]:
+        """Frames of the tunnel; the first thing on a lane is its state."""
+        frames: list[bytes] = []
+        streams = self._streams
+        if not lane.greeted:
+            lane.greeted = True
+            frames += state_frames(streams.live)
+            self._drain_due = bool(self._draining)
+        if lane.outbox:
+            frames += lane.outbox
+            lane.outbox.clear()
+        if streams.notices.due:
+            frames += streams.notices.frames(streams.live)
+        if self._drain_due:
+            self._drain_due = False
+            frames.append(encode(FrameType.DRAIN, 0, 0, encode_drain(self._draining)))
+        for frame in frames:
+            self._figures.frames_sent[frame[0]] += 1
+            self._figures.bytes_sent[frame[0]] += len(frame) - HEADER_BYTES
+        return frames
+
+    def wants_to_send(self) -> bool:
+        """True if `take` has something for at least one lane."""
+        lanes = self._lanes.values()
+        if any(lane.outbox or not lane.greeted for lane in lanes):
+            return True
+        if lanes and (self._streams.notices.due or self._drain_due):
+            return True
+        return bool(self._streams.scheduler) and any(lane.ready for lane in lanes)
+
+    # -- time ----------------------------------------------------------------------------------------------------
+
+    def next_deadline(self) -> float | None:
+        """When `tick` has to be called at the latest; None: not before something else happens."""
+        times = [lane.deadline for lane in self._lanes.values()]
+        if self._lanes and (at := self._streams.notices.deadline) is not None:
+            times.append(at)
+        if self._alone_since is not None:
+            times.append(self._alone_since + self._settings.grace)
+        return min(times, default=None)
+
+    def tick(self, now: float) -> None:
+        """Time has passed: pings, silent lanes, what was gathered long enough, the end of grace."""
+        self._now = now
+        for lane in list(self._lanes.values()):
+            if lane.is_dead(now):
+                self._events.append(LaneDead(lane.number, f"nothing was heard for {now - lane.heard:.0f} s"))
+                self.lane_down(lane.number, now)
+            else:
+                lane.tick(now)
+        self._streams.notices.tick(now)
+        if self._alone_since is not None and now >= self._alone_since + self._settings.grace:
+            reason = f"there was no lane to {self._peer} for {self._settings.grace:.0f} s"
+            self.abandon(ResetCode.GRACE_EXPIRED, reason, now)
+
+    # -- streams -------------------------------------------------------------------------------------------------
+
+    def open(self, export: str, origin: str) -> int:
+        """Ask the peer for a stream to its export; `origin` is for its log. Raises OpenRefused."""
+        if not self._lanes_seen:
+            raise OpenRefused(ResetCode.UNREACHABLE, f"there is no tunnel to {self._peer}")
+        return self._streams.open(export, origin, self._now)
+
+    def accept(self, stream: int) -> None:
+        """The export of an offered stream is connected."""
+        self._streams.accept(stream, self._now)
+
+    def reset(self, stream: int, code: ResetCode, reason: str) -> None:
+        """End both directions of the stream at once, and tell the peer. Events that are queued may still name it."""
+        self._streams.reset(stream, code, reason, self._now)
+
+    def sendable(self, stream: int) -> int:
+        """Plain bytes that `send_data` takes now; when that grows, `Writable` says so."""
+        return self._streams.sendable(stream)
+
+    def send_data(self, stream: int, batch: bytes, plain: int) -> None:
+        """Send a batch of that plain length; the caller does not change it afterwards. Raises Misuse beyond the credit.
+
+        Nothing happens, here and below, if the stream has just ended: an event tells.
+        """
+        self._streams.send_data(stream, batch, plain, self._now)
+
+    def send_end(self, stream: int, total: int, tokens: bytes) -> None:
+        """Our array has ended its side after `total` plain bytes."""
+        self._streams.send_end(stream, total, tokens, self._now)
+
+    def send_miss(self, stream: int, fingerprints: Sequence[bytes]) -> None:
+        """Ask for 1 to 1024 chunks to which batches of the stream refer."""
+        self._streams.send_control(stream, FrameType.MISS, encode_miss(fingerprints), self._now)
+
+    def send_fill(self, stream: int, fingerprint: bytes, codec: int, size: int, data: bytes) -> None:
+        """Answer a MISS: a chunk of `size` bytes in that codec, or size 0 if it is gone."""
+        self._streams.send_control(stream, FrameType.FILL, encode_fill(fingerprint, codec, size, data), self._now)
+
+    def consumed(self, stream: int, plain: int) -> None:
+        """One DATA frame of that plain length was delivered to the array."""
+        self._streams.consumed(stream, plain + DATA_OVERHEAD, self._now)
+
+    def drain(self, reason: str) -> None:
+        """Open and accept no more streams; those that live go on."""
+        self._draining = reason or "draining"
+        self._streams.admission.refusing = self._draining
+        self._drain_due = bool(self._lanes)
+
+    @property
+    def figures(self) -> TunnelFigures:
+        """The tunnel's counters, and its sizes as of now."""
+        self._streams.gauge()
+        self._figures.lanes = len(self._lanes)
+        return self._figures
+
+
+_HANDLERS: dict[int, Callable[[Tunnel, Lane, Buffer], None]] = {
+    FrameType.CLOSE: Tunnel._receive_close,
+    FrameType.PING: Tunnel._receive_ping,
+    FrameType.PONG: Tunnel._receive_pong,
+    FrameType.ACK: Tunnel._receive_ack,
+    FrameType.CREDIT: Tunnel._receive_credit,
+    FrameType.DRAIN: Tunnel._receive_drain,
+}
