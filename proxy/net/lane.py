@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from typing import Protocol
+from typing import Protocol, cast
 
 from proxy.net.tcpinfo import TcpInfo, tcp_info
 from proxy.protocol.codes import CloseCode
@@ -48,6 +48,8 @@ class Lane(asyncio.BufferedProtocol):
         self.owner = owner
         self.dialler = dialler
         self.up = False
+        self.said: Hello | None = None
+        """The HELLO that was sent on this lane."""
         self.settled = asyncio.Event()
         """Set when the lane is up, or gone."""
         self.can_write = True
@@ -73,7 +75,7 @@ class Lane(asyncio.BufferedProtocol):
         return tls.getpeercert(binary_form=True), tls.getpeercert()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+        transport = cast(asyncio.Transport, transport)  # uvloop's are not its subclasses
         self._transport = transport
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         loop = asyncio.get_running_loop()

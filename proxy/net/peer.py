@@ -175,12 +175,13 @@ class Peer:
 
     def greet(self, lane: Lane) -> None:
         """A dialled lane is connected: send HELLO."""
-        lane.write([encode(FrameType.HELLO, 0, 0, self.tunnel.hello().encode())])
+        lane.said = self.tunnel.hello()
+        lane.write([encode(FrameType.HELLO, 0, 0, lane.said.encode())])
 
     def hello(self, lane: Lane, hello: Hello) -> None:
         """The other side's HELLO: join the lane to the tunnel. Raises HelloRefused."""
         now = self._loop.time()
-        self.tunnel.join(hello, dialler=lane.dialler, now=now)
+        self.tunnel.join(hello, dialler=lane.dialler, now=now, mine=lane.said)
         self._trust_store(hello)
         if not lane.dialler:
             self.greet(lane)
@@ -200,6 +201,7 @@ class Peer:
 
     def burst(self, lane: Lane) -> None:
         """All that one read brought has been given: acknowledge and answer."""
+        self.tunnel.heard(lane.number, self._loop.time())
         self.tunnel.flush_acks()
         self.pump()
 

@@ -13,7 +13,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, cast
 
 from dedupstore.chunker import Chunker
 from dedupstore.errors import StoreError
@@ -102,7 +102,7 @@ class Relay(asyncio.BufferedProtocol):
     # -- the array's socket ------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+        transport = cast(asyncio.Transport, transport)  # uvloop's are not its subclasses
         if self.closed:
             _reset(transport)
             return
@@ -115,23 +115,25 @@ class Relay(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self.closed:
             return
-        self._full_read = nbytes == READ_BYTES
-        self._encoder.received(nbytes)
-        if self._encoder.plain >= BATCH_TARGET:
-            self._ship()
-        if self._soon is None:
-            self._soon = self._loop.call_soon(self._pause)
-        self._rest_if_needed()
+        with self._blaming():
+            self._full_read = nbytes == READ_BYTES
+            self._encoder.received(nbytes)
+            if self._encoder.plain >= BATCH_TARGET:
+                self._ship()
+            if self._soon is None:
+                self._soon = self._loop.call_soon(self._pause)
+            self._rest_if_needed()
 
     def eof_received(self) -> bool:
         """The array has ended its side; ours stays open."""
         if not self.closed and not self._ended_here:
-            self._ended_here = True
-            self._encoder.finish()
-            self._ship()
-            self._owner.tunnel.send_end(self.stream, *self._encoder.ending())
-            self._owner.pump()
-            self._finish_if_done()
+            with self._blaming():
+                self._ended_here = True
+                self._encoder.finish()
+                self._ship()
+                self._owner.tunnel.send_end(self.stream, *self._encoder.ending())
+                self._owner.pump()
+                self._finish_if_done()
         return True
 
     def pause_writing(self) -> None:
@@ -191,9 +193,10 @@ class Relay(asyncio.BufferedProtocol):
 
     def consumed(self, cost: int) -> None:
         """The far array has taken everything up to that sum of costs."""
-        while self._outstanding and self._outstanding[0][0] <= cost:
-            self._encoder.delivered(self._outstanding.popleft()[1])
-        self._finish_if_done()
+        with self._blaming():
+            while self._outstanding and self._outstanding[0][0] <= cost:
+                self._encoder.delivered(self._outstanding.popleft()[1])
+            self._finish_if_done()
 
     def writable(self) -> None:
         """The tunnel has credit again."""
@@ -220,8 +223,9 @@ class Relay(asyncio.BufferedProtocol):
     # -- outward -----------------------------------------------------------------------------------------------
 
     def _room(self) -> int:
+        """Bytes that may be read: what is read will need up to two batches, and `sendable` counts one's overhead."""
         encoder = self._encoder
-        return self._owner.tunnel.sendable(self.stream) - encoder.plain - encoder.unsent
+        return self._owner.tunnel.sendable(self.stream) - encoder.plain - encoder.unsent - DATA_OVERHEAD
 
     def _pause(self) -> None:
         """The loop has come round: if the source has nothing more, what is left goes out."""
@@ -232,8 +236,9 @@ class Relay(asyncio.BufferedProtocol):
             self._full_read = False
             self._soon = self._loop.call_soon(self._pause)
             return
-        self._encoder.flush()
-        self._ship()
+        with self._blaming():
+            self._encoder.flush()
+            self._ship()
         if (wanted := self._encoder.wanted) is not None:
             self._encoder.wanted = None
             self._owner.worker.load(wanted, _nothing)
@@ -351,7 +356,11 @@ class Relay(asyncio.BufferedProtocol):
 
     @contextmanager
     def _blaming(self) -> Iterator[None]:
-        """A broken rule is the peer's fault and ends the tunnel; wrong bytes end this stream."""
+        """Who is to blame for an error, and what ends by it.
+
+        A broken rule is the peer's doing and ends the tunnel; wrong bytes end this stream, and so does a defect of our
+        own: after it nobody knows which bytes have gone.
+        """
         try:
             yield
         except BatchError as error:
@@ -360,6 +369,11 @@ class Relay(asyncio.BufferedProtocol):
             self.traffic.mismatches += 1
             log.error("stream %d to %s: %s", self.stream, self.name, error)
             self.close(ResetCode.CORRUPT, str(error))
+        except PeerError:
+            raise
+        except Exception as error:
+            log.exception("stream %d to %s: a defect", self.stream, self.name)
+            self.close(ResetCode.INTERNAL, f"a defect: {type(error).__name__}")
 
 
 def reset_connection(connection: socket.socket) -> None:

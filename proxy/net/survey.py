@@ -1,6 +1,7 @@
 """Reads the live site and fills the snapshot that `proxy.observe` defines."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ def survey(site: "Site") -> Snapshot:
     )
 
 
-def _bytes(total: Traffic, wire: dict[str, int]) -> dict[str, int]:
+def _bytes(total: Traffic, wire: Mapping[str, int]) -> dict[str, int]:
     return {
         **total.as_dict(),
         "wire": wire["sent"],
@@ -60,7 +61,7 @@ def _peer(peer: Peer) -> PeerStatus:
         unacked_bytes=figures.unacked_bytes,
         references_suspended=peer.references_suspended,
         last_error=peer.last_error,
-        bytes=_bytes(peer.total(), dict(peer.wire_total())),
+        bytes=_bytes(peer.total(), peer.wire_total()),
         ended_streams=dict(peer.resets),
     )
 
