@@ -81,6 +81,9 @@ def generate(site: str, out_dir: Path, *, force: bool = False, now: datetime | N
     key_path, certificate_path = out_dir / f"{site}.key", out_dir / f"{site}.crt"
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise IdentityFault(out_dir, f"cannot be made a directory: {error.strerror}", "choose another one") from None
+    try:
         write = _replace_all if force else _create_all
         write([(key_path, _key_pem(key), 0o600), (certificate_path, certificate.public_bytes(PEM), 0o644)])
     except FileExistsError as error:

@@ -64,7 +64,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
         when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        entry = {key: _plain(value) for key, value in _extra(record).items()}
+        entry = {printable(key): _plain(value) for key, value in _extra(record).items()}
         entry |= {"time": when, "level": record.levelname.lower(), "logger": record.name, "message": _message(record)}
         if traceback := _traceback(self, record):
             entry["traceback"] = traceback

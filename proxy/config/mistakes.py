@@ -60,5 +60,5 @@ def show(value: object) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):
-        text = f"a {type(value).__name__}"
+        text = "(too large to show)"
     return printable(text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…")

@@ -16,7 +16,6 @@ from pydantic import (
     PrivateAttr,
     Strict,
     ValidationInfo,
-    WithJsonSchema,
 )
 
 from proxy.config.addresses import ListenAddress, RemoteAddress
@@ -48,10 +47,9 @@ def _file(value: Any, info: ValidationInfo) -> Path:
     return Path((info.context or {}).get("base", "."), value)
 
 
-_NAME_SCHEMA = {"type": "string", "pattern": NAME_PATTERN, "maxLength": 63}
-Name = Annotated[str, PlainValidator(_name), WithJsonSchema(_NAME_SCHEMA)]
+Name = Annotated[str, PlainValidator(_name), shape("name", NAME_PATTERN, maxLength=63)]
 """The name of a site, a forward or an export."""
-FilePath = Annotated[Path, PlainValidator(_file), shape("^[^\\u0000-\\u001f]+$")]
+FilePath = Annotated[Path, PlainValidator(_file), shape("path", "^[^\\u0000-\\u001f]+$")]
 """A path, made absolute or relative to the working directory by way of the configuration file's directory."""
 Integer = Annotated[int, Strict()]
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import GetCoreSchemaHandler, PlainValidator, WithJsonSchema
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, PlainValidator, WithJsonSchema
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 
@@ -114,21 +115,21 @@ def _whole(quantity: Fraction, what: str) -> int:
 
 @dataclass(frozen=True)
 class Within:
-    """Bounds of a quantity, inclusive, written as in the file; either may be absent. Metadata of an `Annotated`."""
+    """Bounds of a quantity, inclusive, written as in the file. Metadata of an `Annotated`."""
 
-    least: str | None = None
-    most: str | None = None
+    least: str
+    most: str
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         return core_schema.no_info_after_validator_function(self._check, handler(source))
 
-    def __str__(self) -> str:
-        return f"{self.least} to {self.most}" if self.least and self.most else f"at least {self.least}"
+    def __get_pydantic_json_schema__(self, source: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return handler(source) | {"$comment": f"{self.least} to {self.most}"}
 
     def _check(self, quantity: float) -> float:
-        if self.least is not None and quantity < _quantity(self.least):
+        if quantity < _quantity(self.least):
             raise mistaken("is too small", f'write at least "{self.least}"')
-        if self.most is not None and quantity > _quantity(self.most):
+        if quantity > _quantity(self.most):
             raise mistaken("is too large", f'write at most "{self.most}"')
         return quantity
 
@@ -157,14 +158,14 @@ def reader(parse: Callable[[str], Any], remedy: str) -> PlainValidator:
     return PlainValidator(read)
 
 
-def shape(pattern: str) -> WithJsonSchema:
-    """The JSON Schema of text that matches the pattern."""
-    return WithJsonSchema({"type": "string", "pattern": pattern})
+def shape(kind: str, pattern: str, **more: Any) -> WithJsonSchema:
+    """The JSON Schema of text that matches the pattern; `kind` is its title, for the documents."""
+    return WithJsonSchema({"title": kind, "type": "string", "pattern": pattern, **more})
 
 
-Size = Annotated[int, reader(parse_size, SIZE.remedy), shape(SIZE.pattern)]
+Size = Annotated[int, reader(parse_size, SIZE.remedy), shape("size", SIZE.pattern)]
 """Bytes."""
-Rate = Annotated[int, reader(parse_rate, RATE.remedy), shape(RATE.pattern)]
+Rate = Annotated[int, reader(parse_rate, RATE.remedy), shape("rate", RATE.pattern)]
 """Bits a second."""
-Duration = Annotated[float, reader(parse_duration, DURATION.remedy), shape(DURATION.pattern)]
+Duration = Annotated[float, reader(parse_duration, DURATION.remedy), shape("duration", DURATION.pattern)]
 """Seconds."""

@@ -1,0 +1,162 @@
+"""Mistakes in the files that a configuration names: certificates, keys, the private CA."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from proxy.config import ConfigError, load
+from proxy.identity import generate
+from tests.certificates import CLIENT, SERVER, make, write_key
+from tests.unit.config.contract import EAST, WEST
+
+Spoil = Callable[[Path], object]
+
+
+def key_with_passphrase(pair: Path) -> None:
+    write_key(pair / "east.key", ec.generate_private_key(ec.SECP256R1()), b"secret")
+
+
+def certificate_with(**what: object) -> Spoil:
+    return lambda pair: make(pair / "east", "east", **what)  # type: ignore[arg-type]
+
+
+def peer_with(**what: object) -> Spoil:
+    return lambda pair: make(pair / "west", "west", **what)  # type: ignore[arg-type]
+
+
+def copy(source: str, target: str) -> Spoil:
+    return lambda pair: (pair / target).write_bytes((pair / source).read_bytes())
+
+
+CERTIFICATE, KEY, PEER = "identity.certificate", "identity.key", "peer[0].certificate"
+
+ONE: list[tuple[str, Spoil, str, str, str]] = [
+    # id, what happens to the files, key, what is wrong, remedy
+    (
+        "no certificate",
+        lambda d: (d / "east.crt").unlink(),
+        CERTIFICATE,
+        "does not exist ({}/east.crt)",
+        "path of a PEM",
+    ),
+    ("no key", lambda d: (d / "east.key").unlink(), KEY, "does not exist ({}/east.key)", "path of a PEM file"),
+    ("no peer", lambda d: (d / "west.crt").unlink(), PEER, "does not exist ({}/west.crt)", "path of a PEM file"),
+    ("rubbish certificate", lambda d: (d / "east.crt").write_text("x"), CERTIFICATE, "not a certificate", "BEGIN CERT"),
+    ("empty certificate", lambda d: (d / "east.crt").write_text(""), CERTIFICATE, "not a certificate", "BEGIN CERT"),
+    ("rubbish key", lambda d: (d / "east.key").write_text("x"), KEY, "not a private key", "BEGIN PRIVATE KEY"),
+    (
+        "key as certificate",
+        copy("east.key", "east.crt"),
+        CERTIFICATE,
+        "holds a private key, not a",
+        "BEGIN CERTIFICATE",
+    ),
+    ("certificate as key", copy("east.crt", "east.key"), KEY, "holds a certificate, not a", "BEGIN PRIVATE KEY"),
+    ("passphrase", key_with_passphrase, KEY, "is encrypted with a passphrase", "openssl pkey"),
+    ("other key", copy("west.key", "east.key"), KEY, "does not belong to the certificate in {}/east.crt", "keygen"),
+    ("open key", lambda d: (d / "east.key").chmod(0o640), KEY, "read or written by others", "chmod 600 {}/east.key"),
+    ("key for all", lambda d: (d / "east.key").chmod(0o604), KEY, "read or written by others", "chmod 600"),
+    ("expired", certificate_with(days=(-9, -1)), CERTIFICATE, "has expired (east, ", "isthmus keygen"),
+    ("not yet valid", certificate_with(days=(2, 9)), CERTIFICATE, "is not valid before", "clock of this host"),
+    ("server only", certificate_with(purposes=(SERVER,)), CERTIFICATE, "not for TLS client authentication", "both TLS"),
+    ("client only", certificate_with(purposes=(CLIENT,)), CERTIFICATE, "not for TLS server authentication", "both TLS"),
+    ("peer expired", peer_with(days=(-9, -1)), PEER, "has expired (west, ", "give it to both sites"),
+    ("peer not yet valid", peer_with(days=(2, 9)), PEER, "is not valid before", "clock of this host"),
+    ("peer for clients", peer_with(purposes=(CLIENT,)), PEER, "not for TLS server authentication (west)", "both TLS"),
+    ("own certificate pinned", copy("east.crt", "west.crt"), PEER, "is this site's own", "copy the certificate from"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "key", "wrong", "remedy"), [case[1:] for case in ONE], ids=[case[0] for case in ONE])
+def test_one_mistake(pair: Path, spoil: Spoil, key: str, wrong: str, remedy: str) -> None:
+    spoil(pair)
+    with pytest.raises(ConfigError) as caught:
+        load(pair / "east.toml")
+    (mistake,) = caught.value.mistakes
+    assert mistake.key == key
+    assert wrong.format(pair) in mistake.wrong
+    assert remedy.format(pair) in mistake.remedy
+
+
+def test_whatever_is_wrong_with_several_files_is_said_at_once(pair: Path) -> None:
+    (pair / "east.key").chmod(0o644)
+    make(pair / "west", "west", days=(-9, -1))
+    (pair / "east.crt").write_bytes((pair / "west.crt").read_bytes())
+    with pytest.raises(ConfigError) as caught:
+        load(pair / "east.toml")
+    assert [(mistake.key, mistake.wrong.split(" (")[0]) for mistake in caught.value.mistakes] == [
+        (KEY, "can be read or written by others than its owner"),
+        (KEY, f"does not belong to the certificate in {pair}/east.crt"),
+        (CERTIFICATE, "has expired"),
+        (PEER, "has expired"),
+        (PEER, "is this site's own certificate"),
+    ]
+
+
+def test_a_pipe_or_device_is_not_waited_for(pair: Path) -> None:
+    (pair / "west.crt").unlink()
+    os.mkfifo(pair / "west.crt")
+    with pytest.raises(ConfigError, match=r"is not a file \(.*west.crt\)"):
+        load(pair / "east.toml")
+
+
+def test_a_key_may_be_shown_by_a_link(pair: Path) -> None:
+    (pair / "east.key").rename(pair / "secret")
+    (pair / "east.key").symlink_to("secret")
+    assert load(pair / "east.toml").site.name == "east"
+
+
+def test_a_waited_for_peer_has_to_be_a_client(pair: Path) -> None:
+    make(pair / "east", "east", purposes=(SERVER,))
+    with pytest.raises(ConfigError, match=r"not for TLS client authentication \(east\)"):
+        load(pair / "west.toml")
+
+
+def test_two_peers_with_one_key(pair: Path) -> None:
+    second = '[[peer]]\nname = "north"\naddress = "198.18.0.3:4500"\ncertificate = "west.crt"\n'
+    (pair / "east.toml").write_text(EAST + second)
+    with pytest.raises(ConfigError, match=r'peer\[1\].certificate = "west.crt"\n    is that of peer\[0\] as well'):
+        load(pair / "east.toml")
+
+
+class TestPrivateCa:
+    """With `identity.ca` a peer may go without a pinned certificate."""
+
+    @pytest.fixture
+    def with_ca(self, pair: Path) -> Path:
+        signer = make(pair / "ca", "Our CA", authority=True, purposes=())
+        make(pair / "west", "west", signer=signer)
+        text = WEST.replace('key = "west.key"', 'key = "west.key"\nca = "ca.crt"')
+        (pair / "west.toml").write_text(text.replace('certificate = "east.crt"\n', ""))
+        return pair
+
+    def test_it_is_right(self, with_ca: Path) -> None:
+        west = load(with_ca / "west.toml")
+        assert west.identity.ca == with_ca / "ca.crt"
+        assert west.peers[0].certificate is None
+
+    def test_a_leaf_is_no_ca(self, with_ca: Path) -> None:
+        (with_ca / "ca.crt").write_bytes((with_ca / "ca.crt").read_bytes() + (with_ca / "west.crt").read_bytes())
+        with pytest.raises(ConfigError, match=r"holds a certificate \(west\) that is not a CA's"):
+            load(with_ca / "west.toml")
+
+    def test_it_has_expired(self, with_ca: Path) -> None:
+        make(with_ca / "ca", "Our CA", authority=True, purposes=(), days=(-9, -1))
+        with pytest.raises(ConfigError, match=r"identity.ca = \"ca.crt\"\n    has expired \(Our CA"):
+            load(with_ca / "west.toml")
+
+    def test_it_is_missing(self, with_ca: Path) -> None:
+        (with_ca / "ca.crt").unlink()
+        with pytest.raises(ConfigError, match="does not exist"):
+            load(with_ca / "west.toml")
+
+
+def test_a_generated_identity_needs_nothing_else(tmp_path: Path) -> None:
+    for site, text in (("east", EAST), ("west", WEST)):
+        generate(site, tmp_path)
+        (tmp_path / f"{site}.toml").write_text(text)
+    assert load(tmp_path / "east.toml").site.name == "east"
+    assert load(tmp_path / "west.toml").site.name == "west"

@@ -1,0 +1,177 @@
+"""Logs: a form for people and one for programs, harmless whatever is logged, bounded however often."""
+
+import io
+import json
+import logging
+import sys
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from proxy import log
+from proxy.log import BURST, BURST_OF_ALL, PERIOD, Limit
+
+HOSTILE = "x\x1b[2J\n2026-01-01 00:00:00.000 info forged\u202e"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.captureWarnings(capture=False)
+
+
+def written(stream: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_json_has_one_object_a_line_with_extra_fields() -> None:
+    stream = io.StringIO()
+    log.configure(stream=stream)
+    logging.getLogger("proxy.net").warning("lane %d with %s", 3, "west", extra={"peer": "west", "lane": 3})
+    (entry,) = written(stream)
+    assert entry.pop("time").endswith("+00:00")
+    assert entry == {
+        "level": "warning",
+        "logger": "proxy.net",
+        "message": "lane 3 with west",
+        "peer": "west",
+        "lane": 3,
+    }
+
+
+@pytest.mark.parametrize(("level", "expected"), [("debug", 4), ("info", 3), ("warning", 2), ("error", 1)])
+def test_the_level_is_the_least_that_is_written(level: str, expected: int) -> None:
+    stream = io.StringIO()
+    log.configure(level, stream=stream)
+    logger = logging.getLogger("proxy.test")
+    for number in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
+        logger.log(number, "at %d", number)
+    assert len(written(stream)) == expected
+
+
+def test_a_terminal_gets_coloured_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    stream = Terminal()
+    log.configure(stream=stream)
+    logging.getLogger().error("broken", extra={"peer": "west"})
+    assert stream.getvalue().endswith("\x1b[31merror   \x1b[0mbroken peer=west\n")
+
+
+def test_no_colour_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    for stream in (Terminal(), io.StringIO()):
+        log.configure(form="text", stream=stream)
+        logging.getLogger().error("broken")
+        assert stream.getvalue().endswith(" error   broken\n")
+
+
+def test_json_on_a_terminal_if_asked_for() -> None:
+    stream = Terminal()
+    log.configure(form="json", stream=stream)
+    logging.getLogger().info("ready")
+    assert written(stream)[0]["message"] == "ready"
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_hostile_values_stay_on_their_line(form: str) -> None:
+    stream = io.StringIO()
+    log.configure(form=form, stream=stream)
+    logging.getLogger().info("refused %s", HOSTILE, extra={"origin": HOSTILE, HOSTILE: 1})
+    (line,) = stream.getvalue().splitlines()
+    text = json.dumps(json.loads(line), ensure_ascii=False) if form == "json" else line
+    assert text.isprintable()
+    assert "forged" in text
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_traceback_cannot_be_taken_for_records(form: str) -> None:
+    stream = io.StringIO()
+    log.configure(form=form, stream=stream)
+    try:
+        raise ValueError(HOSTILE)
+    except ValueError:
+        logging.getLogger().exception("failed")
+    lines = stream.getvalue().splitlines()
+    if form == "json":
+        assert json.loads(lines.pop())["traceback"][0] == "Traceback (most recent call last):"
+    assert all(line.startswith("    | ") for line in lines[1:])
+    assert all(line.isprintable() for line in lines)
+
+
+def test_wrong_arguments_are_logged_as_they_are() -> None:
+    stream = io.StringIO()
+    log.configure(stream=stream)
+    logging.getLogger().info("%d streams", "no")
+    assert written(stream)[0]["message"] == "%d streams ('no',)"
+
+
+def test_warnings_are_logged() -> None:
+    stream = io.StringIO()
+    log.configure(stream=stream)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        log.configure(stream=stream)
+        warnings.warn("old", stacklevel=1)
+    assert "UserWarning: old" in written(stream)[0]["message"]
+
+
+def test_the_same_message_is_written_a_bounded_number_of_times_and_the_rest_counted() -> None:
+    stream = io.StringIO()
+    log.configure(stream=stream)
+    for number in range(500):
+        logging.getLogger().info("lane %d is gone", number)
+    logging.getLogger().info("another")
+    assert [entry["message"] for entry in written(stream)] == [
+        *(f"lane {number} is gone" for number in range(BURST)),
+        "another",
+    ]
+    log.configure(stream=io.StringIO())  # closes the first handler
+    assert written(stream)[-1]["message"] == f"{500 - BURST} more like this were not logged: lane %d is gone"
+
+
+def test_a_pipe_that_nobody_reads_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    log.configure(stream=Gone())
+    logging.getLogger().info("unheard")
+    assert capsys.readouterr().err == ""
+
+
+def test_stderr_is_where_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
+    log.configure(form="text", stream=sys.stderr)
+    logging.getLogger().info("here")
+    assert "here" in capsys.readouterr().err
+
+
+class TestLimit:
+    def test_a_template_has_its_burst_in_each_period(self) -> None:
+        limit = Limit()
+        assert limit.settle(100.0) == {}
+        assert [limit.admit("a") for _ in range(BURST + 2)] == [True] * BURST + [False] * 2
+        assert limit.admit("b")
+        assert limit.settle(100.0 + PERIOD - 0.1) == {}
+        assert not limit.admit("a")
+        assert limit.settle(100.0 + PERIOD) == {"a": 3}
+        assert limit.admit("a")
+        assert limit.settle(100.0 + 2 * PERIOD) == {}
+
+    def test_all_templates_together_are_bounded(self) -> None:
+        limit = Limit()
+        admitted = sum(limit.admit(f"template {number}") for number in range(100_000))
+        assert admitted <= BURST_OF_ALL
+        held_back = limit.settle(PERIOD)
+        assert admitted + sum(held_back.values()) == 100_000
+        assert len(held_back) <= BURST_OF_ALL + 1
