@@ -6,7 +6,7 @@ import socket
 
 from proxy.config.model import Forward as ForwardConfig
 from proxy.net.peer import Peer
-from proxy.net.relay import Relay, reset_connection
+from proxy.net.relay import reset_connection
 from proxy.protocol.codes import ResetCode
 
 log = logging.getLogger(__name__)
@@ -42,21 +42,14 @@ class Forward:
 
     async def _open(self, connection: socket.socket, origin: str) -> None:
         """Open a stream for an array's connection; if that cannot be, reset it."""
-        refusal = self._peer.refusal
-        if refusal is not None:
-            self._refuse(origin, refusal)
+        relay, refusal = self._peer.open(self.config.name, self.config.export, origin)
+        if relay is None:
+            self.refused += 1
+            log.warning("forward %s refused %s: %s", self.config.name, origin, refusal)
             reset_connection(connection)
             connection.close()
             return
-        relay = Relay(self._peer, self.config.name, origin, opener=True)
-        refusal = self._peer.open(relay, self.config.export)
-        await asyncio.get_running_loop().connect_accepted_socket(lambda: relay, connection)
-        if refusal is None:
-            relay.start()
-        else:
-            self._refuse(origin, refusal)
-            relay.close(ResetCode.UNREACHABLE, refusal, tell=False)
-
-    def _refuse(self, origin: str, reason: str) -> None:
-        self.refused += 1
-        log.warning("forward %s refused %s: %s", self.config.name, origin, reason)
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: relay, connection)
+        except OSError as error:
+            relay.close(ResetCode.ORIGIN_RESET, f"the array's connection failed: {error}")

@@ -93,11 +93,6 @@ class Peer:
         return self._holdings is not None and not self._holdings.referring
 
     @property
-    def refusal(self) -> str | None:
-        """Why no stream can be opened now, as far as that is known."""
-        return f"there is no tunnel to {self.name} yet" if self._holdings is None else None
-
-    @property
     def state(self) -> str:
         """ "up", "outage" (streams wait for a lane), "connecting" (we dial) or "waiting" (it dials)."""
         if any(lane.up for lane in self.lanes.values()):
@@ -112,15 +107,17 @@ class Peer:
 
     # -- relays ------------------------------------------------------------------------------------------------
 
-    def open(self, relay: Relay, export: str) -> str | None:
-        """Open a stream for an accepted array connection; why not, if it cannot be."""
+    def open(self, forward: str, export: str, origin: str) -> tuple[Relay | None, str]:
+        """A relay with an open stream for an array's connection, or None and why not."""
+        if self._holdings is None:
+            return None, f"there is no tunnel to {self.name} yet"
         try:
-            relay.stream = self.tunnel.open(export, relay.origin)
+            stream = self.tunnel.open(export, origin)
         except OpenRefused as refused:
-            return str(refused)
-        self.relays[relay.stream] = relay
+            return None, str(refused)
+        relay = self.relays[stream] = Relay(self, stream, forward, origin, opener=True)
         self.pump()
-        return None
+        return relay, ""
 
     def gone(self, relay: Relay) -> None:
         """A relay has ended, for the reason that it states."""
@@ -278,9 +275,7 @@ class Peer:
             log.warning("peer %s asked for %r, which %s", self.name, event.export, known)
             self.tunnel.reset(event.stream, ResetCode.NOT_EXPORTED, f"{event.export!r} {known}")
             return
-        relay = Relay(self, export.name, event.origin, opener=False)
-        relay.stream = event.stream
-        self.relays[event.stream] = relay
+        relay = self.relays[event.stream] = Relay(self, event.stream, export.name, event.origin, opener=False)
         task = self._loop.create_task(self._connect(relay, export.address.host, export.address.port))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -293,11 +288,6 @@ class Peer:
             reason = f"cannot connect to {host}:{port}: {str(error) or 'no answer in time'}"
             log.warning("stream %d of %s: %s", relay.stream, relay.name, reason)
             relay.close(ResetCode.UNREACHABLE, reason)
-            return
-        if not relay.closed:
-            self.tunnel.accept(relay.stream)
-            relay.start()
-            self.pump()
 
     def _accepted(self, event: events.StreamAccepted) -> None:
         log.info("stream %d is connected at %s", event.stream, self.name)

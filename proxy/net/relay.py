@@ -36,8 +36,8 @@ _WRITE_HIGH = 1 << 20
 """Bytes waiting for a slow array above which decoding rests."""
 _WRITE_LOW = 256 << 10
 
-_ROOM_MIN = 4 << 10
-"""Credit below which the socket rests: reading a few bytes at a time would cost more than it moves."""
+_ALLOWANCE_MIN = 4 << 10
+"""Plain bytes below which the socket rests: reading a few at a time would cost more than it moves."""
 
 _LINGER_RESET = struct.pack("ii", 1, 0)
 
@@ -69,15 +69,12 @@ class RelayOwner(Protocol):
 class Relay(asyncio.BufferedProtocol):
     """Loop thread. Made when the stream is opened or offered; `connection_made` may come later."""
 
-    def __init__(self, owner: RelayOwner, name: str, origin: str, *, opener: bool) -> None:
-        """`name`: the forward's or the export's; `origin`: the opening array's address.
-
-        `stream` is set by the owner before data flows.
-        """
+    def __init__(self, owner: RelayOwner, stream: int, name: str, origin: str, *, opener: bool) -> None:
+        """`name`: the forward's or the export's; `origin`: the opening array's address."""
+        self.stream = stream
         self.name = name
-        self.opener = opener
-        self.stream = 0
         self.origin = origin
+        self.opener = opener
         self.started = time.time()
         self.traffic = Traffic()
         self.reason = ""
@@ -93,6 +90,7 @@ class Relay(asyncio.BufferedProtocol):
         self._resting = False  # we do not read the array
         self._soon: asyncio.Handle | None = None
         self._full_read = False
+        self._allowance = 0  # plain bytes that may be read
         self._ended_here = False
         self._end: tuple[int, bytes] | None = None
         self._ended_there = False
@@ -108,20 +106,30 @@ class Relay(asyncio.BufferedProtocol):
             return
         self._transport = transport
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
+        if not self.opener:
+            self._owner.tunnel.accept(self.stream)
+        self._renew_allowance()
+        self._deliver()
+        self._owner.pump()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._encoder.buffer(max(1, self._room()))
+        return self._encoder.buffer(max(1, self._allowance))
 
     def buffer_updated(self, nbytes: int) -> None:
         if self.closed:
             return
-        with self._blaming():
-            self._full_read = nbytes == READ_BYTES
+        self._full_read = nbytes == READ_BYTES
+        self._allowance -= nbytes
+        try:
             self._encoder.received(nbytes)
             if self._encoder.plain >= BATCH_TARGET:
                 self._ship()
-            if self._soon is None:
-                self._soon = self._loop.call_soon(self._pause)
+        except Exception as error:
+            self._defect(error)
+            return
+        if self._soon is None:
+            self._soon = self._loop.call_soon(self._pause)
+        if self._allowance < _ALLOWANCE_MIN:
             self._rest_if_needed()
 
     def eof_received(self) -> bool:
@@ -150,11 +158,6 @@ class Relay(asyncio.BufferedProtocol):
         self.close(ResetCode.ORIGIN_RESET, reason)
 
     # -- the tunnel --------------------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """The export is connected (or the stream was opened): deliver what has come meanwhile."""
-        self._rest_if_needed()
-        self._deliver()
 
     def data(self, batch: memoryview) -> None:
         """A batch from the peer; its memory is valid during the call."""
@@ -222,10 +225,11 @@ class Relay(asyncio.BufferedProtocol):
 
     # -- outward -----------------------------------------------------------------------------------------------
 
-    def _room(self) -> int:
-        """Bytes that may be read: what is read will need up to two batches, and `sendable` counts one's overhead."""
+    def _renew_allowance(self) -> None:
+        """What is read may need two batches, and `sendable` counts the overhead of one."""
         encoder = self._encoder
-        return self._owner.tunnel.sendable(self.stream) - encoder.plain - encoder.unsent - DATA_OVERHEAD
+        sendable = self._owner.tunnel.sendable(self.stream)
+        self._allowance = sendable - encoder.plain - encoder.unsent - DATA_OVERHEAD
 
     def _pause(self) -> None:
         """The loop has come round: if the source has nothing more, what is left goes out."""
@@ -256,16 +260,20 @@ class Relay(asyncio.BufferedProtocol):
         traffic.after_compression += len(batch.data)
         traffic.references += len(batch.references)
         self._owner.pump()
+        self._owner.worker.kick()
+        self._renew_allowance()
+        if self._owner.worker.congested:
+            self._rest_if_needed()
 
     def _rest_if_needed(self) -> None:
-        worker = self._owner.worker
-        worker.kick()
+        """Stop reading while the tunnel has no credit for more, or the disk lags."""
         if self._resting or self._transport is None:
             return
-        if worker.congested:
+        self._renew_allowance()
+        if self._owner.worker.congested:
             self._rest()
-            worker.when_relieved(self._resume_if_possible)
-        elif self._room() < _ROOM_MIN:
+            self._owner.worker.when_relieved(self._resume_if_possible)
+        elif self._allowance < _ALLOWANCE_MIN:
             self._rest()
 
     def _rest(self) -> None:
@@ -274,7 +282,10 @@ class Relay(asyncio.BufferedProtocol):
         self._transport.pause_reading()
 
     def _resume_if_possible(self) -> None:
-        if self._resting and self._transport is not None and self._room() >= _ROOM_MIN:
+        if not self._resting or self._transport is None:
+            return
+        self._renew_allowance()
+        if self._allowance >= _ALLOWANCE_MIN:
             self._resting = False
             self._transport.resume_reading()
 
@@ -372,8 +383,11 @@ class Relay(asyncio.BufferedProtocol):
         except PeerError:
             raise
         except Exception as error:
-            log.exception("stream %d to %s: a defect", self.stream, self.name)
-            self.close(ResetCode.INTERNAL, f"a defect: {type(error).__name__}")
+            self._defect(error)
+
+    def _defect(self, error: Exception) -> None:
+        log.error("stream %d to %s: a defect", self.stream, self.name, exc_info=error)
+        self.close(ResetCode.INTERNAL, f"a defect: {type(error).__name__}")
 
 
 def reset_connection(connection: socket.socket) -> None:

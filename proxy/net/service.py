@@ -56,6 +56,8 @@ async def _serve(config: SiteConfig, make_status: MakeStatusListener) -> int:
     finally:
         await status.stop()
         await site.stop()
+        # One more signal must not turn an orderly end into another exit status.
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
     log.info("site %s has stopped", config.site.name)
     return ExitCode.OK
 
