@@ -30,6 +30,7 @@ _json: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=True, he
 
 
 @click.group(
+    "isthmus",
     cls=Root,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=_examples(

@@ -45,9 +45,6 @@ def explain(error: Exception) -> int:
             return error.exit_code
         case click.Abort():
             return ExitCode.INTERRUPTED
-        case BrokenPipeError():
-            _forget_output()
-            return ExitCode.OK
         case _:
             return _explain_defect(error)
 
@@ -63,8 +60,3 @@ def _explain_defect(error: Exception) -> int:
 def _say(message: str, code: ExitCode) -> int:
     click.echo(f"isthmus: {message}", err=True)
     return code
-
-
-def _forget_output() -> None:
-    """Whoever read our output has gone; keep the interpreter from flushing into the closed pipe as it ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

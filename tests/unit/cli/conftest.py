@@ -1,0 +1,80 @@
+"""The command line as a test types it, the contract's pair of sites, and a site that only answers for its status."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from proxy.cli.commands import root
+from proxy.identity import generate
+from tests.unit.config.contract import EAST, WEST
+
+Isthmus = Callable[..., Result]
+
+
+@pytest.fixture
+def isthmus() -> Isthmus:
+    """Runs a command line within this process; `keyboard` is what is typed when it asks."""
+
+    def run(*arguments: object, keyboard: str | None = None) -> Result:
+        return CliRunner().invoke(root, [str(argument) for argument in arguments], input=keyboard)
+
+    return run
+
+
+@pytest.fixture
+def pair(tmp_path: Path, free_port: Callable[[], int]) -> Path:
+    """east.toml and west.toml with their keys; the status ports are free ones."""
+    for site, text, port in (("east", EAST, "8900"), ("west", WEST, "8901")):
+        generate(site, tmp_path)
+        (tmp_path / f"{site}.toml").write_text(text.replace(f"127.0.0.1:{port}", f"127.0.0.1:{free_port()}"))
+    return tmp_path
+
+
+class StatusSite:
+    """Answers every GET at a site's status listener with what it was given."""
+
+    def __init__(self, config: Path) -> None:
+        port = int(config.read_text().split('[status]\nlisten = "127.0.0.1:')[1].split('"')[0])
+        self.paths: list[str] = []
+        self.status = 200
+        self.body = b"{}"
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self._thread.start()
+
+    def answers(self, body: bytes | dict[str, Any], status: int = 200) -> None:
+        self.body = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.status = status
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                site.paths.append(self.path)
+                self.send_response(site.status)
+                self.end_headers()
+                self.wfile.write(site.body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                pass
+
+        return Handler
+
+
+@pytest.fixture
+def east(pair: Path) -> Iterator[StatusSite]:
+    site = StatusSite(pair / "east.toml")
+    yield site
+    site.close()

@@ -1,0 +1,86 @@
+"""Every error becomes one clear message and an exit code; no traceback reaches an operator."""
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from proxy.cli import keygen
+from proxy.errors import ExitCode, OperatorError
+from tests.unit.cli.conftest import Isthmus
+
+KEYGEN = ("keygen", "--site", "east", "--out", "somewhere")
+
+
+def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    def run(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr(keygen, "run", run)
+
+
+@pytest.mark.parametrize("code", [code for code in ExitCode if code is not ExitCode.OK])
+def test_an_operators_error(isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch, code: ExitCode) -> None:
+    raising(monkeypatch, OperatorError("the thing at the place is wrong; do this", code))
+    shown = isthmus(*KEYGEN)
+    assert (shown.exit_code, shown.stdout) == (code, "")
+    assert shown.stderr == "isthmus: the thing at the place is wrong; do this\n"
+
+
+@pytest.mark.parametrize("error", [KeyError("x\x1b[2J"), AssertionError(), OSError(errno.EIO, "bad"), RecursionError()])
+def test_a_defect(isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    monkeypatch.delenv("ISTHMUS_DEBUG", raising=False)
+    raising(monkeypatch, error)
+    shown = isthmus(*KEYGEN)
+    assert shown.exit_code == ExitCode.DEFECT
+    (line,) = shown.stderr.splitlines()
+    assert line.startswith(f"isthmus: unexpected {type(error).__name__}: ")
+    assert line.endswith("(this is a defect; run it again with ISTHMUS_DEBUG=1 and report what that shows)")
+    assert line.isprintable()
+
+
+def test_a_defect_with_its_traceback(isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ISTHMUS_DEBUG", "1")
+    raising(monkeypatch, KeyError("x"))
+    shown = isthmus(*KEYGEN)
+    assert shown.exit_code == ExitCode.DEFECT
+    assert "Traceback (most recent call last):" in shown.stderr
+
+
+def test_interrupted(isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch) -> None:
+    raising(monkeypatch, KeyboardInterrupt())
+    shown = isthmus(*KEYGEN)
+    assert (shown.exit_code, shown.stderr.strip()) == (ExitCode.INTERRUPTED, "")
+
+
+def test_clicks_own_errors(isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch) -> None:
+    raising(monkeypatch, click.BadParameter("no"))
+    shown = isthmus(*KEYGEN)
+    assert (shown.exit_code, shown.stderr) == (
+        ExitCode.USAGE,
+        "Usage: isthmus keygen [OPTIONS]\nTry 'isthmus keygen --help' for help.\n\nError: Invalid value: no\n",
+    )
+
+
+def test_a_reader_that_has_gone(tmp_path: Path) -> None:
+    """`isthmus --help | head -1` ends quietly."""
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "proxy.cli", "--help"]
+    ended = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (ExitCode.FAILED, "")
+
+
+def test_a_terminal_without_the_characters(tmp_path: Path) -> None:
+    (tmp_path / "sité.toml").write_text("[sité]\n")
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    command = [sys.executable, "-m", "proxy.cli", "check", str(tmp_path / "sité.toml")]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == ExitCode.CONFIGURATION
+    assert "is not TOML" in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -1,0 +1,105 @@
+"""What can be typed explains itself, quickly, and completes in a shell."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import click
+import pytest
+
+from proxy import __version__
+from proxy.cli.commands import root
+from proxy.errors import ExitCode
+from tests.unit.cli.conftest import Isthmus
+
+
+def command_lines(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield words
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            yield from command_lines(inner, (*words, name))
+
+
+ALL = list(command_lines(root))
+
+
+def test_all_commands_are_there() -> None:
+    assert set(ALL) == {
+        (),
+        ("keygen",),
+        ("check",),
+        ("serve",),
+        ("status",),
+        ("store",),
+        ("store", "stats"),
+        ("store", "verify"),
+        ("store", "purge"),
+        ("demo",),
+        ("completion",),
+    }
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_every_help_has_an_example_of_its_own(isthmus: Isthmus, words: tuple[str, ...]) -> None:
+    shown = isthmus(*words, "--help")
+    assert shown.exit_code == 0
+    assert "Examples:\n" in shown.stdout
+    assert f"isthmus {' '.join(words)}".strip() in shown.stdout.split("Examples:")[1]
+    assert max(map(len, shown.stdout.splitlines())) <= 80, "fits a narrow terminal"
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_no_summary_is_cut(isthmus: Isthmus, words: tuple[str, ...]) -> None:
+    assert "..." not in isthmus(*words, "--help").stdout.split("Commands:")[-1].replace("[ARGS]...", "")
+
+
+def test_the_examples_can_be_typed() -> None:
+    """Every option and argument in an example is one that the command has."""
+    for words in ALL:
+        command: click.Command = root
+        for word in words:
+            assert isinstance(command, click.Group)
+            command = command.commands[word]
+        for line in (command.epilog or "").splitlines():
+            typed = line.strip().split(" | ")[0].split(" > ")[0].split()
+            if typed[:1] == ["isthmus"]:
+                root.make_context("isthmus", typed[1:], resilient_parsing=False).close()
+                assert typed[1 : 1 + len(words)] == list(words)
+
+
+def test_the_help_lists_every_exit_code(isthmus: Isthmus) -> None:
+    told = isthmus("--help").stdout.split("Exit codes:")[1]
+    assert [int(word) for word in told.replace(",", " ").replace(".", " ").split() if word.isdigit()] == [*ExitCode]
+
+
+def test_the_version(isthmus: Isthmus) -> None:
+    shown = isthmus("--version")
+    assert (shown.exit_code, shown.stdout) == (0, f"isthmus {__version__}\n")
+
+
+@pytest.mark.parametrize(
+    "words", [["nonsense"], ["check"], ["check", "--nonsense"], ["keygen", "--site", "x"], ["completion", "tcsh"]]
+)
+def test_usage_errors(isthmus: Isthmus, words: list[str]) -> None:
+    shown = isthmus(*words)
+    assert shown.exit_code == ExitCode.USAGE
+    assert "Usage: isthmus" in shown.stderr
+    assert "Error: " in shown.stderr
+    assert shown.stdout == ""
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """So that `isthmus --help` and completion are quick."""
+    program = "import sys; from proxy.cli.commands import root; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"pydantic", "rich", "cryptography", "asyncio", "aiohttp", "lmdb", "bench"} & set(loaded)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(isthmus: Isthmus, shell: str) -> None:
+    shown = isthmus("completion", shell)
+    assert shown.exit_code == 0
+    assert f"_ISTHMUS_COMPLETE={shell}_complete" in shown.stdout
+    if shutil.which(shell) is not None:
+        subprocess.run([shell, "-n"], input=shown.stdout, text=True, check=True)

@@ -1,0 +1,224 @@
+"""`isthmus status` against a site that answers well, badly, or not at all."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from proxy.cli.report import BAR, MOST_STREAMS, duration, report, size
+from proxy.cli.status import follow
+from proxy.errors import ExitCode, OperatorError
+from tests.unit.cli.conftest import Isthmus, StatusSite
+
+MiB = 1 << 20
+
+STATUS: dict[str, Any] = {
+    "site": "east",
+    "version": "0.1.0",
+    "started": 1.0,
+    "uptime_seconds": 93784.0,
+    "ready": True,
+    "draining": False,
+    "peers": [
+        {
+            "name": "west",
+            "state": "up",
+            "lanes": [{"number": 1}],
+            "round_trip_seconds": 0.1002,
+            "outages": 2,
+            "streams": 1,
+            "last_error": "",
+        }
+    ],
+    "streams": [
+        {
+            "id": 7,
+            "peer": "west",
+            "forward": "replication",
+            "export": None,
+            "origin": "10.0.0.9:51234",
+            "direction": "outward",
+            "age_seconds": 61.0,
+            "bytes": {"raw": 5 * MiB, "delivered": 4096},
+        }
+    ],
+    "store": {"mode": "memory", "size_bytes": 2048 * MiB, "used_bytes": 512 * MiB, "chunks": 32768, "hits": 12},
+    "bytes": {
+        "raw": 1000 * MiB,
+        "after_deduplication": 250 * MiB,
+        "after_compression": 125 * MiB,
+        "wire": 130 * MiB,
+        "verified": 900 * MiB,
+    },
+    "alarms": ["the store is full of [red]holes[/red]"],
+}
+
+
+def shown(status: dict[str, Any]) -> str:
+    console = Console(width=160)
+    with console.capture() as captured:
+        console.print(report(status))
+    return captured.get()
+
+
+def rows(text: str) -> list[list[str]]:
+    return [re.split(r"\s{2,}", line.strip()) for line in text.splitlines() if line.strip()]
+
+
+def test_the_table(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
+    east.answers(STATUS)
+    result = isthmus("status", pair / "east.toml")
+    assert result.exit_code == 0
+    assert east.paths == ["/api/v1/status"]
+    assert "east 0.1.0, ready, up 1 d 2 h" in result.stdout
+
+
+def test_what_the_table_says() -> None:
+    found = rows(shown(STATUS))
+    assert ["! the store is full of [red]holes[/red]"] in found
+    assert ["west", "up", "1", "100 ms", "2", "1", "-"] in found
+    assert ["7", "west", "forward replication", "10.0.0.9:51234", "1 min 1 s", "5 MiB", "4 KiB"] in found
+    assert ["memory", "512 MiB", "2 GiB", "32,768", "12", *["-"] * 5] in found
+    bars = {"█" * BAR: "from arrays", "█" * (BAR // 4): "after deduplication", "█" * (BAR // 8): "after compression"}
+    for bar, step in bars.items():
+        assert any(row[0] == step and row[-1] == bar for row in found), step
+    assert ["on the wire", "130 MiB", "13.0%", "█" * 5] in found
+    assert ["verified", "900 MiB"] in found
+
+
+def test_states_in_words() -> None:
+    assert "draining" in shown(STATUS | {"draining": True})
+    assert "not ready" in shown(STATUS | {"ready": False})
+
+
+def test_many_streams_are_cut() -> None:
+    text = shown(STATUS | {"streams": STATUS["streams"] * (MOST_STREAMS + 3)})
+    assert text.count("forward replication") == MOST_STREAMS
+    assert "and 3 more: --json shows all" in text
+
+
+def test_hostile_names_do_nothing() -> None:
+    hostile = "[link=x]\x1b[2J\n[/link]"
+    peer = STATUS["peers"][0] | {"name": hostile, "state": hostile, "last_error": hostile}
+    stream = STATUS["streams"][0] | {"peer": hostile, "forward": hostile, "origin": hostile}
+    text = shown(
+        STATUS | {"peers": [peer], "streams": [stream], "site": hostile, "version": hostile, "alarms": [hostile]}
+    )
+    assert all(line.isprintable() for line in text.splitlines())
+    assert text.count(r"[link=x]\x1b[2J\n[/link]") == 9
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["bytes", "name", "lanes"]), inner),
+    max_leaves=10,
+)
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys(STATUS, JSON)))
+def test_anything_missing_or_odd_is_shown_as_a_dash(status: dict[str, Any]) -> None:
+    assert shown(status)
+
+
+@given(st.sampled_from(["peers", "streams", "store", "bytes"]), st.data())
+def test_any_odd_figure_is_shown(section: str, data: st.DataObject) -> None:
+    keys = STATUS[section][0] if isinstance(STATUS[section], list) else STATUS[section]
+    odd = data.draw(st.fixed_dictionaries({}, optional=dict.fromkeys(keys, JSON)))
+    assert shown({section: [odd] if isinstance(STATUS[section], list) else odd})
+
+
+def test_json(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
+    east.answers(STATUS | {"new": {"in": "a later version"}})
+    result = isthmus("status", pair / "east.toml", "--json")
+    assert json.loads(result.stdout) == STATUS | {"new": {"in": "a later version"}}
+
+
+def test_a_site_that_is_not_running(isthmus: Isthmus, pair: Path) -> None:
+    result = isthmus("status", pair / "east.toml")
+    assert (result.exit_code, result.stdout) == (ExitCode.UNREACHABLE, "")
+    assert result.stderr.startswith("isthmus: no status of site east from 127.0.0.1:")
+    assert result.stderr.endswith(f": Connection refused; is `isthmus serve {pair}/east.toml` running?\n")
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ((b"nonsense", 200), "the answer is not a status"),
+        ((b"[1]", 200), "the answer is not a status"),
+        ((b"[" * 100_000, 200), "the answer is not a status"),
+        ((b"", 404), "HTTP 404 Not Found; does another program listen there?"),
+        ((b'{"site": "west"}', 200), "the site that answers there is 'west', not 'east'; see status.listen"),
+    ],
+)
+def test_somebody_else_answers(
+    isthmus: Isthmus, pair: Path, east: StatusSite, answer: tuple[bytes, int], told: str
+) -> None:
+    east.answers(*answer)
+    result = isthmus("status", pair / "east.toml")
+    assert result.exit_code == ExitCode.UNREACHABLE
+    assert told in result.stderr
+
+
+def test_who_cannot_read_the_key_can_still_ask(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
+    (pair / "east.key").unlink()
+    east.answers(STATUS)
+    assert isthmus("status", pair / "east.toml").exit_code == 0
+
+
+class TestFollow:
+    """--watch, with a pause that ends it as Ctrl-C would."""
+
+    def pauses(self, number: int) -> Any:
+        left = iter(range(number))
+
+        def pause(seconds: float) -> None:
+            assert seconds == 1.0
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+
+        return pause
+
+    def test_a_json_line_each_second(self, capsys: pytest.CaptureFixture[str]) -> None:
+        answers = iter([{"a": 1}, {"a": 2}, {"a": 3}])
+        follow(lambda: next(answers), as_json=True, pause=self.pauses(2))
+        assert capsys.readouterr().out == '{"a": 1}\n{"a": 2}\n{"a": 3}\n'
+
+    def test_the_screen_shows_the_latest(self, capsys: pytest.CaptureFixture[str]) -> None:
+        answers = iter([STATUS, STATUS | {"site": "renamed"}])
+        follow(lambda: next(answers), as_json=False, pause=self.pauses(1))
+        assert "renamed" in capsys.readouterr().out
+
+    def test_a_site_that_goes_is_waited_for(self, capsys: pytest.CaptureFixture[str]) -> None:
+        def gone() -> dict[str, Any]:
+            raise OperatorError("no status of site east", ExitCode.UNREACHABLE)
+
+        follow(gone, as_json=False, pause=self.pauses(3))
+        assert "no status of site east" in capsys.readouterr().out
+
+    def test_for_programs_it_is_an_error(self) -> None:
+        def gone() -> dict[str, Any]:
+            raise OperatorError("no status of site east", ExitCode.UNREACHABLE)
+
+        with pytest.raises(OperatorError):
+            follow(gone, as_json=True, pause=self.pauses(1))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0 B"), (999, "999 B"), (1000, "0.977 KiB"), (1536, "1.5 KiB"), (5 << 40, "5 TiB"), (9000 << 40, "9,000 TiB")],
+)
+def test_sizes_to_three_figures(value: int, text: str) -> None:
+    assert size(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0 s"), (59.9, "59 s"), (60, "1 min 0 s"), (3700, "1 h 1 min"), (90000, "1 d 1 h"), (-1, "-")],
+)
+def test_durations_in_two_units(value: float, text: str) -> None:
+    assert duration(value) == text
