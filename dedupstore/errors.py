@@ -1,7 +1,8 @@
 """What can be wrong with a store, each with the data that the handler needs.
 
-`StoreFault` is the store's own trouble (a disk), `ChunkMissing` and `ChunkInvalid` concern one chunk and are
-ordinary events of replication: the peer is asked for the chunk.
+`ChunkMissing` and `ChunkInvalid` concern one chunk and are ordinary events of replication: the peer is asked for the
+chunk. `StoreBusy` and `StoreUnusable` end the attempt to open a store, and are an operator's business. `StoreFault`
+is the store's own trouble (a disk); it stays inside, where it becomes an alarm while traffic passes unlearned.
 """
 
 
@@ -27,6 +28,18 @@ class ChunkInvalid(StoreError):
 
 class StoreFault(StoreError):
     """The disk, the map or the index failed; traffic passes unlearned meanwhile."""
+
+
+class DiskFull(StoreFault):
+    """There is no room for one more byte on the disk."""
+
+
+class IndexFull(StoreFault):
+    """The index map has no free page left."""
+
+
+class Damaged(StoreFault):
+    """What was read is not what was written: a header, a superblock or a page of the index."""
 
 
 class StoreBusy(StoreError):

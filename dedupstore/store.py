@@ -36,8 +36,10 @@ class StoreFigures:
     puts: int = 0
     put_bytes: int = 0
     hits: int = 0
+    """Chunks that `find` knew."""
     hit_bytes: int = 0
     misses: int = 0
+    """Chunks that `find` did not know."""
     invalid: int = 0
     """Chunks that failed verification and were dropped."""
     evicted_containers: int = 0
@@ -90,6 +92,9 @@ class ChunkStore(Protocol):
 
         A container that cannot be read is dropped, so that `read` then raises ChunkMissing. Never raises.
         """
+
+    def prefetch(self, fingerprint: bytes) -> None:
+        """Worker: as `load`, for the container that was filled right after this chunk's: a stream wants it next."""
 
     def following(self, place: Place) -> tuple[bytes, Place] | None:
         """Fingerprint and place of the chunk that was stored right after this one, if it is known without I/O."""

@@ -1,0 +1,51 @@
+"""A bounded store of chunks, named by their fingerprints: synchronous, and ignorant of networks.
+
+A guided tour. `fingerprint` names a chunk and `chunker` finds where one ends. `store` is the interface, ChunkStore;
+`memory` implements it in memory and `disk` on disk. Both keep chunks in a `container`, 4 MiB that are filled in
+order of arrival, and both share what `container_store` does with containers in memory. `roster` says which container
+goes next, `beliefs` what peers are thought to hold. On disk a container takes a slot of the file that
+`container_file` keeps, `index` finds chunks in it by LMDB, `opening` decides what of an existing store can be
+trusted, and `lock` keeps a second process out. What lies on disk is written down in FORMAT.md; what can go wrong is
+in `errors`.
+"""
+
+import time
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+
+from dedupstore.disk import CACHE_BYTES, DiskStore
+from dedupstore.errors import StoreUnusable
+from dedupstore.memory import MemoryStore
+from dedupstore.opening import purge
+from dedupstore.store import ChunkStore
+
+__all__ = ["open_store", "purge_store"]
+
+
+def open_store(
+    mode: str,
+    size_bytes: int,
+    path: str | PathLike[str] | None = None,
+    cache_bytes: int = CACHE_BYTES,
+    clock: Callable[[], float] = time.time,
+) -> ChunkStore:
+    """The store that an operator asked for: mode "memory", or "disk" with the path of its directory.
+
+    Raises StoreBusy or StoreUnusable.
+    """
+    if mode == "memory":
+        return MemoryStore(size_bytes, clock)
+    if mode != "disk":
+        raise StoreUnusable(f'there is no store of mode "{mode}"; use "memory" or "disk"')
+    if path is None:
+        raise StoreUnusable("a disk store needs a path; name a directory for it")
+    return DiskStore(path, size_bytes, cache_bytes, clock)
+
+
+def purge_store(path: str | PathLike[str]) -> None:
+    """Delete what a disk store holds; it gets a new identity when it is opened next.
+
+    Raises StoreBusy or StoreUnusable.
+    """
+    purge(Path(path))

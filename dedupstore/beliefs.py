@@ -1,0 +1,157 @@
+"""What peers' stores are believed to hold, kept by container: one bit for each of its chunks.
+
+Belief belongs to a peer's store (its identity) and dies with the container. It may be wrong without harm; being
+wrong costs a question to the peer.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dedupstore.container import MAX_ENTRIES
+
+MOST_PEERS = 64
+"""Stores of peers that are remembered; beyond that the one not seen for longest is forgotten. A peer that purges its
+store comes back as a new one, so their number must not grow with time."""
+
+_ALL = (1 << MAX_ENTRIES) - 1
+
+
+@dataclass(slots=True)
+class PeerNote:
+    """What is remembered of a peer's store: its newest epoch, if any, and when it was told (seconds since 1970)."""
+
+    epoch: bytes | None
+    seen: int
+
+
+class Beliefs:
+    """Belief in memory. Not safe by itself: its store guards it with a lock."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._bits: dict[tuple[bytes, int], int] = {}
+        self.peers: dict[bytes, PeerNote] = {}
+
+    def belief(self, peer: bytes, container: int) -> int:
+        """Bit i: the peer holds entry i."""
+        return self._bits.get((peer, container), 0)
+
+    def believe(self, peer: bytes, container: int, bits: int) -> None:
+        """Replace those bits."""
+        if peer not in self.peers:
+            self.remember(peer, None)
+        self._bits[peer, container] = bits & _ALL
+
+    def recall(self, peer: bytes) -> bytes | None:
+        """The epoch that was remembered last."""
+        note = self.peers.get(peer)
+        return note.epoch if note else None
+
+    def remember(self, peer: bytes, epoch: bytes | None) -> None:
+        """Note the peer's newest epoch."""
+        self.peers[peer] = PeerNote(epoch, int(self._clock()))
+        if len(self.peers) > MOST_PEERS:
+            others = (known for known in self.peers if known != peer)
+            self.disbelieve(min(others, key=lambda known: self.peers[known].seen))
+
+    def disbelieve(self, peer: bytes) -> None:
+        """Forget everything about that peer."""
+        self.peers.pop(peer, None)
+        for key in [key for key in self._bits if key[0] == peer]:
+            del self._bits[key]
+
+    def forget(self, container: int) -> None:
+        """Drop what was believed of an evicted container."""
+        for peer in self.peers:
+            self._bits.pop((peer, container), None)
+
+
+@dataclass(slots=True)
+class Notes:
+    """What has to be written down about peers, in this order."""
+
+    disbelieved: frozenset[bytes]
+    peers: dict[bytes, PeerNote]
+    bits: dict[tuple[bytes, int], int]
+
+    def __bool__(self) -> bool:
+        return bool(self.disbelieved or self.peers or self.bits)
+
+
+class RecordedBeliefs(Beliefs):
+    """Belief that is written down: remembers what changed, and asks the record for what it does not have in memory."""
+
+    MOST_HELD = 1 << 14
+    """Bitmaps kept in memory once they are written down; about 300 bytes each."""
+
+    def __init__(
+        self, clock: Callable[[], float], peers: dict[bytes, PeerNote], recorded: Callable[[bytes, int], int]
+    ) -> None:
+        super().__init__(clock)
+        self.peers.update(peers)
+        self._recorded = recorded
+        self._changed: set[tuple[bytes, int]] = set()
+        self._changed_peers: set[bytes] = set()
+        self._disbelieved: set[bytes] = set()
+        self._being_dropped: frozenset[bytes] = frozenset()
+
+    def belief(self, peer: bytes, container: int) -> int:
+        """As Beliefs says."""
+        bits = self._bits.get((peer, container))
+        if bits is None:
+            outdated = peer in self._disbelieved or peer in self._being_dropped or peer not in self.peers
+            bits = 0 if outdated else self._recorded(peer, container)
+            self._hold(peer, container, bits)
+        return bits
+
+    def believe(self, peer: bytes, container: int, bits: int) -> None:
+        """As Beliefs says."""
+        super().believe(peer, container, bits)
+        self._changed.add((peer, container))
+
+    def remember(self, peer: bytes, epoch: bytes | None) -> None:
+        """As Beliefs says."""
+        self._changed_peers.add(peer)
+        super().remember(peer, epoch)
+
+    def disbelieve(self, peer: bytes) -> None:
+        """As Beliefs says."""
+        super().disbelieve(peer)
+        self._disbelieved.add(peer)
+        self._changed_peers.discard(peer)
+        self._changed = {key for key in self._changed if key[0] != peer}
+
+    def forget(self, container: int) -> None:
+        """As Beliefs says."""
+        super().forget(container)
+        self._changed.difference_update([(peer, container) for peer in self.peers])
+
+    def changes(self, ready: Callable[[int], bool]) -> Notes:
+        """What to write down now; belief about containers that are not `ready` waits. Give it back if that failed."""
+        keys = {key for key in self._changed if ready(key[1])}
+        notes = Notes(
+            frozenset(self._disbelieved),
+            {peer: self.peers[peer] for peer in self._changed_peers},
+            {key: self._bits[key] for key in keys},
+        )
+        self._changed -= keys
+        self._changed_peers.clear()
+        self._being_dropped = notes.disbelieved
+        self._disbelieved.clear()
+        return notes
+
+    def written(self) -> None:
+        """The changes are written down."""
+        self._being_dropped = frozenset()
+
+    def give_back(self, notes: Notes) -> None:
+        """The changes could not be written down; they are due again, as far as they still hold."""
+        self._disbelieved |= self._being_dropped
+        self._being_dropped = frozenset()
+        self._changed.update(key for key in notes.bits if key in self._bits)
+        self._changed_peers.update(peer for peer in notes.peers if peer in self.peers)
+
+    def _hold(self, peer: bytes, container: int, bits: int) -> None:
+        if len(self._bits) >= self.MOST_HELD:
+            self._bits = {key: self._bits[key] for key in self._changed}
+        self._bits[peer, container] = bits

@@ -1,0 +1,157 @@
+"""A container: chunks one after another in 4 MiB, with a directory in front. The layout is FORMAT.md's.
+
+Containers live in slots of a slab, memory that is taken from the kernel once and used again and again: touching
+fresh pages costs several times as much as copying into them.
+"""
+
+import mmap
+from array import array
+from collections import deque
+from contextlib import suppress
+from struct import Struct
+from typing import Final, NamedTuple
+
+from dedupstore.errors import Damaged
+from dedupstore.fingerprint import fingerprint
+from dedupstore.store import CONTAINER_BYTES, Buffer
+
+MAGIC: Final = b"ISTHCONT"
+MAX_ENTRIES: Final = 1136
+DATA_OFFSET: Final = 40960
+DATA_BYTES: Final = CONTAINER_BYTES - DATA_OFFSET
+
+_HEADER: Final = Struct("<8sQII32sQ")
+_COVERED: Final = 24
+_ENTRY: Final = Struct("<32sI")
+
+
+class Directory(NamedTuple):
+    """What a container's first 40960 bytes say."""
+
+    container: int
+    sealed: int
+    fingerprints: list[bytes]
+    offsets: "array[int]"
+    """Where each chunk begins, in bytes from the container's start, and at last where the last one ends."""
+
+
+class Container:
+    """A container in memory, being filled or held. `fingerprints` and `offsets` are as in Directory."""
+
+    __slots__ = ("fingerprints", "id", "memory", "offsets", "sealed")
+
+    def __init__(self, container: int, memory: memoryview) -> None:
+        self.id = container
+        self.memory = memory
+        self.sealed = 0
+        self.fingerprints: list[bytes] = []
+        self.offsets = array("I", [DATA_OFFSET])
+
+    @property
+    def used(self) -> int:
+        """Bytes of chunks."""
+        return self.offsets[-1] - DATA_OFFSET
+
+    def fits(self, length: int) -> bool:
+        """Whether a chunk of so many bytes still has room."""
+        return self.offsets[-1] + length <= CONTAINER_BYTES and len(self.fingerprints) < MAX_ENTRIES
+
+    def append(self, name: bytes, data: Buffer) -> int:
+        """Copy the chunk in, which must fit; its entry number."""
+        start = self.offsets[-1]
+        end = start + len(data)
+        self.memory[start:end] = data
+        self.offsets.append(end)
+        self.fingerprints.append(name)
+        return len(self.fingerprints) - 1
+
+    def length(self, entry: int) -> int:
+        """Bytes of one chunk."""
+        return self.offsets[entry + 1] - self.offsets[entry]
+
+    def chunk(self, entry: int) -> bytes:
+        """A copy of one chunk, unverified."""
+        return bytes(self.memory[self.offsets[entry] : self.offsets[entry + 1]])
+
+    def encode(self) -> memoryview:
+        """Write the directory in front of the chunks; what has to go to disk."""
+        lengths = map(self.length, range(len(self.fingerprints)))
+        entries = b"".join(map(_ENTRY.pack, self.fingerprints, lengths))
+        head = _HEADER.pack(MAGIC, self.id, len(self.fingerprints), self.used, bytes(32), self.sealed)
+        proof = fingerprint(head[:_COVERED] + head[56:] + entries)
+        self.memory[: _HEADER.size + len(entries)] = head[:_COVERED] + proof + head[56:] + entries
+        return self.memory[: self.offsets[-1]]
+
+    @classmethod
+    def decode(cls, memory: memoryview, container: int) -> "Container":
+        """The container with that id that fills the start of `memory`. Raises Damaged if it is not there."""
+        directory = read_directory(memory, container)
+        found = cls(container, memory)
+        found.sealed, found.fingerprints, found.offsets = directory[1:]
+        return found
+
+
+def read_directory(memory: Buffer, container: int) -> Directory:
+    """The directory at the start of `memory`. Raises Damaged if it is broken or another container's."""
+    if len(memory) < _HEADER.size:
+        raise Damaged(f"container {container} is cut short")
+    magic, found, count, used, proof, sealed = _HEADER.unpack_from(memory)
+    if magic != MAGIC or found != container or count > MAX_ENTRIES:
+        raise Damaged(f"container {container} is not in its slot")
+    end = _HEADER.size + count * _ENTRY.size
+    view = memoryview(memory)
+    entries = view[_HEADER.size : end]
+    if fingerprint(b"".join((view[:_COVERED], view[56 : _HEADER.size], entries))) != proof:
+        raise Damaged(f"the directory of container {container} does not match its hash")
+    return _directory(container, sealed, used, entries)
+
+
+def _directory(container: int, sealed: int, used: int, entries: memoryview) -> Directory:
+    names: list[bytes] = []
+    offsets = array("I", [DATA_OFFSET])
+    end = DATA_OFFSET
+    for name, length in _ENTRY.iter_unpack(entries):
+        names.append(name)
+        end += length
+        if end > CONTAINER_BYTES:
+            break
+        offsets.append(end)
+    if end != DATA_OFFSET + used or end > CONTAINER_BYTES:
+        raise Damaged(f"the directory of container {container} does not add up")
+    return Directory(container, sealed, names, offsets)
+
+
+class Slab:
+    """Slots of 4 MiB in one anonymous mapping, handed out and taken back. Every call may come from any thread."""
+
+    def __init__(self, slots: int) -> None:
+        """Reserve the memory; the kernel gives it when it is touched. Raises OSError if it refuses."""
+        area = mmap.mmap(-1, slots * CONTAINER_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        with suppress(OSError, AttributeError):  # a kernel without huge pages is slower, and no worse
+            area.madvise(mmap.MADV_HUGEPAGE)
+        whole = memoryview(area)
+        starts = range(0, slots * CONTAINER_BYTES, CONTAINER_BYTES)
+        self._fresh = deque(whole[start : start + CONTAINER_BYTES] for start in starts)
+        self._warm: list[memoryview] = []
+
+    def take(self) -> memoryview | None:
+        """A slot, rather one that was touched before; None if all are in use."""
+        for source in (self._warm.pop, self._fresh.popleft):
+            with suppress(IndexError):
+                return source()
+        return None
+
+    def give(self, memory: memoryview) -> None:
+        """Take a slot back."""
+        self._warm.append(memory)
+
+    def prepare(self) -> bool:
+        """Worker: touch one slot that was never used, with the GIL released; False if there is none left."""
+        try:
+            memory = self._fresh.popleft()
+        except IndexError:
+            return False
+        with open("/dev/zero", "rb", buffering=0) as zeros:
+            zeros.readinto(memory)
+        self._warm.append(memory)
+        return True

@@ -1,0 +1,131 @@
+"""The file `containers`: a superblock and slots of 4 MiB (FORMAT.md)."""
+
+import errno
+import os
+from heapq import heapify, heappop, heappush
+from pathlib import Path
+from struct import Struct
+from typing import Final
+
+from dedupstore.container import DATA_OFFSET, Container, Directory, read_directory
+from dedupstore.errors import Damaged, DiskFull, StoreFault
+from dedupstore.fingerprint import fingerprint
+from dedupstore.store import CONTAINER_BYTES
+
+pwrite = os.pwrite
+preadv = os.preadv
+"""The seam to the disk: tests put failing disks here."""
+
+_SUPERBLOCK: Final = Struct("<8sII16s")
+_MAGIC: Final = b"ISTHSTOR"
+_VERSION: Final = 1
+SUPERBLOCK_BYTES: Final = _SUPERBLOCK.size + 32
+
+
+class ContainerFile:
+    """Reads and writes slots; safe to use from any thread. Troubles come as DiskFull, Damaged or StoreFault."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create it. Raises OSError."""
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def size(self) -> int:
+        """Bytes from its start to its end."""
+        return os.fstat(self._file).st_size
+
+    def identity(self) -> bytes:
+        """The store's identity, from the superblock. Raises Damaged if that is not sound."""
+        block = bytearray(SUPERBLOCK_BYTES)
+        if self._read(memoryview(block), 0) < SUPERBLOCK_BYTES:
+            raise Damaged("the superblock is cut short")
+        magic, version, slot_bytes, identity = _SUPERBLOCK.unpack_from(block)
+        if magic != _MAGIC:
+            raise Damaged("the file `containers` is not a store's")
+        if version != _VERSION or slot_bytes != CONTAINER_BYTES:
+            raise Damaged(f"the store is of version {version}, this software knows {_VERSION}")
+        if fingerprint(block[: _SUPERBLOCK.size]) != block[_SUPERBLOCK.size :]:
+            raise Damaged("the superblock does not match its hash")
+        return bytes(identity)
+
+    def begin(self, identity: bytes) -> None:
+        """Write the superblock of a new store."""
+        block = _SUPERBLOCK.pack(_MAGIC, _VERSION, CONTAINER_BYTES, identity)
+        self._write(memoryview(block + fingerprint(block)), 0)
+
+    def cut(self, slots: int) -> None:
+        """Give the space of slots above that number back."""
+        try:
+            if self.size() > (slots + 1) * CONTAINER_BYTES:
+                os.ftruncate(self._file, (slots + 1) * CONTAINER_BYTES)
+        except OSError as error:
+            raise _fault(error) from error
+
+    def write(self, slot: int, data: memoryview) -> None:
+        """Worker: fill a slot from its start."""
+        self._write(data, slot * CONTAINER_BYTES)
+
+    def load(self, slot: int, container: int, memory: memoryview) -> Container:
+        """Worker: read a slot into `memory`, 4 MiB. Raises Damaged if that container is not in it."""
+        length = self._read(memory, slot * CONTAINER_BYTES)
+        found = Container.decode(memory[:length], container)
+        if found.offsets[-1] > length:
+            raise Damaged(f"container {container} is cut short")
+        found.memory = memory
+        return found
+
+    def directory(self, slot: int, container: int) -> Directory:
+        """Worker: the directory of the container in that slot. Raises Damaged if it is another's."""
+        memory = bytearray(DATA_OFFSET)
+        length = self._read(memoryview(memory), slot * CONTAINER_BYTES)
+        return read_directory(memoryview(memory)[:length], container)
+
+    def close(self) -> None:
+        """Release the file."""
+        os.close(self._file)
+
+    def _write(self, data: memoryview, offset: int) -> None:
+        try:
+            while data:
+                written = pwrite(self._file, data, offset)
+                data = data[written:]
+                offset += written
+        except OSError as error:
+            raise _fault(error) from error
+
+    def _read(self, memory: memoryview, offset: int) -> int:
+        done = 0
+        try:
+            while done < len(memory) and (count := preadv(self._file, [memory[done:]], offset + done)):
+                done += count
+        except OSError as error:
+            raise _fault(error) from error
+        return done
+
+
+class FileSlots:
+    """Which slots of the file are free, lowest first. Not safe by itself: its store guards it with a lock."""
+
+    def __init__(self, limit: int, used: set[int]) -> None:
+        self.limit = limit
+        """No slot above this number is given out."""
+        self._free = [slot for slot in range(1, limit + 1) if slot not in used]
+        heapify(self._free)
+
+    def take(self) -> int | None:
+        """The lowest free slot, or None."""
+        while self._free:
+            slot = heappop(self._free)
+            if slot <= self.limit:
+                return slot
+        return None
+
+    def give(self, slot: int) -> None:
+        """Take a slot back."""
+        if slot <= self.limit:
+            heappush(self._free, slot)
+
+
+def _fault(error: OSError) -> StoreFault:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull("the disk has no room for another container")
+    return StoreFault(f"the disk failed: {error.strerror or error}")

@@ -1,0 +1,252 @@
+"""What the stores have in common: containers in memory, the table of their chunks, counters, pins and belief."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from threading import Lock
+
+from dedupstore.beliefs import Beliefs
+from dedupstore.chunker import LARGEST_CHUNK
+from dedupstore.container import Container, Slab
+from dedupstore.errors import ChunkInvalid, ChunkMissing
+from dedupstore.fingerprint import FINGERPRINT_BYTES, fingerprint
+from dedupstore.roster import Roster
+from dedupstore.store import Buffer, Place, StoreFigures
+
+
+class ContainerStore(ABC):
+    """A ChunkStore but for where its containers come from and go to.
+
+    `_lock` guards everything but the filling of the open container and look-ups in `_places`, which the loop thread
+    does alone. It is held for microseconds: never while a file or the index is written.
+    """
+
+    def __init__(
+        self, figures: StoreFigures, slab: Slab, beliefs: Beliefs, clock: Callable[[], float], next_id: int
+    ) -> None:
+        self._figures = figures
+        self._slab = slab
+        self._beliefs = beliefs
+        self._clock = clock
+        self._next = next_id
+        self._lock = Lock()
+        self._roster = Roster()
+        self._containers: dict[int, Container] = {}
+        self._places: dict[bytes, Place] = {}
+        self._open: Container | None = None
+        self._missed = b""
+        """What `find` did not know when it was asked last: the `put` that comes next need not ask again."""
+
+    # What differs
+
+    def _find_elsewhere(self, name: bytes) -> tuple[Place, int] | None:
+        """Place and length of a chunk whose container is not in memory."""
+        return None
+
+    @abstractmethod
+    def _begin_container(self) -> Container | None:
+        """Seal the open container, if any, and return an empty one; None if there is no room. Holds the lock."""
+
+    @abstractmethod
+    def _touch(self, container: int) -> None:
+        """A chunk of the container is being read. Holds the lock."""
+
+    def _drop_chunk(self, name: bytes, place: Place, length: int) -> None:
+        """The chunk failed verification. Holds the lock."""
+        if self._places.get(name) == place:
+            del self._places[name]
+            self._roster.lose(place.container, length)
+            self._figures.invalid += 1
+
+    # Chunks
+
+    def find(self, name: bytes) -> Place | None:
+        """As ChunkStore says."""
+        figures = self._figures
+        place = self._places.get(name)
+        if place is not None and (container := self._containers.get(place.container)) is not None:
+            figures.hits += 1
+            figures.hit_bytes += container.length(place.entry)
+            return place
+        found = self._find_elsewhere(name)
+        if found is None:
+            figures.misses += 1
+            self._missed = name
+            return None
+        figures.hits += 1
+        figures.hit_bytes += found[1]
+        return found[0]
+
+    def put(self, name: bytes, data: Buffer) -> Place | None:
+        """As ChunkStore says. Raises ValueError for a chunk or fingerprint of impossible length."""
+        place = self._places.get(name)
+        if place is not None:
+            return place
+        if name == self._missed:
+            self._missed = b""
+        elif (found := self._find_elsewhere(name)) is not None:
+            return found[0]
+        length = len(data)
+        if len(name) != FINGERPRINT_BYTES or not 0 < length <= LARGEST_CHUNK:
+            raise ValueError(f"a chunk has 1 to {LARGEST_CHUNK} bytes, not {length}, and a fingerprint of 32")
+        container = self._open
+        if container is None or not container.fits(length):
+            with self._lock:
+                container = self._open = self._begin_container()
+        return self._append(container, name, data)
+
+    def _append(self, container: Container | None, name: bytes, data: Buffer) -> Place | None:
+        figures = self._figures
+        if container is None:
+            figures.unlearned += 1
+            figures.unlearned_bytes += len(data)
+            return None
+        place = Place(container.id, container.append(name, data))
+        self._places[name] = place
+        figures.puts += 1
+        figures.put_bytes += len(data)
+        return place
+
+    def read(self, name: bytes) -> bytes | None:
+        """As ChunkStore says."""
+        with self._lock:  # the slot must not be used again while it is copied from
+            place = self._places.get(name)
+            if place is not None:
+                data = self._containers[place.container].chunk(place.entry)
+                self._touch(place.container)
+        if place is None:
+            if self._find_elsewhere(name) is None:
+                raise ChunkMissing(name)
+            return None
+        if fingerprint(data) != name:
+            with self._lock:
+                self._drop_chunk(name, place, len(data))
+            raise ChunkInvalid(name)
+        return data
+
+    def following(self, place: Place) -> tuple[bytes, Place] | None:
+        """As ChunkStore says."""
+        container = self._containers.get(place.container)
+        if container is None:
+            return None
+        entry = place.entry + 1
+        if entry >= len(container.fingerprints):
+            entry = 0
+            container = self._containers.get(place.container + 1)
+            if container is None or not container.fingerprints:
+                return None
+        name, after = container.fingerprints[entry], Place(container.id, entry)
+        return (name, after) if self._places.get(name) == after else None
+
+    # Pins and belief
+
+    def pin(self, container: int) -> None:
+        """As ChunkStore says."""
+        with self._lock:
+            self._roster.pin(container)
+
+    def unpin(self, container: int) -> None:
+        """As ChunkStore says."""
+        with self._lock:
+            self._roster.unpin(container)
+
+    def belief(self, peer: bytes, container: int) -> int:
+        """As ChunkStore says."""
+        with self._lock:
+            return self._beliefs.belief(peer, container) if container in self._roster else 0
+
+    def believe(self, peer: bytes, container: int, bits: int) -> None:
+        """As ChunkStore says."""
+        with self._lock:
+            if container in self._roster:
+                self._beliefs.believe(peer, container, bits)
+
+    def recall(self, peer: bytes) -> bytes | None:
+        """As ChunkStore says."""
+        return self._beliefs.recall(peer)
+
+    def remember(self, peer: bytes, epoch: bytes) -> None:
+        """As ChunkStore says."""
+        with self._lock:
+            self._beliefs.remember(peer, epoch)
+
+    def disbelieve(self, peer: bytes) -> None:
+        """As ChunkStore says."""
+        with self._lock:
+            self._beliefs.disbelieve(peer)
+
+    # Looking at the whole
+
+    @property
+    def alarms(self) -> tuple[str, ...]:
+        """As ChunkStore says."""
+        return ()
+
+    @property
+    def unwritten(self) -> int:
+        """As ChunkStore says."""
+        return 0
+
+    def figures(self) -> StoreFigures:
+        """As ChunkStore says."""
+        with self._lock:
+            oldest = self._roster.oldest()
+            figures = replace(
+                self._figures,
+                used_bytes=self._roster.bytes,
+                chunks=self._roster.chunks,
+                containers=len(self._roster),
+                unwritten_bytes=self.unwritten,
+                alarms=list(self.alarms),
+            )
+        if self._open is not None:
+            figures.used_bytes += self._open.used
+            figures.chunks += len(self._open.fingerprints)
+        if oldest is not None and oldest.sealed:
+            figures.oldest_seconds = max(0.0, self._clock() - oldest.sealed)
+        return figures
+
+    def fingerprints(self) -> Iterator[bytes]:
+        """As ChunkStore says."""
+        with self._lock:
+            containers = list(self._roster)
+        for container in containers:
+            for entry, name in enumerate(self._names(container)):
+                if self._locate(name) == Place(container, entry):
+                    yield name
+
+    def _names(self, container: int) -> list[bytes]:
+        """What the container's directory lists; empty if it is gone or broken."""
+        held = self._containers.get(container)
+        return list(held.fingerprints) if held is not None else []
+
+    def _locate(self, name: bytes) -> Place | None:
+        place = self._places.get(name)
+        if place is None and (found := self._find_elsewhere(name)) is not None:
+            return found[0]
+        return place
+
+    # Common steps; the lock is held
+
+    def _seal(self) -> Container | None:
+        """The open container, which takes no more chunks, if there was one."""
+        sealed, self._open = self._open, None
+        if sealed is not None:
+            sealed.sealed = int(self._clock())
+            self._roster.seal(sealed.id, len(sealed.fingerprints), sealed.used, sealed.sealed)
+        return sealed
+
+    def _release(self, container: int) -> Container | None:
+        """Take the container out of memory, if it is there."""
+        held = self._containers.pop(container, None)
+        if held is not None:
+            for name in held.fingerprints:
+                place = self._places.get(name)
+                if place is not None and place.container == container:
+                    del self._places[name]
+            self._slab.give(held.memory)
+        return held
+
+    def _count_eviction(self, chunk_bytes: int) -> None:
+        self._figures.evicted_containers += 1
+        self._figures.evicted_bytes += chunk_bytes

@@ -1,0 +1,261 @@
+"""The store on disk: containers in a file, an LMDB index, a cache of containers in memory (FORMAT.md).
+
+The reading half is in `disk_cache`; here is how containers get to the disk, and what happens if they do not.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import islice
+from os import PathLike
+from pathlib import Path
+
+from dedupstore.container import Container, Slab
+from dedupstore.disk_cache import DiskCache
+from dedupstore.errors import DiskFull, IndexFull, StoreFault, StoreUnusable
+from dedupstore.index import Change
+from dedupstore.opening import open_files
+from dedupstore.store import CONTAINER_BYTES, StoreFigures
+
+CACHE_BYTES = 64 << 20
+LEAST_CACHE_BYTES = 8 * CONTAINER_BYTES
+
+_BATCH = 4
+"""Containers a transaction: fewer syncs, and still a small part of the smallest index map."""
+
+_PATIENCE = 10.0
+"""Seconds without learning after the disk failed; then one container tries whether it works again."""
+
+
+class DiskStore(DiskCache):
+    """Bounded, warm after a restart, and never trusted: each chunk is verified when it is read.
+
+    Belongs to one process, and within it to one loop thread and one worker thread (see store.py).
+    """
+
+    def __init__(
+        self,
+        path: str | PathLike[str],
+        size_bytes: int,
+        cache_bytes: int = CACHE_BYTES,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Open or create it; reads the list of containers. `clock` tells seconds since the epoch.
+
+        Raises StoreBusy, which names the holder, or StoreUnusable, which names the remedy.
+        """
+        if cache_bytes < LEAST_CACHE_BYTES:
+            raise StoreUnusable(f"a store cache of {cache_bytes} bytes is too small; give it at least 32 MiB")
+        files = open_files(Path(path), size_bytes, clock)
+        self._owner = files.lock
+        super().__init__(files, StoreFigures("disk", size_bytes), cache_bytes // CONTAINER_BYTES, clock)
+
+    def write(self) -> None:
+        """As ChunkStore says."""
+        batch: list[Container] | None = None
+        while batch is None or len(batch) == _BATCH:
+            with self._lock:
+                batch = list(islice(self._sealed.values(), _BATCH))
+            self._commit([container for container in batch if self._write_container(container)])
+
+    def verify(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
+        """As ChunkStore says."""
+        with self._lock:
+            containers = list(self._roster)
+        scratch = Slab(1).take()
+        assert scratch is not None
+        sound = dropped = 0
+        for done, container in enumerate(containers, 1):
+            good, bad = self._verify_container(container, scratch)
+            sound += good
+            dropped += bad
+            if progress:
+                progress(done, len(containers))
+        self.write()
+        return sound, dropped
+
+    def close(self) -> None:
+        """As ChunkStore says. Waits for the disk."""
+        with self._lock:
+            self._seal_open()
+        self.write()
+        if not self._doubtful:
+            with suppress(StoreFault):
+                self._index.end()
+        self._index.close()
+        self._file.close()
+        self._owner.release()
+        self._places.clear()
+        self._containers.clear()
+        del self._slab
+
+    # Containers
+
+    def _write_container(self, container: Container) -> bool:
+        slot = self._roster[container.id].slot
+        try:
+            self._read_displaced(slot)
+            if slot <= self._slots.limit:
+                self._file.write(slot, container.encode())
+                self._alarms.pop("write", None)
+                return True
+        except StoreFault as fault:
+            with self._lock:
+                self._write_failed(fault)
+        with self._lock:
+            self._unlearn([container])
+        return False
+
+    def _read_displaced(self, slot: int) -> None:
+        """Learn which chunks go with the container whose slot is about to be written over."""
+        with self._lock:
+            displaced = self._displaced.pop(slot, None)
+        if displaced is not None and self._removed[displaced] is None:
+            self._removed[displaced] = self._directory(slot, displaced)
+
+    def _unlearn(self, containers: list[Container]) -> None:
+        """Drop containers that could not be written. Holds the lock."""
+        for container in containers:
+            self._unwritten -= self._sealed.pop(container.id).used
+            self._figures.unlearned += len(container.fingerprints)
+            self._figures.unlearned_bytes += container.used
+            self._forget(container.id)
+            self._slots.give(self._roster.remove(container.id).slot)
+
+    # Transactions
+
+    def _commit(self, written: list[Container]) -> None:
+        change = self._change(written)
+        if not change:
+            return
+        try:
+            self._make_room_in_index(len(written))
+            self._commit_or_relieve(change)
+        except StoreFault as fault:
+            with self._lock:
+                self._not_committed(change, written, fault)
+        else:
+            with self._lock:
+                self._committed(change, written)
+
+    def _change(self, written: list[Container]) -> Change:
+        known = {container.id for container in written}
+        with self._lock:
+            return Change(
+                next=self._next,
+                removed={gone: names for gone, names in self._removed.items() if names is not None},
+                added=[(container, self._roster[container.id]) for container in written],
+                lost=dict(self._lost),
+                rows={gone: self._roster[gone] for gone in self._lost.values() if self._settled(gone)},
+                notes=self._notes.changes(lambda container: container in known or self._settled(container)),
+            )
+
+    def _committed(self, change: Change, written: list[Container]) -> None:
+        self._index.refresh()
+        self._notes.written()
+        for container in written:
+            self._unwritten -= self._sealed.pop(container.id).used
+            self._roster[container.id].settled = True
+            self._idle[container.id] = None
+        for gone in change.removed:
+            self._removed.pop(gone, None)
+        for name, gone in change.lost.items():
+            if self._lost.get(name) == gone:
+                del self._lost[name]
+        self._alarms.pop("index", None)
+
+    def _not_committed(self, change: Change, written: list[Container], fault: StoreFault) -> None:
+        if change.notes is not None:
+            self._notes.give_back(change.notes)
+        for gone in change.removed:
+            self._removed[gone] = []  # what is left in the index is swept out later; lists would pile up here
+        self._unlearn(written)
+        if not (isinstance(fault, DiskFull) and self._stop_growing(give_back=True)):
+            self._index_failed(fault)
+            self._pause()
+
+    # A full index
+
+    def _make_room_in_index(self, containers: int) -> None:
+        if containers and self._index.crowded():
+            for _ in range(containers):
+                self._evict_for_index()
+
+    def _commit_or_relieve(self, change: Change) -> None:
+        try:
+            self._index.commit(change)
+        except IndexFull:
+            self._relieve_index()
+            self._index.commit(change)
+
+    def _relieve_index(self) -> None:
+        """Free pages of the map. Raises IndexFull, which names the process, if somebody else holds them."""
+        self._index.clear_dead_readers()
+        holders = ", ".join(map(str, self._index.foreign_readers()))
+        if holders:
+            raise IndexFull(f"the index map is full of pages that process {holders} reads; end that process")
+        if self._index.chunks() > self._roster.chunks:
+            self._index.sweep(self._settled)
+        self._evict_for_index()
+
+    def _evict_for_index(self) -> None:
+        """The oldest container goes, and at once, so that its pages are free for the next transaction."""
+        with self._lock:
+            oldest = self._roster.evictable()
+            if oldest is None:
+                return
+            row = self._evict(oldest)
+            names = self._removed[oldest]
+        if names is None:
+            names = self._directory(row.slot, oldest)
+        with self._lock:
+            self._removed[oldest] = names
+            self._slots.give(row.slot)
+        self._index.commit(Change(self._next, removed={oldest: names}))
+        with self._lock:
+            self._index.refresh()
+            self._removed.pop(oldest)
+
+    # A failing disk. The lock is held
+
+    def _write_failed(self, fault: StoreFault) -> None:
+        if isinstance(fault, DiskFull) and self._stop_growing(give_back=False):
+            return
+        self._alarms["write"] = (
+            f"Store {self._path} takes nothing new ({fault}); see to the disk. Traffic passes unlearned."
+        )
+        self._pause()
+
+    def _pause(self) -> None:
+        self._retry_at = self._clock() + _PATIENCE
+
+    def _stop_growing(self, give_back: bool) -> bool:
+        """The disk is full: use no slot above those in use. False if that changes nothing.
+
+        The space behind the last slot goes back to the disk, for the index needs some, too; with `give_back` there
+        has to be some, if need be the last slot's.
+        """
+        highest = max((self._roster[one].slot for one in self._roster if self._settled(one)), default=0)
+        if give_back and self._file.size() <= (highest + 1) * CONTAINER_BYTES:
+            highest = self._give_up(highest)
+        if highest >= self._slots.limit:
+            return False
+        self._slots.limit = highest
+        for slot in [slot for slot in self._displaced if slot > highest]:
+            self._removed[self._displaced.pop(slot)] = []
+        with suppress(StoreFault):
+            self._file.cut(highest)
+        self._alarms["room"] = (
+            f"The disk is full: store {self._path} stays at {highest * CONTAINER_BYTES >> 20} MiB, less than was "
+            "configured; make room or configure less, and restart."
+        )
+        return True
+
+    def _give_up(self, slot: int) -> int:
+        """Drop the container in that slot unless it is pinned; the highest slot that remains."""
+        for container in self._roster:
+            if self._roster[container].slot == slot and not self._roster.pinned(container):
+                self._evict(container)
+                self._removed[container] = []
+                return slot - 1
+        return slot

@@ -1,0 +1,254 @@
+"""The reading half of the store on disk: which containers are in memory, and how others get there."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+
+from dedupstore.beliefs import RecordedBeliefs
+from dedupstore.container import Container, Slab
+from dedupstore.container_store import ContainerStore
+from dedupstore.errors import Damaged, StoreFault
+from dedupstore.fingerprint import fingerprint
+from dedupstore.opening import StoreFiles
+from dedupstore.roster import Row
+from dedupstore.store import Place, StoreFigures
+
+FOR_READING = 4
+"""Slots of the cache that are never given to containers being filled or written, so that `load` always finds one."""
+
+
+class DiskCache(ContainerStore):
+    """Containers in a slab of fixed size: one being filled, some that wait to be written, and those read lately."""
+
+    def __init__(self, files: StoreFiles, figures: StoreFigures, slots: int, clock: Callable[[], float]) -> None:
+        self._notes = RecordedBeliefs(clock, files.peers, self._recorded_belief)
+        super().__init__(figures, Slab(slots), self._notes, clock, files.next)
+        self.identity = files.identity
+        self.epochs = files.epochs
+        self._path = files.path
+        self._index = files.index
+        self._file = files.containers
+        self._slots = files.slots
+        self._alarms = files.alarms
+        for container, row in files.rows:
+            self._roster.add(container, row)
+        self._most_sealed = slots - FOR_READING - 1
+        self._sealed: OrderedDict[int, Container] = OrderedDict()
+        self._unwritten = 0
+        self._idle: OrderedDict[int, None] = OrderedDict()
+        """Containers in memory that are on disk as well, the least recently read first."""
+        self._removed: dict[int, list[bytes] | None] = {}
+        """Containers that the index has to forget; None while their fingerprints must still be read from the slot."""
+        self._displaced: dict[int, int] = {}
+        """By slot: the container that is still in it, and has to make room."""
+        self._lost: dict[bytes, int] = {}
+        """Invalid chunks that the index has to forget, each with its container."""
+        self._retry_at = 0.0
+        self._doubtful = False
+        """The index is damaged: the next opening has to look closely."""
+
+    # Loop thread
+
+    def _find_elsewhere(self, name: bytes) -> tuple[Place, int] | None:
+        with self._lock:
+            try:
+                found = self._index.find(name)
+            except StoreFault as fault:
+                self._index_failed(fault)
+                return None
+            if found is None or (container := found[0].container) not in self._roster:
+                return None
+            return None if self._lost.get(name) == container else found
+
+    def _recorded_belief(self, peer: bytes, container: int) -> int:
+        try:
+            return self._index.belief(peer, container)
+        except StoreFault as fault:
+            self._index_failed(fault)
+            return 0
+
+    def _index_failed(self, fault: StoreFault) -> None:
+        self._doubtful |= isinstance(fault, Damaged)
+        remedy = "restart to begin an empty one" if self._doubtful else "see to the disk"
+        self._alarms["index"] = (
+            f"The index of store {self._path} cannot be used ({fault}); {remedy}. Traffic passes unlearned."
+        )
+
+    @property
+    def alarms(self) -> tuple[str, ...]:
+        """As ChunkStore says."""
+        return tuple(self._alarms.values())
+
+    @property
+    def unwritten(self) -> int:
+        """As ChunkStore says."""
+        return self._unwritten
+
+    def _begin_container(self) -> Container | None:
+        self._seal_open()
+        if len(self._sealed) >= self._most_sealed or self._clock() < self._retry_at:
+            return None
+        slot = self._take_slot()
+        if slot is None:
+            return None
+        container = self._containers[self._next] = Container(self._next, self._take_memory())
+        self._roster.add(self._next, Row(slot))
+        self._next += 1
+        return container
+
+    def _seal_open(self) -> None:
+        sealed = self._seal()
+        if sealed is not None:
+            self._sealed[sealed.id] = sealed
+            self._unwritten += sealed.used
+
+    def _take_slot(self) -> int | None:
+        slot = self._slots.take()
+        if slot is None and (oldest := self._roster.evictable()) is not None:
+            slot = self._evict(oldest).slot
+            self._displaced[slot] = oldest
+        return slot
+
+    def _take_memory(self) -> memoryview:
+        memory = self._slab.take()
+        while memory is None:  # then idle containers hold at least three slots
+            self._release(next(iter(self._idle)))
+            memory = self._slab.take()
+        return memory
+
+    def _evict(self, container: int) -> Row:
+        held = self._forget(container)
+        self._removed[container] = held.fingerprints if held is not None else None
+        row = self._roster.remove(container)
+        self._count_eviction(row.bytes)
+        return row
+
+    def _forget(self, container: int) -> Container | None:
+        self._notes.forget(container)
+        return self._release(container)
+
+    def _release(self, container: int) -> Container | None:
+        self._idle.pop(container, None)
+        return super()._release(container)
+
+    def _touch(self, container: int) -> None:
+        if container in self._idle:
+            self._idle.move_to_end(container)
+
+    def _settled(self, container: int) -> bool:
+        row = self._roster.get(container)
+        return row is not None and row.settled
+
+    def _drop_chunk(self, name: bytes, place: Place, length: int) -> None:
+        if self._places.get(name) == place:
+            del self._places[name]
+        if place.container in self._roster and self._lost.get(name) != place.container:
+            self._lost[name] = place.container
+            self._roster.lose(place.container, length)
+            self._figures.invalid += 1
+
+    # Worker thread
+
+    def load(self, name: bytes) -> None:
+        """As ChunkStore says."""
+        found = self._find_elsewhere(name)
+        if found is not None:
+            self._load(found[0].container)
+
+    def prefetch(self, name: bytes) -> None:
+        """As ChunkStore says."""
+        place = self._locate(name)
+        if place is not None:
+            self._load(place.container + 1)
+
+    def prepare(self) -> None:
+        """As ChunkStore says: the cache, and what the kernel reads ahead of the index."""
+        while self._slab.prepare():
+            pass
+        with suppress(StoreFault):
+            self._index.read_ahead()
+
+    def _load(self, container: int) -> None:
+        with self._lock:
+            row = self._roster.get(container)
+            if row is None or not row.settled or container in self._containers:
+                return
+            memory = self._take_memory()
+        try:
+            loaded = self._file.load(row.slot, container, memory)
+        except StoreFault as fault:
+            with self._lock:
+                self._slab.give(memory)
+                self._abandon(container, fault)
+            return
+        with self._lock:
+            self._hold(loaded)
+
+    def _hold(self, loaded: Container) -> None:
+        self._alarms.pop("read", None)
+        self._figures.loads += 1
+        if loaded.id not in self._roster:  # evicted meanwhile
+            self._slab.give(loaded.memory)
+            return
+        self._containers[loaded.id] = loaded
+        self._idle[loaded.id] = None
+        for entry, name in enumerate(loaded.fingerprints):
+            known = self._places.get(name)
+            if (known is None or known.container < loaded.id) and self._lost.get(name) != loaded.id:
+                self._places[name] = Place(loaded.id, entry)
+
+    def _abandon(self, container: int, fault: StoreFault) -> None:
+        """The container cannot be read: its chunks are lost, its slot is free. Holds the lock."""
+        if container not in self._roster:
+            return
+        self._forget(container)
+        row = self._roster.remove(container)
+        self._slots.give(row.slot)
+        self._removed[container] = []
+        self._figures.invalid += row.entries
+        if not isinstance(fault, Damaged):
+            self._alarms["read"] = f"Chunks of store {self._path} cannot be read and are dropped ({fault}); see to it."
+
+    def _names(self, container: int) -> list[bytes]:
+        with self._lock:
+            held = self._containers.get(container)
+            row = self._roster.get(container)
+        if held is not None:
+            return list(held.fingerprints)
+        return self._directory(row.slot, container) if row is not None else []
+
+    def _directory(self, slot: int, container: int) -> list[bytes]:
+        """Fingerprints of the chunks in that container, or none if it cannot be read or is not there."""
+        try:
+            return self._file.directory(slot, container).fingerprints
+        except StoreFault:
+            return []
+
+    def _verify_container(self, container: int, scratch: memoryview) -> tuple[int, int]:
+        """(sound, dropped), by the disk's account even where memory has the same."""
+        with self._lock:
+            row = self._roster.get(container)
+            held = self._containers.get(container)
+        if row is None:
+            return 0, 0
+        if row.settled or held is None:
+            try:
+                held = self._file.load(row.slot, container, scratch)
+            except StoreFault as fault:
+                entries = row.entries
+                with self._lock:
+                    self._abandon(container, fault)
+                return 0, entries
+        verdicts = [self._verify_chunk(held, entry) for entry in range(len(held.fingerprints))]
+        return verdicts.count(True), verdicts.count(False)
+
+    def _verify_chunk(self, held: Container, entry: int) -> bool | None:
+        """Whether the chunk is sound; None if the store has it elsewhere or no more."""
+        name, place = held.fingerprints[entry], Place(held.id, entry)
+        if self._locate(name) != place:
+            return None
+        if fingerprint(held.chunk(entry)) == name:
+            return True
+        with self._lock:
+            self._drop_chunk(name, place, held.length(entry))
+        return False

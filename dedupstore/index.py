@@ -1,0 +1,385 @@
+"""The LMDB index: where each chunk lies, which containers there are, and what peers hold (FORMAT.md, `index/`).
+
+The only module that knows LMDB. Every trouble leaves it as StoreFault or one of its kinds. The loop thread reads
+through one snapshot that is given up after each commit, for a snapshot that is held keeps pages from being used
+again; the worker writes. Calls that read through the snapshot, and `refresh`, are guarded by the store's lock.
+"""
+
+import errno
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from struct import Struct
+from typing import NamedTuple
+
+import lmdb
+from lmdb import verify as offline
+
+from dedupstore.beliefs import Notes, PeerNote
+from dedupstore.container import MAX_ENTRIES, Container
+from dedupstore.errors import Damaged, DiskFull, IndexFull, StoreFault
+from dedupstore.roster import Row
+from dedupstore.store import Place
+
+PAGE_BYTES = 4096
+_COMPACT = "compact"
+_LEAST_FREE = 1 << 20
+_READ_AHEAD = 1 << 30
+_CHUNK = Struct("<QHII")
+_ROW = Struct("<IHIQ")
+_ID = Struct(">Q")
+_U64 = Struct("<Q")
+_BITMAP_BYTES = MAX_ENTRIES // 8
+
+_DAMAGED = (
+    lmdb.CorruptedError,
+    lmdb.InvalidError,
+    lmdb.PageNotFoundError,
+    lmdb.PanicError,
+    lmdb.VersionMismatchError,
+    lmdb.IncompatibleError,
+    lmdb.BadTxnError,
+)
+
+
+@dataclass(slots=True)
+class Change:
+    """What one transaction brings."""
+
+    next: int
+    """The id that the next container will get."""
+    removed: Mapping[int, list[bytes]] = field(default_factory=dict)
+    """Containers that go, with the fingerprints in them as far as they are known."""
+    added: list[tuple[Container, Row]] = field(default_factory=list)
+    lost: Mapping[bytes, int] = field(default_factory=dict)
+    """Chunks that turned out invalid, each with its container."""
+    rows: Mapping[int, Row] = field(default_factory=dict)
+    """Rows of containers that lost chunks."""
+    notes: Notes | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.removed or self.added or self.lost or self.notes)
+
+
+class Meta(NamedTuple):
+    """The store's own data in the index."""
+
+    version: int
+    identity: bytes
+    epochs: tuple[bytes, ...]
+    next: int
+    clean: bool
+
+
+class Index:
+    """An open LMDB environment. Owned by one store; `close` it before the directory is moved."""
+
+    def __init__(self, path: Path, map_bytes: int) -> None:
+        """Open or create it. Raises Damaged if it is not a sound LMDB file, DiskFull, or StoreFault otherwise."""
+        self.path = path
+        self._data = path / "data.mdb"
+        self._reader: lmdb.Transaction[bytes] | None = None
+        self.map_bytes = map_bytes
+        shutil.rmtree(path / _COMPACT, ignore_errors=True)
+        with _translated():
+            self._env = lmdb.open(
+                os.fspath(path), map_bytes, metasync=False, mode=0o600, readahead=False,
+                max_readers=16, max_dbs=8, max_spare_txns=2,
+            )  # fmt: skip
+        try:
+            self.clear_dead_readers()
+            self._check_length()
+            self._open_databases()
+        except BaseException:
+            self._env.close()
+            raise
+
+    def _check_length(self) -> None:
+        # A page beyond the end of a mapped file is not an error that can be caught but the end of the process.
+        used = (self._env.info()["last_pgno"] + 1) * PAGE_BYTES
+        if self._data.stat().st_size < used:
+            raise Damaged("the index is cut short")
+
+    def _open_databases(self) -> None:
+        with self._writing() as txn:
+            names = (b"meta", b"chunk", b"container", b"peer", b"belief")
+            databases = [self._env.open_db(name, txn=txn) for name in names]
+        self._meta, self._chunk, self._container, self._peer, self._belief = databases
+        self._all = databases
+
+    # Reading through the snapshot: loop thread
+
+    def find(self, name: bytes) -> tuple[Place, int] | None:
+        """Where the index says that the chunk lies, and its length in bytes."""
+        try:
+            value = self._snapshot().get(name, None, self._chunk)
+        except lmdb.Error as error:
+            raise _fault(error) from error
+        if value is None:
+            return None
+        container, entry, _, length = _CHUNK.unpack(value)
+        return Place(container, entry), length
+
+    def belief(self, peer: bytes, container: int) -> int:
+        """The bitmap that was written down for that peer's store and container, or 0."""
+        try:
+            value = self._snapshot().get(peer + _ID.pack(container), b"", self._belief)
+        except lmdb.Error as error:
+            raise _fault(error) from error
+        return int.from_bytes(value, "little")
+
+    def refresh(self) -> None:
+        """Give up the snapshot; the next look-up takes a new one."""
+        if self._reader is not None:
+            self._reader.abort()
+            self._reader = None
+
+    def _snapshot(self) -> "lmdb.Transaction[bytes]":
+        if self._reader is None:
+            self._reader = self._env.begin()
+        return self._reader
+
+    # Reading a snapshot of its own: worker thread, and while the store is being opened
+
+    def meta(self) -> Meta | None:
+        """The store's own data, or None in an empty index. Raises Damaged if it makes no sense."""
+        with _translated(), self._env.begin(self._meta) as txn:
+            values = dict(txn.cursor())
+        if not values:
+            return None
+        return _meta(values)
+
+    def rows(self) -> list[tuple[int, Row]]:
+        """All containers, oldest first."""
+        with _translated(), self._env.begin(self._container) as txn:
+            return [(_ID.unpack(key)[0], _unpack_row(value)) for key, value in txn.cursor()]
+
+    def peers(self) -> dict[bytes, PeerNote]:
+        """All peers' stores that are remembered."""
+        with _translated(), self._env.begin(self._peer) as txn:
+            items = list(txn.cursor())
+        return {peer: PeerNote(value[8:] or None, _U64.unpack_from(value)[0]) for peer, value in items}
+
+    def chunks(self) -> int:
+        """Number of chunks that the index has a place for."""
+        with _translated(), self._env.begin() as txn:
+            return txn.stat(self._chunk)["entries"]
+
+    def problems(self) -> list[str]:
+        """What a walk over every page finds wrong; takes about a second for 100 MB. Nothing may write meanwhile."""
+        try:
+            found: list[str] = offline.verify(os.fspath(self._data))  # type: ignore[no-untyped-call]
+        except (offline.VerifyError, OSError) as error:
+            return [str(error)]
+        return found
+
+    def crowded(self) -> bool:
+        """Whether more than three quarters of the map are in use: the rest is for copies while a change is made."""
+        with _translated(), self._env.begin() as txn:
+            stats = [txn.stat(database) for database in self._all]
+        pages = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
+        return pages * PAGE_BYTES > self.map_bytes * 3 // 4
+
+    def file_bytes(self) -> int:
+        """Size of the index file."""
+        return self._data.stat().st_size
+
+    def read_ahead(self) -> None:
+        """Ask the kernel to have the index file in memory, so that look-ups need not wait for the disk."""
+        with _translated(), open(self._data, "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, _READ_AHEAD, os.POSIX_FADV_WILLNEED)
+
+    def clear_dead_readers(self) -> None:
+        """Free what readers hold that ended without saying so."""
+        with _translated():
+            self._env.reader_check()
+
+    def foreign_readers(self) -> list[int]:
+        """Process ids of others that hold a snapshot now."""
+        with _translated():
+            table = self._env.readers()
+        held = {pid for pid, snapshot in _readers(table) if snapshot != "-"}
+        return sorted(held - {os.getpid()})
+
+    # Writing: worker thread, and while the store is being opened
+
+    def begin(self, identity: bytes, epochs: tuple[bytes, ...], next_id: int) -> None:
+        """Note that the store is open, from now on under its newest epoch."""
+        values = {
+            b"version": (1).to_bytes(4, "little"),
+            b"identity": identity,
+            b"epochs": b"".join(epochs),
+            b"next": _U64.pack(next_id),
+            b"clean": b"\0",
+        }
+        with self._writing() as txn:
+            for key, value in values.items():
+                txn.put(key, value, db=self._meta)
+
+    def end(self) -> None:
+        """Note that the store was closed in order."""
+        with self._writing() as txn:
+            txn.put(b"clean", b"\1", db=self._meta)
+
+    def commit(self, change: Change) -> None:
+        """All of the change or nothing. Raises IndexFull, DiskFull, Damaged or StoreFault."""
+        with self._writing() as txn:
+            peers = list(txn.cursor(self._peer).iternext(values=False))
+            for container, names in change.removed.items():
+                self._remove(txn, container, names, peers)
+            for held, row in change.added:
+                self._add(txn, held, row)
+            for name, container in change.lost.items():
+                self._lose(txn, name, _U64.pack(container))
+            for container, row in change.rows.items():
+                txn.put(_ID.pack(container), _pack_row(row), db=self._container)
+            if change.notes:
+                self._note(txn, change.notes)
+            txn.put(b"next", _U64.pack(change.next), db=self._meta)
+
+    def sweep(self, alive: Callable[[int], bool], most: int = 4096) -> None:
+        """Remove the places of chunks whose container is gone, `most` a transaction."""
+        start: bytes | None = b""
+        while start is not None:
+            with self._writing() as txn:
+                start = self._sweep(txn, start, alive, most)
+
+    def compacted(self, map_bytes: int) -> "Index":
+        """Write the index anew without its free pages, put that in its place, and open it; this one is closed."""
+        fresh = self.path / _COMPACT
+        with _translated():
+            fresh.mkdir()
+            self._env.copy(os.fspath(fresh), compact=True)
+            self.close()
+            os.replace(fresh / "data.mdb", self._data)
+        return Index(self.path, map_bytes)
+
+    def close(self) -> None:
+        """Release everything."""
+        self.refresh()
+        self._env.close()
+
+    def _remove(self, txn: "lmdb.Transaction[bytes]", container: int, names: list[bytes], peers: list[bytes]) -> None:
+        mark = _U64.pack(container)
+        for name in names:
+            self._lose(txn, name, mark)
+        key = _ID.pack(container)
+        txn.delete(key, db=self._container)
+        for peer in peers:
+            txn.delete(peer + key, db=self._belief)
+
+    def _lose(self, txn: "lmdb.Transaction[bytes]", name: bytes, mark: bytes) -> None:
+        # The chunk may have been stored anew since, in a younger container.
+        value = txn.get(name, None, self._chunk)
+        if value is not None and value.startswith(mark):
+            txn.delete(name, db=self._chunk)
+
+    def _add(self, txn: "lmdb.Transaction[bytes]", held: Container, row: Row) -> None:
+        places = (
+            (name, _CHUNK.pack(held.id, entry, held.offsets[entry] - held.offsets[0], held.length(entry)))
+            for entry, name in enumerate(held.fingerprints)
+        )
+        txn.cursor(self._chunk).putmulti(places)
+        txn.put(_ID.pack(held.id), _pack_row(row), db=self._container)
+
+    def _note(self, txn: "lmdb.Transaction[bytes]", notes: Notes) -> None:
+        for peer in notes.disbelieved:
+            txn.delete(peer, db=self._peer)
+            self._drop_beliefs(txn, peer)
+        for peer, note in notes.peers.items():
+            txn.put(peer, _U64.pack(note.seen) + (note.epoch or b""), db=self._peer)
+        for (peer, container), bits in notes.bits.items():
+            bitmap = bits.to_bytes(_BITMAP_BYTES, "little").rstrip(b"\0")
+            txn.put(peer + _ID.pack(container), bitmap, db=self._belief)
+
+    def _drop_beliefs(self, txn: "lmdb.Transaction[bytes]", peer: bytes) -> None:
+        cursor = txn.cursor(self._belief)
+        found = cursor.set_range(peer)
+        while found and cursor.key().startswith(peer):
+            cursor.delete()
+            found = bool(cursor.key())
+
+    def _sweep(
+        self, txn: "lmdb.Transaction[bytes]", start: bytes, alive: Callable[[int], bool], most: int
+    ) -> bytes | None:
+        cursor = txn.cursor(self._chunk)
+        found = cursor.set_range(start) if start else cursor.first()
+        while found:
+            if alive(_U64.unpack_from(cursor.value())[0]):
+                found = cursor.next()
+                continue
+            if most == 0:
+                return cursor.key()
+            most -= 1
+            cursor.delete()
+            found = bool(cursor.key())
+        return None
+
+    @contextmanager
+    def _writing(self) -> Iterator["lmdb.Transaction[bytes]"]:
+        try:
+            with _translated(), self._env.begin(write=True) as txn:
+                yield txn
+        except StoreFault as fault:
+            if type(fault) is StoreFault and self._disk_is_full():
+                raise DiskFull("the disk has no room for the index") from fault
+            raise
+
+    def _disk_is_full(self) -> bool:
+        # LMDB reports a write that was cut short by a full disk as an I/O error.
+        free = os.statvfs(self.path)
+        return free.f_bavail * free.f_frsize < _LEAST_FREE
+
+
+def _readers(table: str) -> Iterator[tuple[int, str]]:
+    """(process id, snapshot) from LMDB's table, which has a heading, or one line that says it is empty."""
+    for line in table.splitlines():
+        fields = line.split()
+        if len(fields) == 3 and fields[0].isdigit():
+            yield int(fields[0]), fields[2]
+
+
+def _unpack_row(value: bytes) -> Row:
+    slot, entries, used, sealed = _ROW.unpack(value)
+    return Row(slot, entries, used, sealed, settled=True)
+
+
+def _pack_row(row: Row) -> bytes:
+    return _ROW.pack(row.slot, row.entries, row.bytes, row.sealed)
+
+
+def _meta(values: dict[bytes, bytes]) -> Meta:
+    try:
+        epochs = values[b"epochs"]
+        meta = Meta(
+            int.from_bytes(values[b"version"], "little"),
+            values[b"identity"],
+            tuple(epochs[start : start + 8] for start in range(0, len(epochs), 8)),
+            _U64.unpack(values[b"next"])[0],
+            values[b"clean"] == b"\1",
+        )
+    except Exception as error:
+        raise Damaged("the index lacks the store's own data") from error
+    return meta
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except (lmdb.Error, OSError) as error:
+        raise _fault(error) from error
+
+
+def _fault(error: Exception) -> StoreFault:
+    code = error.code if isinstance(error, lmdb.Error) else getattr(error, "errno", 0)
+    if isinstance(error, lmdb.MapFullError | lmdb.TxnFullError):
+        return IndexFull("the index map is full")
+    if isinstance(error, _DAMAGED) or code in (errno.ENOTDIR, errno.EISDIR, errno.EINVAL):
+        return Damaged(f"the index is damaged: {error}")
+    if code in (errno.ENOSPC, errno.EDQUOT):
+        return DiskFull("the disk has no room for the index")
+    return StoreFault(f"the index failed: {error}")

@@ -1,0 +1,44 @@
+"""One process owns a store at a time."""
+
+import errno
+import fcntl
+import os
+import socket
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dedupstore.errors import StoreBusy, StoreUnusable
+
+
+class StoreLock:
+    """The `lock` file of a store, held until `release` or the end of the process."""
+
+    def __init__(self, directory: Path) -> None:
+        """Take it. Raises StoreBusy, which names the holder, or OSError."""
+        self._file = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._take(directory)
+        except BaseException:
+            os.close(self._file)
+            raise
+
+    def _take(self, directory: Path) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise StoreBusy(str(directory), self._holder()) from error
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP):
+                raise
+            raise StoreUnusable(f"store {directory} is on a file system without locks; use a local disk") from error
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, f"process {os.getpid()} on {socket.gethostname()} since {now}\n".encode(), 0)
+
+    def _holder(self) -> str:
+        text = os.pread(self._file, 512, 0).decode(errors="replace").strip()
+        return text or "another process, which has not said its name yet"
+
+    def release(self) -> None:
+        """Let others have the store."""
+        os.close(self._file)

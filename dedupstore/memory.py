@@ -1,0 +1,107 @@
+"""The store in memory: bounded, fast, gone with the process. The reference implementation of ChunkStore."""
+
+import os
+import time
+from collections.abc import Callable
+
+from dedupstore.beliefs import Beliefs
+from dedupstore.container import Container, Slab
+from dedupstore.container_store import ContainerStore
+from dedupstore.errors import StoreUnusable
+from dedupstore.fingerprint import fingerprint
+from dedupstore.roster import Row
+from dedupstore.store import CONTAINER_BYTES, Place, StoreFigures
+
+LEAST_BYTES = 4 * CONTAINER_BYTES
+
+
+class MemoryStore(ContainerStore):
+    """Containers in one slab; the oldest makes room for the next. A new identity at each start: nobody believes it.
+
+    Takes up to `size_bytes` for chunks and at most a tenth more for finding them: a container has at most 1136
+    chunks, and a chunk takes about 300 bytes of Python's.
+    """
+
+    def __init__(self, size_bytes: int, clock: Callable[[], float] = time.time) -> None:
+        """`clock` tells seconds since the epoch. Raises StoreUnusable for a size too small, or too large to get."""
+        if size_bytes < LEAST_BYTES:
+            raise StoreUnusable(f"a memory store of {size_bytes} bytes is too small; give it at least 16 MiB")
+        try:
+            slab = Slab(size_bytes // CONTAINER_BYTES)
+        except OSError as error:
+            raise StoreUnusable(f"there is no memory for a store of {size_bytes} bytes; give it less") from error
+        super().__init__(StoreFigures("memory", size_bytes), slab, Beliefs(clock), clock, next_id=1)
+        self.identity = os.urandom(16)
+        self.epochs = (os.urandom(8),)
+
+    def _begin_container(self) -> Container | None:
+        sealed = self._seal()
+        if sealed is not None:
+            self._roster[sealed.id].settled = True
+        memory = self._slab.take()
+        if memory is None:
+            self._evict()
+            memory = self._slab.take()
+        if memory is None:
+            return None
+        container = self._containers[self._next] = Container(self._next, memory)
+        self._roster.add(self._next, Row(slot=0))
+        self._next += 1
+        return container
+
+    def _evict(self) -> None:
+        oldest = self._roster.evictable()
+        if oldest is not None:
+            self._release(oldest)
+            self._beliefs.forget(oldest)
+            self._count_eviction(self._roster.remove(oldest).bytes)
+
+    def _touch(self, container: int) -> None:
+        """Being used does not make a container younger."""
+
+    def load(self, name: bytes) -> None:
+        """Everything is in memory already."""
+
+    def prefetch(self, name: bytes) -> None:
+        """Everything is in memory already."""
+
+    def write(self) -> None:
+        """Nothing is ever written."""
+
+    def prepare(self) -> None:
+        """As ChunkStore says; 2 GiB take about two seconds."""
+        while self._slab.prepare():
+            pass
+
+    def verify(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
+        """As ChunkStore says."""
+        with self._lock:
+            containers = list(self._roster)
+        sound = dropped = 0
+        for done, container in enumerate(containers, 1):
+            verdicts = [self._verify_chunk(name, container) for name in self._names(container)]
+            sound += verdicts.count(True)
+            dropped += verdicts.count(False)
+            if progress:
+                progress(done, len(containers))
+        return sound, dropped
+
+    def _verify_chunk(self, name: bytes, container: int) -> bool | None:
+        """Whether the chunk is sound; None if it has gone meanwhile."""
+        with self._lock:
+            place = self._places.get(name)
+            if place is None or place.container != container:
+                return None
+            data = self._containers[container].chunk(place.entry)
+        if fingerprint(data) == name:
+            return True
+        with self._lock:
+            self._drop_chunk(name, Place(container, place.entry), len(data))
+        return False
+
+    def close(self) -> None:
+        """As ChunkStore says."""
+        self._places.clear()
+        self._containers.clear()
+        self._open = None
+        del self._slab

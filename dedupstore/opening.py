@@ -1,0 +1,256 @@
+"""Opening a store on disk: the five rules of FORMAT.md, "Opening"."""
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from dedupstore.beliefs import PeerNote
+from dedupstore.container import DATA_OFFSET
+from dedupstore.container_file import SUPERBLOCK_BYTES, ContainerFile, FileSlots
+from dedupstore.errors import Damaged, StoreFault, StoreUnusable
+from dedupstore.index import PAGE_BYTES, Change, Index, Meta
+from dedupstore.lock import StoreLock
+from dedupstore.roster import Row
+from dedupstore.store import CONTAINER_BYTES
+
+LEAST_BYTES = 64 << 20
+_LEAST_INDEX = 16 << 20
+_EPOCHS_KEPT = 16
+_SET_ASIDE_KEPT = 3
+_SET_ASIDE = "set-aside-"
+
+_REMEDIES: dict[object, str] = {
+    errno.EACCES: "let this user write there",
+    errno.EPERM: "let this user write there",
+    errno.EROFS: "mount it writable",
+    errno.ENOSPC: "make room on the disk",
+    errno.EDQUOT: "raise the quota",
+}
+
+
+class Sizes(NamedTuple):
+    """How a configured size is divided."""
+
+    index_bytes: int
+    slots: int
+
+    @classmethod
+    def of(cls, size_bytes: int) -> "Sizes":
+        """The division that FORMAT.md gives."""
+        index = max(_LEAST_INDEX, size_bytes // 32 // PAGE_BYTES * PAGE_BYTES)
+        return cls(index, (size_bytes - index) // CONTAINER_BYTES - 1)
+
+
+@dataclass(slots=True)
+class StoreFiles:
+    """An open store's files and what they said."""
+
+    path: Path
+    lock: StoreLock
+    containers: ContainerFile
+    index: Index
+    slots: FileSlots
+    identity: bytes
+    epochs: tuple[bytes, ...]
+    next: int
+    rows: list[tuple[int, Row]]
+    peers: dict[bytes, PeerNote]
+    alarms: dict[str, str]
+
+
+def open_files(path: Path, size_bytes: int, clock: Callable[[], float]) -> StoreFiles:
+    """Open or create the store. Raises StoreBusy or StoreUnusable."""
+    if size_bytes < LEAST_BYTES:
+        raise StoreUnusable(f"a disk store of {size_bytes} bytes is too small; give it at least 64 MiB")
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = StoreLock(path)
+        try:
+            return _open_owned(path, lock, Sizes.of(size_bytes), clock)
+        except BaseException:
+            lock.release()
+            raise
+    except (OSError, StoreFault) as error:
+        raise StoreUnusable(f"store {path} cannot be opened: {error}; {_remedy(error)}") from error
+
+
+def purge(path: Path) -> None:
+    """Delete everything that the store keeps; its next opening finds a new one. Raises StoreBusy or StoreUnusable."""
+    if not path.is_dir():
+        return
+    try:
+        lock = StoreLock(path)
+        try:
+            for name in ("containers", "index", *_set_aside_names(path)):
+                _delete(path / name)
+        finally:
+            lock.release()
+    except OSError as error:
+        raise StoreUnusable(f"store {path} cannot be purged: {error}; {_remedy(error)}") from error
+
+
+def _open_owned(path: Path, lock: StoreLock, sizes: Sizes, clock: Callable[[], float]) -> StoreFiles:
+    alarms: dict[str, str] = {}
+    try:
+        containers, index, meta = _open_pair(path, sizes)
+    except Damaged as fault:
+        _set_aside(path, clock())
+        alarms["replaced"] = f"The store {path} could not be trusted ({fault}); an empty one took its place."
+        containers, index, meta = _open_pair(path, sizes)
+    try:
+        index, rows = _fit(containers, index, meta, sizes, alarms)
+        epochs = (os.urandom(8), *meta.epochs)[:_EPOCHS_KEPT]
+        next_id = max([meta.next, *(container + 1 for container, _ in rows)])
+        index.begin(meta.identity, epochs, next_id)
+        peers = index.peers()
+    except BaseException:
+        index.close()
+        containers.close()
+        raise
+    _warn_of_copies(path, alarms)
+    slots = FileSlots(sizes.slots, {row.slot for _, row in rows})
+    return StoreFiles(path, lock, containers, index, slots, meta.identity, epochs, next_id, rows, peers, alarms)
+
+
+# Rule 2: what is there, and can it be trusted?
+
+
+def _open_pair(path: Path, sizes: Sizes) -> tuple[ContainerFile, Index, Meta]:
+    containers = _open_containers(path / "containers")
+    try:
+        index = _open_index(path / "index", sizes)
+    except BaseException:
+        containers.close()
+        raise
+    try:
+        return containers, index, _identify(containers, index)
+    except BaseException:
+        index.close()
+        containers.close()
+        raise
+
+
+def _open_containers(path: Path) -> ContainerFile:
+    try:
+        return ContainerFile(path)
+    except IsADirectoryError as error:
+        raise Damaged("`containers` is a directory") from error
+
+
+def _open_index(path: Path, sizes: Sizes) -> Index:
+    # Of a store that has shrunk the index may be larger than it should; making it smaller takes room of its own.
+    data = path / "data.mdb"
+    present = data.stat().st_size if data.is_file() else 0
+    return Index(path, sizes.index_bytes if present <= sizes.index_bytes else present + _LEAST_INDEX)
+
+
+def _identify(containers: ContainerFile, index: Index) -> Meta:
+    meta = index.meta()
+    if meta is None:
+        return _begin(containers)
+    if meta.version != 1:
+        raise Damaged(f"the index is of version {meta.version}, this software knows 1")
+    if containers.identity() != meta.identity:
+        raise Damaged("`containers` and `index` belong to different stores")
+    if not meta.clean and (problems := index.problems()):
+        raise Damaged(f"the index is damaged: {problems[0]}")
+    return meta
+
+
+def _begin(containers: ContainerFile) -> Meta:
+    if containers.size():
+        containers.identity()
+        if containers.size() > SUPERBLOCK_BYTES:
+            raise Damaged("the index is gone")
+    identity = os.urandom(16)
+    containers.begin(identity)
+    return Meta(1, identity, (), next=1, clean=True)
+
+
+def _set_aside(path: Path, now: float) -> None:
+    name = _SET_ASIDE + datetime.fromtimestamp(now, UTC).strftime("%Y%m%dT%H%M%SZ")
+    names = [name, *(f"{name}-{count}" for count in range(2, 100))]
+    place = next(path / name for name in names if not (path / name).exists())
+    place.mkdir(mode=0o700)
+    for part in ("containers", "index"):
+        if (path / part).exists():
+            (path / part).rename(place / part)
+    for old in _set_aside_names(path)[:-_SET_ASIDE_KEPT]:
+        _delete(path / old)
+
+
+def _set_aside_names(path: Path) -> list[str]:
+    """Oldest first."""
+    found = [entry for entry in path.iterdir() if entry.name.startswith(_SET_ASIDE)]
+    return [entry.name for entry in sorted(found, key=lambda entry: (entry.stat().st_mtime_ns, entry.name))]
+
+
+def _warn_of_copies(path: Path, alarms: dict[str, str]) -> None:
+    names = _set_aside_names(path)
+    if names:
+        alarms["set-aside"] = f"Beside the store lie copies that were set aside; delete {', '.join(names)} in {path}."
+
+
+# Rules 3 and 4: what of it fits?
+
+
+def _fit(
+    containers: ContainerFile, index: Index, meta: Meta, sizes: Sizes, alarms: dict[str, str]
+) -> tuple[Index, list[tuple[int, Row]]]:
+    rows = index.rows()
+    kept = _within_file(rows, containers.size())
+    if len(kept) < len(rows):
+        alarms["short"] = f"The file `containers` is too short: {len(rows) - len(kept)} containers are lost."
+    kept = _within_size(_one_a_slot(kept), sizes.slots)
+    _drop(index, meta, rows, kept)
+    containers.cut(sizes.slots)
+    while index.file_bytes() > sizes.index_bytes:
+        index = index.compacted(sizes.index_bytes + _LEAST_INDEX)
+        if index.file_bytes() > sizes.index_bytes:
+            rows, kept = kept, kept[len(kept) // 4 + 1 :]
+            _drop(index, meta, rows, kept)
+        else:
+            index.close()
+            index = Index(index.path, sizes.index_bytes)
+    return index, kept
+
+
+def _within_file(rows: list[tuple[int, Row]], size: int) -> list[tuple[int, Row]]:
+    return [(name, row) for name, row in rows if row.slot * CONTAINER_BYTES + DATA_OFFSET + row.bytes <= size]
+
+
+def _one_a_slot(rows: list[tuple[int, Row]]) -> list[tuple[int, Row]]:
+    # A transaction that failed while the slot was already written over leaves two rows; the younger one is right.
+    latest = {row.slot: container for container, row in rows}
+    return [(container, row) for container, row in rows if latest[row.slot] == container]
+
+
+def _within_size(rows: list[tuple[int, Row]], slots: int) -> list[tuple[int, Row]]:
+    return [(container, row) for container, row in rows[max(0, len(rows) - slots) :] if 1 <= row.slot <= slots]
+
+
+def _drop(index: Index, meta: Meta, rows: list[tuple[int, Row]], kept: list[tuple[int, Row]]) -> None:
+    alive = {container for container, _ in kept}
+    gone = {container: list[bytes]() for container, _ in rows if container not in alive}
+    if gone:
+        index.commit(Change(meta.next, removed=gone))
+    if index.chunks() > sum(row.entries for _, row in kept):
+        index.sweep(alive.__contains__)
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _remedy(error: BaseException) -> str:
+    cause = error.__cause__ or error
+    code = getattr(cause, "errno", None) or getattr(cause, "code", None)
+    return _REMEDIES.get(code, "see to the disk, or configure another path")

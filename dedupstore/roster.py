@@ -1,0 +1,105 @@
+"""Which containers there are, in the order in which they will go, and which must stay for now."""
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Row:
+    """What is known of a container without looking into it."""
+
+    slot: int
+    entries: int = 0
+    """Chunks that can still be had."""
+    bytes: int = 0
+    """Their sum."""
+    sealed: int = 0
+    """Seconds since the epoch."""
+    settled: bool = False
+    """It may be evicted: it is neither being filled nor waiting to be written."""
+
+
+class Roster:
+    """First in, first out: the oldest container goes when room is needed, and nothing goes while it is pinned.
+
+    Not safe by itself: its store guards it with a lock.
+    """
+
+    def __init__(self) -> None:
+        self._rows: OrderedDict[int, Row] = OrderedDict()
+        self._pins: Counter[int] = Counter()
+        self.chunks = 0
+        self.bytes = 0
+
+    def __contains__(self, container: int) -> bool:
+        return container in self._rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[int]:
+        """Ids, oldest first."""
+        return iter(self._rows)
+
+    def __getitem__(self, container: int) -> Row:
+        return self._rows[container]
+
+    def get(self, container: int) -> Row | None:
+        """The container's row, if there is such a container."""
+        return self._rows.get(container)
+
+    def add(self, container: int, row: Row) -> None:
+        """Add the youngest container."""
+        self._rows[container] = row
+        self.chunks += row.entries
+        self.bytes += row.bytes
+
+    def seal(self, container: int, entries: int, used: int, sealed: int) -> None:
+        """Note that the container was filled, with that many chunks of so many bytes in all."""
+        row = self._rows[container]
+        row.sealed = sealed
+        row.entries += entries
+        row.bytes += used
+        self.chunks += entries
+        self.bytes += used
+
+    def lose(self, container: int, length: int) -> None:
+        """Note that one of the container's chunks is gone."""
+        row = self._rows[container]
+        row.entries -= 1
+        row.bytes -= length
+        self.chunks -= 1
+        self.bytes -= length
+
+    def remove(self, container: int) -> Row:
+        """Take a container out."""
+        row = self._rows.pop(container)
+        self.chunks -= row.entries
+        self.bytes -= row.bytes
+        return row
+
+    def oldest(self) -> Row | None:
+        """The row of the container that will go first, whether it may or not."""
+        return next(iter(self._rows.values()), None)
+
+    def evictable(self) -> int | None:
+        """The oldest container, if it may go now."""
+        container = next(iter(self._rows), None)
+        if container is None or not self._rows[container].settled or self._pins[container]:
+            return None
+        return container
+
+    def pin(self, container: int) -> None:
+        """Keep it from eviction; counted."""
+        self._pins[container] += 1
+
+    def unpin(self, container: int) -> None:
+        """Undo one `pin`."""
+        self._pins[container] -= 1
+        if self._pins[container] <= 0:
+            del self._pins[container]
+
+    def pinned(self, container: int) -> bool:
+        """Whether anybody keeps it."""
+        return container in self._pins
