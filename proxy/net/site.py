@@ -4,7 +4,7 @@ import asyncio
 import logging
 import socket
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 
 from dedupstore import open_store
 from dedupstore.chunker import Chunker
@@ -74,11 +74,16 @@ class Site:
             forward.close()
         for peer in self.peers.values():
             peer.drain(reason)
-        deadline = time.monotonic() + self.config.tunnel.drain
-        while any(peer.relays for peer in self.peers.values()) and time.monotonic() < deadline:
-            await asyncio.sleep(0.05)
+        await self._rest_of_streams(self.config.tunnel.drain)
         for peer in self.peers.values():
             peer.end(CloseCode.SHUTDOWN, reason, ResetCode.SHUTDOWN)
+
+    async def _rest_of_streams(self, seconds: float) -> None:
+        """Wait until no stream lives, or so long."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        while any(peer.relays for peer in self.peers.values()) and loop.time() < deadline:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
 
     async def stop(self) -> None:
         """Release everything; the store is closed in order."""
@@ -137,7 +142,7 @@ def open_configured_store(config: SiteConfig) -> ChunkStore:
     return open_store(store.mode, store.size, path=store.path, cache_bytes=store.cache)
 
 
-def _bind_all(wanted: list[tuple[str, Address | None]], problems: list[str]) -> list[socket.socket]:
+def _bind_all(wanted: Sequence[tuple[str, Address | None]], problems: list[str]) -> list[socket.socket]:
     listeners = []
     for what, address in wanted:
         if address is None:
