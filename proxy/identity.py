@@ -134,9 +134,13 @@ def read_public_key(path: Path) -> bytes:
     return _public_der(key.public_key())
 
 
-def is_private(path: Path) -> bool:
-    """Nobody but its owner may read or write the file. Raises OSError."""
-    return not path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+def is_open(path: Path) -> bool:
+    """The file is there, and others than its owner may read or write it."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) and bool(mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
 def _self_signed(site: str, key: ec.EllipticCurvePrivateKey, now: datetime) -> x509.Certificate:

@@ -16,7 +16,7 @@ from proxy.text import printable
 
 MOST_STREAMS = 40
 """Streams that are listed; --json has all."""
-BAR = 40
+BAR = 24
 """Characters of the longest bar."""
 
 _STATES = {"up": "green", "outage": "red", "connecting": "yellow", "waiting": "yellow"}
@@ -29,19 +29,13 @@ def report(status: dict[str, Any]) -> RenderableType:
 
 def store_table(store: dict[str, Any]) -> Table:
     """What a store holds, and what it was good for."""
-    table = _table("Store", "Used", "Of", "Chunks", "Hits", "Misses", "Evicted", "Unlearned", "Invalid", "Oldest")
-    table.add_row(
-        plain(store.get("mode")),
-        size(store.get("used_bytes")),
-        size(store.get("size_bytes")),
-        number(store.get("chunks")),
-        number(store.get("hits")),
-        number(store.get("misses")),
-        size(store.get("evicted_bytes")),
-        size(store.get("unlearned_bytes")),
-        number(store.get("invalid")),
-        duration(store.get("oldest_seconds")),
-    )
+    table = _table("Store", plain(store.get("mode")))
+    table.add_row("used", f"{size(store.get('used_bytes'))} of {size(store.get('size_bytes'))}")
+    for key, meaning in {"chunks": "chunks", "hits": "hits", "misses": "misses", "invalid": "invalid"}.items():
+        table.add_row(meaning, number(store.get(key)))
+    for key, meaning in {"evicted_bytes": "evicted", "unlearned_bytes": "passed unlearned"}.items():
+        table.add_row(meaning, size(store.get(key)))
+    table.add_row("oldest", duration(store.get("oldest_seconds")))
     return table
 
 
@@ -119,8 +113,11 @@ def _waterfall(counts: dict[str, Any]) -> Table:
     return table
 
 
-def _table(*columns: str) -> Table:
-    return Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+def _table(*columns: str | Text) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
 
 
 def _share(part: Any, whole: Any) -> tuple[str, str]:

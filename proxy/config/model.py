@@ -133,7 +133,7 @@ class Store(Section):
     path: FilePath | None = setting(
         "Directory of the disk store; made if it is missing. Needed for `disk`, unused for `memory`.", None
     )
-    cache: Annotated[Size, Within("16MiB", "1TiB")] = setting(
+    cache: Annotated[Size, Within("32MiB", "1TiB")] = setting(
         "Memory for what was read from the disk store. Unused for `memory`.", "64MiB"
     )
 

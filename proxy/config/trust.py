@@ -32,7 +32,7 @@ def check(draft: Draft, now: datetime) -> None:
 def _check_key(draft: Draft, own: tuple[Certificate, ...]) -> None:
     public_key = _attempt(draft, KEY, identity.read_public_key)
     path = draft.get(*KEY)
-    if path is not None and path.is_file() and not identity.is_private(path):
+    if path is not None and identity.is_open(path):
         draft.wrong(KEY, "can be read or written by others than its owner", f"chmod 600 {path}")
     if public_key is not None and own and own[0].public_key != public_key:
         remedy = "name the key that was made with the certificate, or make both anew: isthmus keygen --force"

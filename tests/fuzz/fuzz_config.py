@@ -21,7 +21,7 @@ SOURCE = Path("nowhere/site.toml")
 def one_input(content: bytes) -> None:
     """Parse it, and check what the operator would be told."""
     try:
-        parse(content, SOURCE, files=False)
+        parse(content, SOURCE)
     except ConfigError as error:
         told = str(error)
         if not error.mistakes or not all(line.isprintable() for line in told.splitlines()):

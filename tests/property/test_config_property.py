@@ -25,7 +25,7 @@ NOWHERE = Path("nowhere/site.toml")
 
 def configuration_or_mistakes(content: bytes) -> SiteConfig | ConfigError:
     try:
-        return parse(content, NOWHERE, files=False)
+        return parse(content, NOWHERE)
     except ConfigError as raised:
         error = raised
     assert error.mistakes

@@ -123,9 +123,9 @@ def test_the_key_is_private_whatever_the_umask(tmp_path: Path) -> None:
         os.umask(before)
     assert stat.S_IMODE(made.key_path.stat().st_mode) == 0o600
     assert stat.S_IMODE(made.certificate_path.stat().st_mode) == 0o644
-    assert identity.is_private(made.key_path)
+    assert not identity.is_open(made.key_path)
     made.key_path.chmod(0o620)
-    assert not identity.is_private(made.key_path)
+    assert identity.is_open(made.key_path)
 
 
 @pytest.mark.parametrize("existing", ["east.key", "east.crt"])
@@ -150,7 +150,7 @@ def test_force_replaces_both(tmp_path: Path) -> None:
     second = generate("east", tmp_path, force=True)
     assert first.certificate.fingerprint != second.certificate.fingerprint
     assert identity.read_public_key(second.key_path) == second.certificate.public_key
-    assert identity.is_private(second.key_path)
+    assert not identity.is_open(second.key_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["east.crt", "east.key"]
 
 

@@ -27,6 +27,10 @@ def peer_with(**what: object) -> Spoil:
     return lambda pair: make(pair / "west", "west", **what)  # type: ignore[arg-type]
 
 
+def replace(pair: Path, old: str, new: str) -> None:
+    (pair / "east.toml").write_text(EAST.replace(old, new))
+
+
 def copy(source: str, target: str) -> Spoil:
     return lambda pair: (pair / target).write_bytes((pair / source).read_bytes())
 
@@ -56,6 +60,13 @@ ONE: list[tuple[str, Spoil, str, str, str]] = [
     ),
     ("certificate as key", copy("east.crt", "east.key"), KEY, "holds a certificate, not a", "BEGIN PRIVATE KEY"),
     ("passphrase", key_with_passphrase, KEY, "is encrypted with a passphrase", "openssl pkey"),
+    (
+        "long path",
+        lambda d: replace(d, '"east.key"', f'"{"x" * 300}"'),
+        KEY,
+        "cannot be read: File name too",
+        "let this",
+    ),
     ("other key", copy("west.key", "east.key"), KEY, "does not belong to the certificate in {}/east.crt", "keygen"),
     ("open key", lambda d: (d / "east.key").chmod(0o640), KEY, "read or written by others", "chmod 600 {}/east.key"),
     ("key for all", lambda d: (d / "east.key").chmod(0o604), KEY, "read or written by others", "chmod 600"),

@@ -1,0 +1,127 @@
+"""`isthmus store`: stats, verify, purge."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+from dedupstore import open_store, purge_store
+from dedupstore.errors import StoreBusy, StoreError
+from dedupstore.store import ChunkStore
+from proxy.cli.api import fetch_status
+from proxy.cli.report import plain, store_table
+from proxy.config import SiteConfig, load
+from proxy.errors import ExitCode, OperatorError
+
+
+def stats(config: Path, as_json: bool) -> None:
+    """Figures of the store, from the running site or else from the disk."""
+    site = load(config, files=False)
+    figures = _figures(site)
+    if as_json:
+        click.echo(json.dumps(figures, indent=2))
+        return
+    console = Console()
+    console.print(store_table(figures))
+    for alarm in figures.get("alarms") or []:
+        console.print(plain(f"! {alarm}", "bold red"))
+
+
+def verify(config: Path) -> int:
+    """Read everything; FAILED if something was dropped."""
+    path, site = _disk_store(config)
+    with _opened(site, path) as store, _progress() as progress:
+        bar = progress.add_task("", total=None)
+        sound, dropped = store.verify(lambda done, total: progress.update(bar, completed=done, total=total))
+    click.echo(f"{sound:,} chunks are sound, {dropped:,} were not and have been dropped.")
+    return ExitCode.FAILED if dropped else ExitCode.OK
+
+
+def purge(config: Path, yes: bool) -> None:
+    """Empty the store, if the operator says so."""
+    path, _ = _disk_store(config)
+    if not yes and not click.confirm(f"Empty the store in {path}?"):
+        raise OperatorError("nothing was purged", ExitCode.USAGE)
+    with _translated():
+        purge_store(path)
+    click.echo(f"The store in {path} is empty.")
+
+
+def _figures(site: SiteConfig) -> dict[str, Any]:
+    if site.store.mode == "memory":
+        return _figures_of_running(site)
+    try:
+        with _opened(site, _existing(site)) as store:
+            return asdict(store.figures())
+    except OperatorError as error:
+        if not isinstance(error.__cause__, StoreBusy):
+            raise
+        return _figures_of_running(site, error)
+
+
+def _figures_of_running(site: SiteConfig, otherwise: OperatorError | None = None) -> dict[str, Any]:
+    """What the site itself says; if it does not answer, that is the error, or the one that led here."""
+    try:
+        figures = fetch_status(site).get("store")
+    except OperatorError:
+        if otherwise is not None:
+            raise otherwise from None
+        raise
+    return figures if isinstance(figures, dict) else {}
+
+
+def _disk_store(config: Path) -> tuple[Path, SiteConfig]:
+    """The directory of the site's disk store. Raises OperatorError if it has none."""
+    site = load(config, files=False)
+    if site.store.mode == "memory":
+        wrong = f"the store of site {site.site.name} is in memory: it ends with the site, and nothing of it is on disk"
+        raise OperatorError(f"{wrong}; to empty it, restart the site", ExitCode.STORE)
+    return _existing(site), site
+
+
+def _existing(site: SiteConfig) -> Path:
+    path = site.store.path
+    assert path is not None  # proxy.config sees to that
+    try:
+        present = {"containers", "index"} & set(os.listdir(path))
+    except FileNotFoundError:
+        present = set()
+    except OSError as error:
+        raise OperatorError(f"store {path} cannot be looked into: {error.strerror}", ExitCode.STORE) from None
+    if not present:
+        raise OperatorError(f"there is no store in {path} yet; `isthmus serve` makes it", ExitCode.STORE)
+    return path
+
+
+@contextmanager
+def _opened(site: SiteConfig, path: Path) -> Iterator[ChunkStore]:
+    with _translated():
+        store = open_store(site.store.mode, site.store.size, path, site.store.cache)
+    try:
+        for alarm in store.alarms:
+            click.echo(f"warning: {alarm}", err=True)
+        yield store
+    finally:
+        store.close()
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except StoreError as error:
+        raise OperatorError(str(error), ExitCode.STORE) from error
+
+
+def _progress() -> Progress:
+    """On stderr, and only if that is a terminal."""
+    console = Console(stderr=True)
+    columns = (BarColumn(), MofNCompleteColumn(), "containers", TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

@@ -1,0 +1,101 @@
+"""`isthmus serve` as an operator runs it: a line when it is ready, an orderly end, exit codes when it cannot start."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from proxy.errors import ExitCode
+from tests.unit.cli.conftest import Isthmus
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def local_pair(pair: Path, free_port: Callable[[], int]) -> Path:
+    """The contract's files with addresses of this host."""
+    for site in ("east", "west"):
+        config = pair / f"{site}.toml"
+        text = config.read_text().replace("10GiB", "64MiB").replace("2GiB", "64MiB")
+        for address in ("198.18.0.1:4500", "198.18.0.2:4500", "127.0.0.1:3260"):
+            text = text.replace(address, f"127.0.0.1:{free_port()}")
+        config.write_text(text)
+    return pair
+
+
+@pytest.fixture
+def serve() -> Iterator[Start]:
+    """Starts sites; whatever still runs at the end of the test is killed."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(config: Path) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-m", "proxy.cli", "serve", str(config)]
+        started.append(subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def wait_ready(process: "subprocess.Popen[str]") -> list[dict[str, str]]:
+    """The log up to the line that says so; each is an object, for stderr is no terminal."""
+    assert process.stderr is not None
+    entries = []
+    for line in process.stderr:
+        entries.append(json.loads(line))
+        if "ready" in entries[-1]["message"]:
+            return entries
+    raise AssertionError(f"ended with {process.wait()} after {entries}")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_ready_and_drained(isthmus: Isthmus, local_pair: Path, serve: Start, number: signal.Signals) -> None:
+    process = serve(local_pair / "west.toml")
+    (*_, ready) = wait_ready(process)
+    assert "site west is ready" in ready["message"]
+    shown = isthmus("status", local_pair / "west.toml", "--json")
+    assert json.loads(shown.stdout)["site"] == "west"
+    assert isthmus("status", local_pair / "west.toml").exit_code == 0
+    assert json.loads(isthmus("store", "stats", local_pair / "west.toml", "--json").stdout)["mode"] == "disk"
+    assert isthmus("store", "purge", local_pair / "west.toml", "--yes").exit_code == ExitCode.STORE
+    process.send_signal(number)
+    output, log = process.communicate(timeout=30)
+    assert (process.returncode, output) == (0, "")
+    assert "Traceback" not in log
+
+
+def test_mistakes_in_the_file(local_pair: Path, serve: Start) -> None:
+    (local_pair / "east.key").chmod(0o644)
+    process = serve(local_pair / "east.toml")
+    _, log = process.communicate(timeout=30)
+    assert process.returncode == ExitCode.CONFIGURATION
+    assert f"chmod 600 {local_pair}/east.key" in log
+
+
+@pytest.mark.parametrize("key", ["[tunnel]", "[status]", "[[forward]]"])
+def test_an_address_in_use(local_pair: Path, serve: Start, key: str) -> None:
+    section = (local_pair / "east.toml").read_text().split(key)[1]
+    address = section.split('listen = "')[1].split('"')[0]
+    host, port = address.split(":")
+    with socket.create_server((host, int(port))):
+        process = serve(local_pair / "east.toml")
+        _, log = process.communicate(timeout=30)
+    assert process.returncode == ExitCode.LISTEN
+    assert address in log
+    assert "Traceback" not in log
+
+
+def test_a_store_in_use(local_pair: Path, serve: Start) -> None:
+    first = serve(local_pair / "west.toml")
+    wait_ready(first)
+    second = serve(local_pair / "west.toml")
+    _, log = second.communicate(timeout=30)
+    assert second.returncode == ExitCode.STORE
+    assert f"store {local_pair}/store is in use by process {first.pid} on " in log

@@ -1,0 +1,162 @@
+"""`isthmus store stats|verify|purge`: of a stopped site from the disk, of a running one from itself."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dedupstore import open_store
+from dedupstore.fingerprint import fingerprint
+from dedupstore.store import CONTAINER_BYTES, ChunkStore
+from proxy.errors import ExitCode
+from tests.unit.cli.conftest import Isthmus, StatusSite
+
+SIZE = 64 << 20
+CHUNKS = [bytes([number]) * 5000 for number in range(20)]
+
+
+def open_west(pair: Path) -> ChunkStore:
+    return open_store("disk", SIZE, pair / "store")
+
+
+@pytest.fixture
+def filled(pair: Path) -> Path:
+    """West's file, with some chunks in its store."""
+    config = pair / "west.toml"
+    config.write_text(config.read_text().replace("10GiB", "64MiB"))
+    store = open_west(pair)
+    for chunk in CHUNKS:
+        store.put(fingerprint(chunk), chunk)
+    store.close()
+    return config
+
+
+@pytest.fixture
+def owner(filled: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the store."""
+    program = "import sys, dedupstore as d; s = d.open_store('disk', int(sys.argv[2]), sys.argv[1]); print(); input()"
+    command = [sys.executable, "-u", "-c", program, str(filled.parent / "store"), str(SIZE)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+        process.communicate("\n")
+
+
+def test_stats_of_a_stopped_site(isthmus: Isthmus, filled: Path) -> None:
+    shown = isthmus("store", "stats", filled, "--json")
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    figures = json.loads(shown.stdout)
+    assert (figures["mode"], figures["size_bytes"], figures["chunks"]) == ("disk", SIZE, len(CHUNKS))
+    assert "97.7 KiB" in isthmus("store", "stats", filled).stdout
+
+
+def test_stats_of_a_running_site(isthmus: Isthmus, filled: Path, owner: object) -> None:
+    west = StatusSite(filled)
+    try:
+        west.answers({"site": "west", "store": {"mode": "disk", "chunks": 1234567}})
+        assert json.loads(isthmus("store", "stats", filled, "--json").stdout)["chunks"] == 1234567
+        assert "1,234,567" in isthmus("store", "stats", filled).stdout
+    finally:
+        west.close()
+
+
+def test_stats_of_a_running_site_with_its_store_in_memory(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
+    east.answers({"site": "east", "store": {"mode": "memory", "alarms": ["[red]full"]}})
+    shown = isthmus("store", "stats", pair / "east.toml")
+    assert shown.exit_code == 0
+    assert "! [red]full" in shown.stdout
+    east.answers({"site": "east"})
+    assert isthmus("store", "stats", pair / "east.toml").exit_code == 0
+
+
+def test_stats_of_a_stopped_site_with_its_store_in_memory(isthmus: Isthmus, pair: Path) -> None:
+    shown = isthmus("store", "stats", pair / "east.toml")
+    assert shown.exit_code == ExitCode.UNREACHABLE
+    assert "is `isthmus serve" in shown.stderr
+
+
+@pytest.mark.parametrize("words", [("stats",), ("verify",), ("purge", "--yes")])
+def test_a_store_that_somebody_holds(
+    isthmus: Isthmus, filled: Path, owner: subprocess.Popen[str], words: tuple[str, ...]
+) -> None:
+    shown = isthmus("store", words[0], filled, *words[1:])
+    assert (shown.exit_code, shown.stdout) == (ExitCode.STORE, "")
+    assert f"store {filled.parent}/store is in use by process {owner.pid} on " in shown.stderr
+
+
+@pytest.mark.parametrize("words", [("verify",), ("purge", "--yes")])
+def test_a_store_in_memory(isthmus: Isthmus, pair: Path, words: tuple[str, ...]) -> None:
+    shown = isthmus("store", words[0], pair / "east.toml", *words[1:])
+    assert (shown.exit_code, shown.stdout) == (ExitCode.STORE, "")
+    assert "the store of site east is in memory: it ends with the site" in shown.stderr
+
+
+@pytest.mark.parametrize("words", [("stats",), ("verify",), ("purge", "--yes")])
+def test_no_store_yet(isthmus: Isthmus, pair: Path, words: tuple[str, ...]) -> None:
+    shown = isthmus("store", words[0], pair / "west.toml", *words[1:])
+    assert (shown.exit_code, shown.stdout) == (ExitCode.STORE, "")
+    assert f"there is no store in {pair}/store yet" in shown.stderr
+    assert not (pair / "store").exists(), "looking makes none"
+
+
+@pytest.mark.parametrize("words", [("stats",), ("verify",), ("purge", "--yes")])
+def test_a_file_in_the_stores_place(isthmus: Isthmus, pair: Path, words: tuple[str, ...]) -> None:
+    (pair / "store").touch()
+    shown = isthmus("store", words[0], pair / "west.toml", *words[1:])
+    assert shown.exit_code == ExitCode.STORE
+    assert f"store {pair}/store cannot be looked into: Not a directory" in shown.stderr
+
+
+def test_verify_of_a_sound_store(isthmus: Isthmus, filled: Path) -> None:
+    shown = isthmus("store", "verify", filled)
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert shown.stdout == "20 chunks are sound, 0 were not and have been dropped.\n"
+
+
+def test_verify_of_a_damaged_store(isthmus: Isthmus, filled: Path) -> None:
+    containers = filled.parent / "store" / "containers"
+    with containers.open("r+b") as file:
+        file.seek(CONTAINER_BYTES + 40960 + 3 * 5000 + 17)
+        file.write(b"\xff")
+    shown = isthmus("store", "verify", filled)
+    assert shown.exit_code == ExitCode.FAILED
+    assert shown.stdout == "19 chunks are sound, 1 were not and have been dropped.\n"
+    assert isthmus("store", "verify", filled).exit_code == 0
+
+
+def test_verify_says_what_else_is_wrong(isthmus: Isthmus, filled: Path) -> None:
+    (filled.parent / "store" / "containers").write_bytes(b"foreign" * 1000)
+    shown = isthmus("store", "verify", filled)
+    assert shown.stderr.startswith("warning: ")
+    assert "could not be trusted" in shown.stderr
+    assert shown.stdout == "0 chunks are sound, 0 were not and have been dropped.\n"
+
+
+def test_purge_asks_first(isthmus: Isthmus, filled: Path) -> None:
+    refused = isthmus("store", "purge", filled, keyboard="n\n")
+    assert refused.exit_code == ExitCode.USAGE
+    assert f"Empty the store in {filled.parent}/store? [y/N]" in refused.stdout
+    assert "nothing was purged" in refused.stderr
+    assert json.loads(isthmus("store", "stats", filled, "--json").stdout)["chunks"] == len(CHUNKS)
+    assert isthmus("store", "purge", filled, keyboard="y\n").exit_code == 0
+
+
+def test_purge_without_anybody_to_ask(isthmus: Isthmus, filled: Path) -> None:
+    shown = isthmus("store", "purge", filled, keyboard="")
+    assert shown.exit_code == ExitCode.INTERRUPTED
+    assert json.loads(isthmus("store", "stats", filled, "--json").stdout)["chunks"] == len(CHUNKS)
+
+
+def test_a_purged_store_is_another_one(isthmus: Isthmus, filled: Path) -> None:
+    before = open_west(filled.parent)
+    before.close()
+    shown = isthmus("store", "purge", filled, "--yes")
+    assert (shown.exit_code, shown.stdout) == (0, f"The store in {filled.parent}/store is empty.\n")
+    after = open_west(filled.parent)
+    after.close()
+    assert after.identity != before.identity
+    assert after.figures().chunks == 0
