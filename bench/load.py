@@ -1,0 +1,289 @@
+"""Ends that are faster than what is between them, each in a process of its own: `source`, `sink` and `echo`.
+
+The source sends a file that it has mapped, in large writes; the sink receives into memory that it has ready and
+compares with the same file only after its clock has stopped. Both report times of the system's monotonic clock, so
+that a run lasts from the source's first write to the sink's last byte. Each connection begins with a `HEADING` that
+says which part of the file follows. Results are lines of JSON on stdout; `run` starts both and puts them together.
+"""
+
+import argparse
+import json
+import mmap
+import random
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.sites import Address, environment
+
+WRITE_BYTES = 1 << 20
+READ_BYTES = 256 << 10
+QUESTION_BYTES = 4096
+PATIENCE_SECONDS = 600.0
+CONNECTIONS_MAX = 256
+HEADING = struct.Struct(">QQI")
+"""Offset in the file, length, and how many other bytes come before it."""
+DONE = b"."
+
+
+class LoadFailure(Exception):
+    """An end failed; the message has what it said."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the source sends: connections, and whether writes vary in size with pauses between, or bytes come first."""
+
+    connections: int = 1
+    varied: bool = False
+    inserted: int = 0
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of one run."""
+
+    bytes: int
+    seconds: float
+    identical: bool
+
+    @property
+    def rate(self) -> float:
+        """Bytes a second."""
+        return self.bytes / self.seconds
+
+
+# -- starting both ends -----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def listening(role: str, *arguments: str) -> Iterator[tuple[Address, "subprocess.Popen[str]"]]:
+    """A sink or an echo, its address, and the process; ended on leaving."""
+    process = subprocess.Popen(_command(role, *arguments), stdout=subprocess.PIPE, text=True, env=environment())
+    try:
+        yield ("127.0.0.1", int(answer(process)["port"])), process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def run(file: Path, via: Address, sink: "subprocess.Popen[str]", shape: Shape) -> Run:
+    """Send the file to `via`, which leads to the sink. Raises LoadFailure."""
+    arguments = ["--connections", str(shape.connections), "--inserted", str(shape.inserted)]
+    varied = ["--varied"] if shape.varied else []
+    started = ask("source", "--file", str(file), "--to", f"{via[0]}:{via[1]}", *arguments, *varied)["started"]
+    received = answer(sink)
+    verdict = answer(sink)
+    return Run(received["bytes"], received["finished"] - started, verdict["identical"])
+
+
+def ask(role: str, *arguments: str) -> dict[str, Any]:
+    """What a process of that role says in the end. Raises LoadFailure."""
+    done = subprocess.run(
+        _command(role, *arguments),
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    if done.returncode:
+        raise LoadFailure(f"the {role} ended with status {done.returncode}: {done.stderr.strip().splitlines()[-1:]}")
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def answer(process: "subprocess.Popen[str]") -> dict[str, Any]:
+    """The next line of JSON that a process says. Raises LoadFailure if it has ended."""
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise LoadFailure(f"an end of the line ended with status {process.wait()}")
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def _command(role: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-m", "bench.load", role, *arguments]
+
+
+# -- the ends themselves ----------------------------------------------------------------------------------------
+
+
+def mapped(file: Path) -> mmap.mmap:
+    """The file, in memory before this returns."""
+    with file.open("rb") as opened:
+        return mmap.mmap(opened.fileno(), 0, flags=mmap.MAP_SHARED | mmap.MAP_POPULATE, prot=mmap.PROT_READ)
+
+
+def source(file: Path, to: Address, shape: Shape) -> None:
+    """Send the file over some connections at once, a part each, and say when it began."""
+    data = memoryview(mapped(file))
+    part = -(-len(data) // shape.connections)
+    ends = [socket.create_connection(to, timeout=PATIENCE_SECONDS) for _ in range(shape.connections)]
+    with ThreadPoolExecutor(shape.connections) as threads:
+        started = time.monotonic()
+        sending = [threads.submit(_send, end, data, number * part, part, shape) for number, end in enumerate(ends)]
+    for each in sending:
+        each.result()
+    say(started=started)
+
+
+def _send(connection: socket.socket, data: memoryview, offset: int, part: int, shape: Shape) -> None:
+    """Send one part and wait until the sink has it."""
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    rest = data[offset : offset + part]
+    heading = HEADING.pack(offset, len(rest), shape.inserted)
+    with connection:
+        connection.sendall(heading + bytes(shape.inserted))
+        for size, pause in _writes(shape, offset):
+            connection.sendall(rest[:size])
+            rest = rest[size:]
+            if not rest:
+                break
+            time.sleep(pause) if pause else None
+        if connection.recv(1) != DONE:
+            raise LoadFailure("the sink did not say that it has everything")
+
+
+def _writes(shape: Shape, seed: int) -> Iterator[tuple[int, float]]:
+    """Sizes of writes, and how long to pause after each. The same shape gives the same writes."""
+    draw = random.Random(seed)
+    while True:
+        if shape.varied:
+            yield draw.choice((512, 1448, 8192, 65536, 100_000, 262_144, 1_000_001)), draw.choice((0, 0, 0.0005, 0.002))
+        else:
+            yield WRITE_BYTES, 0.0
+
+
+def sink(file: Path) -> None:
+    """Run after run: receive as many connections as make up the file, say when that was, compare, say the result."""
+    expected = memoryview(mapped(file))
+    room = memoryview(mmap.mmap(-1, len(expected) + READ_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_POPULATE))
+    with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
+        say(port=listener.getsockname()[1])
+        while True:
+            total = _receive_all(listener, room, len(expected))
+            finished = time.monotonic()
+            say(finished=finished, bytes=total)
+            say(identical=_same(room[: len(expected)], expected))
+
+
+def _same(one: memoryview, other: memoryview) -> bool:
+    """Compared piece by piece as bytes: comparing memoryviews themselves is a hundred times slower."""
+    pieces = range(0, len(one), READ_BYTES)
+    return all(bytes(one[at : at + READ_BYTES]) == bytes(other[at : at + READ_BYTES]) for at in pieces)
+
+
+def _receive_all(listener: socket.socket, room: memoryview, expected: int) -> int:
+    """Plain bytes, those that were inserted included."""
+    announced = inserted = 0
+    receiving = []
+    with ThreadPoolExecutor(CONNECTIONS_MAX) as threads:
+        while announced < expected:
+            connection, _ = listener.accept()
+            offset, length, before = HEADING.unpack(_exactly(connection, HEADING.size))
+            _exactly(connection, before)
+            announced += length
+            inserted += before
+            receiving.append(threads.submit(_receive, connection, room[offset : offset + length]))
+    return sum(each.result() for each in receiving) + inserted
+
+
+def _receive(connection: socket.socket, room: memoryview) -> int:
+    received = 0
+    with connection:
+        while received < len(room):
+            count = connection.recv_into(room[received : received + READ_BYTES])
+            if not count:
+                raise LoadFailure(f"the connection ended after {received} of {len(room)} bytes")
+            received += count
+        connection.sendall(DONE)
+    return received
+
+
+def _exactly(connection: socket.socket, count: int) -> bytes:
+    found = b""
+    while len(found) < count:
+        found += connection.recv(count - len(found)) or _ended()
+    return found
+
+
+def _ended() -> bytes:
+    raise LoadFailure("the connection ended early")
+
+
+def echo() -> None:
+    """Answer every question of `QUESTION_BYTES` with its bytes in reverse, so that no answer repeats its question."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        say(port=listener.getsockname()[1])
+        while True:
+            connection, _ = listener.accept()
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with connection:
+                try:
+                    while True:
+                        connection.sendall(_exactly(connection, QUESTION_BYTES)[::-1])
+                except (LoadFailure, OSError):
+                    continue
+
+
+def question(to: Address, count: int) -> None:
+    """Ask one after another, each once the answer has come, and say how long they took."""
+    draw = random.Random(0)
+    seconds = []
+    with socket.create_connection(to, timeout=PATIENCE_SECONDS) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(count):
+            asked = draw.randbytes(QUESTION_BYTES)
+            began = time.perf_counter()
+            connection.sendall(asked)
+            answered = _exactly(connection, QUESTION_BYTES)
+            seconds.append(time.perf_counter() - began)
+            if answered != asked[::-1]:
+                raise LoadFailure("an answer does not belong to its question")
+    say(median=statistics.median(seconds), percentile_99=statistics.quantiles(seconds, n=100)[98])
+
+
+def say(**fields: object) -> None:
+    """One line of JSON."""
+    print(json.dumps(fields), flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.load", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("role", choices=["source", "sink", "echo", "question"])
+    parser.add_argument("--file", type=Path)
+    parser.add_argument("--to", type=_address)
+    parser.add_argument("--connections", type=int, default=1)
+    parser.add_argument("--inserted", type=int, default=0)
+    parser.add_argument("--varied", action="store_true")
+    parser.add_argument("--count", type=int, default=1)
+    options = parser.parse_args()
+    match options.role:
+        case "source":
+            source(options.file, options.to, Shape(options.connections, options.varied, options.inserted))
+        case "sink":
+            sink(options.file)
+        case "echo":
+            echo()
+        case "question":
+            question(options.to, options.count)
+
+
+def _address(text: str) -> Address:
+    host, _, port = text.rpartition(":")
+    return host, int(port)
+
+
+if __name__ == "__main__":
+    main()
