@@ -56,10 +56,16 @@ async def _serve(config: SiteConfig, make_status: MakeStatusListener) -> int:
     finally:
         await status.stop()
         await site.stop()
-        # One more signal must not turn an orderly end into another exit status.
-        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
+        _ignore_signals(loop)
     log.info("site %s has stopped", config.site.name)
     return ExitCode.OK
+
+
+def _ignore_signals(loop: asyncio.AbstractEventLoop) -> None:
+    """One more signal must not turn an orderly end into another exit status. A mask would bind this thread alone."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.remove_signal_handler(number)
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _build(config: SiteConfig) -> Site:

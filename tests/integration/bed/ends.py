@@ -1,0 +1,195 @@
+"""The two ends of a replication: an array that sends, and one that receives and remembers how each connection ended.
+
+`Array` listens. By default it takes all bytes of a connection until the other side ends its own, answers with a
+receipt (BLAKE3 and length of what came), and closes. `send` is the near array: it sends, ends its side, and reads the
+answer. How a connection ended is one of three words, because the difference is what these tests are about: END (the
+other side ended it in order), RESET (it was torn down), and OPEN (not yet).
+"""
+
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from blake3 import blake3
+
+from bench.sites import Address
+
+OPEN, END, RESET = "open", "end", "reset"
+READ_BYTES = 256 << 10
+PATIENCE = 40.0
+"""Seconds after which anything that an end waits for is overdue."""
+_LINGER_RESET = struct.pack("ii", 1, 0)
+
+
+@dataclass
+class Arrival:
+    """One connection at an array: what has come on it, and how it ended."""
+
+    connection: socket.socket
+    data: bytearray = field(default_factory=bytearray)
+    ended: str = OPEN
+    over: threading.Event = field(default_factory=threading.Event)
+    """Set when the array has done with the connection."""
+
+    def wait(self, seconds: float = PATIENCE) -> Self:
+        """Wait until it is over. Raises TimeoutError."""
+        if not self.over.wait(seconds):
+            raise TimeoutError(f"the connection is still open after {len(self.data)} bytes and {seconds:.0f} s")
+        return self
+
+
+Behaviour = Callable[[Arrival], None]
+"""What an array does with a connection, in a thread of its own. Resets may be raised through it."""
+
+
+class Array:
+    """A listener on loopback. A context manager; `arrivals` has its connections in their order."""
+
+    def __init__(self, behaviour: Behaviour | None = None, *, address: Address = ("127.0.0.1", 0)) -> None:
+        self.arrivals: list[Arrival] = []
+        self._behaviour = behaviour or acknowledge
+        self._changed = threading.Condition()
+        self._listener = socket.create_server(address)
+        self.address: Address = self._listener.getsockname()[:2]
+        self._thread = threading.Thread(target=self._accept, name="array", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        hang_up(self._listener)
+        self._thread.join()
+        for arrival in self.arrivals:
+            hang_up(arrival.connection)
+            arrival.over.wait(PATIENCE)
+
+    def arrival(self, number: int = 0, seconds: float = PATIENCE) -> Arrival:
+        """Wait for a connection, counted from 0. Raises TimeoutError."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: len(self.arrivals) > number, seconds):
+                raise TimeoutError(f"only {len(self.arrivals)} connections have come")
+            return self.arrivals[number]
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:  # closed by __exit__
+                return
+            arrival = Arrival(connection)
+            with self._changed:
+                self.arrivals.append(arrival)
+                self._changed.notify_all()
+            threading.Thread(target=self._serve, args=[arrival], name="arrival", daemon=True).start()
+
+    def _serve(self, arrival: Arrival) -> None:
+        try:
+            self._behaviour(arrival)
+        except OSError:
+            arrival.ended = RESET
+        finally:
+            arrival.connection.close()
+            arrival.over.set()
+
+
+def swallow(arrival: Arrival) -> None:
+    """Take everything until the end."""
+    room = memoryview(bytearray(READ_BYTES))
+    while count := arrival.connection.recv_into(room):
+        arrival.data += room[:count]
+    arrival.ended = END
+
+
+def acknowledge(arrival: Arrival) -> None:
+    """Take everything until the end, and answer with the receipt."""
+    swallow(arrival)
+    arrival.connection.sendall(receipt(arrival.data))
+
+
+def echo(arrival: Arrival) -> None:
+    """Answer what comes with itself, as it comes."""
+    while part := arrival.connection.recv(READ_BYTES):
+        arrival.data += part
+        arrival.connection.sendall(part)
+    arrival.ended = END
+
+
+def receipt(content: bytes | bytearray) -> bytes:
+    """What proves to the sender that exactly this has come."""
+    return blake3(content).digest() + len(content).to_bytes(8, "big")
+
+
+@dataclass(frozen=True)
+class Sending:
+    """How a transfer went, as the sending array saw it."""
+
+    sent: int
+    """Bytes that its TCP took."""
+    ended: str
+    answer: bytes
+    seconds: float
+    stalled: float
+    """Longest single write, in seconds."""
+
+
+def connect(address: Address, seconds: float = PATIENCE) -> socket.socket:
+    """A connection on which every wait has a limit, and small writes go out at once."""
+    connection = socket.create_connection(address, timeout=seconds)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return connection
+
+
+def send(writes: Iterable[bytes | memoryview], address: Address, pause: Callable[[int], None] | None = None) -> Sending:
+    """Send, end our side, and read the answer to its end. `pause` is called after each write, with its number."""
+    sent, answer, stalled, ended, started = 0, b"", 0.0, RESET, time.monotonic()
+    try:
+        with connect(address) as connection:
+            for number, write in enumerate(writes):
+                began = time.monotonic()
+                connection.sendall(write)
+                stalled = max(stalled, time.monotonic() - began)
+                sent += len(write)
+                if pause:
+                    pause(number)
+            connection.shutdown(socket.SHUT_WR)
+            while part := connection.recv(READ_BYTES):
+                answer += part
+            ended = END
+    except ConnectionError:
+        pass
+    return Sending(sent, ended, answer, time.monotonic() - started, stalled)
+
+
+def how_it_ends(connection: socket.socket) -> tuple[bytes, str]:
+    """Read until the other side ends the connection, either way: what came, and END or RESET."""
+    received = b""
+    try:
+        while part := connection.recv(READ_BYTES):
+            received += part
+    except ConnectionError:
+        return received, RESET
+    return received, END
+
+
+def reset(connection: socket.socket) -> None:
+    """End a connection by RST."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
+    connection.close()
+
+
+def hang_up(end: socket.socket) -> None:
+    """Close a socket, and wake the thread that waits in it."""
+    try:
+        end.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+    finally:
+        end.close()

@@ -1,0 +1,243 @@
+"""Sites for the tests: files for any number of them, run as processes from `bench.sites`, their logs judged at the end.
+
+    bed = Bed(directory)
+    pair = bed.pair(array.address, store={"mode": "disk", "size": "64MiB"}, tunnel={"grace": "2s"})
+    with pair.running():
+        send(writes, pair.entrance)
+"""
+
+import contextlib
+import json
+import signal
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from bench.sites import Address, Site, SiteFailure, free_port
+from tests.certificates import make
+
+Settings = Mapping[str, str | int]
+
+
+@dataclass(frozen=True)
+class Forward:
+    """A local address whose connections go to the export of a peer."""
+
+    name: str
+    peer: str
+    port: int = field(default_factory=free_port)
+
+    @property
+    def address(self) -> Address:
+        """Where the near array connects to."""
+        return "127.0.0.1", self.port
+
+
+@dataclass(frozen=True)
+class Pair:
+    """East dials west. East forwards to west's array, and west, if there is one, to east's."""
+
+    east: Site
+    west: Site
+    entrance: Address
+    """East's forward."""
+    back: Address
+    """West's forward."""
+
+    @property
+    def sites(self) -> tuple[Site, Site]:
+        """East, west."""
+        return self.east, self.west
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator["Pair"]:
+        """Both sites up with a tunnel between them; drained afterwards."""
+        run(*self.sites)
+        yield self
+        drain(*self.sites)
+
+
+class Bed:
+    """Makes sites in one directory; `close` kills what still runs."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.sites: list[Site] = []
+
+    def site(
+        self,
+        name: str,
+        peers: Mapping[str, Address | None],
+        *,
+        forwards: Sequence[Forward] = (),
+        exports: Mapping[str, tuple[Address, Sequence[str]]] | None = None,
+        tunnel: Settings | None = None,
+        store: Settings | None = None,
+    ) -> Site:
+        """Write a site's file. `exports`: name to address and the peers that may reach it."""
+        for site in (name, *peers):
+            if not (self.directory / f"{site}.crt").exists():
+                make(self.directory / site, site)
+        site = Site(name, self.directory, free_port())
+        tables = [
+            ("[site]", {"name": name}),
+            ("[identity]", {"certificate": f"{name}.crt", "key": f"{name}.key"}),
+            ("[tunnel]", {"reconnect_max": "1s", **(tunnel or {})}),
+            ("[store]", _store(name, store or {})),
+            ("[status]", {"listen": f"127.0.0.1:{site.status_port}"}),
+            *(("[[peer]]", _peer(peer, address)) for peer, address in peers.items()),
+            *(("[[forward]]", _forward(forward)) for forward in forwards),
+            *(("[[export]]", _export(export, *where)) for export, where in (exports or {}).items()),
+        ]
+        site.config.write_text("".join(f"{head}\n{_body(table)}\n" for head, table in tables))
+        self.sites.append(site)
+        return site
+
+    def pair(
+        self,
+        far: Address,
+        near: Address | None = None,
+        *,
+        tunnel: Settings | None = None,
+        store: Settings | None = None,
+        stores: tuple[Settings, Settings] | None = None,
+        tunnel_address: Address | None = None,
+        dialled: Address | None = None,
+    ) -> Pair:
+        """`far` and `near`: west's and east's array; `stores`: east's and west's, where they differ.
+
+        `tunnel_address`: where west listens; `dialled`: what east dials instead, such as a `Wire`.
+        """
+        listening = tunnel_address or ("127.0.0.1", free_port())
+        ahead, back = Forward("array", "west"), Forward("home", "east")
+        of_east, of_west = stores or (store or {}, store or {})
+        west = self.site(
+            "west",
+            {"east": None},
+            forwards=[back] if near else [],
+            exports={"array": (far, ["east"])},
+            tunnel={**(tunnel or {}), "listen": _text(listening)},
+            store=of_west,
+        )
+        east = self.site(
+            "east",
+            {"west": dialled or listening},
+            forwards=[ahead],
+            exports={"home": (near, ["west"])} if near else {},
+            tunnel=tunnel,
+            store=of_east,
+        )
+        return Pair(east, west, ahead.address, back.address)
+
+    def close(self) -> None:
+        """Kill what still runs."""
+        for site in self.sites:
+            site.kill()
+
+    def complaints(self) -> list[str]:
+        """Lines of the sites' logs that tell of a defect."""
+        return [
+            f"{site.name}: {line}"
+            for site in self.sites
+            if site.log.exists()
+            for line in site.log.read_text(errors="replace").splitlines()
+            if "traceback" in line.lower() or "defect" in line
+        ]
+
+
+def run(*sites: Site) -> None:
+    """Start the sites, and wait until all their tunnels are up."""
+    for site in sites:
+        site.start()
+    for site in sites:
+        site.wait_ready()
+    for site in sites:
+        site.wait_up()
+
+
+def drain(*sites: Site) -> None:
+    """SIGTERM to all; they have to end by themselves, with status 0."""
+    for site in sites:
+        site.signal(signal.SIGTERM)
+    codes = {site.name: site.stop() for site in sites}
+    if any(codes.values()):
+        raise SiteFailure(f"sites ended with {codes}")
+
+
+def eventually(site: Site, path: str, wanted: Any, seconds: float = 10.0) -> None:
+    """Wait until the status says so; `path` as in "peers.0.state"."""
+    site.wait_for(lambda: look_up(site.status(), path) == wanted, f"does not say {wanted!r} at {path}", seconds)
+
+
+def look_up(status: Any, path: str) -> Any:
+    """A value of the status by its path."""
+    for key in path.split("."):
+        status = status[int(key) if isinstance(status, list) else key]
+    return status
+
+
+def ends(site: Site, peer: int = 0) -> dict[str, int]:
+    """Ended streams by reason."""
+    found: dict[str, int] = site.status()["peers"][peer]["ended_streams"]
+    return found
+
+
+def wire_bytes(site: Site) -> int:
+    """What the site has sent to its peers, as TCP payload."""
+    found: int = site.status()["bytes"]["wire"]
+    return found
+
+
+def resident(site: Site) -> int:
+    """Bytes of memory that the site has now."""
+    found: int = psutil.Process(site.pid).memory_info().rss
+    return found
+
+
+def processor_seconds(site: Site) -> float:
+    """CPU time that the site has used."""
+    times = psutil.Process(site.pid).cpu_times()
+    return float(times.user + times.system)
+
+
+def logged(site: Site, words: str, seconds: float = 10.0) -> None:
+    """Wait until the log has these words. Raises SiteFailure."""
+    deadline = time.monotonic() + seconds
+    while words not in site.log.read_text(errors="replace"):
+        if time.monotonic() > deadline:
+            raise SiteFailure(f"the log of {site.name} does not say {words!r}; its end:\n{site.tail()}")
+        time.sleep(0.02)
+
+
+def _store(name: str, settings: Settings) -> Settings:
+    path: Settings = {"path": f"{name}-store"} if settings.get("mode") == "disk" else {}
+    return {"size": "64MiB", **path, **settings}
+
+
+def _peer(name: str, address: Address | None) -> Settings:
+    return {"name": name, "certificate": f"{name}.crt", **({"address": _text(address)} if address else {})}
+
+
+def _forward(forward: Forward) -> Settings:
+    return {
+        "name": forward.name,
+        "listen": _text(forward.address),
+        "peer": forward.peer,
+        "export": forward.name,
+    }
+
+
+def _export(name: str, address: Address, peers: Sequence[str]) -> Mapping[str, object]:
+    return {"name": name, "address": _text(address), "peers": list(peers)}
+
+
+def _text(address: Address) -> str:
+    return f"{address[0]}:{address[1]}"
+
+
+def _body(table: Mapping[str, object]) -> str:
+    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items())

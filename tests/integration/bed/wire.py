@@ -1,0 +1,164 @@
+"""The WAN between two sites: a forwarder of TCP connections that can be cut, stalled, and made to refuse."""
+
+import asyncio
+import socket
+import struct
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any, Self, cast
+
+from bench.sites import Address
+
+_LINGER_RESET = struct.pack("ii", 1, 0)
+
+
+class Wire:
+    """Listens on loopback and carries each connection to `far`, on an event loop in a thread. A context manager."""
+
+    def __init__(self, far: Address) -> None:
+        self.address: Address = ("127.0.0.1", 0)
+        """Where it listens; known once it is entered."""
+        self.taken = 0
+        """Connections that were accepted."""
+        self.carried = 0
+        """Bytes, both ways together."""
+        self.flowing = True
+        self.ends: set[_End] = set()
+        self._far = far
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="wire", daemon=True)
+        self._server: asyncio.Server | None = None
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self.accept()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.refuse()
+        self.cut()
+        self._do(self._settle)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def accept(self) -> None:
+        """Take connections (again), always at the same address."""
+        self._do(self._listen)
+
+    def refuse(self) -> None:
+        """Refuse further connections; those that are there go on."""
+        self._do(self._ignore)
+
+    def cut(self) -> None:
+        """Reset all connections."""
+        self._do(self._cut)
+
+    def stall(self) -> None:
+        """Carry nothing more, and tell nobody: a black hole."""
+        self._do(self._stall)
+
+    def flow(self) -> None:
+        """Undo `stall`."""
+        self._do(self._flow)
+
+    def _do(self, work: Callable[[], Any]) -> None:
+        done: Future[None] = asyncio.run_coroutine_threadsafe(work(), self._loop)
+        done.result(10)
+
+    async def _listen(self) -> None:
+        self._server = await self._loop.create_server(lambda: _Near(self), *self.address)
+        self.address = self._server.sockets[0].getsockname()[:2]
+
+    async def _ignore(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+
+    async def _cut(self) -> None:
+        for end in list(self.ends):
+            end.cut()
+
+    async def _stall(self) -> None:
+        self.flowing = False
+        for end in self.ends:
+            end.transport.pause_reading()
+
+    async def _flow(self) -> None:
+        self.flowing = True
+        for end in self.ends:
+            end.transport.resume_reading()
+
+    async def _settle(self) -> None:
+        while others := asyncio.all_tasks() - {cast(asyncio.Task[None], asyncio.current_task())}:
+            await asyncio.wait(others)
+        await asyncio.sleep(0)
+
+    async def dial(self, near: "_Near") -> None:
+        """Join an accepted connection to a new one to the far side, or reset it."""
+        try:
+            _, far = await self._loop.create_connection(lambda: _End(self), *self._far)
+        except OSError:
+            near.cut()
+            return
+        near.join(far)
+
+
+class _End(asyncio.Protocol):
+    """One of the two connections that make a carried one."""
+
+    transport: asyncio.Transport
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+        self.other: _End | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        self.wire.ends.add(self)
+
+    def join(self, other: "_End") -> None:
+        """From now on what comes here goes there, and the other way round."""
+        self.other, other.other = other, self
+        if self.wire.flowing:
+            self.transport.resume_reading()
+        else:
+            other.transport.pause_reading()
+
+    def cut(self) -> None:
+        """End it by RST."""
+        connection: socket.socket = self.transport.get_extra_info("socket")
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
+        self.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        assert self.other is not None
+        self.wire.carried += len(data)
+        self.other.transport.write(data)
+
+    def pause_writing(self) -> None:
+        if self.other is not None:
+            self.other.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self.other is not None and self.wire.flowing:
+            self.other.transport.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.wire.ends.discard(self)
+        if self.other is not None and self.other in self.wire.ends:
+            self.other.cut()
+
+
+class _Near(_End):
+    """The accepted one: nothing is read from it before the far one is there."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.wire.taken += 1
+        self.transport.pause_reading()
+        self._dialling = asyncio.ensure_future(self.wire.dial(self))

@@ -1,0 +1,105 @@
+"""What these tests share beyond the bed: a hub that has one real and one scripted peer, logs as records, memory."""
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.sites import Address, Site, SiteFailure, free_port
+from tests.integration.bed.contents import cut, volume
+from tests.integration.bed.ends import END, Array, receipt, send
+from tests.integration.bed.sites import Bed, Forward, drain, resident
+from tests.integration.peers.scripted import ScriptedLane, context, dial
+
+PATIENCE = 15.0
+
+
+@dataclass(frozen=True)
+class Hub:
+    """West, with two peers that may reach its array: east, a real site, and rogue, which the test plays."""
+
+    west: Site
+    east: Site
+    tunnel: Address
+    """Where west listens."""
+    entrance: Address
+    """East's forward to west's array."""
+    to_rogue: Address
+    """West's forward to rogue's export "array"."""
+    directory: Path
+
+    def dial(self) -> ScriptedLane:
+        """Connect to west with rogue's certificate."""
+        return dial(self.tunnel, context(self.directory / "rogue"))
+
+    def still_works(self, array: Array) -> None:
+        """East replicates through west as if nothing had happened."""
+        content = volume(f"for {len(array.arrivals)}", 1 << 20)
+        sending = send(cut(content, 1 << 17), self.entrance)
+        assert (sending.ended, sending.answer) == (END, receipt(content)), west_says(self)
+
+
+@contextlib.contextmanager
+def hub(bed: Bed, array: Address, **tunnel: str | int) -> Iterator[Hub]:
+    """A hub that runs, with the real peer up; drained afterwards. `tunnel`: settings of west's."""
+    listening, ahead, out = ("127.0.0.1", free_port()), Forward("array", "west"), Forward("array", "rogue")
+    west = bed.site(
+        "west",
+        {"east": None, "rogue": None},
+        forwards=[out],
+        exports={"array": (array, ["east", "rogue"])},
+        tunnel={"listen": f"{listening[0]}:{listening[1]}", "drain": "1s", **tunnel},
+    )
+    east = bed.site("east", {"west": listening}, forwards=[ahead], tunnel={"drain": "1s"})
+    for site in (west, east):
+        site.start()
+    for site in (west, east):
+        site.wait_ready()
+    east.wait_up()
+    yield Hub(west, east, listening, ahead.address, out.address, bed.directory)
+    drain(west, east)
+
+
+def records(site: Site) -> list[dict[str, Any]]:
+    """The site's log, line by line; each has to be JSON."""
+    return [json.loads(line) for line in site.log.read_text().splitlines()]
+
+
+def messages(site: Site) -> list[str]:
+    """What the site's log says."""
+    return [str(record["message"]) for record in records(site)]
+
+
+def says(site: Site, *words: str, seconds: float = PATIENCE) -> str:
+    """Wait for one log message that has all these words, and return it. Raises SiteFailure."""
+    deadline = time.monotonic() + seconds
+    while not (found := [message for message in messages(site) if all(word in message for word in words)]):
+        if time.monotonic() > deadline:
+            raise SiteFailure(f"the log of {site.name} does not say {words}; its end:\n{site.tail()}")
+        time.sleep(0.02)
+    return found[-1]
+
+
+def west_says(stage: Hub) -> str:
+    """The end of west's log, for messages of failed assertions."""
+    return stage.west.tail()
+
+
+def settled_memory(site: Site) -> int:
+    """Bytes resident, once the store has made itself ready."""
+    before, deadline = -1, time.monotonic() + PATIENCE
+    while (now := resident(site)) != before and time.monotonic() < deadline:
+        before = now
+        time.sleep(0.25)
+    return now
+
+
+def peer_of(site: Site, name: str) -> dict[str, Any]:
+    """What the site's status says of that peer."""
+    found: dict[str, Any] = next(peer for peer in site.status()["peers"] if peer["name"] == name)
+    return found
+
+
