@@ -22,7 +22,7 @@ Written by `python -m proxy.config.document`; change the descriptions in `proxy/
 One TOML file a site. Two that work together are in [examples/](examples). `isthmus check FILE` says whether a file is
 right, and otherwise every mistake at once, each with its key, its value and the remedy; nothing starts with a file
 that has one. Editors that know JSON Schema complete and check the file with
-[isthmus.schema.json](isthmus.schema.json): begin it with `#:schema isthmus.schema.json`.
+[isthmus.schema.json](isthmus.schema.json): begin it with `#:schema PATH-OF-THE-SCHEMA`, as the examples do.
 
 - Paths are relative to the file.
 - Quantities are text with a unit, without a space: {units}.
