@@ -120,7 +120,7 @@ class BoundedHandler(logging.StreamHandler[TextIO]):
         self._tell(float("inf"))
         super().close()
 
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802, D102
+    def handleError(self, record: logging.LogRecord) -> None:
         """A log that cannot be written (a closed pipe) is no reason to stop carrying data, nor to write elsewhere."""
 
     def _tell(self, now: float) -> None:
