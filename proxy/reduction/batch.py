@@ -29,7 +29,15 @@ class ReceivedBatch:
 
 def length_bound(plain: int) -> int:
     """The most bytes that a batch of that plain length may have."""
-    return plain + plain // 8 + 256
+    return plain + overhead_bound(plain)
+
+
+def overhead_bound(plain: int) -> int:
+    """The most bytes that header and tokens may have. Tokens take more memory than bytes, so they have their own bound.
+
+    Our encoder stays below: its chunks have at least 256 bytes, and their tokens at most 33.
+    """
+    return plain // 8 + 256
 
 
 def assemble(plain: int, codec: int, tokens: bytes, literal_length: int, literals: bytes) -> bytes:
@@ -49,8 +57,8 @@ def dissect(data: memoryview) -> ReceivedBatch:
         raise BatchError(f"batch of {len(data)} bytes for {plain} plain ones is too long")
     if literal_length > plain:
         raise BatchError(f"{literal_length} literal bytes in a batch of {plain}")
-    if HEADER_BYTES + token_length > len(data):
-        raise BatchError(f"tokens of {token_length} bytes exceed the batch")
+    if HEADER_BYTES + token_length > min(len(data), overhead_bound(plain)):
+        raise BatchError(f"tokens of {token_length} bytes are too long for a batch of {len(data)}, {plain} plain ones")
     tokens = parse(data[HEADER_BYTES : HEADER_BYTES + token_length])
     if sum(token[1] for token in tokens if token[0] == LITERAL) != literal_length:
         raise BatchError(f"LITERAL tokens do not sum up to {literal_length} bytes")

@@ -16,7 +16,9 @@ WINDOW_MAX = 8 << 20
 
 _WORTH_TRYING = 64
 _GAIN = 0.97
+_SHORTEST_REST = 2
 _LONGEST_REST = 32
+"""Batches."""
 
 
 class Compressor:
@@ -25,8 +27,8 @@ class Compressor:
     def __init__(self, compress: Callable[[bytes], bytes] | None) -> None:
         """`compress` yields one zstd frame that declares its content size; None: never compress."""
         self._compress = compress
-        self._failures = 0
-        self._rest = 0
+        self._rest = 0  # batches that go as they are
+        self._next_rest = _SHORTEST_REST
 
     @property
     def resting(self) -> bool:
@@ -42,10 +44,9 @@ class Compressor:
             return CODEC_NONE, literals
         encoded = self._compress(literals)
         if len(encoded) < len(literals) * _GAIN:
-            self._failures = 0
+            self._next_rest = _SHORTEST_REST
             return CODEC_ZSTD, encoded
-        self._failures += 1
-        self._rest = min(1 << self._failures, _LONGEST_REST)
+        self._rest, self._next_rest = self._next_rest, min(2 * self._next_rest, _LONGEST_REST)
         return CODEC_NONE, literals
 
 
@@ -65,6 +66,8 @@ def decode(codec: int, data: memoryview | bytes, length: int) -> memoryview | by
         return data
     if codec != CODEC_ZSTD:
         raise BatchError(f"unknown codec {codec}")
+    if not length:  # python-zstandard would not look at what follows
+        raise BatchError("a zstd frame where there is nothing to decode")
     try:
         frame = zstandard.get_frame_parameters(data)
         if frame.content_size != length or frame.window_size > WINDOW_MAX or frame.dict_id:

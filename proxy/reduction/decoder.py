@@ -24,7 +24,8 @@ _LOOK_AHEAD = 1024
 
 
 _FILLED_MAX = 4 << 20
-"""Filled chunks are kept beside the store until their batch is decoded; an honest batch uses at most 1 MiB of them."""
+"""Filled chunks are kept beside the store until their batch is decoded: at most this and one chunk more. Batches of
+our encoder, taken after each pause, name at most 1 MiB of chunks."""
 
 
 @dataclass(slots=True)
@@ -47,21 +48,32 @@ class DecodedBatch:
 class _Progress:
     """A batch on its way through the tokens."""
 
-    __slots__ = ("at", "batch", "from_store", "literals", "out", "owned", "position", "verified")
+    __slots__ = ("at", "batch", "delivered", "from_store", "literals", "out", "owned", "position", "verified")
 
     def __init__(self, batch: ReceivedBatch, literals: memoryview) -> None:
         self.batch = batch
         self.literals = literals
         self.at = 0  # next token
         self.position = 0  # next literal byte
+        self.delivered = 0
         self.out: list[bytes | memoryview] = []
         self.owned = False
         self.from_store = 0
         self.verified = 0
 
+    def deliver(self, piece: bytes | memoryview) -> None:
+        """A batch that yields more than it declares is refused before that costs memory."""
+        self.delivered += len(piece)
+        if self.delivered > self.batch.plain:
+            raise BatchError(f"batch delivers more than the {self.batch.plain} bytes that it declares")
+        self.out.append(piece)
+
 
 class Decoder:
-    """One stream's incoming direction. Loop thread. Any BatchError is the peer's breach of protocol."""
+    """One stream's incoming direction. Loop thread. Any BatchError is the peer's breach of protocol.
+
+    After an error it must not be used any more: what follows in the stream would be delivered with a gap before it.
+    """
 
     def __init__(self, store: ChunkStore, holdings: Holdings) -> None:
         self._store = store
@@ -154,9 +166,9 @@ class Decoder:
         return True
 
     def _complete(self, progress: _Progress) -> DecodedBatch:
+        if progress.delivered != progress.batch.plain:
+            raise BatchError(f"batch delivers {progress.delivered} bytes where {progress.batch.plain} are declared")
         data = b"".join(progress.out)
-        if len(data) != progress.batch.plain:
-            raise BatchError(f"batch delivers {len(data)} bytes where {progress.batch.plain} are declared")
         self._progress = None
         self._filled.clear()
         self._keep_tail()
@@ -164,14 +176,14 @@ class Decoder:
         return DecodedBatch(data, progress.from_store, progress.verified)
 
     def _deliver_chunk(self, progress: _Progress, data: bytes) -> None:
-        progress.out.append(data)
+        progress.deliver(data)
         progress.from_store += len(data)
         self._border()
 
     def _deliver_literal(self, progress: _Progress, n: int) -> None:
         piece = progress.literals[progress.position : progress.position + n]
         progress.position += n
-        progress.out.append(piece)
+        progress.deliver(piece)
         self._slice = None
         self._extend_tail(piece)
 
@@ -188,7 +200,7 @@ class Decoder:
         if offset + n > len(data):
             raise BatchError(f"slice {offset}+{n} exceeds its chunk of {len(data)} bytes")
         piece = data[offset : offset + n]
-        progress.out.append(piece)
+        progress.deliver(piece)
         progress.from_store += n
         self._slice = (name, data, offset + n)
         self._extend_tail(piece)
@@ -197,30 +209,40 @@ class Decoder:
         return True
 
     def _chunk(self, name: bytes, progress: _Progress) -> bytes | None:
-        """The verified chunk, or None if the stream has to wait for it."""
-        data = self._filled.get(name)
-        if data is None:
-            place = self._store.find(name)
-            if place is None or not self._holdings.holds(place):
-                return self._ask(name, progress)
-            try:
-                data = self._store.read(name)
-            except (ChunkMissing, ChunkInvalid):
-                return self._ask(name, progress)
-            if data is None:
-                self._needs = Needs(load=name)
-                return None
-        progress.verified += len(data)
+        """The verified chunk, or None if the stream has to wait for it.
+
+        What was asked for is waited for, even if it has come to the store by another way: the peer must see the MISS
+        before it hears that the batch is consumed.
+        """
+        if name in self._asked:
+            return None
+        data = self._filled.get(name) or self._stored(name, progress)
+        if data is not None:
+            progress.verified += len(data)
         return data
+
+    def _stored(self, name: bytes, progress: _Progress) -> bytes | None:
+        """The chunk from the store; None if it has to be obtained first."""
+        try:
+            data = self._store.read(name) if self._held(name) else b""
+        except (ChunkMissing, ChunkInvalid):
+            data = b""
+        if data is None:
+            self._needs = Needs(load=name)
+        elif not data:
+            self._ask(name, progress)
+        return data or None
 
     def _ask(self, name: bytes, progress: _Progress) -> None:
         """Ask for the chunk, and at once for all others of this batch that are not held."""
-        missing = [name, *(n for n in _names(progress.batch.tokens[progress.at :]) if not self._held(n))]
-        fresh = [name for name in dict.fromkeys(missing) if name not in self._asked and name not in self._filled]
-        del fresh[_LOOK_AHEAD:]
-        self._asked.update(fresh)
-        if fresh:
-            self._needs = Needs(ask=fresh)
+        others = dict.fromkeys(_names(progress.batch.tokens[progress.at :]))
+        missing = [name, *(other for other in others if other != name and not self._at_hand(other))][:_LOOK_AHEAD]
+        self._asked.update(missing)
+        self._needs = Needs(ask=missing)
+
+    def _at_hand(self, name: bytes) -> bool:
+        """True if the chunk need not be asked for, or was asked for already."""
+        return name in self._asked or name in self._filled or self._held(name)
 
     def _held(self, name: bytes) -> bool:
         place = self._store.find(name)
@@ -271,4 +293,6 @@ def _begin(data: memoryview) -> _Progress:
 
 
 def _names(tokens: list[Token]) -> list[bytes]:
-    return [token[3] for token in tokens if token[0] in (REFERENCE, SLICE)]
+    """The chunks that the tokens name, but for those that they teach."""
+    taught = {token[3] for token in tokens if token[0] == LEARN}
+    return [token[3] for token in tokens if token[0] in (REFERENCE, SLICE) and token[3][:CHECK_BYTES] not in taught]

@@ -6,6 +6,7 @@ alone. While the data follows what was stored before, even the piece of a chunk 
 bytes: the chunk that was stored after the last one is expected, and if the piece is its beginning, it goes as SLICE.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from dedupstore.chunker import Chunker
@@ -73,9 +74,9 @@ class Encoder:
         self._slice: tuple[bytes, int] | None = None  # chunk that SLICE named, and the offset that MORE goes on at
         self._expected: tuple[bytes, Place, bytes] | None = None  # chunk whose beginning was sent by SLICE
         self._surprised = False  # the incomplete chunk is not the expected one
-        self._outstanding_learned: dict[bytes, int] = {}
-        self._missed: set[bytes] = set()
-        self._outstanding: dict[bytes, int] = {}  # references not yet consumed, counted
+        self._outstanding_learned: Counter[bytes] = Counter()
+        self._outstanding: Counter[bytes] = Counter()  # batches not yet consumed that refer to a chunk
+        self._missed: Counter[bytes] = Counter()  # how many of those the peer has asked for it
         self.wanted: bytes | None = None
         """A chunk whose loading into the store's memory would let the next pause go as a SLICE."""
 
@@ -107,7 +108,7 @@ class Encoder:
             self._cut(final=False)
 
     def flush(self) -> None:
-        """The source pauses: put what is left into the batch."""
+        """The source pauses: put what is left into the batch. `take` it before the next pause."""
         if self._end > self._sent:
             self._cut_ahead()
         if self._end > self._sent and not self._flush_expected():
@@ -115,6 +116,7 @@ class Encoder:
 
     def finish(self) -> None:
         """The source has ended: what is left is a chunk. `take` the last batch, then ask `ending`."""
+        self._cut_ahead()
         self._cut(final=True)
 
     def ending(self) -> tuple[int, bytes]:
@@ -140,9 +142,9 @@ class Encoder:
         )
 
     def delivered(self, batch: EncodedBatch) -> None:
-        """The peer has consumed the batch: its pins end, and what it taught the peer holds."""
+        """The peer has consumed the batch: its pins end, and it holds what the batch taught or had to be filled for."""
         self.abandon(batch)
-        for name in batch.references:
+        for name in set(batch.references):
             self._release(name)
         for name, place in batch.learned:
             _uncount(self._outstanding_learned, name)
@@ -154,10 +156,10 @@ class Encoder:
             self._store.unpin(container)
 
     def missed(self, name: bytes) -> bool:
-        """The peer lacks a chunk: False if it was not referred to, or was missed before, by this stream."""
-        if name not in self._outstanding or name in self._missed:
+        """The peer lacks a chunk: False if it has asked for it as often as batches on their way refer to it."""
+        if self._missed[name] >= self._outstanding[name]:
             return False
-        self._missed.add(name)
+        self._missed[name] += 1
         place = self._store.find(name)
         if place is not None:
             self._holdings.doubt(place)
@@ -223,17 +225,17 @@ class Encoder:
             self._count(end - start)
         elif end - self._sent >= _WORTH_SLICING:
             self._slice_to(name, place, self._sent - start, end)
-        elif self._slice != (name, end - start):  # a SLICE up to the chunk's end was its border already
+        else:
             self._literal(end)
             self._draft.tokens.append(learn_token(end - start, name))
         self._last = place
 
     def _slice_to(self, name: bytes, place: Place, offset: int, end: int) -> None:
         n = end - self._sent
-        self._note_reference(name, place)
-        if self._slice == (name, offset):
+        if self._slice == (name, offset):  # the peer has the chunk at hand
             self._draft.tokens.append(more_token(n))
         else:
+            self._note_reference(name, place)
             self._draft.tokens.append(slice_token(name, offset, n))
         self._slice = (name, offset + n)
         self._count(n)
@@ -253,22 +255,34 @@ class Encoder:
         place = self._last = self._store.put(name, data)
         if place is not None:
             self._draft.learned.append((name, place))
-            self._outstanding_learned[name] = self._outstanding_learned.get(name, 0) + 1
+            self._outstanding_learned[name] += 1
 
     def _flush_expected(self) -> bool:
-        """Send the incomplete chunk's bytes as a slice of the expected chunk, if they are its beginning."""
+        """Send the incomplete chunk's bytes as a slice of the expected chunk, if they are its beginning.
+
+        A slice up to the expected chunk's end would be a border, and it is not known yet whether there is one (the
+        expected chunk may have ended with its stream). So its last byte goes as a literal.
+        """
         if self._surprised or self._end - self._sent < _WORTH_SLICING:
             return False
-        expected = self._expected or self._expect()
-        if expected is None:
+        if not self._still_expected():
+            self._expected = self._expect()
+        if self._expected is None:
             return False
-        name, place, data = expected
-        if data[: self._end - self._start] != bytes(self._view[self._start : self._end]):
+        name, place, data = self._expected
+        if not data.startswith(self._view[self._start : self._end]):
             self._surprised = True
             return False
-        self._expected = expected
-        self._slice_to(name, place, self._sent - self._start, self._end)
+        self._slice_to(name, place, self._sent - self._start, min(self._end, self._start + len(data) - 1))
+        self._literal(self._end)
         return True
+
+    def _still_expected(self) -> bool:
+        """Since the last pause the expected chunk may have been evicted, or found to be unknown to the peer."""
+        if self._expected is None:
+            return False
+        name, place, _ = self._expected
+        return self._store.find(name) == place and self._may_refer(name, place)
 
     def _expect(self) -> tuple[bytes, Place, bytes] | None:
         following = self._store.following(self._last) if self._last is not None else None
@@ -296,20 +310,20 @@ class Encoder:
             self._store.pin(place[0])
 
     def _note_outstanding(self, draft: _Draft) -> None:
-        for name in draft.references:
-            self._outstanding[name] = self._outstanding.get(name, 0) + 1
+        self._outstanding.update(set(draft.references))
         self._holdings.referred(len(draft.references))
 
     def _release(self, name: bytes) -> None:
-        if _uncount(self._outstanding, name):
-            self._missed.discard(name)
+        _uncount(self._outstanding, name)
+        if name in self._missed:
+            _uncount(self._missed, name)
+            place = self._store.find(name)
+            if place is not None:
+                self._holdings.add(place)
 
 
-def _uncount(counts: dict[bytes, int], name: bytes) -> bool:
-    """Take one from a count; True if it was the last."""
-    left = counts[name] - 1
-    if left:
-        counts[name] = left
-        return False
-    del counts[name]
-    return True
+def _uncount(counts: Counter[bytes], name: bytes) -> None:
+    """Take one from a count, and forget it at zero."""
+    counts[name] -= 1
+    if not counts[name]:
+        del counts[name]

@@ -70,6 +70,8 @@ def parse(data: memoryview | bytes) -> list[Token]:
     while at < end:
         start, opcode = at, raw[at]
         at += 1
+        if not LITERAL <= opcode <= MORE:
+            raise BatchError(f"unknown token {opcode} at offset {start}")
         n = offset = 0
         name = b""
         if opcode in (REFERENCE, SLICE):
@@ -82,8 +84,6 @@ def parse(data: memoryview | bytes) -> list[Token]:
                 raise BatchError(f"token {opcode} at offset {start} counts no bytes")
         if opcode == LEARN:
             name, at = _take(raw, at, CHECK_BYTES)
-        elif not LITERAL <= opcode <= MORE:
-            raise BatchError(f"unknown token {opcode} at offset {start}")
         tokens.append((opcode, n, offset, name))
     return tokens
 

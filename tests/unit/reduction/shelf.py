@@ -1,0 +1,124 @@
+"""A store for tests: the ChunkStore interface over a dict, in containers of a few chunks, with faults to order.
+
+It is stricter than the interface asks: pinning a container that is gone, or undoing a pin twice, fails the test.
+"""
+
+from collections import Counter
+
+from dedupstore.errors import ChunkInvalid, ChunkMissing
+from dedupstore.store import Buffer, Place
+
+
+class ShelfStore:
+    """Evicts the oldest container beyond `containers`, unless it is pinned: then chunks pass unlearned."""
+
+    def __init__(self, containers: int = 1 << 20, entries: int = 8) -> None:
+        self.containers = containers
+        self.entries = entries
+        self.pins: Counter[int] = Counter()
+        self.refusing = False
+        """Nothing is stored any more."""
+        self.cold = False
+        """Chunks have to be loaded before they can be read; only the container loaded last is at hand."""
+        self.loads = 0
+        self._shelf: dict[int, list[bytes]] = {}
+        self._chunks: dict[bytes, tuple[Place, bytes]] = {}
+        self._rotten: set[bytes] = set()
+        self._loaded = 0
+        self._newest = 0
+        self._beliefs: dict[tuple[bytes, int], int] = {}
+
+    @property
+    def names(self) -> list[bytes]:
+        """Fingerprints of all chunks held, in the order in which they came."""
+        return list(self._chunks)
+
+    @property
+    def pinned(self) -> int:
+        """Pins that were not undone."""
+        return self.pins.total()
+
+    def lose(self, name: bytes) -> None:
+        """Drop a chunk as if its container had been evicted."""
+        self._chunks.pop(name, None)
+
+    def rot(self, name: bytes) -> None:
+        """Have the chunk fail verification."""
+        self._rotten.add(name)
+
+    def move(self, name: bytes) -> None:
+        """Store a chunk again, in the place where it would come now."""
+        _, data = self._chunks.pop(name)
+        self.put(name, data)
+
+    # -- ChunkStore --------------------------------------------------------------------------------------------
+
+    def find(self, fingerprint: bytes) -> Place | None:
+        held = self._chunks.get(fingerprint)
+        return held[0] if held else None
+
+    def put(self, fingerprint: bytes, data: Buffer) -> Place | None:
+        held = self.find(fingerprint)
+        if held is not None:
+            return held
+        if self.refusing or not self._room():
+            return None
+        container = self._shelf[self._newest]
+        place = Place(self._newest, len(container))
+        container.append(fingerprint)
+        self._chunks[fingerprint] = place, bytes(data)
+        return place
+
+    def read(self, fingerprint: bytes) -> bytes | None:
+        held = self._chunks.get(fingerprint)
+        if held is None:
+            raise ChunkMissing(fingerprint)
+        if fingerprint in self._rotten:
+            self._rotten.discard(fingerprint)
+            del self._chunks[fingerprint]
+            raise ChunkInvalid(fingerprint)
+        place, data = held
+        if self.cold and place.container != self._loaded:
+            return None
+        return bytes(bytearray(data))
+
+    def load(self, fingerprint: bytes) -> None:
+        place = self.find(fingerprint)
+        if place is not None:
+            self._loaded = place.container
+            self.loads += 1
+
+    def following(self, place: Place) -> tuple[bytes, Place] | None:
+        nearby = self._shelf.get(place.container, [])[place.entry + 1 :] + self._shelf.get(place.container + 1, [])
+        found = self.find(nearby[0]) if nearby else None
+        return (nearby[0], found) if found else None
+
+    def pin(self, container: int) -> None:
+        assert container in self._shelf, f"container {container} is gone and was pinned"
+        self.pins[container] += 1
+
+    def unpin(self, container: int) -> None:
+        assert self.pins[container] > 0, f"container {container} was not pinned"
+        self.pins[container] -= 1
+
+    def belief(self, peer: bytes, container: int) -> int:
+        return self._beliefs.get((peer, container), 0)
+
+    def believe(self, peer: bytes, container: int, bits: int) -> None:
+        self._beliefs[peer, container] = bits
+
+    def _room(self) -> bool:
+        """Make sure that the newest container can take one chunk more."""
+        if self._newest in self._shelf and len(self._shelf[self._newest]) < self.entries:
+            return True
+        if len(self._shelf) >= self.containers:
+            oldest = min(self._shelf)
+            if self.pins[oldest]:
+                return False
+            for name in self._shelf.pop(oldest):
+                held = self.find(name)
+                if held is not None and held.container == oldest:
+                    del self._chunks[name]
+        self._newest += 1
+        self._shelf[self._newest] = []
+        return True

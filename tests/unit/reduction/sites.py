@@ -1,0 +1,249 @@
+"""Two sites without a wire: a `Stream` carries bytes from one site's encoder to the other's decoder, batch by batch."""
+
+import random
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import cast
+
+from dedupstore.chunker import Chunker
+from dedupstore.store import ChunkStore
+from proxy.reduction.compression import Compressor, zstd
+from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
+from proxy.reduction.encoder import BATCH_TARGET, EncodedBatch, Encoder
+from proxy.reduction.holdings import Holdings
+from tests.unit.reduction.shelf import ShelfStore
+
+SMALL_CHUNKS = Chunker(256, 1024, 4096)
+"""So that little data has many borders."""
+FRAME_BYTES = 16
+"""Of the header that each batch gets on its way."""
+
+
+@dataclass
+class Site:
+    """A site's store, and what it believes the other's to hold."""
+
+    store: ShelfStore
+    holdings: Holdings
+
+
+def site(store: ShelfStore, other: bytes = b"the other's store") -> Site:
+    """A site with that store, and with no belief but the store's about the other."""
+    return Site(store, Holdings(cast(ChunkStore, store), other))
+
+
+def two_sites(near: ShelfStore | None = None, far: ShelfStore | None = None) -> tuple[Site, Site]:
+    """Sites with those stores (or new, roomy ones)."""
+    return site(near or ShelfStore()), site(far or ShelfStore())
+
+
+def encoder_of(site: Site, chunker: Chunker = SMALL_CHUNKS, level: int | None = None) -> Encoder:
+    """One stream's outgoing direction, by default without compression."""
+    return Encoder(chunker, cast(ChunkStore, site.store), site.holdings, Compressor(zstd(level) if level else None))
+
+
+def decoder_of(site: Site) -> Decoder:
+    """One stream's incoming direction."""
+    return Decoder(cast(ChunkStore, site.store), site.holdings)
+
+
+def noise(n: int, seed: int = 0) -> bytes:
+    """Random bytes, the same for the same seed."""
+    return random.Random(seed).randbytes(n)
+
+
+@dataclass
+class Stream:
+    """One direction of a stream, with every step that a relay takes as a method.
+
+    What crosses is fed from memory that is overwritten at once, as a lane's is.
+    """
+
+    near: Site
+    far: Site
+    chunker: Chunker = SMALL_CHUNKS
+    level: int | None = None
+    sent: bytearray = field(default_factory=bytearray)
+    received: bytearray = field(default_factory=bytearray)
+    wire: int = 0
+    literal: int = 0
+    """Plain bytes that did not come out of the far store."""
+    misses: int = 0
+    finished: bool = False
+    holding: bool = False
+    """The far array does not read."""
+
+    def __post_init__(self) -> None:
+        self.encoder = encoder_of(self.near, self.chunker, self.level)
+        self.decoder = decoder_of(self.far)
+        self.queue: deque[bytes] = deque()
+        self.undecoded: deque[EncodedBatch] = deque()
+        self.unconfirmed: deque[EncodedBatch] = deque()
+        self.asked: deque[bytes] = deque()
+        self._to_load: bytes | None = None
+        self._end: tuple[int, bytes] | None = None
+
+    # -- the near array ----------------------------------------------------------------------------------------
+
+    def write(self, data: bytes) -> None:
+        """The near array writes; batches go out as they fill."""
+        self.sent += data
+        source = memoryview(data)
+        while source:
+            room = self.encoder.buffer(len(source))
+            n = len(room)
+            room[:] = source[:n]
+            source = source[n:]
+            self.encoder.received(n)
+            if self.encoder.plain >= BATCH_TARGET:
+                self.take()
+
+    def pause(self) -> None:
+        """The near array has nothing more to say for now."""
+        self.encoder.flush()
+        self.take()
+        if (wanted := self.encoder.wanted) is not None:
+            self.encoder.wanted = None
+            self.near.store.load(wanted)
+
+    def take(self) -> None:
+        """What is written goes out."""
+        batch = self.encoder.take()
+        if batch is not None:
+            self.wire += len(batch.data) + FRAME_BYTES
+            self.queue.append(batch.data)
+            self.undecoded.append(batch)
+
+    def finish(self) -> None:
+        """The near array ends its side."""
+        self.encoder.finish()
+        self.take()
+        self._end = self.encoder.ending()
+
+    # -- the way -----------------------------------------------------------------------------------------------
+
+    def carry(self) -> None:
+        """One batch arrives."""
+        frame = bytearray(self.queue.popleft())
+        if self.holding or self._to_load is not None:
+            self.decoder.keep(memoryview(frame))
+        else:
+            self._delivered(self.decoder.feed(memoryview(frame)))
+        frame[:] = bytes(len(frame))
+
+    def answer(self) -> None:
+        """One MISS arrives, and its FILL goes back."""
+        name = self.asked.popleft()
+        assert self.encoder.missed(name), "a MISS for what was not referred to"
+        data = self.near.store.read(name)
+        if data is None:
+            self.near.store.load(name)
+            data = self.near.store.read(name)
+        assert data is not None
+        self.decoder.fill(name, data)
+        self.proceed()
+
+    def load(self) -> None:
+        """What the far side waits for has been loaded."""
+        assert self._to_load is not None
+        self.far.store.load(self._to_load)
+        self._to_load = None
+        self.proceed()
+
+    def confirm(self) -> None:
+        """The news that a batch is consumed arrives."""
+        self.encoder.delivered(self.unconfirmed.popleft())
+
+    # -- the far array -----------------------------------------------------------------------------------------
+
+    def proceed(self) -> None:
+        """Decode what is there, as far as it goes."""
+        while not self.holding and self._to_load is None and self._delivered(self.decoder.advance()):
+            pass
+
+    def hold(self, holding: bool) -> None:
+        """The far array stops reading, or goes on."""
+        self.holding = holding
+        self.proceed()
+
+    @property
+    def loading(self) -> bool:
+        """The far side waits for its disk."""
+        return self._to_load is not None
+
+    # -- all at once -------------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Carry, load and answer until nothing is on its way; each batch is confirmed at once."""
+        while self.queue or self.asked or self.loading or self.unconfirmed:
+            if self.loading:
+                self.load()
+            elif self.asked:
+                self.answer()
+            elif self.unconfirmed:
+                self.confirm()
+            else:
+                self.carry()
+        assert self.decoder.idle
+
+    def end(self) -> None:
+        """Finish, settle, and compare what arrived with what was sent."""
+        self.finish()
+        self.settle()
+        assert self._end is not None
+        total, tokens = self._end
+        assert total == self.decoder.total == len(self.sent)
+        self.decoder.learn_last(memoryview(tokens))
+        self.encoder.close()
+        assert self.received == self.sent
+        self.finished = True
+
+    def abandon(self) -> None:
+        """The stream is reset: one teardown for whatever is on its way."""
+        for batch in (*self.undecoded, *self.unconfirmed):
+            self.encoder.abandon(batch)
+        self.encoder.close()
+        self.finished = True
+
+    def _delivered(self, decoded: DecodedBatch | None) -> bool:
+        if decoded is None:
+            self._note(self.decoder.needs())
+            return False
+        at = len(self.received)
+        assert decoded.data == self.sent[at : at + len(decoded.data)], "what arrived is no prefix of what was sent"
+        self.received += decoded.data
+        self.literal += len(decoded.data) - decoded.from_store
+        self.unconfirmed.append(self.undecoded.popleft())
+        return True
+
+    def _note(self, needs: Needs | None) -> None:
+        if needs is None:
+            return
+        self._to_load = needs.load
+        self.misses += len(needs.ask)
+        self.asked.extend(needs.ask)
+
+
+def send(near: Site, far: Site, pieces: Iterable[bytes], *, pauses: bool = False, **options: object) -> Stream:
+    """A whole stream: the pieces are written, with a pause after each if so asked, and arrive."""
+    stream = Stream(near, far, **options)  # type: ignore[arg-type]
+    for piece in pieces:
+        stream.write(piece)
+        if pauses:
+            stream.pause()
+            stream.settle()
+    stream.end()
+    return stream
+
+
+def cut_up(data: bytes, sizes: Iterable[int]) -> list[bytes]:
+    """The data in pieces of those sizes; the last one takes what is left."""
+    pieces = []
+    at = 0
+    for size in sizes:
+        if at >= len(data):
+            break
+        pieces.append(data[at : at + size])
+        at += size
+    return [*pieces, data[at:]] if at < len(data) else pieces
