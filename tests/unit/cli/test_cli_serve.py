@@ -49,6 +49,7 @@ def wait_ready(process: "subprocess.Popen[str]") -> list[dict[str, str]]:
     assert process.stderr is not None
     entries = []
     for line in process.stderr:
+        assert line.startswith("{"), line + process.stderr.read()
         entries.append(json.loads(line))
         if "ready" in entries[-1]["message"]:
             return entries
