@@ -26,7 +26,7 @@ LARGEST_FILE = 4 << 20
 MEDIAN_FILE = 64 << 10
 SPREAD = 1.3
 """Standard deviation of the logarithm of the files' sizes: most lie between 18 and 230 KiB."""
-FEW = 8
+FEW = 4
 """Files before the first repetition."""
 TEXT_BYTES = 4 << 20
 SYLLABLES = ("al", "ba", "di", "dur", "ent", "gar", "is", "ko", "mel", "ne", "or", "pol", "que", "ra", "ri", "so", "um")
@@ -108,7 +108,7 @@ class Dataset:
 
     def _size_of_file(self, sizes: random.Random) -> int:
         """Whole pages. The bound keeps a single file from moving the duplicates by more than a fraction of a point."""
-        few = ((100 - self.duplicates) / 100 / FEW + 1 / 2048) * self.size
+        few = ((100 - self.duplicates) / 100 / FEW + 1 / 512) * self.size
         largest = min(LARGEST_FILE, self.size / 128, few)
         pages = min(sizes.lognormvariate(0, SPREAD) * MEDIAN_FILE, largest) // PAGE
         return max(int(pages), 1) * PAGE

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from rich import box
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -31,12 +32,14 @@ from bench.array import ArrayFailure, IscsiTarget, copy_volume, identical
 from bench.datasets import Dataset, field_volumes
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Pair, SiteFailure
+from proxy.config.units import show_size
 
 MB = 10**6
 MIB = 1 << 20
 SMALLEST_STORE = 128 * MIB
 PASSES = ("cold", "warm")
-ISCSI = "qemu-img to iSCSI"
+ISCSI = "iSCSI"
+"""A volume that qemu-img writes to a target."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ def perform(volume_size: int, store: str, directory: Path, console: Console) -> 
             array = stack.enter_context(IscsiTarget(directory, [volume_size] * len(PASSES)))
             exports["array"] = array.address
         progress = stack.enter_context(bars(console))
-        pair = Pair(exports, store=store, store_size=mebibytes(store_size), directory=directory / "pair")
+        pair = Pair(exports, store=store, store_size=show_size(store_size), directory=directory / "pair")
         stack.enter_context(pair)
         replicate_generated(report, pair, progress)
         if array:
@@ -151,7 +154,7 @@ def replicate_by_iscsi(report: Report, pair: Pair, array: IscsiTarget, source: P
     with source.open("wb") as file:
         file.writelines(Dataset("iscsi", report.volume_size, 38, 10))
     for unit, name in enumerate(PASSES, 1):
-        bar = progress.add_task(f"{ISCSI}, {name}", total=report.volume_size)
+        bar = progress.add_task(f"qemu-img to {ISCSI}, {name}", total=report.volume_size)
         url = array.url(unit, pair.forwards["array"])
         transfer = partial(write_unit, source, url, array.units[unit - 1], progress, bar)
         report.passes.append(measured(pair, ISCSI, name, transfer))
@@ -193,15 +196,17 @@ def lacking_for_iscsi(volume_size: int, directory: Path) -> str:
 
 def show(report: Report, console: Console) -> None:
     """The table and, below it, what went wrong or was left out."""
-    table = Table(title=f"{report.volume_size / MIB:.0f} MiB a volume, {report.store} store, TLS 1.3 on")
+    title = f"{report.volume_size / MIB:,.0f} MiB a volume, {report.store} store, TLS 1.3"
+    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("volume")
     table.add_column("pass")
-    for heading in ("from the array", "on the WAN", "deduplication", "compression", "elapsed", "throughput"):
+    for heading in ("from array", "on the WAN", "dedup.", "compr.", "elapsed", "MB/s"):
         table.add_column(heading, justify="right")
     table.add_column("verified")
     for each in report.passes:
-        table.add_row(*cells(each), end_section=each.name == PASSES[-1])
+        table.add_row(*cells(each))
     console.print(table)
+    console.print("dedup.: taken off the array's bytes by deduplication; compr.: off the rest by compression.")
     for each in report.passes:
         if each.complaint:
             console.print(f"{each.volume}, {each.name}: {each.complaint}", style="bold red", markup=False)
@@ -218,22 +223,22 @@ def cells(each: Pass) -> list[str]:
         each.name,
         f"{each.raw / MB:,.1f} MB",
         f"{each.wire / MB:,.1f} MB",
-        f"{each.saved_by_deduplication:.1f} %",
-        f"{each.saved_by_compression:.1f} %",
+        percent(each.saved_by_deduplication),
+        percent(each.saved_by_compression),
         f"{each.seconds:.2f} s",
-        f"{each.rate / MB:,.0f} MB/s",
+        f"{each.rate / MB:,.0f}",
         "yes" if each.verified else "NO",
     ]
+
+
+def percent(value: float) -> str:
+    """One place after the point, and no minus before a zero."""
+    return f"{round(value, 1) + 0.0:.1f} %"
 
 
 def saved(before: int, after: int) -> float:
     """Percent; negative if it grew."""
     return 100 * (1 - after / before) if before else 0.0
-
-
-def mebibytes(size: int) -> str:
-    """As the configuration writes it, rounded up."""
-    return f"{-(-size // MIB)}MiB"
 
 
 def bars(console: Console) -> Progress:

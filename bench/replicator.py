@@ -91,7 +91,10 @@ def _compare(receipt: bytes, fingerprint: bytes, sent: int) -> str:
 class Sink:
     """A listener on loopback that hashes whatever arrives, each connection in a thread. A context manager."""
 
-    def __init__(self) -> None:
+    def __init__(self, pause_every: int = 0, pause_seconds: float = 0.0) -> None:
+        """A slow array: it stops reading for so many seconds after each so many bytes."""
+        self._pause_every = pause_every
+        self._pause_seconds = pause_seconds
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: set[socket.socket] = set()
         self._thread = threading.Thread(target=self._accept, name="sink", daemon=True)
@@ -126,20 +129,21 @@ class Sink:
     def _serve(self, connection: socket.socket) -> None:
         """Hash to the end, then answer. A connection that fails gets no receipt: the source notices."""
         try:
-            connection.sendall(_swallow(connection))
+            connection.sendall(self._swallow(connection))
         except OSError:
             pass
         finally:
             self._open.discard(connection)
             connection.close()
 
-
-def _swallow(connection: socket.socket) -> bytes:
-    hasher, received, room = blake3(), 0, memoryview(bytearray(READ_BYTES))
-    while count := connection.recv_into(room):
-        hasher.update(room[:count])
-        received += count
-    return RECEIPT.pack(hasher.digest(), received)
+    def _swallow(self, connection: socket.socket) -> bytes:
+        hasher, received, room = blake3(), 0, memoryview(bytearray(READ_BYTES))
+        while count := connection.recv_into(room):
+            hasher.update(room[:count])
+            if self._pause_every and (received + count) // self._pause_every > received // self._pause_every:
+                time.sleep(self._pause_seconds)
+            received += count
+        return RECEIPT.pack(hasher.digest(), received)
 
 
 def _end(end: socket.socket) -> None:

@@ -169,8 +169,8 @@ class Pair:
         self.forwards: dict[str, Address] = {name: ("127.0.0.1", free_port()) for name in exports}
         self.east = Site("east", self.directory, free_port())
         self.west = Site("west", self.directory, free_port())
+        self.store = store
         self._exports = dict(exports)
-        self._store = store
         self._store_size = store_size
         self._settings = settings
 
@@ -248,11 +248,11 @@ class Pair:
         return f'{self._common(self.west)}\n{listen}[[peer]]\nname = "east"\n{_trust("east")}{exports}'
 
     def _common(self, site: Site) -> str:
-        path = f'path = "{site.name}-store"\n' if self._store == "disk" else ""
+        path = f'path = "{site.name}-store"\n' if self.store == "disk" else ""
         return (
             f'[site]\nname = "{site.name}"\n'
             f'[identity]\ncertificate = "{site.name}.crt"\nkey = "{site.name}.key"\n'
-            f'[store]\nmode = "{self._store}"\nsize = "{self._store_size}"\n{path}'
+            f'[store]\nmode = "{self.store}"\nsize = "{self._store_size}"\n{path}'
             f'[status]\nlisten = "127.0.0.1:{site.status_port}"\n'
             f"{self._settings}"
         )

@@ -1,0 +1,218 @@
+"""The figures of `bench.pipeline`: what is kept of a run, how it is judged, and the tables that show it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+MB = 10**6
+MIB = 1 << 20
+MANY = 32
+"""Connections at once, beside one."""
+STORES = ("memory", "disk")
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One transfer through the pair."""
+
+    store: str
+    data: str
+    name: str
+    """Pass: cold, warm, or how the warm one differs from the cold one."""
+    connections: int
+    rate: float
+    """Plain bytes a second."""
+    wire_percent: float
+    """Bytes that the near site sent, in percent of plain bytes."""
+    of_baseline: float
+    """Ratio to the plain TLS relay pair."""
+    of_limit: float | None
+    """Ratio to the sum of the kernels, where it applies."""
+    identical: bool
+
+
+@dataclass
+class Results:
+    """Everything that JSON=FILE writes. Rates are bytes a second, times seconds."""
+
+    machine: dict[str, Any]
+    size: int
+    baseline: dict[str, float] = field(default_factory=dict)
+    """Rate by number of connections."""
+    kernels: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Rate of one core by data and kernel."""
+    limits: dict[str, dict[str, float]] = field(default_factory=dict)
+    """By data, pass and store."""
+    transfers: list[Measurement] = field(default_factory=list)
+    latency: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Median and 99th percentile of a question and its answer, by way."""
+    memory: list[dict[str, Any]] = field(default_factory=list)
+    """Peaks of resident memory."""
+
+    @property
+    def identical(self) -> bool:
+        """Every byte of every transfer arrived."""
+        return all(each.identical for each in self.transfers) and all(each["identical"] for each in self.memory)
+
+
+class Goal(NamedTuple):
+    """What a figure should be at least or at most."""
+
+    what: str
+    measured: float
+    bound: float
+    at_least: bool
+    unit: str
+
+    @property
+    def met(self) -> bool:
+        """True if it is within the bound."""
+        return self.measured >= self.bound if self.at_least else self.measured <= self.bound
+
+
+RATES = {
+    # store, data, pass: MB/s that one connection must reach
+    ("memory", "incompressible", "cold"): 220,
+    ("memory", "incompressible", "warm"): 440,
+    ("memory", "38 % compressible", "cold"): 150,
+    ("disk", "incompressible", "cold"): 150,
+    ("disk", "incompressible", "warm"): 330,
+    ("disk", "38 % compressible", "cold"): 150,
+}
+WIRE = {"warm": 0.6, "warm, a byte inserted": 0.6, "warm, other writes, pauses": 1.5}
+"""Pass: bytes on the wire in percent of plain bytes, at most."""
+LATENCY_MS = 0.5
+DISK_STORE_MIB = 400
+
+
+def goals(results: Results) -> Iterator[Goal]:
+    """Every bound that the run can be held against."""
+    one = [each for each in results.transfers if each.connections == 1]
+    for each in one:
+        label = f"{each.store} store, {each.data}, {each.name}"
+        bound = RATES.get((each.store, each.data, each.name))
+        if bound:
+            yield Goal(label, each.rate / MB, bound, True, "MB/s")
+        if each.name in WIRE:
+            yield Goal(f"{label}: on the wire", each.wire_percent, WIRE[each.name], False, "%")
+    yield from _many_against_one(results)
+    if "pair" in results.latency:
+        yield Goal("latency added to 4 KiB, median", 1000 * added_latency(results, "pair"), LATENCY_MS, False, "ms")
+    for kept in results.memory:
+        for site, peak in kept["peaks"].items():
+            disk = kept["store"] == "disk"
+            bound = DISK_STORE_MIB if disk else 1.25 * kept["store_size"] / MIB + 200
+            yield Goal(f"resident, {site}, {kept['store']} store, {kept['case']}", peak / MIB, bound, False, "MiB")
+
+
+def _many_against_one(results: Results) -> Iterator[Goal]:
+    rates = {
+        (each.store, each.name, each.connections): each.rate
+        for each in results.transfers
+        if each.data == "incompressible"
+    }
+    for (store, name, connections), rate in rates.items():
+        if connections == MANY:
+            label = f"{store} store, {name}: {MANY} connections against one"
+            yield Goal(label, rate / rates[store, name, 1], 1.0, True, "x")
+
+
+def added_latency(results: Results, way: str) -> float:
+    """Seconds that a way adds to the direct one, in the median."""
+    return results.latency[way]["median"] - results.latency["direct"]["median"]
+
+
+def show(results: Results, console: Console) -> None:
+    """All tables."""
+    facts = results.machine
+    console.print(
+        f"Isthmus {facts['isthmus']}, Python {facts['python']}, {facts['processor']}, {facts['cores']} cores,"
+        f" load before {facts['load_before']:.1f}; {results.size // MIB} MiB a transfer",
+        highlight=False,
+    )
+    for table in (kernel_table(results), transfer_table(results), latency_table(results), goal_table(results)):
+        console.print(table)
+    if not results.identical:
+        console.print("Bytes differ: see the column 'identical'.", style="bold red")
+
+
+def kernel_table(results: Results) -> Table:
+    """Kernels by data, and the limits that follow."""
+    table = _table("one core, MB/s", "kernel", *results.kernels)
+    names = next(iter(results.kernels.values()), {})
+    for name in names:
+        table.add_row(name, *(_rate(found[name]) for found in results.kernels.values()))
+    table.add_section()
+    for name in ("cold, memory", "cold, disk", "warm, memory"):
+        limits = (results.limits[f"{kind}, {name}"]["rate"] for kind in results.kernels)
+        table.add_row(f"limit, {name} store", *map(_rate, limits))
+    return table
+
+
+def transfer_table(results: Results) -> Table:
+    """The transfers and their ratios."""
+    headings = (
+        "store",
+        "data",
+        "connections",
+        "pass",
+        "MB/s",
+        "of plain TLS",
+        "of the limit",
+        "on the wire",
+        "identical",
+    )
+    table = _table("through the pair", *headings)
+    for connections, rate in results.baseline.items():
+        table.add_row("none", "plain TLS relay", connections, "", _rate(rate), "1.00", "", "", "")
+    table.add_section()
+    for each in results.transfers:
+        table.add_row(
+            each.store,
+            each.data,
+            str(each.connections),
+            each.name,
+            _rate(each.rate),
+            f"{each.of_baseline:.2f}",
+            "" if each.of_limit is None else f"{each.of_limit:.2f}",
+            f"{each.wire_percent:.2f} %",
+            "yes" if each.identical else "NO",
+        )
+    return table
+
+
+def latency_table(results: Results) -> Table:
+    """Questions and answers of 4 KiB."""
+    table = _table("4 KiB asked, 4 KiB answered, ms", "way", "median", "99 %", "added, median")
+    for way, found in results.latency.items():
+        added = f"{1000 * added_latency(results, way):.3f}" if way != "direct" else ""
+        table.add_row(way, f"{1000 * found['median']:.3f}", f"{1000 * found['percentile_99']:.3f}", added)
+    return table
+
+
+def goal_table(results: Results) -> Table:
+    """What should be reached, and whether it was."""
+    table = _table("goals", "what", "measured", "bound", "met")
+    for goal in goals(results):
+        sign = ">=" if goal.at_least else "<="
+        table.add_row(
+            goal.what,
+            f"{goal.measured:,.2f} {goal.unit}",
+            f"{sign} {goal.bound:,.2f} {goal.unit}",
+            "yes" if goal.met else "NO",
+        )
+    return table
+
+
+def _table(title: str, *headings: str) -> Table:
+    table = Table(title=title, title_justify="left")
+    for heading in headings:
+        table.add_column(heading)
+    return table
+
+
+def _rate(rate: float) -> str:
+    return f"{rate / MB:,.0f}"

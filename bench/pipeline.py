@@ -1,0 +1,218 @@
+"""`make bench-pipeline`: speed, reduction, latency and memory of a pair on this machine, beside what is possible.
+
+Real sites with TLS and verification on, real sockets, ends that are faster than the pair. In the same run: a plain TLS
+relay pair without reduction (`baseline`) and the sum of the kernels (`kernels`), each given as a ratio. The exit
+status is 1 if a byte differs; missed goals are shown, not punished, since they depend on the machine.
+"""
+
+import argparse
+import json
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from bench import kernels, load
+from bench.baseline import plain_pair
+from bench.datasets import Dataset
+from bench.figures import MANY, STORES, Measurement, Results, show
+from bench.replicator import Sink, replicate
+from bench.sites import Address, Pair, keygen
+from proxy import __version__
+from proxy.config.units import parse_size, show_size
+
+MIB = 1 << 20
+KERNEL_SAMPLE = 64 * MIB
+QUESTIONS = 2000
+SLOW_EVERY = 64 * MIB
+SLOW_PAUSE = 1.0
+"""The slow far array stops reading for so many seconds after each so many bytes."""
+KINDS = {"incompressible": 0.0, "38 % compressible": 38.0}
+
+
+class Pipeline:
+    """The run: what it measures goes into `results`."""
+
+    def __init__(self, size: int, memory_size: int, directory: Path, tell: Callable[[str], None]) -> None:
+        """`size` bytes a transfer, `memory_size` for the test of resident memory with a disk store."""
+        self.results = Results(machine_facts(), size)
+        self._size = size
+        self._memory_size = memory_size
+        self._directory = directory
+        self._tell = tell
+        self._files: dict[str, Path] = {}
+        self._limits: dict[tuple[str, str, str], float] = {}
+
+    def run(self) -> None:
+        """Everything, one after another: nothing else competes for the cores."""
+        self._prepare()
+        self._measure_kernels()
+        self._measure_baseline()
+        for store in STORES:
+            self._measure_store(store)
+        self._measure_latency()
+        self._measure_slow_array()
+
+    def _prepare(self) -> None:
+        self._tell(f"generating {len(KINDS) + 1} files of {self._size // MIB} MiB")
+        for site in ("east", "west"):
+            keygen(site, self._directory)
+        for number, (kind, compressibility) in enumerate({**KINDS, "many": 0.0}.items()):
+            self._files[kind] = self._directory / f"volume{number}"
+            with self._files[kind].open("wb") as file:
+                file.writelines(Dataset(kind, self._size, compressibility))
+
+    def _measure_kernels(self) -> None:
+        for kind, compressibility in KINDS.items():
+            self._tell(f"kernels, one core, {kind}")
+            sample = b"".join(Dataset("sample", min(KERNEL_SAMPLE, self._size), compressibility))
+            found = kernels.measure(sample, self._directory)
+            self.results.kernels[kind] = {name: 1 / seconds for name, seconds in found.items()}
+            for name in kernels.WORK:
+                for store in STORES:
+                    limit = kernels.limit(found, name, store)
+                    self.results.limits[f"{kind}, {name}, {store}"] = {**asdict(limit), "rate": limit.rate}
+                    self._limits[kind, name, store] = limit.rate
+
+    def _measure_baseline(self) -> None:
+        file = self._files["incompressible"]
+        with (
+            load.listening("sink", "--file", str(file)) as (address, sink),
+            plain_pair(self._directory, address) as via,
+        ):
+            for connections in (1, MANY):
+                self._tell(f"plain TLS relay pair, {connections} connections")
+                best = max(load.run(file, via, sink, load.Shape(connections)).rate for _ in range(2))
+                self.results.baseline[str(connections)] = best
+
+    def _measure_store(self, store: str) -> None:
+        """Each kind cold, then warm. The store is larger than one volume, and full before the end."""
+        with ExitStack() as stack:
+            sinks = {
+                kind: stack.enter_context(load.listening("sink", "--file", str(file)))
+                for kind, file in self._files.items()
+            }
+            exports = {name_of(kind): address for kind, (address, _) in sinks.items()}
+            store_size = self._size * 5 // 4 + 64 * MIB
+            pair = stack.enter_context(
+                Pair(exports, store=store, store_size=show_size(store_size), directory=self._directory / store)
+            )
+            measure = partial(self._measure_transfer, pair)
+            incompressible = partial(measure, "incompressible", sinks["incompressible"][1])
+            incompressible("cold", load.Shape())
+            incompressible("warm", load.Shape())
+            incompressible("warm, other writes, pauses", load.Shape(varied=True))
+            incompressible("warm, a byte inserted", load.Shape(inserted=1))
+            for kind, connections in (("38 % compressible", 1), ("many", MANY)):
+                for name in ("cold", "warm"):
+                    measure(kind, sinks[kind][1], name, load.Shape(connections))
+            self._note_peaks(pair, store_size)
+
+    def _measure_transfer(self, pair: Pair, kind: str, sink: Any, name: str, shape: load.Shape) -> None:
+        self._tell(f"{pair.store} store, {kind}, {shape.connections} connections, {name}")
+        before = pair.east.status()["bytes"]["wire"]
+        run = load.run(self._files[kind], pair.forwards[name_of(kind)], sink, shape)
+        wire = pair.east.status()["bytes"]["wire"] - before
+        data = "incompressible" if kind == "many" else kind
+        allowed = self._limits.get((data, name, pair.store))
+        self.results.transfers.append(
+            Measurement(
+                pair.store,
+                data,
+                name,
+                shape.connections,
+                run.rate,
+                100 * wire / run.bytes,
+                run.rate / self.results.baseline[str(shape.connections)],
+                run.rate / allowed if allowed else None,
+                run.identical,
+            )
+        )
+
+    def _note_peaks(self, pair: Pair, store_size: int, case: str = "full store", same: bool = True) -> None:
+        peaks = {site.name: site.peak_memory() for site in pair.sites}
+        self.results.memory.append(
+            {"case": case, "store": pair.store, "store_size": store_size, "peaks": peaks, "identical": same}
+        )
+
+    def _measure_latency(self) -> None:
+        self._tell("latency of questions and answers")
+        with load.listening("echo") as (address, _):
+            self._ask("direct", address)
+            with plain_pair(self._directory, address) as via:
+                self._ask("plain TLS relay pair", via)
+            with Pair({"echo": address}, directory=self._directory / "latency") as pair:
+                self._ask("pair", pair.forwards["echo"])
+
+    def _ask(self, way: str, to: Address) -> None:
+        self.results.latency[way] = load.ask("question", "--to", f"{to[0]}:{to[1]}", "--count", str(QUESTIONS))
+
+    def _measure_slow_array(self) -> None:
+        """Resident memory with a disk store, cold and warm, while the far array keeps stopping."""
+        store_size = self._memory_size * 5 // 4 + 64 * MIB
+        volume = Dataset("slow", self._memory_size, 38, 10)
+        with (
+            Sink(pause_every=SLOW_EVERY, pause_seconds=SLOW_PAUSE) as sink,
+            Pair(
+                {"array": sink.address},
+                store="disk",
+                store_size=show_size(store_size),
+                directory=self._directory / "slow",
+            ) as pair,
+        ):
+            for name in ("cold", "warm"):
+                self._tell(f"resident memory, disk store, {self._memory_size // MIB} MiB to a slow array, {name}")
+                transfer = replicate(volume.writes(MIB), pair.forwards["array"])
+                self._note_peaks(pair, store_size, f"slow array, {name}", transfer.verified)
+
+
+def name_of(kind: str) -> str:
+    """The kind as the name of an export."""
+    return kind.split(maxsplit=1)[0].replace("38", "compressible")
+
+
+def machine_facts() -> dict[str, Any]:
+    """What the figures depend on."""
+    models = [
+        line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line
+    ]
+    return {
+        "isthmus": __version__,
+        "python": platform.python_version(),
+        "kernel": platform.release(),
+        "processor": models[0] if models else platform.machine(),
+        "cores": os.cpu_count(),
+        "load_before": os.getloadavg()[0],
+        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench.pipeline", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--size", type=parse_size, default="1GiB", help="of each transfer (default 1GiB)")
+    parser.add_argument("--memory-size", type=parse_size, default="4GiB", help="through the slow array (default 4GiB)")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
+    options = parser.parse_args()
+    console = Console()
+    with tempfile.TemporaryDirectory(prefix="isthmus-") as directory:
+        pipeline = Pipeline(
+            options.size, options.memory_size, Path(directory), lambda line: print(line, file=sys.stderr, flush=True)
+        )
+        pipeline.run()
+    if options.json:
+        options.json.write_text(json.dumps(asdict(pipeline.results), indent=2) + "\n")
+    show(pipeline.results, console)
+    return 0 if pipeline.results.identical else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
