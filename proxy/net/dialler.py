@@ -3,16 +3,18 @@
 import asyncio
 import logging
 import random
-import ssl
-from collections.abc import Callable
 
 from proxy.config.addresses import Address
-from proxy.net.lane import HELLO_TIMEOUT, Lane
+from proxy.net.lane import Lane
 from proxy.net.peer import Peer
+from proxy.net.tls import Certificates, explain, names_of
+from proxy.protocol.codes import CloseCode
 
 log = logging.getLogger(__name__)
 
 _FIRST_PAUSE = 0.25
+_LASTING = 2.0
+"""Seconds after which a lane counts as a success: a peer that ends each lane at once is not dialled without a pause."""
 
 
 class Dialler:
@@ -22,28 +24,45 @@ class Dialler:
         self,
         peer: Peer,
         address: Address,
-        context: Callable[[], ssl.SSLContext],
+        certificates: Certificates,
         *,
         connect_timeout: float,
         pause_max: float,
     ) -> None:
-        """`context` is asked before each attempt, so that a reloaded certificate is used. Times in seconds."""
+        """`certificates` are asked at each attempt, so that reloaded ones are used. Times in seconds."""
         self._peer = peer
         self._address = address
-        self._context = context
+        self._certificates = certificates
         self._connect_timeout = connect_timeout
         self._pause_max = pause_max
+        self._hurry = asyncio.Event()
 
     async def run(self) -> None:
         """Dial whenever the peer has no lane."""
+        loop = asyncio.get_running_loop()
         pause = _FIRST_PAUSE
         while True:
             await self._peer.lane_wanted.wait()
+            began = loop.time()
             if await self._dial():
-                pause = _FIRST_PAUSE
-                continue
-            await asyncio.sleep(pause * random.uniform(0.5, 1.0))
+                await self._peer.lane_wanted.wait()
+                if loop.time() - began >= _LASTING:
+                    pause = _FIRST_PAUSE
+                    continue
+            await self._rest(pause * random.uniform(0.5, 1.0))
             pause = min(pause * 2, self._pause_max)
+
+    def hurry(self) -> None:
+        """Do not wait any longer: what kept the peer away may have been put right."""
+        self._hurry.set()
+
+    async def _rest(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._hurry.wait()
+        except TimeoutError:
+            return
+        self._hurry.clear()
 
     async def _dial(self) -> bool:
         """True if a lane came up; otherwise the peer has been told why not."""
@@ -55,28 +74,27 @@ class Dialler:
                     lambda: lane,
                     self._address.host,
                     self._address.port,
-                    ssl=self._context(),
+                    ssl=self._certificates.dialling(self._peer.name),
                     server_hostname=self._peer.name,
                     ssl_handshake_timeout=self._connect_timeout,
                 )
-        except (OSError, TimeoutError) as error:
-            self._failed(_explain(error))
-            return False
-        self._peer.greet(lane)
-        await self._settled(lane)
+        except TimeoutError:
+            self._failed(f"no answer within {self._connect_timeout:.0f} s")
+        except (OSError, ValueError) as error:
+            self._failed(explain(error))
+        else:
+            await self._introduce(lane)
         return lane.up
 
-    async def _settled(self, lane: Lane) -> None:
-        """Wait until the lane is up or gone; it sees to the time limit itself."""
-        async with asyncio.timeout(HELLO_TIMEOUT + 5):
-            await lane.settled.wait()
+    async def _introduce(self, lane: Lane) -> None:
+        """See that it is the peer, say HELLO, and wait until the lane is up or gone; it keeps the time limit itself."""
+        if lane.connected and not self._certificates.proves(self._peer.name, *lane.certificate):
+            shown = names_of(lane.certificate[1])
+            lane.close(CloseCode.NOT_A_PEER, f"the certificate is for {shown}, not for {self._peer.name}")
+        if lane.connected:
+            self._peer.greet(lane)
+        await lane.settled.wait()
 
     def _failed(self, reason: str) -> None:
         self._peer.last_error = f"cannot connect to {self._address}: {reason}"
         log.warning("peer %s: %s", self._peer.name, self._peer.last_error)
-
-
-def _explain(error: Exception) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is refused: {error.verify_message}"
-    return str(error) or "no answer in time"

@@ -3,12 +3,12 @@
 import asyncio
 import logging
 import socket
-import ssl
 from collections.abc import Mapping
 
 from proxy.net.lane import HELLO_TIMEOUT, Lane
+from proxy.net.listener import name_of
 from proxy.net.peer import Peer
-from proxy.net.tls import Certificates
+from proxy.net.tls import Certificates, explain, names_of
 from proxy.protocol.codes import CloseCode
 from proxy.protocol.errors import HelloRefused
 from proxy.protocol.frames import Frame
@@ -41,14 +41,14 @@ class Door:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                connection, _ = await loop.sock_accept(self._listener)
+                connection, address = await loop.sock_accept(self._listener)
             except OSError as error:
                 log.error("the tunnel listener cannot accept: %s", error)
                 await asyncio.sleep(1)
                 continue
             if len(self._pending) >= PENDING_MAX:
-                next(iter(self._pending)).cancel()
-            task = loop.create_task(self._admit(connection))
+                self._drop_oldest()
+            task = loop.create_task(self._admit(connection, name_of(address)))
             self._pending[task] = None
             task.add_done_callback(lambda done: self._pending.pop(done, None))
 
@@ -56,22 +56,34 @@ class Door:
         """Stop listening, and drop who is still before the door."""
         self._listener.close()
         for task in list(self._pending):
-            task.cancel()
+            task.cancel("the site stops")
 
-    async def _admit(self, connection: socket.socket) -> None:
-        remote = _name(connection)
+    def _drop_oldest(self) -> None:
+        oldest = next(iter(self._pending))
+        del self._pending[oldest]
+        oldest.cancel(f"more than {PENDING_MAX} connections wait before the door")
+
+    async def _admit(self, connection: socket.socket, remote: str) -> None:
         lane = Lane(self, dialler=False)
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(HELLO_TIMEOUT):
                 await loop.connect_accepted_socket(lambda: lane, connection, ssl=self._certificates.answering)
                 await lane.settled.wait()
-        except (OSError, TimeoutError) as error:
-            self._refuse(remote, _explain(error))
-            lane.abort("no handshake")
-        except asyncio.CancelledError:
-            lane.abort("too many connections wait")
-            connection.close()
+        except TimeoutError:
+            self._give_up(lane, remote, f"no TLS handshake and HELLO within {HELLO_TIMEOUT:.0f} s")
+        except OSError as error:
+            self._give_up(lane, remote, explain(error))
+        except asyncio.CancelledError as cancelled:
+            self._give_up(lane, remote, str(cancelled))
+            raise
+
+    def _give_up(self, lane: Lane, remote: str, reason: str) -> None:
+        """The connection has not become a lane, unless a peer took it in this very moment."""
+        if not lane.connected:
+            self._refuse(remote, reason)
+        elif lane.owner is self:
+            lane.close(CloseCode.HANDSHAKE, reason)
 
     def _refuse(self, remote: str, reason: str) -> None:
         self.refused += 1
@@ -84,7 +96,8 @@ class Door:
         name = self._certificates.recognise(*lane.certificate)
         peer = self._peers.get(name) if name is not None else None
         if peer is None:
-            raise HelloRefused(CloseCode.NOT_A_PEER, "the certificate belongs to no configured peer")
+            shown = names_of(lane.certificate[1])
+            raise HelloRefused(CloseCode.NOT_A_PEER, f"the certificate for {shown} belongs to no configured peer")
         lane.owner = peer
         peer.hello(lane, hello)
 
@@ -97,22 +110,9 @@ class Door:
     def writable(self, lane: Lane) -> None:
         """Never called, as `frame`."""
 
+    def breach(self, reason: str) -> None:
+        """Never called, as `frame`."""
+
     def lost(self, lane: Lane, reason: str) -> None:
         """The connection ended before it was recognised."""
         self._refuse(lane.remote, reason)
-
-
-def _name(connection: socket.socket) -> str:
-    try:
-        host, port, *_ = connection.getpeername()
-    except OSError:
-        return "unknown"
-    return f"{host}:{port}"
-
-
-def _explain(error: Exception) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is refused: {error.verify_message}"
-    if isinstance(error, ssl.SSLError):
-        return f"TLS: {error.reason or error}"
-    return str(error) or f"no TLS handshake and HELLO within {HELLO_TIMEOUT:.0f} s"

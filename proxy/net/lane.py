@@ -4,7 +4,9 @@ import asyncio
 import socket
 from typing import Protocol, cast
 
+from proxy.net.listener import name_of
 from proxy.net.tcpinfo import TcpInfo, tcp_info
+from proxy.net.tls import explain
 from proxy.protocol.codes import CloseCode
 from proxy.protocol.errors import HelloRefused, PeerError
 from proxy.protocol.frames import Frame, FrameReader, FrameType, decode_close, encode, encode_close
@@ -33,8 +35,11 @@ class LaneOwner(Protocol):
     def writable(self, lane: "Lane") -> None:
         """The lane takes data again."""
 
+    def breach(self, reason: str) -> None:
+        """The other side broke the protocol on a lane that is up: end the tunnel."""
+
     def lost(self, lane: "Lane", reason: str) -> None:
-        """The lane is gone; called once, and only after a HELLO was accepted or sent."""
+        """The lane is gone; called once, and only if TLS had come up."""
 
 
 class Lane(asyncio.BufferedProtocol):
@@ -55,7 +60,7 @@ class Lane(asyncio.BufferedProtocol):
         self.can_write = True
         self.reason = ""
         """Why the lane ends, if we know before the connection does."""
-        self._reader = FrameReader(READ_CAPACITY)
+        self._reader: FrameReader | None = None  # a connection without a TLS handshake shall cost nothing
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._lost = False
@@ -64,8 +69,12 @@ class Lane(asyncio.BufferedProtocol):
     @property
     def remote(self) -> str:
         """The other end's address, for logs."""
-        peer = self._transport.get_extra_info("peername") if self._transport else None
-        return f"{peer[0]}:{peer[1]}" if peer else "unknown"
+        return name_of(self._transport.get_extra_info("peername")) if self._transport else "unknown"
+
+    @property
+    def connected(self) -> bool:
+        """TLS is up, and the connection has not ended."""
+        return self._transport is not None and not self._lost
 
     @property
     def certificate(self) -> tuple[bytes, dict[str, object]]:
@@ -77,20 +86,23 @@ class Lane(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)  # uvloop's are not its subclasses
         self._transport = transport
+        self._reader = FrameReader(READ_CAPACITY)
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(HELLO_TIMEOUT, self._late)
 
     def get_buffer(self, sizehint: int) -> memoryview:
+        assert self._reader is not None
         return self._reader.get_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
+        assert self._reader is not None
         self._reader.received(nbytes)
         try:
             while not self._lost and (frame := self._reader.next_frame()) is not None:
                 self._give(frame)
         except PeerError as error:
-            self.close(CloseCode.PROTOCOL_ERROR, str(error))
+            self._blame(str(error))
         except HelloRefused as refused:
             self.close(refused.code, refused.reason)
         if self.up and not self._lost:
@@ -108,7 +120,7 @@ class Lane(asyncio.BufferedProtocol):
             self.owner.writable(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._end(self.reason or _explain(exc))
+        self._end(self.reason or (explain(exc) if exc else "the other side closed the connection"))
 
     def start(self) -> None:
         """HELLOs have been exchanged: frames may flow."""
@@ -158,6 +170,13 @@ class Lane(asyncio.BufferedProtocol):
         else:
             raise PeerError.of(frame, "comes before HELLO")
 
+    def _blame(self, reason: str) -> None:
+        """Before HELLO only this lane is at stake, afterwards the tunnel."""
+        if self.up:
+            self.owner.breach(reason)
+        else:
+            self.close(CloseCode.HANDSHAKE, reason)
+
     def _late(self) -> None:
         self.close(CloseCode.HANDSHAKE, f"no HELLO within {HELLO_TIMEOUT:.0f} s")
 
@@ -171,9 +190,3 @@ class Lane(asyncio.BufferedProtocol):
         if self._timer is not None:
             self._timer.cancel()
         self.owner.lost(self, reason)
-
-
-def _explain(error: Exception | None) -> str:
-    if error is None:
-        return "the other side closed the connection"
-    return getattr(error, "reason", None) or str(error) or type(error).__name__

@@ -1,10 +1,16 @@
 """Listening sockets: bound before anything starts, so that an address in use is said at once."""
 
 import socket
+from typing import Any
 
 from proxy.config.addresses import Address
 
 BACKLOG = 512
+
+
+def name_of(address: tuple[Any, ...] | None) -> str:
+    """A socket's address as Python has it, in words: "192.0.2.1:4500", "[2001:db8::1]:4500"."""
+    return str(Address(address[0], address[1])) if address else "unknown"
 
 
 def bind(address: Address) -> socket.socket:

@@ -11,11 +11,12 @@ from proxy.config.model import Peer as PeerConfig
 from proxy.net.environment import Environment
 from proxy.net.lane import Lane
 from proxy.net.relay import Relay
+from proxy.net.tls import Certificates
 from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
 from proxy.protocol import events
-from proxy.protocol.codes import CloseCode, ResetCode
-from proxy.protocol.errors import OpenRefused
+from proxy.protocol.codes import Capability, CloseCode, ResetCode
+from proxy.protocol.errors import HelloRefused, OpenRefused
 from proxy.protocol.frames import Frame, FrameType, encode
 from proxy.protocol.hello import Hello
 from proxy.protocol.tunnel import Tunnel
@@ -26,6 +27,12 @@ log = logging.getLogger(__name__)
 
 _TAKE = 256 << 10
 """Bytes of frames that are handed to a lane at once."""
+
+LANES_MAX = 16
+"""Of one peer: what a flapping link leaves behind until it is found dead, and a bound for one that means no good."""
+
+_REASONS_MAX = 64
+"""Reasons for which ended streams are counted apart: some of them are the peer's own words."""
 
 
 class Peer:
@@ -54,7 +61,7 @@ class Peer:
         self._peer_store: tuple[bytes, bytes] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._deadline = float("inf")
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._connecting: dict[Relay, asyncio.Task[None]] = {}
         self.tunnel = Tunnel(
             environment.tunnel_settings,
             environment.config.site.name,
@@ -103,7 +110,9 @@ class Peer:
 
     def new_compressor(self) -> Compressor:
         """For one more stream."""
-        return Compressor(self._zstd if self._environment.config.compression.codec == "zstd" else None)
+        agreement = self.tunnel.agreement
+        both = agreement is not None and Capability.ZSTD in agreement.capabilities
+        return Compressor(self._zstd if both and self._environment.config.compression.codec == "zstd" else None)
 
     # -- relays ------------------------------------------------------------------------------------------------
 
@@ -123,15 +132,17 @@ class Peer:
         """A relay has ended, for the reason that it states."""
         if self.relays.pop(relay.stream, None) is None:
             return
+        if (connecting := self._connecting.pop(relay, None)) is not None:
+            connecting.cancel()
         self.traffic.add(relay.traffic)
-        self.resets[relay.reason] += 1
+        known = relay.reason in self.resets or len(self.resets) < _REASONS_MAX
+        self.resets[relay.reason if known else "other reasons"] += 1
         log.info("stream %d of %s with %s ended: %s", relay.stream, relay.name, self.name, relay.reason)
         self.pump()
 
     def breach(self, reason: str) -> None:
         """The peer broke the protocol: tell it, and end the tunnel with all its streams."""
-        self.last_error = reason
-        log.error("peer %s broke the protocol: %s", self.name, reason)
+        log.error("peer %s broke the protocol, its streams are reset: %s", self.name, reason)
         self.end(CloseCode.PROTOCOL_ERROR, reason, ResetCode.PROTOCOL_ERROR)
 
     def end(self, code: CloseCode, reason: str, reset: ResetCode) -> None:
@@ -140,6 +151,12 @@ class Peer:
             lane.close(code, reason)
         self.tunnel.abandon(reset, reason, self._loop.time())
         self._dispatch()
+
+    def review(self, certificates: Certificates) -> None:
+        """Certificates were read anew: end lanes whose own is no longer this peer's. Streams wait for another lane."""
+        for lane in list(self.lanes.values()):
+            if not certificates.proves(self.name, *lane.certificate):
+                lane.close(CloseCode.NOT_A_PEER, "the certificate of this lane is no longer trusted")
 
     def drain(self, reason: str) -> None:
         """Refuse new streams in both directions."""
@@ -178,6 +195,8 @@ class Peer:
     def hello(self, lane: Lane, hello: Hello) -> None:
         """The other side's HELLO: join the lane to the tunnel. Raises HelloRefused."""
         now = self._loop.time()
+        if len(self.lanes) >= LANES_MAX and hello.known_half == self.tunnel.hello().half:
+            raise HelloRefused(CloseCode.SURPLUS, f"{LANES_MAX} lanes are up already")
         self.tunnel.join(hello, dialler=lane.dialler, now=now, mine=lane.said)
         self._trust_store(hello)
         if not lane.dialler:
@@ -276,18 +295,21 @@ class Peer:
             self.tunnel.reset(event.stream, ResetCode.NOT_EXPORTED, f"{event.export!r} {known}")
             return
         relay = self.relays[event.stream] = Relay(self, event.stream, export.name, event.origin, opener=False)
-        task = self._loop.create_task(self._connect(relay, export.address.host, export.address.port))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._connecting[relay] = self._loop.create_task(
+            self._connect(relay, export.address.host, export.address.port)
+        )
 
     async def _connect(self, relay: Relay, host: str, port: int) -> None:
         try:
             async with asyncio.timeout(self._environment.config.tunnel.connect_timeout):
                 await self._loop.create_connection(lambda: relay, host, port)
-        except (OSError, TimeoutError) as error:
+        except (OSError, TimeoutError, ValueError) as error:  # ValueError: of a name that cannot be looked up
             reason = f"cannot connect to {host}:{port}: {str(error) or 'no answer in time'}"
             log.warning("stream %d of %s: %s", relay.stream, relay.name, reason)
+            self._connecting.pop(relay, None)
             relay.close(ResetCode.UNREACHABLE, reason)
+        else:
+            self._connecting.pop(relay, None)
 
     def _accepted(self, event: events.StreamAccepted) -> None:
         log.info("stream %d is connected at %s", event.stream, self.name)

@@ -48,6 +48,7 @@ class Site:
         self.peers = {peer.name: Peer(self.environment, peer) for peer in config.peers}
         self.forwards: list[Forward] = []
         self.door: Door | None = None
+        self._diallers: list[Dialler] = []
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -62,7 +63,9 @@ class Site:
             self._run(forward.run())
         for peer in self.peers.values():
             if peer.address is not None:
-                self._run(self._dialler(peer, peer.address).run())
+                dialler = self._dialler(peer, peer.address)
+                self._diallers.append(dialler)
+                self._run(dialler.run())
         self._run(self._upkeep())
         self.worker.prepare()
         self.ready = True
@@ -96,8 +99,15 @@ class Site:
         await self.worker.close()
 
     def reload(self) -> None:
-        """Read certificates, keys and pins anew; live lanes stay. What cannot be used leaves the old ones in use."""
+        """Read certificates, keys and pins anew; streams stay. What cannot be used leaves the old ones in use.
+
+        A lane ends if the peer's certificate is no longer trusted; its streams then wait for one that is.
+        """
         self.certificates.reload()
+        for peer in self.peers.values():
+            peer.review(self.certificates)
+        for dialler in self._diallers:
+            dialler.hurry()
 
     def alarms(self) -> list[str]:
         """What an operator must know now."""
@@ -119,7 +129,7 @@ class Site:
         return Dialler(
             peer,
             address,
-            lambda: self.certificates.dialling(peer.name),
+            self.certificates,
             connect_timeout=tunnel.connect_timeout,
             pause_max=tunnel.reconnect_max,
         )

@@ -12,8 +12,10 @@ from pathlib import Path
 
 from cryptography import x509
 
+from proxy.config import load
 from proxy.config.model import Identity, SiteConfig
 from proxy.config.model import Peer as PeerConfig
+from proxy.errors import OperatorError
 
 log = logging.getLogger(__name__)
 
@@ -55,24 +57,33 @@ class Certificates:
         return self._loaded.answering
 
     def dialling(self, peer: str) -> ssl.SSLContext:
-        """For lanes that are dialled to that peer: only its certificate will do."""
-        return self._loaded.dialling[peer]
+        """For lanes that are dialled to that peer. Raises ValueError if it is a peer no longer."""
+        context = self._loaded.dialling.get(peer)
+        if context is None:
+            raise ValueError(f"{peer} was removed from {self.config.source}")
+        return context
 
     def recognise(self, certificate: bytes, decoded: dict[str, object]) -> str | None:
         """The peer to whom a verified certificate (DER, and as `getpeercert` decodes it) belongs."""
         pinned = self._loaded.pins.get(certificate)
         if pinned is not None:
             return pinned
-        names = decoded.get("subjectAltName", ())
-        assert isinstance(names, tuple)
-        return next((value for kind, value in names if kind == "DNS" and value in self._loaded.named), None)
+        return next((name for name in _names(decoded) if name in self._loaded.named), None)
+
+    def proves(self, peer: str, certificate: bytes, decoded: dict[str, object]) -> bool:
+        """True if that certificate is, now, the peer's."""
+        return self.recognise(certificate, decoded) == peer
 
     def reload(self) -> None:
-        """Read all files anew; if any of them cannot be used, keep what is in use and say so."""
+        """Read all files anew, checked as at the start; if anything is wrong, keep what is in use and say so.
+
+        Of the site's own file only identity and trust count: a peer that is no longer in it is trusted no longer.
+        """
         try:
-            self._loaded = _load(self.config)
-        except (OSError, ValueError) as error:
-            self._problem = f"the new certificates cannot be used, the old ones stay in use: {error}"
+            self._loaded = _load(load(self.config.source))
+        except (OperatorError, OSError, ValueError) as error:
+            reason = " ".join(str(error).split())
+            self._problem = f"the new certificates cannot be used, the old ones stay in use: {reason}"
             log.error("%s", self._problem)
             return
         self._problem = ""
@@ -89,6 +100,37 @@ class Certificates:
                 " `isthmus keygen`, give it to the peers, and send SIGHUP"
             )
         return alarms
+
+
+_OUR_FAULT = ("CERTIFICATE", "UNKNOWN_CA", "ACCESS_DENIED")
+"""In the names of the alerts by which the other side refuses our certificate (RFC 8446, section 6.2)."""
+
+
+def explain(error: Exception) -> str:
+    """Why a connection failed, in words: whose certificate was refused by whom, or what went wrong otherwise."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is refused: {error.verify_message}"
+    if not isinstance(error, ssl.SSLError):
+        return str(error) or type(error).__name__
+    reason = error.reason or str(error)
+    _, is_alert, alert = reason.partition("_ALERT_")
+    if not is_alert:
+        return f"TLS failed: {reason.lower().replace('_', ' ')}"
+    words = alert.lower().replace("_", " ")
+    if any(name in alert for name in _OUR_FAULT):
+        return f"the other side refuses our certificate: {words}"
+    return f"the other side ended TLS: {words}"
+
+
+def names_of(decoded: dict[str, object]) -> str:
+    """Whom a certificate (as `getpeercert` decodes it) is for, in words."""
+    return ", ".join(map(repr, _names(decoded))) or "nobody by name"
+
+
+def _names(decoded: dict[str, object]) -> list[str]:
+    names = decoded.get("subjectAltName", ())
+    assert isinstance(names, tuple)
+    return [value for kind, value in names if kind == "DNS"]
 
 
 def _load(config: SiteConfig) -> _Loaded:

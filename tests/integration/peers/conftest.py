@@ -1,4 +1,4 @@
-"""After each of these tests no site's log has a traceback, a complaint of the event loop, or an unprintable character."""
+"""After each of these tests no site's log has a traceback, words of the event loop, or an unprintable character."""
 
 from collections.abc import Iterator
 

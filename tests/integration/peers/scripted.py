@@ -43,9 +43,7 @@ class Ended(Exception):
     """The connection is over: in order, by a reset, or by a TLS alert, which the message names."""
 
 
-def context(
-    identity: Path | None, *, answering: bool = False, version: ssl.TLSVersion | None = None
-) -> ssl.SSLContext:
+def context(identity: Path | None, *, answering: bool = False, version: ssl.TLSVersion | None = None) -> ssl.SSLContext:
     """A side that shows `<identity>.crt`, if any, and believes whatever the other shows."""
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if answering else ssl.PROTOCOL_TLS_CLIENT)
     made.check_hostname = False

@@ -101,5 +101,3 @@ def peer_of(site: Site, name: str) -> dict[str, Any]:
     """What the site's status says of that peer."""
     found: dict[str, Any] = next(peer for peer in site.status()["peers"] if peer["name"] == name)
     return found
-
-

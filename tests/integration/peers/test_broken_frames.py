@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from proxy.protocol.codes import CloseCode
+from proxy.protocol.codes import CloseCode, ResetCode
 from proxy.protocol.frames import (
     OVER,
     FrameType,
@@ -26,7 +26,7 @@ from proxy.protocol.frames import (
 from proxy.protocol.reader import header
 from proxy.reduction.batch import CODEC_NONE, assemble
 from proxy.reduction.tokens import learn_token, literal_token, more_token
-from tests.integration.bed.ends import RESET, Array, swallow
+from tests.integration.bed.ends import END, RESET, Array, receipt, swallow
 from tests.integration.bed.sites import Bed
 from tests.integration.peers.scripted import ScriptedLane, data, hello, open_
 from tests.integration.peers.stage import Hub, hub, says
@@ -79,10 +79,6 @@ STREAM_FRAMES = {
     "DATA again": (data(1, 1, SENT), "DATA 1 of stream 1"),
     "DATA of eleven bytes": (on_stream(FrameType.DATA, bytes(11)), "DATA 2 of stream 1"),
     "DATA that delivers nothing": (on_stream(FrameType.DATA, bytes(12)), "DATA 2 of stream 1"),
-    "DATA after END": (
-        on_stream(FrameType.END, encode_end(len(SENT), b"")) + data(1, 3, SENT),
-        "DATA 3 of stream 1",
-    ),
     "END with another total": (on_stream(FrameType.END, encode_end(7, b"")), "END 2 of stream 1"),
     "END without a total": (on_stream(FrameType.END, bytes(7)), "END 2 of stream 1"),
     "END that delivers": (on_stream(FrameType.END, encode_end(len(SENT), literal_token(1))), "stream 1"),
@@ -111,8 +107,15 @@ BATCHES = {
 }
 
 
-def breach(stage: Hub, array: Array, frames: bytes, named: str) -> None:
-    """A good stream, then the frames: all that follows is what the peer, the log and the array see."""
+END_FRAME = on_stream(FrameType.END, encode_end(len(SENT), b""))
+AFTER_END = {
+    "DATA": (END_FRAME + data(1, 3, SENT), "DATA 3 of stream 1"),
+    "a second END": (END_FRAME + on_stream(FrameType.END, encode_end(len(SENT), b""), 3), "END 3 of stream 1"),
+}
+
+
+def breach(stage: Hub, array: Array, frames: bytes, named: str, *, ended: str = RESET) -> None:
+    """A good stream, then the frames: what the peer is told, what the log says, and what the array has seen."""
     arrivals = len(array.arrivals)
     with stage.dial() as lane:
         lane.come_up("rogue", "west")
@@ -125,7 +128,8 @@ def breach(stage: Hub, array: Array, frames: bytes, named: str) -> None:
         assert named in reason
         says(stage.west, "rogue", reason)
     arrival = array.arrival(arrivals).wait()
-    assert (arrival.data, arrival.ended) == (SENT, RESET)
+    assert bytes(arrival.data) == SENT
+    assert arrival.ended == ended
 
 
 @pytest.mark.parametrize("cases", [TUNNEL_FRAMES, STREAM_FRAMES, BATCHES], ids=["tunnel", "stream", "batch"])
@@ -141,6 +145,13 @@ def test_frames_that_break_a_rule(bed: Bed, cases: dict[str, tuple[bytes, str]])
         assert stage.east.status()["peers"][0]["outages"] == 0
 
 
+def test_what_comes_after_the_end(bed: Bed) -> None:
+    """The array has seen the end in order, for so it was sent; the tunnel ends nevertheless."""
+    with Array(swallow) as array, hub(bed, array.address) as stage:
+        for frames, named in AFTER_END.values():
+            breach(stage, array, frames, named, ended=END)
+
+
 def test_the_real_peer_and_the_reformed_one_work_right_after(bed: Bed) -> None:
     with Array() as array, hub(bed, array.address) as stage:
         with stage.dial() as lane:
@@ -151,7 +162,7 @@ def test_the_real_peer_and_the_reformed_one_work_right_after(bed: Bed) -> None:
         with stage.dial() as lane:
             lane.come_up("rogue", "west")
             lane.send(open_(1), data(1, 1, SENT), encode(FrameType.END, 1, 2, encode_end(len(SENT), b"")))
-            assert lane.expect(FrameType.DATA).payload.endswith(len(SENT).to_bytes(8, "big"))
+            assert bytes(lane.expect(FrameType.DATA).payload).endswith(receipt(SENT))
         assert array.arrival(1).wait().data == SENT
 
 
@@ -167,14 +178,14 @@ def test_frames_out_of_order_wait_for_their_turn(bed: Bed) -> None:
 
 
 def test_what_comes_behind_a_gap_is_never_delivered(bed: Bed) -> None:
-    with Array(swallow) as array, hub(bed, array.address) as stage:
-        with stage.dial() as lane:
-            lane.come_up("rogue", "west")
-            lane.send(open_(1), data(1, 1, SENT), data(1, 3, b"leaked"))
-            lane.expect(FrameType.CREDIT)
-            lane.send(encode(FrameType.RESET, 1, 4, encode_reset(1, "given up")))
-            arrival = array.arrival().wait()
-            assert (arrival.data, arrival.ended) == (SENT, RESET)
+    with Array(swallow) as array, hub(bed, array.address) as stage, stage.dial() as lane:
+        lane.come_up("rogue", "west")
+        lane.send(open_(1), data(1, 1, SENT), data(1, 3, b"leaked"))
+        lane.expect(FrameType.CREDIT)
+        lane.send(encode(FrameType.RESET, 1, 4, encode_reset(ResetCode.ORIGIN_RESET, "given up")))
+        arrival = array.arrival().wait()
+        assert bytes(arrival.data) == SENT
+        assert arrival.ended == RESET
 
 
 def test_before_hello_nothing_is_believed(bed: Bed) -> None:
