@@ -166,10 +166,11 @@ def _bind_all(wanted: Sequence[tuple[str, Address | None]], problems: list[str])
 
 def _tunnel_settings(config: SiteConfig) -> TunnelSettings:
     tunnel = config.tunnel
+    peers = max(1, len(config.peers))  # what is configured is for the site; no tunnel may take another's part
     return TunnelSettings(
         window_max=tunnel.window,
-        memory=tunnel.memory,
-        unacked_max=tunnel.unacked,
+        memory=tunnel.memory // peers,
+        unacked_max=tunnel.unacked // peers,
         streams=tunnel.streams,
         keepalive=tunnel.keepalive,
         dead_after=tunnel.dead_after,

@@ -39,8 +39,9 @@ MAY_IMPORT = {
         "dedupstore",
     }
     | LEAVES,
-    # Settings, keys and logs are read by all of the above, so they may know none of them.
-    "proxy.config": {"proxy.config"} | LEAVES,
+    # Settings, keys and logs are read by all of the above, so they may know none of them; checking settings means
+    # looking into the certificates and keys that they name.
+    "proxy.config": {"proxy.config", "proxy.identity"} | LEAVES,
     "proxy.identity": {"proxy.identity"} | LEAVES,
     "proxy.log": {"proxy.log"} | LEAVES,
     "proxy.errors": {"proxy.errors"},
