@@ -102,10 +102,10 @@ class Tunnel(Section):
         "Plain bytes that one stream may have under way. Speed of a stream is at most window / round trip.", "64MiB"
     )
     memory: Annotated[Size, Within("1MiB", "64GiB")] = setting(
-        "Plain bytes that all streams together may have under way. At least `window`.", "128MiB"
+        "Plain bytes that all streams together may have under way; peers share it evenly. At least `window`.", "128MiB"
     )
     unacked: Annotated[Size, Within("1MiB", "64GiB")] = setting(
-        "Bytes kept for a peer until it has acknowledged them; sources wait above that.", "64MiB"
+        "Bytes kept until peers have acknowledged them, shared evenly by the peers; sources wait above that.", "64MiB"
     )
     streams: Annotated[Integer, Field(ge=1, le=65536)] = setting(
         "Live streams (array connections) that one peer may open.", 1024
