@@ -45,6 +45,8 @@ class Peer:
         self.chunker: Chunker = environment.chunker
         self.lanes: dict[int, Lane] = {}
         self.relays: dict[int, Relay] = {}
+        self.leaving: set[Relay] = set()
+        """Relays that have ended in order, whose arrays have not taken the last bytes yet."""
         self.traffic = Traffic()
         """Of relays that have ended."""
         self.wire = Counter[str]()
@@ -108,6 +110,11 @@ class Peer:
             return "outage"
         return "connecting" if self.address else "waiting"
 
+    @property
+    def busy(self) -> bool:
+        """True while an array may still get something: from a stream, or from what the tunnel or a socket holds."""
+        return bool(self.relays or self.leaving or (self.lanes and self.tunnel.figures.streams))
+
     def new_compressor(self) -> Compressor:
         """For one more stream."""
         agreement = self.tunnel.agreement
@@ -134,11 +141,17 @@ class Peer:
             return
         if (connecting := self._connecting.pop(relay, None)) is not None:
             connecting.cancel()
+        if relay.in_order:
+            self.leaving.add(relay)
         self.traffic.add(relay.traffic)
         known = relay.reason in self.resets or len(self.resets) < _REASONS_MAX
         self.resets[relay.reason if known else "other reasons"] += 1
         log.info("stream %d of %s with %s ended: %s", relay.stream, relay.name, self.name, relay.reason)
         self.pump()
+
+    def left(self, relay: Relay) -> None:
+        """The array of a relay has everything, or nothing can be given to it any more."""
+        self.leaving.discard(relay)
 
     def breach(self, reason: str) -> None:
         """The peer broke the protocol: tell it, and end the tunnel with all its streams."""
@@ -164,9 +177,11 @@ class Peer:
         self.pump()
 
     def sample(self) -> None:
-        """Once a second: note the kernel's figures of each lane, for when it is gone, and end suspensions."""
+        """Once a second: note what no event tells of lanes and relays, and end suspensions."""
         for lane in self.lanes.values():
             lane.tcp_info()
+        for relay in list(self.relays.values()):
+            relay.sample()
         if self._holdings is not None:
             self._holdings.tick(self._loop.time())
 

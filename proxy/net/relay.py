@@ -17,6 +17,7 @@ from typing import Protocol, cast
 
 from dedupstore.chunker import Chunker
 from dedupstore.errors import StoreError
+from proxy.net.tcpinfo import was_reset
 from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
 from proxy.protocol.codes import ResetCode
@@ -40,6 +41,7 @@ _ALLOWANCE_MIN = 4 << 10
 """Plain bytes below which the socket rests: reading a few at a time would cost more than it moves."""
 
 _LINGER_RESET = struct.pack("ii", 1, 0)
+_LINGER_NOT = struct.pack("ii", 0, 0)
 
 
 class RelayOwner(Protocol):
@@ -63,7 +65,10 @@ class RelayOwner(Protocol):
         """The peer broke the protocol: end the tunnel."""
 
     def gone(self, relay: "Relay") -> None:
-        """The relay has ended."""
+        """The relay has ended. If it has done so in order, its array may still have to take the last bytes."""
+
+    def left(self, relay: "Relay") -> None:
+        """The array's connection is closed."""
 
 
 class Relay(asyncio.BufferedProtocol):
@@ -96,6 +101,8 @@ class Relay(asyncio.BufferedProtocol):
         self._ended_there = False
         self._loading = False
         self.closed = False
+        self.in_order = False
+        """Both arrays have ended their sides, and ours has been given everything."""
 
     # -- the array's socket ------------------------------------------------------------------------------------
 
@@ -105,6 +112,7 @@ class Relay(asyncio.BufferedProtocol):
             _reset(transport)
             return
         self._transport = transport
+        reset_connection(_socket(transport))  # unless it ends in order: also when this process is killed
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         if not self.opener:
             self._owner.tunnel.accept(self.stream)
@@ -153,7 +161,10 @@ class Relay(asyncio.BufferedProtocol):
         self._owner.pump()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        if self._transport is not None and self.in_order and exc is None:
+            end_connection(_socket(self._transport))
         self._transport = None
+        self._owner.left(self)
         reason = "the array reset its connection" if exc is None else f"the array's connection failed: {exc}"
         self.close(ResetCode.ORIGIN_RESET, reason)
 
@@ -204,6 +215,11 @@ class Relay(asyncio.BufferedProtocol):
     def writable(self) -> None:
         """The tunnel has credit again."""
         self._resume_if_possible()
+
+    def sample(self) -> None:
+        """Once a second: an array whose socket is not read has nobody else to notice its reset."""
+        if self._resting and self._transport is not None and was_reset(_socket(self._transport)):
+            self.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
 
     def close(self, code: ResetCode, reason: str, *, tell: bool = True) -> None:
         """End both directions at once: the one teardown path. `tell`: the peer is to know."""
@@ -359,7 +375,7 @@ class Relay(asyncio.BufferedProtocol):
         """Both directions have ended, and the peer can ask for nothing any more: close the socket without a reset."""
         if not (self._ended_here and self._ended_there) or self._outstanding or self.closed:
             return
-        self.closed = True
+        self.closed = self.in_order = True
         self.reason = "both arrays ended it"
         if self._transport is not None:
             self._transport.close()
@@ -395,10 +411,18 @@ def reset_connection(connection: socket.socket) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
 
 
+def end_connection(connection: socket.socket) -> None:
+    """Undo `reset_connection`."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)
+
+
+def _socket(transport: asyncio.Transport) -> socket.socket:
+    found: socket.socket = transport.get_extra_info("socket")
+    return found
+
+
 def _reset(transport: asyncio.Transport) -> None:
-    connection: socket.socket | None = transport.get_extra_info("socket")
-    if connection is not None:
-        reset_connection(connection)
+    reset_connection(_socket(transport))
     transport.abort()
 
 

@@ -82,10 +82,10 @@ class Site:
             peer.end(CloseCode.SHUTDOWN, reason, ResetCode.SHUTDOWN)
 
     async def _rest_of_streams(self, seconds: float) -> None:
-        """Wait until no stream lives, or so long."""
+        """Wait until no array is to get anything any more, or so long."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        while any(peer.relays for peer in self.peers.values()) and loop.time() < deadline:  # noqa: ASYNC110
+        while any(peer.busy for peer in self.peers.values()) and loop.time() < deadline:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
 
     async def stop(self) -> None:

@@ -4,12 +4,14 @@ import socket
 import struct
 from dataclasses import dataclass
 
+_STATE = 0  # tcpi_state, u8
 _RTT = 68  # tcpi_rtt, u32, microseconds
 _CWND = 80  # tcpi_snd_cwnd, u32, segments
 _BYTES_RECEIVED = 128  # tcpi_bytes_received, u64
 _BYTES_SENT = 200  # tcpi_bytes_sent, u64, with retransmissions
 _BYTES_RETRANS = 208  # tcpi_bytes_retrans, u64
 _LENGTH = 216
+_TCP_CLOSE = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,14 @@ def tcp_info(connection: socket.socket) -> TcpInfo | None:
         bytes_retransmitted=retransmitted,
         bytes_received=_u64(data, _BYTES_RECEIVED),
     )
+
+
+def was_reset(connection: socket.socket) -> bool:
+    """True if the other end has reset the connection, read or not."""
+    try:
+        return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)[_STATE] == _TCP_CLOSE
+    except OSError:
+        return False
 
 
 def _u32(data: bytes, offset: int) -> int:
