@@ -2,7 +2,7 @@
 
 from bench.sites import Address
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Arrival, Array, connect, how_it_ends, receipt, send
+from tests.integration.bed.ends import END, Array, Arrival, connect, how_it_ends, receipt, send
 from tests.integration.bed.sites import Bed
 
 SIZE = 8 << 20

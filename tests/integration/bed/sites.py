@@ -1,9 +1,9 @@
 """Sites for the tests: files for any number of them, run as processes from `bench.sites`, their logs judged at the end.
 
-    bed = Bed(directory)
-    pair = bed.pair(array.address, store={"mode": "disk", "size": "64MiB"}, tunnel={"grace": "2s"})
-    with pair.running():
-        send(writes, pair.entrance)
+bed = Bed(directory)
+pair = bed.pair(array.address, store={"mode": "disk", "size": "64MiB"}, tunnel={"grace": "2s"})
+with pair.running():
+    send(writes, pair.entrance)
 """
 
 import contextlib
@@ -79,11 +79,11 @@ class Bed:
         store: Settings | None = None,
     ) -> Site:
         """Write a site's file. `exports`: name to address and the peers that may reach it."""
-        for site in (name, *peers):
-            if not (self.directory / f"{site}.crt").exists():
-                make(self.directory / site, site)
+        for known in (name, *peers):
+            if not (self.directory / f"{known}.crt").exists():
+                make(self.directory / known, known)
         site = Site(name, self.directory, free_port())
-        tables = [
+        tables: list[tuple[str, Mapping[str, object]]] = [
             ("[site]", {"name": name}),
             ("[identity]", {"certificate": f"{name}.crt", "key": f"{name}.key"}),
             ("[tunnel]", {"reconnect_max": "1s", **(tunnel or {})}),

@@ -1,0 +1,66 @@
+"""The far array stops reading for five seconds: the near array's writes stall, both sites' memory stays flat.
+
+Nothing is lost: when it reads on, everything arrives. What may pile up is the tunnel's window and the buffers of the
+kernel; the volume is many times larger.
+"""
+
+import threading
+import time
+
+from bench.sites import Site
+from tests.integration.bed.contents import cut, volume
+from tests.integration.bed.ends import END, Array, Arrival, acknowledge, receipt, send
+from tests.integration.bed.sites import Bed, drain, resident, run
+
+SIZE = 160 << 20
+STILL_AFTER = 16 << 20
+STILL = 5.0
+GROWTH_MAX = 40 << 20
+"""Window (8 MiB), what waits in sockets and allocators; the volume is four times that."""
+
+
+def test_back_pressure_reaches_the_near_array(bed: Bed) -> None:
+    content = volume("content", SIZE)
+    standing, read_on = threading.Event(), threading.Event()
+
+    def stand_still(arrival: Arrival) -> None:
+        while len(arrival.data) < STILL_AFTER:
+            arrival.data += arrival.connection.recv(1 << 18)
+        standing.set()
+        read_on.wait(30)
+        acknowledge(arrival)
+
+    settings = {"window": "8MiB", "memory": "16MiB", "unacked": "8MiB"}
+    with Array(stand_still) as array:
+        pair = bed.pair(array.address, tunnel=settings, store={"size": "64MiB"})
+        run(*pair.sites)
+        watch = Watch(pair.sites, standing, read_on)
+        watch.start()
+        sending = send(cut(content, 1 << 18), pair.entrance)
+        watch.join()
+        assert (sending.ended, sending.answer) == (END, receipt(content))
+        assert array.arrival().wait().data == content
+        assert sending.stalled > STILL * 0.7
+        assert watch.growth < GROWTH_MAX
+        drain(*pair.sites)
+
+
+class Watch(threading.Thread):
+    """Lets the array stand still for a while, and measures how much the sites grow meanwhile."""
+
+    def __init__(self, sites: tuple[Site, ...], standing: threading.Event, read_on: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self.growth = 0
+        self._sites = sites
+        self._standing = standing
+        self._read_on = read_on
+
+    def run(self) -> None:
+        self._standing.wait(30)
+        before = [resident(site) for site in self._sites]
+        deadline = time.monotonic() + STILL
+        while time.monotonic() < deadline:
+            time.sleep(0.1)
+            now = [resident(site) for site in self._sites]
+            self.growth = max(self.growth, *(b - a for a, b in zip(before, now, strict=True)))
+        self._read_on.set()

@@ -1,0 +1,42 @@
+"""One stream whose far array never reads, beside seven busy ones: they finish, and then it does, too."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from bench.sites import Address
+from tests.integration.bed.contents import cut, volume
+from tests.integration.bed.ends import END, Array, Arrival, Sending, acknowledge, receipt, send
+from tests.integration.bed.sites import Bed
+
+SIZE = 8 << 20
+BUSY = 7
+
+
+def test_the_others_finish(bed: Bed) -> None:
+    released = threading.Event()
+
+    def refuse_the_first(arrival: Arrival) -> None:
+        arrival.data += arrival.connection.recv(1)
+        if arrival.data == b"!":
+            released.wait(60)
+        acknowledge(arrival)
+
+    settings = {"window": "4MiB", "memory": "16MiB", "unacked": "8MiB"}
+    stuck_content = b"!" + volume("stuck", 4 * SIZE)
+    others = [b"." + volume(f"busy {number}", SIZE) for number in range(BUSY)]
+    with (
+        Array(refuse_the_first) as array,
+        bed.pair(array.address, tunnel=settings).running() as pair,
+        ThreadPoolExecutor(BUSY + 1) as threads,
+    ):
+        stuck = threads.submit(transfer, stuck_content, pair.entrance)
+        array.arrival(0)
+        results = list(threads.map(lambda content: transfer(content, pair.entrance), others))
+        assert [(r.ended, r.answer) for r in results] == [(END, receipt(content)) for content in others]
+        assert not stuck.done()
+        released.set()
+        assert stuck.result().answer == receipt(stuck_content)
+
+
+def transfer(content: bytes, entrance: Address) -> Sending:
+    return send(cut(content, 1 << 18), entrance)

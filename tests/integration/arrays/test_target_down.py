@@ -1,0 +1,61 @@
+"""A target that refuses, or is not there, is what the initiator sees: its connection is reset at once.
+
+When the target is back, so is the service, without anything being restarted.
+"""
+
+import contextlib
+import socket
+import time
+from typing import Self
+
+from bench.sites import free_port
+from tests.integration.bed.contents import cut, volume
+from tests.integration.bed.ends import END, RESET, Array, connect, how_it_ends, receipt, send
+from tests.integration.bed.sites import Bed, ends
+
+CONTENT = volume("content", 4 << 20)
+
+
+def test_a_refusing_target_resets_and_comes_back(bed: Bed) -> None:
+    address = ("127.0.0.1", free_port())
+    with bed.pair(address).running() as pair:
+        for _ in range(3):
+            with connect(pair.entrance) as near:
+                began = time.monotonic()
+                assert how_it_ends(near) == (b"", RESET)
+                assert time.monotonic() - began < 5
+        assert send(cut(CONTENT, 1 << 16), pair.entrance).ended == RESET
+        reasons = ends(pair.east)
+        assert sum(reasons.values()) == 4
+        assert all("cannot connect to" in reason and "unreachable" in reason for reason in reasons)
+        with Array(address=address):
+            sending = send(cut(CONTENT, 1 << 16), pair.entrance)
+            assert (sending.ended, sending.answer) == (END, receipt(CONTENT))
+
+
+def test_a_target_that_does_not_answer(bed: Bed) -> None:
+    """Its backlog is full and connecting hangs: after `connect_timeout` the initiator is reset, others go on."""
+    with FullBacklog() as silent, bed.pair(silent.address, tunnel={"connect_timeout": "1s"}).running() as pair:
+        with connect(pair.entrance) as near:
+            near.sendall(CONTENT[:10_000])
+            assert how_it_ends(near) == (b"", RESET)
+        assert any("no answer in time" in reason for reason in ends(pair.east))
+
+
+class FullBacklog(Array):
+    """Listens and never accepts; what fits into its backlog is there already."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._listener.listen(0)
+        self._held: list[socket.socket] = []
+
+    def __enter__(self) -> Self:
+        with contextlib.suppress(TimeoutError):
+            while True:
+                self._held.append(connect(self.address, 0.3))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for connection in (*self._held, self._listener):
+            connection.close()
