@@ -200,13 +200,14 @@ def show(report: Report, console: Console) -> None:
     table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("volume")
     table.add_column("pass")
-    for heading in ("from array", "on the WAN", "dedup.", "compr.", "elapsed", "MB/s"):
+    for heading in ("array, MB", "WAN, MB", "dedup.", "compr.", "elapsed", "MB/s"):
         table.add_column(heading, justify="right")
     table.add_column("verified")
     for each in report.passes:
         table.add_row(*cells(each))
     console.print(table)
-    console.print("dedup.: taken off the array's bytes by deduplication; compr.: off the rest by compression.")
+    console.print("array: bytes from the source; WAN: bytes on the wire between the sites;")
+    console.print("dedup.: taken off the former by deduplication; compr.: off the rest by compression.")
     for each in report.passes:
         if each.complaint:
             console.print(f"{each.volume}, {each.name}: {each.complaint}", style="bold red", markup=False)
@@ -221,8 +222,8 @@ def cells(each: Pass) -> list[str]:
     return [
         each.volume,
         each.name,
-        f"{each.raw / MB:,.1f} MB",
-        f"{each.wire / MB:,.1f} MB",
+        f"{each.raw / MB:,.1f}",
+        f"{each.wire / MB:,.1f}",
         percent(each.saved_by_deduplication),
         percent(each.saved_by_compression),
         f"{each.seconds:.2f} s",

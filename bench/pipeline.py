@@ -28,15 +28,26 @@ from bench.figures import MANY, STORES, Measurement, Results, show
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Pair, keygen
 from proxy import __version__
-from proxy.config.units import parse_size, show_size
+from proxy.config.units import SIZE, parse_size, show_size
 
 MIB = 1 << 20
 KERNEL_SAMPLE = 64 * MIB
 QUESTIONS = 2000
 SLOW_EVERY = 64 * MIB
+BUSY = 0.5
+"""Load at the start above which a warning is given."""
 SLOW_PAUSE = 1.0
 """The slow far array stops reading for so many seconds after each so many bytes."""
-KINDS = {"incompressible": 0.0, "38 % compressible": 38.0}
+KINDS = {"random": 0.0, "38 %": 38.0}
+"""Data by compressibility."""
+
+
+ONE_AFTER_ANOTHER = {
+    "cold": load.Shape(),
+    "warm": load.Shape(),
+    "warm, cut otherwise": load.Shape(varied=True),  # other writes, with pauses between
+    "warm, a byte first": load.Shape(inserted=1),
+}
 
 
 class Pipeline:
@@ -84,7 +95,7 @@ class Pipeline:
                     self._limits[kind, name, store] = limit.rate
 
     def _measure_baseline(self) -> None:
-        file = self._files["incompressible"]
+        file = self._files["random"]
         with (
             load.listening("sink", "--file", str(file)) as (address, sink),
             plain_pair(self._directory, address) as via,
@@ -107,12 +118,9 @@ class Pipeline:
                 Pair(exports, store=store, store_size=show_size(store_size), directory=self._directory / store)
             )
             measure = partial(self._measure_transfer, pair)
-            incompressible = partial(measure, "incompressible", sinks["incompressible"][1])
-            incompressible("cold", load.Shape())
-            incompressible("warm", load.Shape())
-            incompressible("warm, other writes, pauses", load.Shape(varied=True))
-            incompressible("warm, a byte inserted", load.Shape(inserted=1))
-            for kind, connections in (("38 % compressible", 1), ("many", MANY)):
+            for name, shape in ONE_AFTER_ANOTHER.items():
+                measure("random", sinks["random"][1], name, shape)
+            for kind, connections in (("38 %", 1), ("many", MANY)):
                 for name in ("cold", "warm"):
                     measure(kind, sinks[kind][1], name, load.Shape(connections))
             self._note_peaks(pair, store_size)
@@ -122,7 +130,7 @@ class Pipeline:
         before = pair.east.status()["bytes"]["wire"]
         run = load.run(self._files[kind], pair.forwards[name_of(kind)], sink, shape)
         wire = pair.east.status()["bytes"]["wire"] - before
-        data = "incompressible" if kind == "many" else kind
+        data = "random" if kind == "many" else kind
         allowed = self._limits.get((data, name, pair.store))
         self.results.transfers.append(
             Measurement(
@@ -177,7 +185,15 @@ class Pipeline:
 
 def name_of(kind: str) -> str:
     """The kind as the name of an export."""
-    return kind.split(maxsplit=1)[0].replace("38", "compressible")
+    return kind.replace(" %", "-percent")
+
+
+def size_of(text: str) -> int:
+    """Bytes, from an option."""
+    try:
+        return parse_size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f'"{text}" {error}; {SIZE.remedy}') from None
 
 
 def machine_facts() -> dict[str, Any]:
@@ -198,11 +214,13 @@ def machine_facts() -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--size", type=parse_size, default="1GiB", help="of each transfer (default 1GiB)")
-    parser.add_argument("--memory-size", type=parse_size, default="4GiB", help="through the slow array (default 4GiB)")
+    parser.add_argument("--size", type=size_of, default="1GiB", help="of each transfer (default 1GiB)")
+    parser.add_argument("--memory-size", type=size_of, default="4GiB", help="through the slow array (default 4GiB)")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     console = Console()
+    if os.getloadavg()[0] > BUSY:
+        print("something else keeps this machine busy: rates will be too low", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="isthmus-") as directory:
         pipeline = Pipeline(
             options.size, options.memory_size, Path(directory), lambda line: print(line, file=sys.stderr, flush=True)
