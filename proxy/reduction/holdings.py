@@ -54,7 +54,6 @@ class Holdings:
         """So many references failed at the peer. `now` in seconds, monotonic."""
         self._missed += count
         if self._missed > _FEWEST_MISSES and self._missed > _MISS_SHARE * self._referred:
-            self._referred = self._missed = 0
             self._suspended_until = now + _SUSPENSION
             self.suspensions += self.referring
             self.referring = False
@@ -63,6 +62,7 @@ class Holdings:
         """End a suspension whose time has come; to be called about once a second."""
         if not self.referring and now >= self._suspended_until:
             self.referring = True
+            self._referred = self._missed = 0
 
     def _container(self, container: int) -> int:
         bits = self._bits.get(container)

@@ -20,7 +20,7 @@ class ShelfStore:
         """Nothing is stored any more."""
         self.cold = False
         """Chunks have to be loaded before they can be read; only the container loaded last is at hand."""
-        self.loads = 0
+        self.finds = 0
         self._shelf: dict[int, list[bytes]] = {}
         self._chunks: dict[bytes, tuple[Place, bytes]] = {}
         self._rotten: set[bytes] = set()
@@ -54,6 +54,7 @@ class ShelfStore:
     # -- ChunkStore --------------------------------------------------------------------------------------------
 
     def find(self, fingerprint: bytes) -> Place | None:
+        self.finds += 1
         held = self._chunks.get(fingerprint)
         return held[0] if held else None
 
@@ -86,7 +87,6 @@ class ShelfStore:
         place = self.find(fingerprint)
         if place is not None:
             self._loaded = place.container
-            self.loads += 1
 
     def following(self, place: Place) -> tuple[bytes, Place] | None:
         nearby = self._shelf.get(place.container, [])[place.entry + 1 :] + self._shelf.get(place.container + 1, [])

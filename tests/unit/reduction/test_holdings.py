@@ -1,0 +1,115 @@
+"""What one site believes the other's store to hold: per peer and chunk, doubted on a miss, suspended on many."""
+
+from typing import cast
+
+import pytest
+
+from dedupstore.store import ChunkStore, Place
+from proxy.reduction.holdings import Holdings
+from tests.unit.reduction.shelf import ShelfStore
+
+HERE, THERE, ELSEWHERE = Place(1, 0), Place(1, 1), Place(7, 1135)
+
+
+@pytest.fixture
+def store() -> ChunkStore:
+    return cast(ChunkStore, ShelfStore())
+
+
+def test_nothing_is_believed_at_first(store: ChunkStore) -> None:
+    assert not Holdings(store, b"peer").holds(HERE)
+
+
+def test_each_chunk_is_believed_and_doubted_by_itself(store: ChunkStore) -> None:
+    holdings = Holdings(store, b"peer")
+    for place in (HERE, THERE, ELSEWHERE):
+        holdings.add(place)
+    holdings.doubt(THERE)
+    assert [holdings.holds(place) for place in (HERE, THERE, ELSEWHERE)] == [True, False, True]
+    holdings.add(THERE)
+    assert holdings.holds(THERE)
+
+
+def test_belief_belongs_to_one_peers_store(store: ChunkStore) -> None:
+    Holdings(store, b"one").add(HERE)
+    assert not Holdings(store, b"other").holds(HERE)
+
+
+def test_the_store_remembers(store: ChunkStore) -> None:
+    Holdings(store, b"peer").add(ELSEWHERE)
+    assert Holdings(store, b"peer").holds(ELSEWHERE)
+    Holdings(store, b"peer").doubt(ELSEWHERE)
+    assert not Holdings(store, b"peer").holds(ELSEWHERE)
+
+
+def test_more_containers_than_are_cached(store: ChunkStore) -> None:
+    holdings = Holdings(store, b"peer")
+    for container in range(20_000):
+        holdings.add(Place(container, container % 1136))
+    assert all(holdings.holds(Place(container, container % 1136)) for container in range(20_000))
+    assert not holdings.holds(Place(3, 4))
+
+
+# -- suspension, at times that the test says -------------------------------------------------------------------
+
+
+def suspended(store: ChunkStore, at: float) -> Holdings:
+    holdings = Holdings(store, b"peer")
+    holdings.missed(65, now=at)
+    return holdings
+
+
+def test_few_misses_suspend_nothing(store: ChunkStore) -> None:
+    holdings = Holdings(store, b"peer")
+    holdings.missed(64, now=0)
+    assert holdings.referring
+    assert not holdings.suspensions
+
+
+@pytest.mark.parametrize("references", [0, 65, 1024])
+def test_many_misses_suspend(store: ChunkStore, references: int) -> None:
+    holdings = Holdings(store, b"peer")
+    holdings.referred(references)
+    holdings.missed(64, now=0)
+    holdings.missed(1, now=0)
+    assert not holdings.referring
+    assert holdings.suspensions == 1
+
+
+@pytest.mark.parametrize(("between", "goes_on"), [(50, True), (25, True), (8, False)])
+def test_it_is_the_share_of_misses_that_counts(store: ChunkStore, between: int, goes_on: bool) -> None:
+    """At most 64 misses are forgiven, and one in twenty references of the last thousand or so."""
+    holdings = Holdings(store, b"peer")
+    for at in range(10_000):
+        holdings.referred(between)
+        holdings.missed(1, now=at)
+    assert holdings.referring == goes_on
+
+
+def test_a_suspension_ends_after_thirty_seconds(store: ChunkStore) -> None:
+    holdings = suspended(store, at=1000)
+    seen = []
+    for now in (1000, 1029.9, 1030):
+        holdings.tick(now)
+        seen.append(holdings.referring)
+    assert seen == [False, False, True]
+
+
+def test_misses_prolong_a_suspension(store: ChunkStore) -> None:
+    """They answer what was referred to before it, and say that the peer still lacks things."""
+    holdings = suspended(store, at=1000)
+    holdings.missed(1, now=1020)
+    seen = []
+    for now in (1049, 1050):
+        holdings.tick(now)
+        seen.append(holdings.referring)
+    assert seen == [False, True]
+    assert holdings.suspensions == 1
+
+
+def test_after_a_suspension_it_counts_anew(store: ChunkStore) -> None:
+    holdings = suspended(store, at=1000)
+    holdings.missed(1000, now=1001)
+    holdings.tick(1031)
+    holdings.missed(64, now=1031)
+    assert holdings.referring
