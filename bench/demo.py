@@ -15,7 +15,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -26,12 +25,12 @@ from rich.progress import (
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
-from rich.table import Table
 
 from bench.array import ArrayFailure, IscsiTarget, copy_volume, identical
 from bench.datasets import Dataset, field_volumes
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Pair, SiteFailure
+from bench.tables import plain_table
 from proxy.config.units import show_size
 
 MB = 10**6
@@ -197,17 +196,12 @@ def lacking_for_iscsi(volume_size: int, directory: Path) -> str:
 def show(report: Report, console: Console) -> None:
     """The table and, below it, what went wrong or was left out."""
     title = f"{report.volume_size / MIB:,.0f} MiB a volume, {report.store} store, TLS 1.3"
-    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("volume")
-    table.add_column("pass")
-    for heading in ("array, MB", "WAN, MB", "dedup.", "compr.", "elapsed", "MB/s"):
-        table.add_column(heading, justify="right")
-    table.add_column("verified")
+    figures = ("array, MB", "WAN, MB", "dedup.", "compr.", "elapsed", "MB/s")
+    table = plain_table(title, "volume", "pass", *figures, "verified", figures=figures)
     for each in report.passes:
         table.add_row(*cells(each))
-    console.print(table)
-    console.print("array: bytes from the source; WAN: bytes on the wire between the sites;")
-    console.print("dedup.: taken off the former by deduplication; compr.: off the rest by compression.")
+    console.print(table, end="\n\n")
+    console.print("dedup.: off the array's bytes by deduplication; compr.: off the rest by compression")
     for each in report.passes:
         if each.complaint:
             console.print(f"{each.volume}, {each.name}: {each.complaint}", style="bold red", markup=False)
@@ -243,12 +237,12 @@ def saved(before: int, after: int) -> float:
 
 
 def bars(console: Console) -> Progress:
-    """Progress bars with amounts, speed and time left."""
+    """Progress bars with amounts, time taken and time left."""
     return Progress(
         TextColumn("{task.description:<23}"),
         BarColumn(),
         DownloadColumn(binary_units=True),
-        TransferSpeedColumn(),
+        TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=console,
     )

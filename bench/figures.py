@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
+
+from bench.tables import plain_table
 
 MB = 10**6
 MIB = 1 << 20
@@ -133,14 +134,14 @@ def show(results: Results, console: Console) -> None:
         highlight=False,
     )
     for table in (kernel_table(results), transfer_table(results), latency_table(results), goal_table(results)):
-        console.print(table)
+        console.print(table, end="\n\n")
     if not results.identical:
         console.print("Bytes differ: see the column 'same'.", style="bold red")
 
 
 def kernel_table(results: Results) -> Table:
     """Kernels by data, and the limits that follow."""
-    table = _table("one core, MB/s", "kernel", *results.kernels)
+    table = plain_table("One core, MB/s", "kernel", *results.kernels, figures=tuple(results.kernels))
     names = next(iter(results.kernels.values()), {})
     for name in names:
         table.add_row(name, *(_rate(found[name]) for found in results.kernels.values()))
@@ -153,8 +154,8 @@ def kernel_table(results: Results) -> Table:
 
 def transfer_table(results: Results) -> Table:
     """The transfers and their ratios: to the plain TLS relay pair, and to the limit that the kernels set."""
-    headings = ("store", "data", "conns", "pass", "MB/s", "x TLS", "x limit", "wire", "same")
-    table = _table("through the pair", *headings)
+    rates = ("MB/s", "x TLS", "x limit", "wire, %")
+    table = plain_table("Through the pair", "store", "data", "conns", "pass", *rates, "same", figures=("conns", *rates))
     for connections, rate in results.baseline.items():
         table.add_row("none", "any", connections, "plain TLS relay", _rate(rate), "1.00", "", "", "")
     table.add_section()
@@ -167,7 +168,7 @@ def transfer_table(results: Results) -> Table:
             _rate(each.rate),
             f"{each.of_baseline:.2f}",
             "" if each.of_limit is None else f"{each.of_limit:.2f}",
-            f"{each.wire_percent:.2f} %",
+            f"{each.wire_percent:.2f}",
             "yes" if each.identical else "NO",
         )
     return table
@@ -175,7 +176,8 @@ def transfer_table(results: Results) -> Table:
 
 def latency_table(results: Results) -> Table:
     """Questions and answers of 4 KiB."""
-    table = _table("4 KiB asked, 4 KiB answered, ms", "way", "median", "99 %", "added, median")
+    times = ("median", "99 %", "added, median")
+    table = plain_table("4 KiB asked, 4 KiB answered, ms", "way", *times, figures=times)
     for way, found in results.latency.items():
         added = f"{1000 * added_latency(results, way):.3f}" if way != "direct" else ""
         table.add_row(way, f"{1000 * found['median']:.3f}", f"{1000 * found['percentile_99']:.3f}", added)
@@ -184,7 +186,7 @@ def latency_table(results: Results) -> Table:
 
 def goal_table(results: Results) -> Table:
     """What should be reached, and whether it was."""
-    table = _table("goals", "what", "measured", "bound", "met")
+    table = plain_table("Goals", "what", "measured", "bound", "met", figures=("measured", "bound"))
     for goal in goals(results):
         sign = ">=" if goal.at_least else "<="
         table.add_row(
@@ -193,13 +195,6 @@ def goal_table(results: Results) -> Table:
             f"{sign} {goal.bound:,.2f} {goal.unit}",
             "yes" if goal.met else "NO",
         )
-    return table
-
-
-def _table(title: str, *headings: str) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in headings:
-        table.add_column(heading)
     return table
 
 
