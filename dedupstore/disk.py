@@ -110,7 +110,8 @@ class DiskStore(DiskCache):
         """Learn which chunks go with the container whose slot is about to be written over."""
         with self._lock:
             displaced = self._displaced.pop(slot, None)
-        if displaced is not None and self._removed[displaced] is None:
+            names = self._removed[displaced] if displaced is not None else []
+        if displaced is not None and names is None:
             self._removed[displaced] = self._directory(slot, displaced)
 
     def _unlearn(self, containers: list[Container]) -> None:
@@ -141,9 +142,10 @@ class DiskStore(DiskCache):
     def _change(self, written: list[Container]) -> Change:
         known = {container.id for container in written}
         with self._lock:
+            waiting = set(self._displaced.values())  # for the container that takes their slot
             return Change(
                 next=self._next,
-                removed={gone: names for gone, names in self._removed.items() if names is not None},
+                removed={gone: names or [] for gone, names in self._removed.items() if gone not in waiting},
                 added=[(container, self._roster[container.id]) for container in written],
                 lost=dict(self._lost),
                 rows={gone: self._roster[gone] for gone in self._lost.values() if self._settled(gone)},

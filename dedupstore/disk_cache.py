@@ -192,10 +192,18 @@ class DiskCache(ContainerStore):
             return
         self._containers[loaded.id] = loaded
         self._idle[loaded.id] = None
+        intact = self._roster[loaded.id].entries == len(loaded.fingerprints)
         for entry, name in enumerate(loaded.fingerprints):
-            known = self._places.get(name)
-            if (known is None or known.container < loaded.id) and self._lost.get(name) != loaded.id:
-                self._places[name] = Place(loaded.id, entry)
+            known, place = self._places.get(name), Place(loaded.id, entry)
+            if (known is None or known.container < loaded.id) and (intact or self._indexed(name, place)):
+                self._places[name] = place
+
+    def _indexed(self, name: bytes, place: Place) -> bool:
+        """Whether the index still leads to that place: the container lists chunks that were dropped from it."""
+        with suppress(StoreFault):
+            found = self._index.find(name)
+            return found is not None and found[0] == place and self._lost.get(name) != place.container
+        return False
 
     def _abandon(self, container: int, fault: StoreFault) -> None:
         """The container cannot be read: its chunks are lost, its slot is free. Holds the lock."""

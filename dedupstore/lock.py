@@ -3,7 +3,6 @@
 import errno
 import fcntl
 import os
-import socket
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -33,7 +32,7 @@ class StoreLock:
             raise StoreUnusable(f"store {directory} is on a file system without locks; use a local disk") from error
         now = datetime.now(UTC).isoformat(timespec="seconds")
         os.ftruncate(self._file, 0)
-        os.pwrite(self._file, f"process {os.getpid()} on {socket.gethostname()} since {now}\n".encode(), 0)
+        os.pwrite(self._file, f"process {os.getpid()} on {os.uname().nodename} since {now}\n".encode(), 0)
 
     def _holder(self) -> str:
         text = os.pread(self._file, 512, 0).decode(errors="replace").strip()

@@ -1,0 +1,52 @@
+"""Chunks to put into stores: made from a number, so that no test has to keep their bytes."""
+
+from collections.abc import Iterator
+
+from dedupstore.fingerprint import fingerprint
+from dedupstore.store import ChunkStore, Place
+
+LARGE = 256 << 10
+A_CONTAINER = 15
+"""Chunks of LARGE bytes that fill a container: a sixteenth does not fit."""
+
+
+def chunk(number: int, length: int = LARGE) -> bytes:
+    """Always the same bytes for the same number and length, and others for another."""
+    seed = number.to_bytes(8, "little")
+    return (seed * (length // 8 + 1))[:length]
+
+
+def name_of(number: int, length: int = LARGE) -> bytes:
+    return fingerprint(chunk(number, length))
+
+
+def put(store: ChunkStore, number: int, length: int = LARGE) -> Place | None:
+    data = chunk(number, length)
+    return store.put(fingerprint(data), data)
+
+
+def fill(store: ChunkStore, numbers: range, length: int = LARGE) -> list[Place | None]:
+    """Put chunks, with the disk keeping up."""
+    return list(_filling(store, numbers, length))
+
+
+def _filling(store: ChunkStore, numbers: range, length: int) -> Iterator[Place | None]:
+    for number in numbers:
+        yield put(store, number, length)
+        if store.unwritten:
+            store.write()
+
+
+def fetch(store: ChunkStore, name: bytes) -> bytes:
+    """Read a chunk, loading its container first where that is needed."""
+    data = store.read(name)
+    if data is None:
+        store.load(name)
+        data = store.read(name)
+    assert data is not None, "a loaded chunk can be read"
+    return data
+
+
+def held(store: ChunkStore, numbers: range, length: int = LARGE) -> list[int]:
+    """Which of those chunks the store knows."""
+    return [number for number in numbers if store.find(name_of(number, length)) is not None]

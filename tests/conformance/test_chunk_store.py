@@ -1,0 +1,339 @@
+"""What every ChunkStore promises, run over all of them."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from dedupstore import open_store
+from dedupstore.errors import ChunkMissing, StoreUnusable
+from dedupstore.fingerprint import fingerprint
+from dedupstore.store import ChunkStore, Place
+from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, held, name_of, put
+
+PEER, OTHER = b"p" * 16, b"q" * 16
+SIZE = 64 << 20
+
+
+class Clock:
+    """Time that passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(params=["memory", "disk"])
+def make(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Callable[..., ChunkStore]]:
+    """A function that opens one more store of the kind under test."""
+    stores: list[ChunkStore] = []
+
+    def open_one(name: str = "store") -> ChunkStore:
+        stores.append(open_store(request.param, SIZE, tmp_path / name, cache_bytes=32 << 20, clock=clock))
+        return stores[-1]
+
+    yield open_one
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def store(make: Callable[..., ChunkStore]) -> ChunkStore:
+    return make()
+
+
+@pytest.fixture
+def containers(store: ChunkStore) -> int:
+    """How many containers the store has room for."""
+    return 16 if store.figures().mode == "memory" else 11
+
+
+def test_a_new_store_is_empty(store: ChunkStore) -> None:
+    assert store.find(name_of(1)) is None
+    assert list(store.fingerprints()) == []
+    assert store.alarms == ()
+    figures = store.figures()
+    assert (figures.chunks, figures.containers, figures.used_bytes, figures.size_bytes) == (0, 0, 0, SIZE)
+
+
+def test_what_was_put_is_found_and_read(store: ChunkStore) -> None:
+    for number, length in enumerate((1, 7, 4096, 65537, LARGE)):
+        place = put(store, number, length)
+        name = name_of(number, length)
+        assert place == Place(1, number)
+        assert store.find(name) == place
+        assert store.read(name) == chunk(number, length)
+    assert list(store.fingerprints()) == [name_of(n, length) for n, length in enumerate((1, 7, 4096, 65537, LARGE))]
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_put_takes_any_buffer_and_copies_it(store: ChunkStore, kind: type) -> None:
+    data = bytearray(chunk(1, 5000))
+    name = fingerprint(data)
+    store.put(name, kind(data) if kind is not bytearray else data)
+    data[:] = bytes(5000)
+    assert store.read(name) == chunk(1, 5000)
+
+
+def test_a_chunk_is_stored_once(store: ChunkStore) -> None:
+    first = put(store, 1)
+    assert put(store, 1) == first
+    assert put(store, 2) != first
+    figures = store.figures()
+    assert (figures.puts, figures.chunks, figures.put_bytes) == (2, 2, 2 * LARGE)
+
+
+def test_a_chunk_is_stored_once_even_if_its_container_left_memory(store: ChunkStore, containers: int) -> None:
+    first = put(store, 0)
+    fill(store, range(1, A_CONTAINER * (containers - 1)))
+    assert put(store, 0) == first
+    assert store.find(name_of(0)) == first
+
+
+def test_asking_in_vain_does_not_make_a_chunk_twice(store: ChunkStore, containers: int) -> None:
+    assert store.find(name_of(0)) is None
+    first = put(store, 0)
+    fill(store, range(1, A_CONTAINER * (containers - 1)))
+    assert put(store, 0) == first
+
+
+@pytest.mark.parametrize(("name", "data"), [(bytes(32), b""), (bytes(31), b"x"), (bytes(32), bytes(LARGE + 1))])
+def test_an_impossible_chunk_is_refused(store: ChunkStore, name: bytes, data: bytes) -> None:
+    with pytest.raises(ValueError, match="a chunk has 1 to 262144 bytes"):
+        store.put(name, data)
+
+
+def test_an_unknown_chunk_is_missing(store: ChunkStore) -> None:
+    store.load(name_of(1))
+    store.prefetch(name_of(1))
+    with pytest.raises(ChunkMissing) as caught:
+        store.read(name_of(1))
+    assert caught.value.fingerprint == name_of(1)
+
+
+def test_a_container_takes_so_many_bytes(store: ChunkStore) -> None:
+    places = fill(store, range(A_CONTAINER + 1))
+    assert places[A_CONTAINER - 1] == Place(1, A_CONTAINER - 1)
+    assert places[A_CONTAINER] == Place(2, 0)
+
+
+def test_a_container_takes_so_many_chunks(store: ChunkStore) -> None:
+    places = fill(store, range(1137), 9)
+    assert places[1135] == Place(1, 1135)
+    assert places[1136] == Place(2, 0)
+    assert fetch(store, name_of(1135, 9)) == chunk(1135, 9)
+
+
+def test_the_oldest_container_goes_first_and_alone(store: ChunkStore, containers: int) -> None:
+    count = A_CONTAINER * containers
+    fill(store, range(count))
+    assert len(held(store, range(count))) == count
+    fill(store, range(count, count + 1))
+    assert held(store, range(count + 1)) == list(range(A_CONTAINER, count + 1))
+    figures = store.figures()
+    assert (figures.evicted_containers, figures.evicted_bytes) == (1, A_CONTAINER * LARGE)
+    assert (figures.containers, figures.chunks) == (containers, count + 1 - A_CONTAINER)
+    assert figures.used_bytes == figures.chunks * LARGE
+
+
+def test_being_used_does_not_make_a_chunk_younger(store: ChunkStore, containers: int) -> None:
+    fill(store, range(A_CONTAINER * containers))
+    fetch(store, name_of(0))
+    put(store, 10_000)
+    assert store.find(name_of(0)) is None
+    with pytest.raises(ChunkMissing):
+        store.read(name_of(0))
+
+
+def test_ids_are_never_used_again(store: ChunkStore, containers: int) -> None:
+    places = fill(store, range(A_CONTAINER * containers * 2))
+    ids = [place.container for place in places if place is not None]
+    assert ids == sorted(ids)
+    assert ids[-1] == 2 * containers
+
+
+def test_everything_held_can_be_read_after_much_came_and_went(store: ChunkStore, containers: int) -> None:
+    count = A_CONTAINER * containers * 2 + 3
+    fill(store, range(count))
+    assert held(store, range(count)) == list(range(count - A_CONTAINER * (containers - 1) - 3, count))
+    for number in held(store, range(count)):
+        assert fetch(store, name_of(number)) == chunk(number)
+
+
+def test_a_pinned_container_stays_and_new_chunks_pass(store: ChunkStore, containers: int) -> None:
+    fill(store, range(A_CONTAINER * containers))
+    store.pin(1)
+    store.pin(1)
+    assert put(store, 1000) is None
+    store.unpin(1)
+    assert put(store, 1000) is None
+    assert fetch(store, name_of(0)) == chunk(0)
+    figures = store.figures()
+    assert (figures.unlearned, figures.unlearned_bytes) == (2, 2 * LARGE)
+    store.unpin(1)
+    assert put(store, 1000) is not None
+    assert store.find(name_of(0)) is None
+
+
+def test_a_pin_on_a_younger_container_changes_nothing_yet(store: ChunkStore, containers: int) -> None:
+    fill(store, range(A_CONTAINER * containers))
+    store.pin(2)
+    assert fill(store, range(2000, 2000 + A_CONTAINER))[-1] is not None
+    assert put(store, 3000) is None
+    store.unpin(2)
+
+
+def test_following_walks_in_the_order_of_arrival(store: ChunkStore) -> None:
+    fill(store, range(A_CONTAINER + 2))
+    place = store.find(name_of(0))
+    for number in range(1, A_CONTAINER + 2):
+        assert place is not None
+        following = store.following(place)
+        assert following is not None
+        name, place = following
+        assert name == name_of(number)
+        assert store.find(name) == place
+    assert place is not None
+    assert store.following(place) is None
+
+
+def test_following_of_a_container_that_is_gone(store: ChunkStore) -> None:
+    assert store.following(Place(99, 0)) is None
+
+
+def test_belief_is_kept_by_peer_and_container(store: ChunkStore) -> None:
+    put(store, 1)
+    assert store.belief(PEER, 1) == 0
+    store.believe(PEER, 1, 0b101)
+    assert (store.belief(PEER, 1), store.belief(OTHER, 1), store.belief(PEER, 2)) == (0b101, 0, 0)
+    store.believe(PEER, 1, 0b010)
+    assert store.belief(PEER, 1) == 0b010
+
+
+def test_every_entry_can_be_believed(store: ChunkStore) -> None:
+    fill(store, range(1137), 9)
+    store.believe(PEER, 1, (1 << 1136) - 1)
+    store.write()
+    assert store.belief(PEER, 1) == (1 << 1136) - 1
+
+
+def test_belief_about_a_container_that_does_not_exist_is_not_kept(store: ChunkStore) -> None:
+    store.believe(PEER, 7, 1)
+    assert store.belief(PEER, 7) == 0
+
+
+def test_belief_goes_with_the_container(store: ChunkStore, containers: int) -> None:
+    fill(store, range(A_CONTAINER * containers))
+    store.believe(PEER, 1, 1)
+    store.believe(PEER, 2, 1)
+    store.write()
+    fill(store, range(1000, 1000 + A_CONTAINER))
+    assert (store.belief(PEER, 1), store.belief(PEER, 2)) == (0, 1)
+
+
+def test_epochs_of_peers_are_remembered(store: ChunkStore) -> None:
+    assert store.recall(PEER) is None
+    store.remember(PEER, b"epoch--1")
+    store.remember(PEER, b"epoch--2")
+    store.remember(OTHER, b"epoch--3")
+    assert (store.recall(PEER), store.recall(OTHER)) == (b"epoch--2", b"epoch--3")
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_disbelief_drops_all_about_one_peer(store: ChunkStore, written: bool) -> None:
+    fill(store, range(A_CONTAINER + 1))
+    for peer in (PEER, OTHER):
+        store.remember(peer, b"epoch--1")
+        store.believe(peer, 1, 7)
+    if written:
+        store.write()
+    store.disbelieve(PEER)
+    assert (store.belief(PEER, 1), store.recall(PEER)) == (0, None)
+    assert (store.belief(OTHER, 1), store.recall(OTHER)) == (7, b"epoch--1")
+    store.believe(PEER, 1, 2)
+    store.write()
+    assert store.belief(PEER, 1) == 2
+
+
+def test_the_number_of_peers_is_bounded(store: ChunkStore, clock: Clock) -> None:
+    put(store, 1)
+    for number in range(100):
+        clock.now += 1
+        store.remember(number.to_bytes(16, "big"), b"epoch--1")
+        store.believe(number.to_bytes(16, "big"), 1, 1)
+    known = [number for number in range(100) if store.recall(number.to_bytes(16, "big"))]
+    assert known == list(range(36, 100))
+    assert store.belief((35).to_bytes(16, "big"), 1) == 0
+    assert store.belief((36).to_bytes(16, "big"), 1) == 1
+
+
+def test_identity_and_epochs_are_new(make: Callable[..., ChunkStore]) -> None:
+    one, two = make("one"), make("two")
+    assert len(one.identity) == 16
+    assert [len(epoch) for epoch in one.epochs] == [8]
+    assert one.identity != two.identity
+    assert one.epochs != two.epochs
+
+
+def test_verify_finds_everything_sound(store: ChunkStore) -> None:
+    fill(store, range(A_CONTAINER * 3 + 4))
+    steps: list[tuple[int, int]] = []
+    assert store.verify(lambda done, total: steps.append((done, total))) == (A_CONTAINER * 3 + 4, 0)
+    assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)]
+    assert store.verify() == (A_CONTAINER * 3 + 4, 0)
+
+
+def test_fingerprints_come_oldest_first(store: ChunkStore, containers: int) -> None:
+    fill(store, range(A_CONTAINER * containers + 1))
+    assert list(store.fingerprints()) == [name_of(n) for n in range(A_CONTAINER, A_CONTAINER * containers + 1)]
+
+
+def test_hits_and_misses_are_counted(store: ChunkStore, containers: int) -> None:
+    fill(store, range(A_CONTAINER * (containers - 1)))
+    store.find(name_of(0))
+    store.find(name_of(A_CONTAINER * (containers - 1) - 1))
+    store.find(name_of(9999))
+    figures = store.figures()
+    assert (figures.hits, figures.hit_bytes, figures.misses) == (2, 2 * LARGE, 1)
+
+
+def test_the_age_of_the_oldest_container(store: ChunkStore, clock: Clock) -> None:
+    fill(store, range(A_CONTAINER))
+    assert store.figures().oldest_seconds == 0
+    fill(store, range(A_CONTAINER, A_CONTAINER + 1))
+    clock.now += 90
+    assert store.figures().oldest_seconds == 90
+
+
+def test_preparing_is_harmless_at_any_time(store: ChunkStore) -> None:
+    fill(store, range(A_CONTAINER * 2 + 1))
+    store.prepare()
+    assert [fetch(store, name_of(number)) for number in range(31)] == [chunk(number) for number in range(31)]
+    store.prepare()
+
+
+def test_writing_again_is_harmless(store: ChunkStore) -> None:
+    fill(store, range(A_CONTAINER * 2))
+    for _ in range(3):
+        store.write()
+    assert store.unwritten == store.figures().unwritten_bytes == 0
+
+
+def test_a_store_too_small_says_so(tmp_path: Path) -> None:
+    for mode, size, least in (("memory", (16 << 20) - 1, "16 MiB"), ("disk", (64 << 20) - 1, "64 MiB")):
+        with pytest.raises(StoreUnusable, match=f"give it at least {least}"):
+            open_store(mode, size, tmp_path / "small")
+
+
+def test_a_mode_that_does_not_exist(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnusable, match='"tape"; use "memory" or "disk"'):
+        open_store("tape", SIZE, tmp_path)
+    with pytest.raises(StoreUnusable, match="needs a path"):
+        open_store("disk", SIZE)

@@ -1,0 +1,352 @@
+"""Both stores against a plain model: whatever is done to them, they hold what the model holds, and give it exactly.
+
+The model keeps chunks in a list of containers, oldest first. It takes from the store only where a chunk was put, and
+checks that the place is one that the rules allow.
+"""
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
+
+from dedupstore import open_store
+from dedupstore.container import DATA_OFFSET
+from dedupstore.errors import ChunkInvalid, ChunkMissing
+from dedupstore.store import CONTAINER_BYTES, ChunkStore, Place
+from tests.conformance.filling import A_CONTAINER, LARGE, chunk, name_of
+
+DISK_BYTES = 64 << 20
+MEMORY_BYTES = 28 << 20
+PEERS = [bytes([n]) * 16 for n in range(3)]
+
+lengths = st.sampled_from([1, 5000, 70_000, LARGE, LARGE, LARGE])
+numbers = st.integers(0, 400)
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """What both stores can do; `open` and `slots` differ."""
+
+    slots: int
+    store: ChunkStore
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.containers: dict[int, list[tuple[bytes, int, int] | None]] = {}
+        self.pins: Counter[int] = Counter()
+        self.beliefs: dict[tuple[bytes, int], int] = {}
+        self.epochs: dict[bytes, bytes] = {}
+        self.last = 0
+        self.open_container = 0
+        self.displaced: tuple[int, list[tuple[bytes, int, int] | None]] | None = None
+        """What the open container took the place of."""
+        self.crashed = False
+        """The next id is unknown: whether ids of lost containers were written down depends."""
+
+    def place_of(self, name: bytes) -> Place | None:
+        for container, entries in self.containers.items():
+            for entry, held in enumerate(entries):
+                if held is not None and held[0] == name:
+                    return Place(container, entry)
+        return None
+
+    def forget(self, container: int) -> None:
+        del self.containers[container]
+        for peer in PEERS:
+            self.beliefs.pop((peer, container), None)
+
+    @rule(first=numbers, count=st.integers(1, 40), length=lengths)
+    def put(self, first: int, count: int, length: int) -> None:
+        for number in range(first, first + count):
+            self.put_one(number, length)
+
+    @rule(first=numbers, containers=st.integers(1, 6))
+    def fill(self, first: int, containers: int) -> None:
+        """Containers full of large chunks, with the disk keeping up."""
+        for number in range(first * 100, first * 100 + containers * A_CONTAINER):
+            self.put_one(number, LARGE)
+            if self.store.unwritten:
+                self.write()
+
+    def write(self) -> None:
+        self.store.write()
+
+    def put_one(self, number: int, length: int) -> None:
+        data = chunk(number, length)
+        name = name_of(number, length)
+        known = self.place_of(name)
+        place = self.store.put(name, data)
+        if known is not None or place is None:
+            assert place == known
+            if known is None:
+                assert self.may_refuse()
+                self.open_container = 0  # it was full, and there was no room for another
+            return
+        self.check_new(place)
+        self.containers[place.container].append((name, number, length))
+
+    def check_new(self, place: Place) -> None:
+        if place.container == self.open_container:
+            assert place.entry == len(self.containers[place.container])
+            return
+        assert place.entry == 0
+        assert place.container == self.last + 1 or (self.crashed and place.container > self.last)
+        self.crashed = False
+        if len(self.containers) == self.slots:
+            oldest = min(self.containers)
+            assert not self.pins[oldest]
+            self.displaced = (oldest, self.containers[oldest])
+            self.forget(oldest)
+        else:
+            self.displaced = None
+        self.last = self.open_container = place.container
+        self.containers[place.container] = []
+
+    def may_refuse(self) -> bool:
+        return len(self.containers) == self.slots and self.pins[min(self.containers)] > 0
+
+    @rule(number=numbers, length=lengths)
+    def find(self, number: int, length: int) -> None:
+        name = name_of(number, length)
+        assert self.store.find(name) == self.place_of(name)
+
+    @precondition(lambda self: self.containers)
+    @rule(data=st.data())
+    def read(self, data: st.DataObject) -> None:
+        container = data.draw(st.sampled_from(sorted(self.containers)))
+        for entry, held in enumerate(self.containers[container]):
+            if held is not None:
+                self.read_one(Place(container, entry), *held)
+
+    def read_one(self, place: Place, name: bytes, number: int, length: int) -> None:
+        found = self.store.read(name)
+        if found is None:
+            self.store.load(name)
+            found = self.store.read(name)
+        assert found == chunk(number, length)
+
+    @rule(number=st.integers(10**6, 10**7))
+    def read_unknown(self, number: int) -> None:
+        with pytest.raises(ChunkMissing) as caught:
+            self.store.read(name_of(number))
+        assert caught.value.fingerprint == name_of(number)
+
+    @precondition(lambda self: self.containers)
+    @rule(data=st.data())
+    def pin(self, data: st.DataObject) -> None:
+        container = data.draw(st.sampled_from(sorted(self.containers)))
+        self.store.pin(container)
+        self.pins[container] += 1
+
+    @precondition(lambda self: self.pins.total())
+    @rule(data=st.data())
+    def unpin(self, data: st.DataObject) -> None:
+        container = data.draw(st.sampled_from(sorted(+self.pins)))
+        self.store.unpin(container)
+        self.pins[container] -= 1
+
+    @rule(peer=st.sampled_from(PEERS), container=st.integers(0, 60), bits=st.integers(0, (1 << 1136) - 1))
+    def believe(self, peer: bytes, container: int, bits: int) -> None:
+        self.store.believe(peer, container, bits)
+        if container in self.containers:
+            self.beliefs[peer, container] = bits
+
+    @rule(peer=st.sampled_from(PEERS), epoch=st.binary(min_size=8, max_size=8))
+    def remember(self, peer: bytes, epoch: bytes) -> None:
+        self.store.remember(peer, epoch)
+        self.epochs[peer] = epoch
+
+    @rule(peer=st.sampled_from(PEERS))
+    def disbelieve(self, peer: bytes) -> None:
+        self.store.disbelieve(peer)
+        self.epochs.pop(peer, None)
+        for key in [key for key in self.beliefs if key[0] == peer]:
+            del self.beliefs[key]
+
+    @rule()
+    def following(self) -> None:
+        for container, entries in self.containers.items():
+            for entry, (held, after) in enumerate(pairwise(entries)):
+                known = self.store.following(Place(container, entry))
+                if held is not None and after is not None and known is not None:
+                    assert known == (after[0], Place(container, entry + 1))
+
+    @invariant()
+    def beliefs_agree(self) -> None:
+        for peer in PEERS:
+            assert self.store.recall(peer) == self.epochs.get(peer)
+            for container in self.containers:
+                assert self.store.belief(peer, container) == self.beliefs.get((peer, container), 0)
+
+    @invariant()
+    def figures_agree(self) -> None:
+        figures = self.store.figures()
+        chunks = [held for entries in self.containers.values() for held in entries if held is not None]
+        assert figures.chunks == len(chunks)
+        assert figures.used_bytes == sum(length for _, _, length in chunks)
+        assert figures.containers == len(self.containers)
+
+    def teardown(self) -> None:
+        chunks = [held[0] for entries in self.containers.values() for held in entries if held is not None]
+        assert list(self.store.fingerprints()) == chunks
+        self.store.close()
+
+
+class MemoryMachine(StoreMachine):
+    slots = MEMORY_BYTES // CONTAINER_BYTES
+
+    @initialize()
+    def open(self) -> None:
+        self.store = open_store("memory", MEMORY_BYTES)
+
+    @rule()
+    def verify(self) -> None:
+        assert self.store.verify() == (self.store.figures().chunks, 0)
+
+
+class DiskMachine(StoreMachine):
+    slots = 11
+
+    @initialize()
+    def open(self) -> None:
+        in_memory = "/dev/shm" if os.path.isdir("/dev/shm") else None  # many syncs
+        self.directory = Path(tempfile.mkdtemp(prefix="isthmus-store-", dir=in_memory))
+        self.count = 0
+        self.written: set[int] = set()
+        self.damaged: set[bytes] = set()
+        self.path = self.directory / "0"
+        self.store = self.open_store()
+
+    def open_store(self) -> ChunkStore:
+        return open_store("disk", DISK_BYTES, self.path, cache_bytes=32 << 20)
+
+    def may_refuse(self) -> bool:
+        return super().may_refuse() or self.store.unwritten > 8 << 20 or min(self.containers) not in self.written
+
+    @rule()
+    def write(self) -> None:
+        self.store.write()
+        assert self.store.unwritten == 0
+        self.written = set(self.containers) - {self.open_container}
+
+    @rule()
+    def prefetch(self) -> None:
+        for entries in list(self.containers.values())[:2]:
+            if entries and entries[0] is not None:
+                self.store.prefetch(entries[0][0])
+
+    @precondition(lambda self: self.written & set(self.containers))
+    @rule(data=st.data())
+    def damage(self, data: st.DataObject) -> None:
+        """A bit flips on disk. The container's slot is not known here, so it is looked for."""
+        container = data.draw(st.sampled_from(sorted(self.written & set(self.containers))))
+        entry = data.draw(st.integers(0, len(self.containers[container]) - 1))
+        held = self.containers[container][entry]
+        if held is None:
+            return
+        with (self.path / "containers").open("r+b") as file:
+            offset = self.offset(file, container, entry)
+            file.seek(offset)
+            byte = file.read(1)
+            file.seek(offset)
+            file.write(bytes([byte[0] ^ 0x10]))
+        self.damaged ^= {held[0]}
+
+    def offset(self, file: Any, container: int, entry: int) -> int:
+        for slot in range(1, self.slots + 1):
+            file.seek(slot * CONTAINER_BYTES)
+            head = file.read(DATA_OFFSET)
+            if head[:16] == b"ISTHCONT" + container.to_bytes(8, "little"):
+                sizes = [int.from_bytes(head[96 + 36 * n : 100 + 36 * n], "little") for n in range(entry)]
+                return slot * CONTAINER_BYTES + DATA_OFFSET + sum(sizes)
+        raise AssertionError(f"container {container} was written")
+
+    def read_one(self, place: Place, name: bytes, number: int, length: int) -> None:
+        try:
+            super().read_one(place, name, number, length)
+        except ChunkInvalid:
+            assert name in self.damaged
+            self.damaged.discard(name)
+            self.containers[place.container][place.entry] = None
+            assert self.store.find(name) is None
+
+    @rule()
+    def verify(self) -> None:
+        before = self.store.figures().chunks
+        sound, dropped = self.store.verify()
+        assert sound + dropped == before
+        self.written = set(self.containers) - {self.open_container}
+        for entries in self.containers.values():
+            for entry, held in enumerate(entries):
+                if held is not None and self.store.find(held[0]) is None:
+                    assert held[0] in self.damaged
+                    self.damaged.discard(held[0])
+                    entries[entry] = None
+
+    @rule()
+    def reopen(self) -> None:
+        known = self.store.identity, self.store.epochs
+        self.store.close()
+        self.store = self.open_store()
+        assert (self.store.identity, self.store.epochs[1:]) == (known[0], known[1][:15])
+        self.written = set(self.containers)
+        self.open_container = 0
+        self.pins.clear()
+        assert self.store.alarms == ()
+
+    @rule()
+    def crash(self) -> None:
+        """What is on disk now is all there is: a copy of the directory goes on in its place."""
+        self.write()
+        self.count += 1
+        before, self.path = self.path, self.directory / str(self.count)
+        shutil.copytree(before, self.path)
+        self.store.close()
+        shutil.rmtree(before)
+        self.store = self.open_store()
+        if self.open_container:
+            self.lose_open_container()
+        self.pins.clear()
+        assert self.store.alarms == ()
+
+    def lose_open_container(self) -> None:
+        """It is gone, and what it would have taken the place of is still there, with what was believed then."""
+        self.forget(self.open_container)
+        self.open_container = 0
+        self.crashed = True
+        if self.displaced:
+            container, entries = self.displaced
+            self.containers = {container: entries, **self.containers}
+            for peer in PEERS:
+                self.beliefs[peer, container] = self.store.belief(peer, container)
+        self.last = max(self.containers, default=0)
+
+    def teardown(self) -> None:
+        if hasattr(self, "directory"):
+            super().teardown()
+            shutil.rmtree(self.directory)
+
+
+QUICK = settings(max_examples=40, stateful_step_count=40, suppress_health_check=list(HealthCheck))
+
+
+def test_memory_store() -> None:
+    run_state_machine_as_test(MemoryMachine, settings=QUICK)
+
+
+def test_disk_store() -> None:
+    run_state_machine_as_test(DiskMachine, settings=QUICK)
