@@ -5,9 +5,10 @@ import logging
 import random
 
 from proxy.config.addresses import Address
+from proxy.net.handshake import Handshake, explain
 from proxy.net.lane import Lane
 from proxy.net.peer import Peer
-from proxy.net.tls import Certificates, explain, names_of
+from proxy.net.tls import Certificates, names_of
 from proxy.protocol.codes import CloseCode
 
 log = logging.getLogger(__name__)
@@ -68,20 +69,22 @@ class Dialler:
         """True if a lane came up; otherwise the peer has been told why not."""
         lane = Lane(self._peer, dialler=True)
         loop = asyncio.get_running_loop()
+        handshake = None
         try:
+            handshake = Handshake(self._certificates.dialling(self._peer.name))
             async with asyncio.timeout(self._connect_timeout):
                 await loop.create_connection(
                     lambda: lane,
                     self._address.host,
                     self._address.port,
-                    ssl=self._certificates.dialling(self._peer.name),
+                    ssl=handshake,
                     server_hostname=self._peer.name,
                     ssl_handshake_timeout=self._connect_timeout,
                 )
         except TimeoutError:
-            self._failed(f"no answer within {self._connect_timeout:.0f} s")
+            self._failed(handshake, TimeoutError(f"no answer within {self._connect_timeout:.0f} s"))
         except (OSError, ValueError) as error:
-            self._failed(explain(error))
+            self._failed(handshake, error)
         else:
             await self._introduce(lane)
         return lane.up
@@ -95,6 +98,7 @@ class Dialler:
             self._peer.greet(lane)
         await lane.settled.wait()
 
-    def _failed(self, reason: str) -> None:
+    def _failed(self, handshake: Handshake | None, error: Exception) -> None:
+        reason = explain((handshake and handshake.failure) or error)
         self._peer.last_error = f"cannot connect to {self._address}: {reason}"
         log.warning("peer %s: %s", self._peer.name, self._peer.last_error)

@@ -5,10 +5,11 @@ import logging
 import socket
 from collections.abc import Mapping
 
+from proxy.net.handshake import Handshake, explain
 from proxy.net.lane import HELLO_TIMEOUT, Lane
 from proxy.net.listener import name_of
 from proxy.net.peer import Peer
-from proxy.net.tls import Certificates, explain, names_of
+from proxy.net.tls import Certificates, names_of
 from proxy.protocol.codes import CloseCode
 from proxy.protocol.errors import HelloRefused
 from proxy.protocol.frames import Frame
@@ -65,15 +66,17 @@ class Door:
 
     async def _admit(self, connection: socket.socket, remote: str) -> None:
         lane = Lane(self, dialler=False)
+        handshake = Handshake(self._certificates.answering)
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(HELLO_TIMEOUT):
-                await loop.connect_accepted_socket(lambda: lane, connection, ssl=self._certificates.answering)
+                await loop.connect_accepted_socket(lambda: lane, connection, ssl=handshake)
                 await lane.settled.wait()
         except TimeoutError:
-            self._give_up(lane, remote, f"no TLS handshake and HELLO within {HELLO_TIMEOUT:.0f} s")
+            late = f"no TLS handshake and HELLO within {HELLO_TIMEOUT:.0f} s"
+            self._give_up(lane, remote, explain(handshake.failure) if handshake.failure else late)
         except OSError as error:
-            self._give_up(lane, remote, explain(error))
+            self._give_up(lane, remote, explain(handshake.failure or error))
         except asyncio.CancelledError as cancelled:
             self._give_up(lane, remote, str(cancelled))
             raise

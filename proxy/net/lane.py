@@ -4,9 +4,9 @@ import asyncio
 import socket
 from typing import Protocol, cast
 
+from proxy.net.handshake import explain
 from proxy.net.listener import name_of
 from proxy.net.tcpinfo import TcpInfo, tcp_info
-from proxy.net.tls import explain
 from proxy.protocol.codes import CloseCode
 from proxy.protocol.errors import HelloRefused, PeerError
 from proxy.protocol.frames import Frame, FrameReader, FrameType, decode_close, encode, encode_close
@@ -52,6 +52,8 @@ class Lane(asyncio.BufferedProtocol):
         self.number = Lane._counter
         self.owner = owner
         self.dialler = dialler
+        self.remote = "unknown"
+        """The other end's address, for logs."""
         self.up = False
         self.said: Hello | None = None
         """The HELLO that was sent on this lane."""
@@ -65,11 +67,6 @@ class Lane(asyncio.BufferedProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._lost = False
         self._last_info = TcpInfo()
-
-    @property
-    def remote(self) -> str:
-        """The other end's address, for logs."""
-        return name_of(self._transport.get_extra_info("peername")) if self._transport else "unknown"
 
     @property
     def connected(self) -> bool:
@@ -86,6 +83,7 @@ class Lane(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)  # uvloop's are not its subclasses
         self._transport = transport
+        self.remote = name_of(transport.get_extra_info("peername"))
         self._reader = FrameReader(READ_CAPACITY)
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         loop = asyncio.get_running_loop()

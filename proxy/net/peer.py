@@ -310,9 +310,7 @@ class Peer:
             self.tunnel.reset(event.stream, ResetCode.NOT_EXPORTED, f"{event.export!r} {known}")
             return
         relay = self.relays[event.stream] = Relay(self, event.stream, export.name, event.origin, opener=False)
-        self._connecting[relay] = self._loop.create_task(
-            self._connect(relay, export.address.host, export.address.port)
-        )
+        self._connecting[relay] = self._loop.create_task(self._connect(relay, export.address.host, export.address.port))
 
     async def _connect(self, relay: Relay, host: str, port: int) -> None:
         try:

@@ -16,6 +16,7 @@ from proxy.config import load
 from proxy.config.model import Identity, SiteConfig
 from proxy.config.model import Peer as PeerConfig
 from proxy.errors import OperatorError
+from proxy.net.handshake import JudgedConnection
 
 log = logging.getLogger(__name__)
 
@@ -102,26 +103,6 @@ class Certificates:
         return alarms
 
 
-_OUR_FAULT = ("CERTIFICATE", "UNKNOWN_CA", "ACCESS_DENIED")
-"""In the names of the alerts by which the other side refuses our certificate (RFC 8446, section 6.2)."""
-
-
-def explain(error: Exception) -> str:
-    """Why a connection failed, in words: whose certificate was refused by whom, or what went wrong otherwise."""
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is refused: {error.verify_message}"
-    if not isinstance(error, ssl.SSLError):
-        return str(error) or type(error).__name__
-    reason = error.reason or str(error)
-    _, is_alert, alert = reason.partition("_ALERT_")
-    if not is_alert:
-        return f"TLS failed: {reason.lower().replace('_', ' ')}"
-    words = alert.lower().replace("_", " ")
-    if any(name in alert for name in _OUR_FAULT):
-        return f"the other side refuses our certificate: {words}"
-    return f"the other side ended TLS: {words}"
-
-
 def names_of(decoded: dict[str, object]) -> str:
     """Whom a certificate (as `getpeercert` decodes it) is for, in words."""
     return ", ".join(map(repr, _names(decoded))) or "nobody by name"
@@ -152,6 +133,7 @@ def _load(config: SiteConfig) -> _Loaded:
 
 def _context(protocol: int, identity: Identity, peers: tuple[PeerConfig, ...]) -> ssl.SSLContext:
     context = ssl.SSLContext(protocol)
+    context.sslobject_class = JudgedConnection
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False  # names are checked by `recognise` and by HELLO
     context.verify_mode = ssl.CERT_REQUIRED

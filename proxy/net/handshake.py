@@ -1,0 +1,75 @@
+"""TLS handshakes that fail: the other side is told why, and so is our log."""
+
+import ssl
+from typing import Any, Self
+
+
+class Handshake(ssl.SSLContext):
+    """One connection's use of a context, and why its handshake failed: the event loop may know only that it ended.
+
+    uvloop closes a connection whose handshake fails with the alert that says why unsent. So a failure of ours is first
+    told to it as a need to read, at which it sends what there is; the other side then ends the connection.
+    """
+
+    def __new__(cls, shared: ssl.SSLContext) -> Self:
+        """As SSLContext wants it; the settings of this one are of no consequence."""
+        return super().__new__(cls, shared.protocol)
+
+    def __init__(self, shared: ssl.SSLContext) -> None:
+        """`shared` makes JudgedConnections."""
+        self._shared = shared
+        self._connection: JudgedConnection | None = None
+
+    @property
+    def failure(self) -> ssl.SSLError | None:
+        """Why the handshake failed, if it did so at this side."""
+        return self._connection.failure if self._connection is not None else None
+
+    def wrap_bio(self, incoming: ssl.MemoryBIO, outgoing: ssl.MemoryBIO, *args: Any, **more: Any) -> ssl.SSLObject:
+        """As SSLContext."""
+        connection = self._shared.wrap_bio(incoming, outgoing, *args, **more)
+        assert isinstance(connection, JudgedConnection)
+        connection.outgoing = outgoing
+        self._connection = connection
+        return connection
+
+
+class JudgedConnection(ssl.SSLObject):
+    """What `wrap_bio` of this package's contexts makes."""
+
+    outgoing: ssl.MemoryBIO
+    failure: ssl.SSLError | None = None
+
+    def do_handshake(self) -> None:
+        """As SSLObject."""
+        if self.failure is not None:
+            raise self.failure
+        try:
+            super().do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except ssl.SSLError as error:
+            self.failure = error
+            if self.outgoing.pending:
+                raise ssl.SSLWantReadError from None
+            raise
+
+
+_OUR_FAULT = ("CERTIFICATE", "UNKNOWN_CA", "ACCESS_DENIED")
+"""In the names of the alerts by which the other side refuses our certificate (RFC 8446, section 6.2)."""
+
+
+def explain(error: Exception) -> str:
+    """Why a connection failed, in words: whose certificate was refused by whom, or what went wrong otherwise."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is refused: {error.verify_message}"
+    if not isinstance(error, ssl.SSLError):
+        return str(error) or "the other side closed the connection"
+    reason = error.reason or str(error)
+    _, is_alert, alert = reason.partition("_ALERT_")
+    if not is_alert:
+        return f"TLS failed: {reason.lower().replace('_', ' ')}"
+    words = alert.lower().replace("_", " ")
+    if any(name in alert for name in _OUR_FAULT):
+        return f"the other side refuses our certificate: {words}"
+    return f"the other side ended TLS: {words}"

@@ -1,0 +1,133 @@
+"""Whoever cannot prove to be a configured peer is refused, and both sides' logs say why.
+
+With TLS 1.3 the dialling side's handshake succeeds before its certificate has been judged: it learns of the refusal by
+an alert, or by CLOSE, while it waits for HELLO. What a real dialler makes of that is asserted as well.
+"""
+
+import contextlib
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+
+from bench.sites import Site, free_port
+from proxy.protocol.codes import FrameType
+from tests.certificates import CLIENT, SERVER, make
+from tests.integration.bed.sites import Bed
+from tests.integration.peers.authority import Authority
+from tests.integration.peers.scripted import Answerer, Ended, ScriptedLane, asking, context, dial, hello
+from tests.integration.peers.stage import peer_of, records, says
+
+
+def refused(lane: ScriptedLane, name: str) -> str:
+    """Say HELLO in spite of everything; how the connection ends."""
+    lane.greet(hello(name, "west"))
+    try:
+        return str(lane.close_of())
+    except Ended as ended:
+        return str(ended)
+
+
+def test_an_answerer_refuses(bed: Bed) -> None:
+    """West recognises east and rogue by their names under a private CA; each case is one thing wrong with rogue's."""
+    authority, other = Authority(bed.directory), Authority(bed.directory, "other")
+    make(bed.directory / "self", "rogue")
+    cases: dict[str, tuple[Path | None, str, str]] = {
+        "none": (None, "did not return a certificate", "CERTIFICATE_REQUIRED"),
+        "self-signed": (bed.directory / "self", "self-signed", "UNKNOWN_CA"),
+        "of another authority": (other.sign("rogue", "foreign"), "unable to get", "UNKNOWN_CA"),
+        "expired": (authority.sign("rogue", "old", days=(-9, -1)), "expired", "CERTIFICATE_EXPIRED"),
+        "not yet valid": (authority.sign("rogue", "young", days=(1, 9)), "not yet valid", "BAD_CERTIFICATE"),
+        "for servers": (authority.sign("rogue", "server", purposes=(SERVER,)), "purpose", "UNSUPPORTED_CERTIFICATE"),
+        "of nobody known": (authority.sign("mallory"), "'mallory' belongs to no configured peer", "NOT_A_PEER"),
+        "of another peer": (authority.sign("east"), "'rogue' calling 'west'", "WRONG_NAME"),
+    }
+    authority.sign("west")
+    listening = free_port()
+    west = bed.site("west", {"east": None, "rogue": None}, tunnel={"listen": f"127.0.0.1:{listening}"})
+    authority.recognise_by(west)
+    west.start()
+    west.wait_ready()
+    for identity, logged, told in cases.values():
+        with dial(("127.0.0.1", listening), context(identity)) as lane:
+            remote = f"127.0.0.1:{lane.connection.getsockname()[1]}"
+            assert told in refused(lane, "rogue")
+            says(west, remote, logged)
+    assert west.status()["refused"] == len(cases) - 1  # the last one was recognised, as east
+    assert [peer["state"] for peer in west.status()["peers"]] == ["waiting", "waiting"]
+    assert west.stop() == 0
+
+
+def test_a_dialler_refuses(bed: Bed) -> None:
+    """East dials five peers and finds something wrong with each: it never says HELLO, and its log has the reason."""
+    authority, other = Authority(bed.directory), Authority(bed.directory, "other")
+    cases = {
+        "foreign": (other.sign("foreign"), "its certificate is refused: unable to get"),
+        "old": (authority.sign("old", days=(-9, -1)), "its certificate is refused: certificate has expired"),
+        "young": (authority.sign("young", days=(1, 9)), "its certificate is refused: certificate is not yet valid"),
+        "client": (authority.sign("client", purposes=(CLIENT,)), "its certificate is refused: unsuitable"),
+        "stranger": (authority.sign("mallory"), "the certificate is for 'mallory', not for stranger"),
+    }
+    authority.sign("east")
+    heard: list[int] = []
+    with contextlib.ExitStack() as stack:
+        answerers = {
+            name: stack.enter_context(
+                Answerer(context(identity, answering=True), lambda lane: heard.append(first(lane)))
+            )
+            for name, (identity, _) in cases.items()
+        }
+        east = bed.site("east", {name: answerer.address for name, answerer in answerers.items()})
+        authority.recognise_by(east)
+        east.start()
+        for name, (_, logged) in cases.items():
+            says(east, name, logged)
+            assert logged in peer_of(east, name)["last_error"]
+        assert east.stop() == 0
+    assert set(heard) <= {FrameType.CLOSE}
+    assert "ALERT_CERTIFICATE_EXPIRED" in answerers["old"].failures[0]
+
+
+def test_a_dialler_is_refused(bed: Bed) -> None:
+    """The alerts of an answerer that refuses are words in the dialler's log."""
+    make(bed.directory / "another", "east")
+    make(bed.directory / "west", "west")
+    with Answerer(asking(bed.directory / "west", bed.directory / "another.crt"), lambda lane: None) as west:
+        east = bed.site("east", {"west": west.address})
+        east.start()
+        says(east, "west", "the other side refuses our certificate: unknown ca")
+        assert "refuses our certificate" in peer_of(east, "west")["last_error"]
+        assert east.stop() == 0
+
+
+def test_two_real_sites_that_do_not_know_each_other(bed: Bed) -> None:
+    """West has another certificate of east's. Both logs say so; east tries again, after ever longer, uneven pauses."""
+    pair = bed.pair(("127.0.0.1", 9), tunnel={"reconnect_max": "1s"})
+    make(bed.directory / "former", "east")
+    pair.west.config.write_text(pair.west.config.read_text().replace("east.crt", "former.crt"))
+    for site in pair.sites:
+        site.start()
+    for _ in range(4):
+        says(pair.west, "refused", "its certificate is refused: self-signed certificate")
+        says(pair.east, "west", "the other side refuses our certificate: unknown ca")
+    pair.west.wait_for(lambda: pair.west.status()["refused"] >= 5, "is not dialled again")
+    check_pauses(attempts(pair.west))
+    assert [site.stop() for site in pair.sites] == [0, 0]
+
+
+def check_pauses(times: list[float]) -> None:
+    """Each pause is at least half of what it may be at most, and that doubles up to a second."""
+    pauses = [later - earlier for earlier, later in pairwise(times)]
+    least = [0.125, 0.25, 0.5, 0.5]
+    assert all(pause >= bound for pause, bound in zip(pauses, least, strict=False)), pauses
+    assert len(set(pauses)) == len(pauses)
+
+
+def attempts(site: Site) -> list[float]:
+    """When the site refused a connection, in seconds."""
+    refusals = [record for record in records(site) if "refused" in str(record["message"])]
+    return [datetime.fromisoformat(record["time"]).timestamp() for record in refusals]
+
+
+def first(lane: ScriptedLane) -> int:
+    """Type of the first frame that the dialler sends."""
+    return lane.receive().type
