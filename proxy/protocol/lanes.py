@@ -38,7 +38,7 @@ class Lane:
 
     def is_dead(self, now: float) -> bool:
         """True if nothing was heard for too long."""
-        return now - self.heard >= self._dead_after
+        return now >= self.heard + self._dead_after
 
     def tick(self, now: float) -> None:
         """Queue PING if it is time and none is under way."""

@@ -40,6 +40,11 @@ class SendLedger:
         self.uncredited = 0
         """Bytes that are unacknowledged and cost no credit."""
 
+    @property
+    def crowded(self) -> bool:
+        """True if what all hold may keep one of them from sending."""
+        return self.maximum - self.held < PLAIN_MAX
+
 
 class Sent:
     """A frame that was given to a lane; `lane` is None when that lane has died."""

@@ -12,7 +12,7 @@ from proxy.protocol.frames import OVER, decode_reset, encode_end, encode_open, e
 from proxy.protocol.incoming import Incoming, KeptLedger
 from proxy.protocol.notices import Notices
 from proxy.protocol.outgoing import Outgoing, SendLedger, Sent
-from proxy.protocol.reader import HEADER_BYTES, PLAIN_MAX, Frame, header
+from proxy.protocol.reader import HEADER_BYTES, Frame, header
 from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.stream import State, Stream
@@ -42,7 +42,7 @@ class Streams:
         self._ledger = SendLedger(settings.unacked_max)
         self._kept = KeptLedger()
         self._held_back: set[Stream] = set()  # they wait for acknowledgements before they may send on
-        self._crowded = False  # a stream was told to wait because of what all of them hold
+        self._crowded = False  # a stream may wait because of what all of them hold
 
     # -- the driver's side ---------------------------------------------------------------------------------------
 
@@ -74,7 +74,7 @@ class Streams:
         room = stream.room
         if not room and stream.outgoing.starved and (stream.told or not stream.watched):
             self._figures.credit_stalls += 1
-        self._crowded = self._crowded or self._ledger.maximum - self._ledger.held < PLAIN_MAX
+        self._crowded = self._crowded or self._ledger.crowded
         stream.watched = True
         stream.told = room
         return room
@@ -147,10 +147,7 @@ class Streams:
         for stream in self._held_back:
             self.scheduler.add(stream, now)
         self._held_back.clear()
-        if self._crowded:
-            self._crowded = False
-            for stream in self.live.values():
-                self._wake(stream)
+        self._uncrowd()
 
     def credited(self, number: int, consumed: int, limit: int) -> None:
         """An entry of CREDIT. Raises PeerError."""
@@ -336,13 +333,25 @@ class Streams:
 
     def _wake(self, stream: Stream) -> None:
         """Say Writable if the stream has more room than the driver was told."""
-        if stream.watched and stream.room > stream.told:
+        if not stream.watched:
+            return
+        if stream.room > stream.told:
             stream.watched = False
             self._events.append(Writable(stream.number))
+        else:
+            self._crowded = self._crowded or self._ledger.crowded
+
+    def _uncrowd(self) -> None:
+        """All streams together hold less: who waited for that may go on."""
+        if self._crowded:
+            self._crowded = False
+            for stream in self.live.values():
+                self._wake(stream)
 
     def _reset(self, stream: Stream, code: ResetCode, reason: str, now: float) -> None:
         self._table.reset(stream, encode_reset(code, reason))
         self.scheduler.add(stream, now)
+        self._uncrowd()
 
     def _settle(self, stream: Stream) -> None:
         if stream.over:
@@ -351,3 +360,4 @@ class Streams:
     def _forget(self, stream: Stream) -> None:
         self._table.forget(stream)
         self.notices.over(stream.number)
+        self._uncrowd()

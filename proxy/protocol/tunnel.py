@@ -41,7 +41,7 @@ _FATAL = {CloseCode.PROTOCOL_ERROR: ResetCode.PROTOCOL_ERROR, CloseCode.SHUTDOWN
 class Tunnel:
     """Everything between this site and one peer. Not thread-safe."""
 
-    def __init__(  # noqa: PLR0917 - the driver's one call; keywords would only repeat these names
+    def __init__(
         self,
         settings: TunnelSettings,
         local: str,
@@ -260,34 +260,36 @@ class Tunnel:
         return pieces
 
     def _take_own(self, lane: Lane) -> list[bytes]:
-        """Frames of the tunnel; the first thing on a lane is its state."""
+        """Frames of the tunnel. First our state, then nothing until the peer's has come: it may not know the lane."""
         frames: list[bytes] = []
         streams = self._streams
         if not lane.greeted:
             lane.greeted = True
             frames += state_frames(streams.live)
-            self._drain_due = bool(self._draining)
-        if lane.outbox:
+            if self._draining:
+                frames.append(self._drain_frame())
+        if lane.ready:
             frames += lane.outbox
             lane.outbox.clear()
-        if streams.notices.due:
-            frames += streams.notices.frames(streams.live)
-        if self._drain_due:
-            self._drain_due = False
-            frames.append(encode(FrameType.DRAIN, 0, 0, encode_drain(self._draining)))
+            if streams.notices.due:
+                frames += streams.notices.frames(streams.live)
+            if self._drain_due:
+                self._drain_due = False
+                frames.append(self._drain_frame())
         for frame in frames:
             self._figures.frames_sent[frame[0]] += 1
             self._figures.bytes_sent[frame[0]] += len(frame) - HEADER_BYTES
         return frames
 
+    def _drain_frame(self) -> bytes:
+        return encode(FrameType.DRAIN, 0, 0, encode_drain(self._draining))
+
     def wants_to_send(self) -> bool:
         """True if `take` has something for at least one lane."""
-        lanes = self._lanes.values()
-        if any(lane.outbox or not lane.greeted for lane in lanes):
+        if any(lane.outbox if lane.ready else not lane.greeted for lane in self._lanes.values()):
             return True
-        if lanes and (self._streams.notices.due or self._drain_due):
-            return True
-        return bool(self._streams.scheduler) and any(lane.ready for lane in lanes)
+        waiting = self._streams.notices.due or self._drain_due or self._streams.scheduler
+        return bool(waiting) and any(lane.ready for lane in self._lanes.values())
 
     # -- time ----------------------------------------------------------------------------------------------------
 

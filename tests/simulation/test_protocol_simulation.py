@@ -1,0 +1,113 @@
+"""Two tunnels over a network that delays, splits, loses and kills, while streams run both ways.
+
+Whatever happens, what an array receives is a prefix of what the other sent, ends only where that ended, and memory
+stays bounded (both checked in `sites` at every step). When the network heals, everything comes to its end, and both
+tunnels have forgotten it all. A failing seed is repeated with ISTHMUS_SEEDS=FIRST:LAST.
+"""
+
+import os
+from functools import partial
+
+import pytest
+
+from tests.simulation.sites import Site
+from tests.simulation.world import World
+
+GROUPS = 10
+TROUBLE = 20.0
+"""Seconds, of the world's clock, of faults."""
+PEACE = 120.0
+"""Seconds in which everything must have ended afterwards."""
+
+
+def seeds() -> list[list[int]]:
+    """ISTHMUS_SEEDS is how many (default 300), or FIRST:LAST; in groups, so that workers share them."""
+    first, _, last = os.environ.get("ISTHMUS_SEEDS", "300").rpartition(":")
+    numbers = range(int(first or 0), int(last) + bool(first))
+    return [list(numbers[group::GROUPS]) for group in range(GROUPS)]
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_everything_arrives_or_is_reset(group: int) -> None:
+    for seed in seeds()[group]:
+        try:
+            simulate(seed)
+        except BaseException as error:
+            error.add_note(f"seed {seed}: repeat with ISTHMUS_SEEDS={seed}:{seed}")
+            raise
+
+
+def simulate(seed: int) -> None:
+    world = World(seed)
+    left, right = Site(world, "left", "right"), Site(world, "right", "left")
+    left.other, right.other = right, left
+    crashes = world.chance(0.3)
+    for site in (left, right):
+        plan_lanes(world, site)
+        for _ in range(world.rng.choice([1, 4, 15])):
+            world.after(world.rng.uniform(0.5, TROUBLE), site.talk)
+        if crashes:
+            world.after(world.rng.uniform(1, TROUBLE), site.crash)
+        if world.chance(0.1):
+            world.after(world.rng.uniform(1, TROUBLE), site.give_up)
+    if world.chance(0.8):
+        plan_faults(world, left)
+    world.run(world.now + TROUBLE)
+    world.calm = True
+    world.run(world.now + PEACE, partial(is_quiet, left, right))
+    check_ended(left, right)
+
+
+def plan_lanes(world: World, site: Site) -> None:
+    """The left site keeps some lanes up, the right one perhaps as well, until there is peace: then one is enough."""
+    wanted = world.rng.choice([1, 1, 2, 3]) if site.name == "left" else world.rng.choice([0, 0, 1, 2])
+
+    def keep() -> None:
+        if len(site.ends) < (wanted if not world.calm else bool(wanted)):
+            site.dial()
+        world.after(world.rng.uniform(0.2, 1.5), keep)
+
+    keep()
+
+
+def plan_faults(world: World, site: Site) -> None:
+    """Now and then a connection breaks, or swallows one direction or both; rarely all of them, for long."""
+    often = world.rng.choice([0.3, 2.0, 6.0])
+
+    def strike() -> None:
+        if world.calm:
+            return
+        everything = world.chance(0.1)
+        for end in [end for end in site.ends.values() if everything or world.chance(0.5)]:
+            kind = world.rng.choice(["break", "black out", "black in", "black"])
+            if kind == "break":
+                end.abort()
+            end.pipe.black |= kind in ("black out", "black")
+            end.other.pipe.black |= kind in ("black in", "black")
+        world.after(world.rng.expovariate(1 / often), strike)
+
+    world.after(world.rng.expovariate(1 / often), strike)
+
+
+def is_quiet(left: Site, right: Site) -> bool:
+    """All arrays have ended, and neither tunnel holds anything."""
+    for site in (left, right):
+        figures = site.tunnel.figures
+        if figures.streams or figures.unacked_bytes or any(not speaker.over for speaker in site.speakers.values()):
+            return False
+    return True
+
+
+def check_ended(left: Site, right: Site) -> None:
+    for site in (left, right):
+        figures = site.tunnel.figures
+        assert (figures.streams, figures.unacked_bytes, figures.kept_bytes, figures.credit_bytes) == (0, 0, 0, 0)
+        for talk in site.talks.values():
+            for side in (0, 1):
+                if talk.finished[side]:
+                    assert talk.delivered[side] == talk.sent[1 - side]
+                    assert talk.delivered[1 - side] == talk.sent[side] or talk.reset[1 - side]
+            opened = talk.delivered[1] or talk.sent[1] or talk.finished[1] or talk.reset[1]
+            assert talk.finished[0] or talk.reset[0]
+            assert talk.finished[1] or talk.reset[1] or not opened

@@ -1,0 +1,75 @@
+"""A network in one process: a clock that jumps, connections that delay, split, lose and die, all from one seed."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import random
+from collections.abc import Callable
+from functools import partial
+
+IN_FLIGHT_MAX = 128 << 10
+"""Bytes that a pipe takes before its writer has to wait, as a socket's buffer does."""
+
+
+class World:
+    """Time in seconds. Everything happens in `run`, in the order of time and then of scheduling."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.now = 1000.0
+        self.calm = False
+        """No more faults: connections stay, and are quick."""
+        self._heap: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = itertools.count()
+
+    def after(self, delay: float, call: Callable[[], None]) -> None:
+        heapq.heappush(self._heap, (self.now + delay, next(self._order), call))
+
+    def chance(self, probability: float) -> bool:
+        return self.rng.random() < probability
+
+    def run(self, until: float, done: Callable[[], bool] = lambda: False) -> None:
+        """Let time pass until then, or until `done`."""
+        while self._heap and self._heap[0][0] <= until and not done():
+            self.now, _, call = heapq.heappop(self._heap)
+            call()
+        if not done():
+            self.now = max(self.now, until)
+
+
+class Pipe:
+    """One direction of a connection: bytes arrive in order, in other pieces, later; or not at all."""
+
+    def __init__(self, world: World, deliver: Callable[[bytes], None], drained: Callable[[], None]) -> None:
+        self._world = world
+        self._deliver = deliver
+        self._drained = drained
+        self._latency = world.rng.choice([0.0005, 0.01, 0.05, 0.15])
+        self._last = 0.0
+        self.in_flight = 0
+        self.open = True
+        self.black = False
+
+    @property
+    def can_write(self) -> bool:
+        return self.open and self.in_flight < IN_FLIGHT_MAX
+
+    def write(self, data: bytes) -> None:
+        rng = self._world.rng
+        at = 0
+        while at < len(data):
+            size = rng.choice([1, 7, 100, 5000, 70000, 70000])
+            piece = data[at : at + size]
+            at += size
+            self.in_flight += len(piece)
+            delay = self._latency * rng.uniform(1.0, 1.5)
+            self._last = max(self._last, self._world.now + delay)
+            self._world.after(self._last - self._world.now, partial(self._arrive, piece))
+
+    def _arrive(self, piece: bytes) -> None:
+        if not self.open or self.black:
+            return
+        self.in_flight -= len(piece)
+        self._deliver(piece)
+        self._drained()
