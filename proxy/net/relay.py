@@ -340,6 +340,9 @@ class Relay(asyncio.BufferedProtocol):
         self.traffic.from_store += decoded.from_store
         self.traffic.verified += decoded.verified
         self._owner.worker.kick()
+        if (entered := self._decoder.entered) is not None:
+            self._decoder.entered = None
+            self._owner.worker.prefetch(entered)
         return True
 
     def _obtain(self) -> None:

@@ -58,6 +58,11 @@ class StoreWorker:
             future = self._loop.run_in_executor(self._pool, self.store.load, name)
             future.add_done_callback(lambda done: self._loaded(name, done))
 
+    def prefetch(self, name: bytes) -> None:
+        """Load the container that was filled after that chunk's."""
+        if not self._closed:
+            self._loop.run_in_executor(self._pool, self.store.prefetch, name).add_done_callback(_report)
+
     def prepare(self) -> None:
         """Have the store ready its memory ahead of need."""
         self._loop.run_in_executor(self._pool, self.store.prepare).add_done_callback(_report)

@@ -86,6 +86,9 @@ class Decoder:
         self._asked: set[bytes] = set()
         self._filled: dict[bytes, bytes] = {}
         self._needs: Needs | None = None
+        self._container = 0
+        self.entered: bytes | None = None
+        """The first chunk that was read from another container than the one before: what follows it is wanted next."""
         self.total = 0
         """Plain bytes decoded so far."""
 
@@ -223,14 +226,18 @@ class Decoder:
 
     def _stored(self, name: bytes, progress: _Progress) -> bytes | None:
         """The chunk from the store; None if it has to be obtained first."""
+        place = self._store.find(name)
         try:
-            data = self._store.read(name) if self._held(name) else b""
+            data = self._store.read(name) if place is not None and self._holdings.holds(place) else b""
         except (ChunkMissing, ChunkInvalid):
             data = b""
         if data is None:
             self._needs = Needs(load=name)
         elif not data:
             self._ask(name, progress)
+        elif place is not None and place[0] != self._container:
+            self._container = place[0]
+            self.entered = name
         return data or None
 
     def _ask(self, name: bytes, progress: _Progress) -> None:
