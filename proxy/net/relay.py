@@ -99,7 +99,7 @@ class Relay(asyncio.BufferedProtocol):
         self._ended_here = False
         self._end: tuple[int, bytes] | None = None
         self._ended_there = False
-        self._loading = False
+        self._store_busy = False
         self.closed = False
         self.in_order = False
         """Both arrays have ended their sides, and ours has been given everything."""
@@ -175,7 +175,7 @@ class Relay(asyncio.BufferedProtocol):
         if self.closed:
             return
         self.traffic.received += len(batch)
-        if self._transport is None or self._array_paused or self._loading:
+        if not self._may_deliver():
             self._decoder.keep(batch)
             return
         with self._blaming():
@@ -323,10 +323,20 @@ class Relay(asyncio.BufferedProtocol):
 
     def _deliver(self) -> None:
         with self._blaming():
-            while not (self.closed or self._array_paused or self._transport is None or self._loading):
+            while self._may_deliver():
                 if not self._take_over(self._decoder.advance()):
                     break
             self._end_if_complete()
+
+    def _may_deliver(self) -> bool:
+        """False while the array or the store has to be waited for; either calls for delivery afterwards."""
+        if self.closed or self._transport is None or self._array_paused or self._store_busy:
+            return False
+        if self._owner.worker.congested:
+            self._store_busy = True
+            self._owner.worker.when_relieved(self._store_ready)
+            return False
+        return True
 
     def _take_over(self, decoded: DecodedBatch | None) -> bool:
         """Hand decoded bytes to the array; False if there were none."""
@@ -351,15 +361,15 @@ class Relay(asyncio.BufferedProtocol):
         if needs is None:
             return
         if needs.load is not None:
-            self._loading = True
-            self._owner.worker.load(needs.load, self._loaded)
+            self._store_busy = True
+            self._owner.worker.load(needs.load, self._store_ready)
         else:
             self.traffic.misses += len(needs.ask)
             self._owner.tunnel.send_miss(self.stream, needs.ask)
             self._owner.pump()
 
-    def _loaded(self) -> None:
-        self._loading = False
+    def _store_ready(self) -> None:
+        self._store_busy = False
         self._deliver()
         self._owner.pump()
 
