@@ -13,6 +13,7 @@ import contextlib
 import http.client
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -29,6 +30,8 @@ Address = tuple[str, int]
 START_SECONDS = 30.0
 STOP_SECONDS = 20.0
 TAIL_LINES = 20
+LOWEST_PORT, PORTS = 10_000, 22_000
+"""Below those that Linux gives to outgoing connections (from 32768)."""
 ROOT = Path(__file__).parents[1]
 
 
@@ -282,8 +285,9 @@ def keygen(site: str, directory: Path) -> None:
 
 
 def free_port() -> int:
-    """A loopback TCP port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-    return port
+    """A loopback TCP port that nobody listens on now, and that the kernel gives to no connection meanwhile."""
+    while True:
+        port = LOWEST_PORT + secrets.randbelow(PORTS)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
