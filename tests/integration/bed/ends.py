@@ -50,11 +50,16 @@ Behaviour = Callable[[Arrival], None]
 class Array:
     """A listener on loopback. A context manager; `arrivals` has its connections in their order."""
 
-    def __init__(self, behaviour: Behaviour | None = None, *, address: Address = ("127.0.0.1", 0)) -> None:
+    def __init__(
+        self, behaviour: Behaviour | None = None, *, address: Address = ("127.0.0.1", 0), receive_buffer: int = 0
+    ) -> None:
+        """`receive_buffer`: the kernel's for each connection, in bytes; 0 leaves it to the kernel."""
         self.arrivals: list[Arrival] = []
         self._behaviour = behaviour or acknowledge
         self._changed = threading.Condition()
         self._listener = socket.create_server(address)
+        if receive_buffer:
+            self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.address: Address = self._listener.getsockname()[:2]
         self._thread = threading.Thread(target=self._accept, name="array", daemon=True)
 

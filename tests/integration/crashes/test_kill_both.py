@@ -1,0 +1,34 @@
+"""Both proxies are killed and start again on their disk stores: the next pass is right, and mostly warm.
+
+What a kill may cost is what the stores had not written: the container that was open, and the latest notes about what
+the peer holds.
+"""
+
+from tests.integration.bed.contents import cut, volume
+from tests.integration.bed.ends import END, RESET, Array, receipt, send
+from tests.integration.bed.sites import Bed, eventually, run, wire_bytes
+
+CONTENT = volume("content", 48 << 20)
+COST_MAX = 0.3
+
+
+def test_cold_restart(bed: Bed) -> None:
+    with Array() as array:
+        pair = bed.pair(array.address, store={"mode": "disk", "size": "128MiB"})
+        run(*pair.sites)
+        assert send(cut(CONTENT, 1 << 18), pair.entrance).answer == receipt(CONTENT)
+        for site in pair.sites:
+            eventually(site, "store.unwritten_bytes", 0)
+
+        def strike(number: int) -> None:
+            if number == 100:
+                for site in pair.sites:
+                    site.kill()
+
+        assert send(cut(CONTENT, 1 << 18), pair.entrance, strike).ended == RESET
+        assert CONTENT.startswith(array.arrival(1).wait().data)
+        assert array.arrival(1).ended == RESET
+        run(*pair.sites)
+        sending = send(cut(CONTENT, 1 << 18), pair.entrance)
+        assert (sending.ended, sending.answer) == (END, receipt(CONTENT))
+        assert wire_bytes(pair.east) < COST_MAX * len(CONTENT)

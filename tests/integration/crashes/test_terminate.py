@@ -1,0 +1,113 @@
+"""SIGTERM: a site accepts nothing more, lets live streams end until the deadline, resets the rest, and exits with 0.
+
+Both arrays of a stream that was cut see a reset, both logs say why.
+"""
+
+import signal
+import socket
+import threading
+
+import pytest
+
+from tests.integration.bed.contents import volume
+from tests.integration.bed.ends import END, RESET, Array, Arrival, connect, how_it_ends, receipt, swallow
+from tests.integration.bed.sites import Bed, eventually, logged, look_up, run
+
+CONTENT = volume("content", 4 << 20)
+HALF = len(CONTENT) // 2
+EITHER = pytest.mark.parametrize("ending", ["east", "west"])
+
+
+@EITHER
+def test_a_stream_that_ends_in_time(bed: Bed, ending: str) -> None:
+    """It completes, though the other array's new connections are refused already."""
+    with Array() as array:
+        pair = bed.pair(array.address, tunnel={"drain": "30s"})
+        run(*pair.sites)
+        site = getattr(pair, ending)
+        with connect(pair.entrance) as near:
+            near.sendall(CONTENT[:HALF])
+            array.arrival()
+            site.signal(signal.SIGTERM)
+            eventually(site, "draining", wanted=True)
+            assert refused(pair.entrance)
+            near.sendall(CONTENT[HALF:])
+            near.shutdown(socket.SHUT_WR)
+            assert how_it_ends(near) == (receipt(CONTENT), END)
+        assert site.stop() == 0
+        assert array.arrival().wait().ended == END
+
+
+@EITHER
+def test_a_stream_that_does_not(bed: Bed, ending: str) -> None:
+    """At the deadline it is reset, at both ends and with the reason."""
+    with Array(swallow) as array:
+        pair = bed.pair(array.address, tunnel={"drain": "1s"})
+        run(*pair.sites)
+        site = getattr(pair, ending)
+        with connect(pair.entrance) as near:
+            near.sendall(CONTENT)
+            array.arrival()
+            assert site.stop() == 0
+            assert how_it_ends(near) == (b"", RESET)
+        arrival = array.arrival().wait()
+        assert arrival.ended == RESET
+        assert CONTENT.startswith(arrival.data)
+        for each in pair.sites:
+            logged(each, "ended: ")
+            assert "the site shuts down" in line_with(each.log.read_text(), "ended: ")
+
+
+def test_the_last_bytes_for_a_slow_array(bed: Bed) -> None:
+    """Both arrays have ended their sides, but one has still to read what the site holds for it: it gets it all."""
+    content = volume("more than the kernel takes", 3200 << 10)
+    released = threading.Event()
+
+    def read_late(arrival: Arrival) -> None:
+        arrival.connection.shutdown(socket.SHUT_WR)
+        released.wait(30)
+        swallow(arrival)
+
+    with Array(read_late, receive_buffer=4096) as array:
+        pair = bed.pair(array.address)
+        run(*pair.sites)
+        with connect(pair.entrance) as near:
+            near.sendall(content)
+            near.shutdown(socket.SHUT_WR)
+            assert how_it_ends(near) == (b"", END)
+        eventually(pair.west, "streams", [])  # what is left is for the array's socket alone
+        pair.west.signal(signal.SIGTERM)
+        eventually(pair.west, "draining", wanted=True)
+        released.set()
+        arrival = array.arrival().wait()
+        assert (arrival.data == content, arrival.ended) == (True, END)
+        assert pair.west.stop() == 0
+
+
+def test_the_peer_of_a_site_that_has_gone(bed: Bed) -> None:
+    """It refuses its arrays at once, and serves them again when the other site is back."""
+    with Array() as array:
+        pair = bed.pair(array.address)
+        run(*pair.sites)
+        assert pair.west.stop() == 0
+        assert refused(pair.entrance)
+        pair.west.start()
+        pair.east.wait_up()
+        with connect(pair.entrance) as near:
+            near.sendall(CONTENT)
+            near.shutdown(socket.SHUT_WR)
+            assert how_it_ends(near) == (receipt(CONTENT), END)
+        assert look_up(pair.east.status(), "peers.0.state") == "up"
+
+
+def refused(entrance: tuple[str, int]) -> bool:
+    """Connecting is refused, or what was accepted is reset."""
+    try:
+        with connect(entrance) as near:
+            return how_it_ends(near) == (b"", RESET)
+    except ConnectionError:
+        return True
+
+
+def line_with(text: str, words: str) -> str:
+    return next(line for line in text.splitlines() if words in line)
