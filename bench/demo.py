@@ -22,8 +22,8 @@ from rich.progress import (
     Progress,
     TaskID,
     TextColumn,
+    TimeElapsedColumn,
     TimeRemainingColumn,
-    TransferSpeedColumn,
 )
 
 from bench.array import ArrayFailure, IscsiTarget, copy_volume, identical
@@ -200,7 +200,7 @@ def show(report: Report, console: Console) -> None:
     table = plain_table(title, "volume", "pass", *figures, "verified", figures=figures)
     for each in report.passes:
         table.add_row(*cells(each))
-    console.print(table, end="\n\n")
+    console.print(table, "")
     console.print("dedup.: off the array's bytes by deduplication; compr.: off the rest by compression")
     for each in report.passes:
         if each.complaint:

@@ -134,7 +134,7 @@ def show(results: Results, console: Console) -> None:
         highlight=False,
     )
     for table in (kernel_table(results), transfer_table(results), latency_table(results), goal_table(results)):
-        console.print(table, end="\n\n")
+        console.print(table, "")
     if not results.identical:
         console.print("Bytes differ: see the column 'same'.", style="bold red")
 
