@@ -262,6 +262,7 @@ class Relay(asyncio.BufferedProtocol):
         if (wanted := self._encoder.wanted) is not None:
             self._encoder.wanted = None
             self._owner.worker.load(wanted, _nothing)
+            self._owner.worker.prefetch(wanted)
 
     def _ship(self) -> None:
         batch = self._encoder.take()

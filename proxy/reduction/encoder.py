@@ -70,7 +70,8 @@ class Encoder:
         self._end = 0
         self._total = 0
         self._draft = _Draft()
-        self._last: Place | None = None  # of the last complete chunk
+        self._last: tuple[bytes, Place] | None = None  # the last complete chunk that the store holds
+        self._wanted_in = 0  # the container that was last asked to be loaded
         self._slice: tuple[bytes, int] | None = None  # chunk that SLICE named, and the offset that MORE goes on at
         self._expected: tuple[bytes, Place, bytes] | None = None  # chunk whose beginning was sent by SLICE
         self._surprised = False  # the incomplete chunk is not the expected one
@@ -78,7 +79,7 @@ class Encoder:
         self._outstanding: Counter[bytes] = Counter()  # batches not yet consumed that refer to a chunk
         self._missed: Counter[bytes] = Counter()  # how many of those the peer has asked for it
         self.wanted: bytes | None = None
-        """A chunk whose loading into the store's memory would let the next pause go as a SLICE."""
+        """A chunk whose container, once loaded, would let the next pause go as a SLICE."""
 
     @property
     def plain(self) -> int:
@@ -228,7 +229,7 @@ class Encoder:
         else:
             self._literal(end)
             self._draft.tokens.append(learn_token(end - start, name))
-        self._last = place
+        self._last = name, place
 
     def _slice_to(self, name: bytes, place: Place, offset: int, end: int) -> None:
         n = end - self._sent
@@ -252,7 +253,8 @@ class Encoder:
 
     def _learn(self, name: bytes, data: memoryview) -> None:
         self._draft.tokens.append(learn_token(len(data), name))
-        place = self._last = self._store.put(name, data)
+        place = self._store.put(name, data)
+        self._last = (name, place) if place is not None else None
         if place is not None:
             self._draft.learned.append((name, place))
             self._outstanding_learned[name] += 1
@@ -285,8 +287,14 @@ class Encoder:
         return self._store.find(name) == place and self._may_refer(name, place)
 
     def _expect(self) -> tuple[bytes, Place, bytes] | None:
-        following = self._store.following(self._last) if self._last is not None else None
-        if following is None or not self._may_refer(*following):
+        """The chunk that was stored after the last one, if it is at hand and may be referred to."""
+        if self._last is None:
+            return None
+        following = self._store.following(self._last[1])
+        if following is None:
+            self._want(*self._last)
+            return None
+        if not self._may_refer(*following):
             return None
         name, place = following
         try:
@@ -294,9 +302,15 @@ class Encoder:
         except (ChunkMissing, ChunkInvalid):
             return None
         if data is None:
-            self.wanted = name
+            self._want(name, place)
             return None
         return name, place, data
+
+    def _want(self, name: bytes, place: Place) -> None:
+        """Have a container loaded, once."""
+        if place[0] != self._wanted_in:
+            self._wanted_in = place[0]
+            self.wanted = name
 
     def _count(self, n: int) -> None:
         self._draft.plain += n
