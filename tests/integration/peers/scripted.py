@@ -48,8 +48,6 @@ def context(identity: Path | None, *, answering: bool = False, version: ssl.TLSV
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if answering else ssl.PROTOCOL_TLS_CLIENT)
     made.check_hostname = False
     made.verify_mode = ssl.CERT_NONE
-    if version is not None:
-        made.minimum_version, made.maximum_version = ssl.TLSVersion.TLSv1_2, version
     if identity is not None:
         made.load_cert_chain(identity.with_suffix(".crt"), identity.with_suffix(".key"))
     return made
@@ -178,11 +176,14 @@ def hello(name: str, site: str, **changes: Any) -> Hello:
     )
 
 
-def dial(address: Address, tls: ssl.SSLContext) -> ScriptedLane:
-    """Connect. Raises OSError; with TLS 1.3 a refused certificate shows only when something is received."""
+def dial(address: Address, tls: ssl.SSLContext, session: ssl.SSLSession | None = None) -> ScriptedLane:
+    """Connect. Raises OSError; with TLS 1.3 a refused certificate shows only when something is received.
+
+    `session`: of an earlier connection, to be resumed.
+    """
     connection = socket.create_connection(address, timeout=PATIENCE)
     try:
-        return ScriptedLane(tls.wrap_socket(connection))
+        return ScriptedLane(tls.wrap_socket(connection, session=session))
     except OSError:
         connection.close()
         raise

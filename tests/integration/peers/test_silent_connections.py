@@ -1,0 +1,75 @@
+"""Connections that say nothing are closed: the oldest at once when too many wait, the others within ten seconds.
+
+Neither they, nor peers that show their certificate and then fall silent, keep a real peer out; nothing is left of them.
+"""
+
+import contextlib
+import os
+import selectors
+import socket
+import time
+
+import pytest
+
+from bench.sites import Address, Site
+from proxy.protocol.codes import CloseCode
+from tests.integration.bed.ends import Array
+from tests.integration.bed.sites import Bed, drain, resident
+from tests.integration.peers.scripted import context, dial
+from tests.integration.peers.stage import settled_memory
+
+SILENT = 300
+WAIT = 10.0
+
+
+def handles(site: Site) -> int:
+    """Descriptors that the process has open."""
+    return len(os.listdir(f"/proc/{site.pid}/fd"))
+
+
+def wait_until_closed(connections: list[socket.socket], seconds: float) -> int:
+    """Wait for the other side to end all of them; how many it has not."""
+    deadline = time.monotonic() + seconds
+    with selectors.DefaultSelector() as selector:
+        for connection in connections:
+            selector.register(connection, selectors.EVENT_READ)
+        while selector.get_map() and time.monotonic() < deadline:
+            for key, _ in selector.select(0.5):
+                selector.unregister(key.fileobj)
+        return len(selector.get_map())
+
+
+def silent(address: Address) -> socket.socket:
+    return socket.create_connection(address, timeout=5)
+
+
+@pytest.mark.slow
+def test_silent_connections(bed: Bed) -> None:
+    with Array() as array, contextlib.ExitStack() as stack:
+        pair = bed.pair(array.address, tunnel={"drain": "1s"})
+        pair.west.start()
+        pair.west.wait_ready()
+        memory, before = settled_memory(pair.west), handles(pair.west)
+        listening = listener(pair.west)
+        connections = [stack.enter_context(silent(listening)) for _ in range(SILENT)]
+        speechless = stack.enter_context(dial(listening, context(bed.directory / "east")))
+        assert wait_until_closed(connections[:32], 5) == 0, "the oldest are not closed at once"
+
+        pair.east.start()
+        pair.east.wait_ready()
+        pair.east.wait_up(5)
+        code, reason = speechless.close_of()
+        assert code == CloseCode.HANDSHAKE
+        assert "within 10 s" in reason
+        assert wait_until_closed(connections, WAIT) == 0, "some are still open"
+        pair.west.wait_for(lambda: handles(pair.west) <= before + 2, "still has their descriptors", WAIT)
+        assert pair.west.status()["refused"] >= SILENT + 1
+        assert resident(pair.west) - memory < 48 << 20, "256 that wait may take 100 KiB each"
+        drain(*pair.sites)
+
+
+def listener(west: Site) -> Address:
+    """Where the site listens for tunnels, by its file."""
+    line = next(line for line in west.config.read_text().splitlines() if line.startswith("listen"))
+    host, _, port = line.split('"')[1].rpartition(":")
+    return host, int(port)

@@ -1,0 +1,63 @@
+"""A peer's certificate is replaced, or the peer removed, in west's files; SIGHUP makes it so, without a restart.
+
+The lane that the old certificate opened ends, and is refused from then on, with the reason in both logs. The streams
+wait, as in any outage; when the right certificate is back they go on where they stopped.
+"""
+
+import shutil
+import signal
+
+from bench.sites import free_port
+from proxy.protocol.codes import CloseCode
+from tests.certificates import make
+from tests.integration.bed.ends import END, Array, connect, how_it_ends, receipt
+from tests.integration.bed.sites import Bed, run
+from tests.integration.peers.scripted import context, dial, hello
+from tests.integration.peers.stage import peer_of, says
+
+
+def test_a_pin_is_replaced(bed: Bed) -> None:
+    with Array() as array:
+        pair = bed.pair(array.address, tunnel={"reconnect_max": "500ms", "drain": "1s"})
+        pin = bed.directory / "pinned.crt"
+        shutil.copy(bed.directory / "east.crt", pin)
+        pair.west.config.write_text(pair.west.config.read_text().replace('"east.crt"', '"pinned.crt"'))
+        run(*pair.sites)
+        with connect(pair.entrance) as near:
+            near.sendall(b"before ")
+            make(bed.directory / "another", "east")
+            shutil.copy(bed.directory / "another.crt", pin)
+            pair.west.signal(signal.SIGHUP)
+            says(pair.west, "no longer trusted")
+            says(pair.east, "no longer trusted")
+            says(pair.west, "refused", "its certificate is refused")
+            says(pair.east, "the other side refuses our certificate")
+            assert peer_of(pair.west, "east")["state"] == "outage"
+
+            shutil.copy(bed.directory / "east.crt", pin)
+            pair.west.signal(signal.SIGHUP)
+            near.sendall(b"after")
+            near.shutdown(1)
+            assert how_it_ends(near) == (receipt(b"before after"), END)
+        assert [site.stop() for site in pair.sites] == [0, 0]
+
+
+def test_a_peer_is_removed(bed: Bed) -> None:
+    """Of two peers one is taken out of the file."""
+    listening = ("127.0.0.1", free_port())
+    west = bed.site("west", {"east": None, "rogue": None}, tunnel={"listen": f"127.0.0.1:{listening[1]}"})
+    west.start()
+    west.wait_ready()
+    with dial(listening, context(bed.directory / "rogue")) as lane:
+        lane.come_up("rogue", "west")
+        with_rogue = west.config.read_text()
+        west.config.write_text(with_rogue.replace('[[peer]]\nname = "rogue"\ncertificate = "rogue.crt"', ""))
+        west.signal(signal.SIGHUP)
+        assert lane.close_of()[0] == CloseCode.NOT_A_PEER
+    with dial(listening, context(bed.directory / "rogue")) as lane:
+        lane.greet(hello("rogue", "west"))
+        assert "UNKNOWN_CA" in lane.ending()
+    says(west, "refused", "its certificate is refused: self-signed certificate")
+    with dial(listening, context(bed.directory / "east")) as lane:
+        lane.come_up("east", "west")
+    assert west.stop() == 0
