@@ -1,0 +1,56 @@
+"""The batches of tests/vectors/reduction.json, which were put together from PROTOCOL.md and not by our encoder."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedupstore.fingerprint import fingerprint
+from proxy.reduction.decoder import Decoder, Needs
+from proxy.reduction.errors import BatchError, CorruptStream
+from tests.unit.reduction.shelf import ShelfStore
+from tests.unit.reduction.sites import Site, decoder_of, site
+
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "reduction.json").read_text())
+ERRORS = {"BatchError": BatchError, "CorruptStream": CorruptStream}
+
+
+def site_that_holds(chunks: list[str]) -> Site:
+    far = site(ShelfStore())
+    for chunk in chunks:
+        place = far.store.put(fingerprint(chunk.encode()), chunk.encode())
+        assert place is not None
+        far.holdings.add(place)
+    return far
+
+
+def take(decoder: Decoder, step: dict[str, Any]) -> str | None:
+    """One step of a stream: what it delivers."""
+    if "fill" in step:
+        decoder.fill(bytes.fromhex(step["fill"]), step["data"].encode())
+        decoded = decoder.advance()
+    else:
+        decoded = decoder.feed(memoryview(bytes.fromhex(step["batch"])))
+    return decoded.data.decode() if decoded else None
+
+
+@pytest.mark.parametrize("vector", VECTORS["streams"], ids=lambda vector: vector["stream"])
+def test_streams(vector: dict[str, Any]) -> None:
+    far = site_that_holds(vector["held"])
+    decoder = decoder_of(far)
+    for step in vector["steps"]:
+        assert take(decoder, step) == step["delivers"]
+        asks = [bytes.fromhex(name) for name in step.get("asks", [])]
+        assert decoder.needs() == (Needs(ask=asks) if asks else None)
+    decoder.learn_last(memoryview(bytes.fromhex(vector.get("end", ""))))
+    expected = [fingerprint(chunk.encode()) for chunk in vector["held"] + vector["learned"]]
+    assert far.store.names == expected
+
+
+@pytest.mark.parametrize("vector", VECTORS["refused"], ids=lambda vector: vector["name"])
+def test_refused(vector: dict[str, Any]) -> None:
+    far = site_that_holds(vector["held"])
+    with pytest.raises(ERRORS[vector["error"]]):
+        decoder_of(far).feed(memoryview(bytes.fromhex(vector["batch"])))
+    assert len(far.store.names) == len(vector["held"])
