@@ -48,5 +48,6 @@ def _check_sizes(minimum: int, average: int, maximum: int) -> None:
         raise ValueError(f"minimum chunk size {minimum} is too small; use at least 256 bytes")
     if average < 2 * minimum:
         raise ValueError(f"average chunk size {average} is too small; use at least twice the minimum, {2 * minimum}")
-    if not average <= maximum <= LARGEST_CHUNK:
-        raise ValueError(f"maximum chunk size {maximum} is out of range; use {average} to {LARGEST_CHUNK}")
+    least = max(average, 1024)
+    if not least <= maximum <= LARGEST_CHUNK:
+        raise ValueError(f"maximum chunk size {maximum} is out of range; use {least} to {LARGEST_CHUNK}")

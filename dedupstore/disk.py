@@ -23,6 +23,9 @@ LEAST_CACHE_BYTES = 8 * CONTAINER_BYTES
 _BATCH = 4
 """Containers a transaction: fewer syncs, and still a small part of the smallest index map."""
 
+_RELIEFS = 4
+"""How often room is sought for a transaction that found the index map full, an old container each time."""
+
 _PATIENCE = 10.0
 """Seconds without learning after the disk failed; then one container tries whether it works again."""
 
@@ -130,7 +133,7 @@ class DiskStore(DiskCache):
         if not change:
             return
         try:
-            self._make_room_in_index(len(written))
+            self._make_room_in_index(change)
             self._commit_or_relieve(change)
         except StoreFault as fault:
             with self._lock:
@@ -178,17 +181,18 @@ class DiskStore(DiskCache):
 
     # A full index
 
-    def _make_room_in_index(self, containers: int) -> None:
-        if containers and self._index.crowded():
-            for _ in range(containers):
-                self._evict_for_index()
+    def _make_room_in_index(self, change: Change) -> None:
+        while change.added and self._index.crowded(change) and self._evict_for_index():
+            pass
 
     def _commit_or_relieve(self, change: Change) -> None:
-        try:
-            self._index.commit(change)
-        except IndexFull:
-            self._relieve_index()
-            self._index.commit(change)
+        for _ in range(_RELIEFS):
+            try:
+                self._index.commit(change)
+                return
+            except IndexFull:
+                self._relieve_index()
+        self._index.commit(change)
 
     def _relieve_index(self) -> None:
         """Free pages of the map. Raises IndexFull, which names the process, if somebody else holds them."""
@@ -200,12 +204,12 @@ class DiskStore(DiskCache):
             self._index.sweep(self._settled)
         self._evict_for_index()
 
-    def _evict_for_index(self) -> None:
-        """The oldest container goes, and at once, so that its pages are free for the next transaction."""
+    def _evict_for_index(self) -> bool:
+        """The oldest container goes, and at once, so that its pages become free. False if it may not."""
         with self._lock:
             oldest = self._roster.evictable()
             if oldest is None:
-                return
+                return False
             row = self._evict(oldest)
             names = self._removed[oldest]
         if names is None:
@@ -217,6 +221,7 @@ class DiskStore(DiskCache):
         with self._lock:
             self._index.refresh()
             self._removed.pop(oldest)
+        return True
 
     # A failing disk. The lock is held
 

@@ -25,6 +25,8 @@ from dedupstore.roster import Row
 from dedupstore.store import Place
 
 PAGE_BYTES = 4096
+_KEYS_A_PAGE = 32
+"""Places of chunks in a page of the index at the least, on average."""
 _COMPACT = "compact"
 _LEAST_FREE = 1 << 20
 _READ_AHEAD = 1 << 30
@@ -62,6 +64,12 @@ class Change:
 
     def __bool__(self) -> bool:
         return bool(self.removed or self.added or self.lost or self.notes)
+
+    @property
+    def keys(self) -> int:
+        """How many keys of the index it touches, more or less."""
+        names = sum(len(names) for names in self.removed.values())
+        return names + sum(len(container.fingerprints) for container, _ in self.added) + len(self.lost)
 
 
 class Meta(NamedTuple):
@@ -176,12 +184,18 @@ class Index:
             return [str(error)]
         return found
 
-    def crowded(self) -> bool:
-        """Whether more than three quarters of the map are in use: the rest is for copies while a change is made."""
+    def crowded(self, change: Change) -> bool:
+        """Whether the change might not find enough free pages.
+
+        LMDB changes no page in place: each one touched is copied, and the pages that the transaction before gave up
+        are not free yet. So there must be room for what is live and twice for what is touched.
+        """
+        touched = change.keys
         with _translated(), self._env.begin() as txn:
             stats = [txn.stat(database) for database in self._all]
-        pages = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
-        return pages * PAGE_BYTES > self.map_bytes * 3 // 4
+        live = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
+        wanted = live + 2 * min(live, touched) + touched // _KEYS_A_PAGE
+        return wanted * PAGE_BYTES > self.map_bytes * 9 // 10
 
     def file_bytes(self) -> int:
         """Size of the index file."""

@@ -1,0 +1,192 @@
+"""The index by itself: a map that fills, what is swept out of it, what its file must not be."""
+
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dedupstore.container import MAX_ENTRIES, Container
+from dedupstore.errors import Damaged, IndexFull, StoreFault
+from dedupstore.index import Change, Index
+from dedupstore.roster import Row
+from dedupstore.store import CONTAINER_BYTES, Place
+
+MAP = 1 << 20
+MEMORY = memoryview(bytearray(CONTAINER_BYTES))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "index"
+
+
+@pytest.fixture
+def index(path: Path) -> Iterator[Index]:
+    opened = Index(path, MAP)
+    yield opened
+    opened.close()
+
+
+def container(number: int, entries: int = MAX_ENTRIES) -> tuple[Container, Row]:
+    """A container whose chunks have one byte and random names."""
+    made = Container(number, MEMORY)
+    draw = random.Random(number)
+    for _ in range(entries):
+        made.append(draw.randbytes(32), b"x")
+    return made, Row(slot=number, entries=entries, bytes=entries)
+
+
+def fill(index: Index, numbers: range) -> None:
+    for number in numbers:
+        index.commit(Change(number + 1, added=[container(number)]))
+        index.refresh()
+
+
+def test_places_come_back(index: Index) -> None:
+    one, row = container(1, 3)
+    assert index.find(one.fingerprints[1]) is None
+    index.commit(Change(2, added=[(one, row)]))
+    index.refresh()
+    assert index.find(one.fingerprints[1]) == (Place(1, 1), 1)
+    assert [(number, known.slot, known.entries) for number, known in index.rows()] == [(1, 1, 3)]
+
+
+def test_a_snapshot_lasts_until_it_is_refreshed(index: Index) -> None:
+    one, row = container(1, 3)
+    assert index.find(one.fingerprints[0]) is None
+    index.commit(Change(2, added=[(one, row)]))
+    assert index.find(one.fingerprints[0]) is None
+    index.refresh()
+    assert index.find(one.fingerprints[0]) is not None
+
+
+def test_removing_leaves_what_was_stored_anew(index: Index) -> None:
+    old, row = container(1, 3)
+    index.commit(Change(2, added=[(old, row)]))
+    new = Container(2, MEMORY)
+    new.append(old.fingerprints[0], b"x")
+    index.commit(Change(3, added=[(new, Row(2, 1, 1))]))
+    index.commit(Change(3, removed={1: old.fingerprints}))
+    assert [index.find(name) for name in old.fingerprints] == [(Place(2, 0), 1), None, None]
+
+
+def test_a_full_map_is_said_and_nothing_is_lost(index: Index) -> None:
+    with pytest.raises(IndexFull):
+        fill(index, range(1, 100))
+    rows = index.rows()
+    assert 3 < len(rows) < 20
+    assert index.chunks() == len(rows) * MAX_ENTRIES
+    assert index.find(container(1)[0].fingerprints[0]) == (Place(1, 0), 1)
+    assert index.file_bytes() <= MAP
+
+
+def test_an_index_that_is_asked_first_never_fills(index: Index) -> None:
+    for number in range(1, 60):
+        change = Change(number + 1, added=[container(number)])
+        while index.crowded(change):
+            oldest = index.rows()[0][0]
+            index.commit(Change(number, removed={oldest: container(oldest)[0].fingerprints}))
+        index.commit(change)
+    assert len(index.rows()) >= 3
+    assert index.rows()[-1][0] == 59
+    assert index.file_bytes() <= MAP
+
+
+@pytest.mark.parametrize("most", [1, 100, 4096])
+def test_sweeping_removes_the_places_of_the_dead(index: Index, most: int) -> None:
+    for number in range(1, 5):
+        index.commit(Change(number + 1, added=[container(number, 150)]))
+    index.commit(Change(5, removed={1: [], 3: []}))
+    assert index.chunks() == 600
+    index.sweep({2, 4}.__contains__, most)
+    assert index.chunks() == 300
+    assert index.find(container(2)[0].fingerprints[149]) == (Place(2, 149), 1)
+    assert index.find(container(3)[0].fingerprints[0]) is None
+
+
+def test_compacting_gives_space_back(index: Index, path: Path) -> None:
+    fill(index, range(1, 4))
+    index.commit(Change(4, removed={number: container(number)[0].fingerprints for number in range(1, 3)}))
+    before = index.file_bytes()
+    smaller = index.compacted(MAP)
+    try:
+        assert smaller.file_bytes() < before // 2
+        assert smaller.find(container(3)[0].fingerprints[7]) == (Place(3, 7), 1)
+        assert smaller.problems() == []
+        assert not (path / "compact").exists()
+    finally:
+        smaller.close()
+
+
+def test_what_an_interrupted_compaction_left_is_removed(index: Index, path: Path) -> None:
+    index.close()
+    (path / "compact").mkdir()
+    (path / "compact" / "data.mdb").write_bytes(bytes(99))
+    Index(path, MAP).close()
+    assert not (path / "compact").exists()
+
+
+@pytest.mark.parametrize("length", [1, 4095, 4096, 8192, 40960])
+def test_an_index_cut_short_is_damaged(index: Index, path: Path, length: int) -> None:
+    fill(index, range(1, 3))
+    index.close()
+    os.truncate(path / "data.mdb", length)
+    with pytest.raises(Damaged):
+        Index(path, MAP)
+
+
+def test_garbage_is_no_index(path: Path) -> None:
+    path.mkdir()
+    (path / "data.mdb").write_bytes(random.Random(1).randbytes(50_000))
+    with pytest.raises(Damaged, match="the index is damaged"):
+        Index(path, MAP)
+
+
+def test_a_file_in_its_place_is_no_index(path: Path) -> None:
+    path.write_bytes(b"")
+    with pytest.raises(Damaged):
+        Index(path, MAP)
+
+
+def spoil(path: Path, name: bytes) -> None:
+    """Write over each page of the file that has this fingerprint in it."""
+    content = path.read_bytes()
+    position = content.find(name)
+    assert position > 0
+    with path.open("r+b") as file:
+        while position > 0:
+            file.seek(position // 4096 * 4096)
+            file.write(random.Random(1).randbytes(4096))
+            position = content.find(name, position + 1)
+
+
+def test_a_spoilt_page_is_noticed_by_a_walk_and_by_a_look(index: Index, path: Path) -> None:
+    fill(index, range(1, 3))
+    assert index.problems() == []
+    index.close()
+    name = container(1)[0].fingerprints[0]
+    spoil(path / "data.mdb", name)
+    spoilt = Index(path, MAP)
+    assert spoilt.problems()
+    with pytest.raises(Damaged, match="the index is damaged"):
+        spoilt.find(name)
+    spoilt.close()
+
+
+def test_nobody_else_reads(index: Index) -> None:
+    index.find(bytes(32))
+    assert index.foreign_readers() == []
+
+
+def test_an_index_without_the_stores_data(index: Index) -> None:
+    assert index.meta() is None
+    index.end()
+    with pytest.raises(Damaged, match="lacks the store's own data"):
+        index.meta()
+
+
+def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+    with pytest.raises(StoreFault):
+        Index(tmp_path / "no" / "where", MAP)
