@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain, islice
 from types import TracebackType
 from typing import Self
 
@@ -48,13 +49,16 @@ def replicate(
 ) -> Transfer:
     """Send all buffers, one write each, to a sink; `progress` is told the bytes of each. Never raises for the network.
 
-    Buffers are hashed while they are sent, so the speed is bounded by BLAKE3 on one core.
+    The clock starts when the first buffer is there. Buffers are hashed while they are sent, so the speed is bounded by
+    BLAKE3 on one core.
     """
+    waiting = iter(buffers)
+    ready = chain(list(islice(waiting, 1)), waiting)
     hasher, sent, started = blake3(), 0, time.monotonic()
     try:
         with socket.create_connection(address, timeout=PATIENCE_SECONDS) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            for buffer in buffers:
+            for buffer in ready:
                 hasher.update(buffer)
                 connection.sendall(buffer)
                 sent += len(buffer)
