@@ -201,7 +201,7 @@ def show(report: Report, console: Console) -> None:
     for each in report.passes:
         table.add_row(*cells(each))
     console.print(table, "")
-    console.print("dedup.: off the array's bytes by deduplication; compr.: off the rest by compression")
+    console.print("dedup.: taken off by deduplication; compr.: off the rest by compression")
     for each in report.passes:
         if each.complaint:
             console.print(f"{each.volume}, {each.name}: {each.complaint}", style="bold red", markup=False)

@@ -1,0 +1,72 @@
+"""`isthmus demo` as a newcomer runs it: real sites, TLS, three volumes and, where it can be had, a real iSCSI target.
+
+It says so when all is identical, the warm passes cross the WAN as references, and nothing that it started outlives it,
+however it ends.
+"""
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from bench.array import IscsiTarget
+from bench.demo import PASSES
+from bench.sites import environment, isthmus
+
+SIZE = 16 << 20
+
+
+def demo(*options: str, **variables: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        isthmus("demo", "--volume-size", "16MiB", *options),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**environment(), **variables},
+        start_new_session=True,
+    )
+
+
+def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("store", ["memory", "disk"])
+def test_all_volumes_are_identical_cold_and_warm(store: str) -> None:
+    running = demo("--store", store, "--json")
+    out, err = running.communicate(timeout=100)
+    assert running.returncode == 0, err
+    found = json.loads(out)
+    assert found["identical"] is True
+    assert found["skipped"] == IscsiTarget.lacking()
+    volumes = ["f5vol2", "f5vol3", "f5vol4"] + ([] if found["skipped"] else ["iSCSI"])
+    assert [(each["volume"], each["name"]) for each in found["passes"]] == [(v, p) for v in volumes for p in PASSES]
+    passes = {(each["volume"], each["name"]): each for each in found["passes"]}
+    assert all(each["verified"] and each["raw"] >= SIZE for each in passes.values())
+    assert passes["f5vol3", "cold"]["wire"] > 0.95 * SIZE
+    assert passes["f5vol3", "warm"]["wire"] < 0.05 * SIZE
+    assert passes["f5vol2", "cold"]["wire"] < 0.7 * SIZE
+    assert passes["f5vol4", "cold"]["wire"] < 0.1 * SIZE
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted_it_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
+    """Sites, target and temporary files are gone; no traceback is shown."""
+    running = demo("--volume-size", "512MiB", TMPDIR=str(tmp_path))
+    itself = psutil.Process(running.pid)
+    wait_until(lambda: len([child for child in itself.children() if "serve" in child.cmdline()]) == 2)
+    children = itself.children(recursive=True)
+    running.send_signal(number)
+    _, err = running.communicate(timeout=60)
+    assert running.returncode == 130
+    assert "Traceback" not in err
+    assert not [child for child in children if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
+    assert not list(tmp_path.iterdir())
