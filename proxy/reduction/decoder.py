@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.fingerprint import CHECK_BYTES, fingerprint
-from dedupstore.store import ChunkStore
+from dedupstore.store import ChunkStore, Place
 from proxy.reduction.batch import ReceivedBatch, dissect
 from proxy.reduction.compression import decode
 from proxy.reduction.errors import BatchError, CorruptStream
@@ -226,9 +226,9 @@ class Decoder:
 
     def _stored(self, name: bytes, progress: _Progress) -> bytes | None:
         """The chunk from the store; None if it has to be obtained first."""
-        place = self._store.find(name)
+        place = self._held(name)
         try:
-            data = self._store.read(name) if place is not None and self._holdings.holds(place) else b""
+            data = self._store.read(name) if place is not None else b""
         except (ChunkMissing, ChunkInvalid):
             data = b""
         if data is None:
@@ -249,11 +249,12 @@ class Decoder:
 
     def _at_hand(self, name: bytes) -> bool:
         """True if the chunk need not be asked for, or was asked for already."""
-        return name in self._asked or name in self._filled or self._held(name)
+        return name in self._asked or name in self._filled or self._held(name) is not None
 
-    def _held(self, name: bytes) -> bool:
+    def _held(self, name: bytes) -> Place | None:
+        """Where the chunk lies, if we have it and the peer may refer to it."""
         place = self._store.find(name)
-        return place is not None and self._holdings.holds(place)
+        return place if place is not None and self._holdings.shares(place) else None
 
     def _learn(self, n: int, check: bytes) -> None:
         if n != self._tail_length:

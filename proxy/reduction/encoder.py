@@ -138,6 +138,7 @@ class Encoder:
         codec, encoded = self._compressor.encode(literals)
         data = assemble(draft.plain, codec, tokens, len(literals), encoded)
         self._note_outstanding(draft)
+        self._holdings.send(place for _, place in draft.learned)
         return EncodedBatch(
             data, draft.plain, len(tokens) + len(literals), draft.references, draft.pinned, draft.learned
         )
@@ -153,6 +154,7 @@ class Encoder:
 
     def abandon(self, batch: EncodedBatch) -> None:
         """The stream is over and the batch may never arrive: its pins end."""
+        self._holdings.unsend(place for _, place in batch.learned)
         for container in batch.pinned:
             self._store.unpin(container)
 

@@ -1,5 +1,8 @@
 """What one site believes the other's store to hold (PROTOCOL.md, "What the peer holds")."""
 
+from collections import Counter
+from collections.abc import Iterable
+
 from dedupstore.store import ChunkStore, Place
 
 _CACHED_CONTAINERS = 16384
@@ -14,14 +17,15 @@ _SUSPENSION = 30.0
 class Holdings:
     """One bit a chunk of our own store: has it been exchanged with this peer?
 
-    It answers two questions: may we refer to the chunk (the peer will have it), and may the peer refer to it (it is
-    no other peer's secret). Being wrong costs a MISS. Many misses suspend references for 30 s.
+    It answers two questions: may we refer to the chunk (`holds`: the peer will have it), and may the peer refer to it
+    (`shares`: it is no other peer's secret). Being wrong costs a MISS. Many misses suspend references for 30 s.
     """
 
     def __init__(self, store: ChunkStore, peer_store: bytes) -> None:
         self._store = store
         self._peer_store = peer_store
         self._bits: dict[int, int] = {}
+        self._underway: Counter[Place] = Counter()
         self._referred = 0
         self._missed = 0
         self._suspended_until = 0.0
@@ -32,6 +36,21 @@ class Holdings:
     def holds(self, place: Place) -> bool:
         """True if the chunk was exchanged with the peer."""
         return self._container(place[0]) >> place[1] & 1 == 1
+
+    def shares(self, place: Place) -> bool:
+        """True if the peer holds the chunk, or will as soon as it has what is under way."""
+        return place in self._underway or self.holds(place)
+
+    def send(self, places: Iterable[Place]) -> None:
+        """These chunks are under way to the peer, which may refer to them before it is known that they have arrived."""
+        self._underway.update(places)
+
+    def unsend(self, places: Iterable[Place]) -> None:
+        """Undo one `send`: they have arrived (see `add`) or never will."""
+        for place in places:
+            self._underway[place] -= 1
+            if not self._underway[place]:
+                del self._underway[place]
 
     def add(self, place: Place) -> None:
         """The chunk was exchanged with the peer."""

@@ -12,7 +12,7 @@ from dedupstore.chunker import Chunker
 from dedupstore.memory import MemoryStore
 from proxy.reduction.holdings import Holdings
 from tests.unit.reduction.shelf import ShelfStore
-from tests.unit.reduction.sites import SMALL_CHUNKS, Site, cut_up, noise, send, two_sites
+from tests.unit.reduction.sites import SMALL_CHUNKS, Site, Stream, cut_up, noise, send, two_sites
 
 MIB = 1 << 20
 
@@ -228,6 +228,19 @@ def test_fail_back_is_warm() -> None:
     stream = send(far, near, [DATA], chunker=DEFAULT)
     assert stream.literal == 0
     assert stream.wire < 0.006 * len(DATA)
+
+
+def test_an_echo_is_warm_before_it_is_known_that_the_data_has_arrived() -> None:
+    near, far = two_sites()
+    stream = Stream(near, far, DEFAULT)
+    stream.write(DATA)
+    stream.pause()
+    while stream.queue:
+        stream.carry()
+    assert not near.holdings.holds(next(place for name in near.store.names if (place := near.store.find(name))))
+    echo = send(far, near, [bytes(stream.received)], chunker=DEFAULT)
+    assert (echo.misses, echo.literal < DEFAULT.maximum) == (0, True)
+    stream.end()
 
 
 def test_incompressible_data_costs_next_to_nothing_more() -> None:

@@ -89,6 +89,8 @@ class ShelfStore:
             self._loaded = place.container
 
     def following(self, place: Place) -> tuple[bytes, Place] | None:
+        if self.cold and place.container != self._loaded:
+            return None
         nearby = self._shelf.get(place.container, [])[place.entry + 1 :] + self._shelf.get(place.container + 1, [])
         found = self.find(nearby[0]) if nearby else None
         return (nearby[0], found) if found else None

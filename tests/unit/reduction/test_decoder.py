@@ -363,6 +363,20 @@ def test_a_chunk_on_disk_is_loaded(far: Site) -> None:
     assert decoded.data == CHUNK
 
 
+def test_it_says_when_it_enters_another_container() -> None:
+    """What was stored after it will be wanted soon, and can be loaded meanwhile."""
+    far = site(ShelfStore(entries=2))
+    chunks = [noise(100, seed) for seed in range(5)]
+    hold(far, *chunks)
+    decoder = decoder_of(far)
+    seen = []
+    for chunk in chunks:
+        decoder.feed(batch(reference_token(fingerprint(chunk)), plain=100))
+        seen.append(decoder.entered)
+        decoder.entered = None
+    assert seen == [fingerprint(chunks[0]), None, fingerprint(chunks[2]), None, fingerprint(chunks[4])]
+
+
 def test_a_chunk_that_cannot_be_loaded_is_asked_for(far: Site) -> None:
     far.store.cold = True
     decoder = decoder_of(far)

@@ -242,20 +242,32 @@ def test_what_was_just_taught_is_not_referred_to_on_another_stream() -> None:
     assert REFERENCE not in opcodes(written(encoder_of(near), DATA))
 
 
+def test_what_was_to_be_taught_is_no_longer_shared_when_the_stream_is_over() -> None:
+    near = site(ShelfStore())
+    encoder = encoder_of(near)
+    batch = written(encoder, DATA)
+    place = batch.learned[0][1]
+    assert near.holdings.shares(place)
+    encoder.abandon(batch)
+    assert not near.holdings.shares(place)
+
+
 def test_one_peers_chunks_are_not_referred_to_for_another(near: Site) -> None:
     other = site(near.store, b"a second peer's store")
     assert set(opcodes(written(encoder_of(other), DATA))) == {LITERAL, LEARN}
 
 
-def test_a_chunk_that_must_be_loaded_is_wanted(near: Site) -> None:
+def test_a_container_that_must_be_loaded_is_wanted_once(near: Site) -> None:
     near.store.cold = True
     encoder = encoder_of(near)
     start = sum(LENGTHS[:2])
     assert opcodes(written(encoder, DATA[: start + 100]))[-1] == LITERAL
-    wanted = encoder.wanted
-    assert wanted == near.store.names[2]
+    wanted, encoder.wanted = encoder.wanted, None
+    assert wanted is not None
+    assert opcodes(written(encoder, DATA[start + 100 : start + 200])) == [LITERAL]
+    assert encoder.wanted is None
     near.store.load(wanted)
-    assert opcodes(written(encoder, DATA[start + 100 : start + 200])) == [SLICE]
+    assert opcodes(written(encoder, DATA[start + 200 : start + 300])) == [SLICE]
 
 
 def test_a_rotten_chunk_is_not_expected(near: Site) -> None:

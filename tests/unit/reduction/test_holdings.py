@@ -50,6 +50,19 @@ def test_more_containers_than_are_cached(store: ChunkStore) -> None:
     assert not holdings.holds(Place(3, 4))
 
 
+def test_what_is_under_way_is_shared_before_it_is_held(store: ChunkStore) -> None:
+    """Two streams may teach the same chunk; it is under way until neither does."""
+    holdings = Holdings(store, b"peer")
+    seen = []
+    for step in (holdings.send, holdings.send, holdings.unsend, holdings.unsend):
+        step([HERE, THERE])
+        seen.append(holdings.shares(HERE))
+    assert seen == [True, True, True, False]
+    assert not holdings.holds(HERE)
+    holdings.add(HERE)
+    assert holdings.shares(HERE)
+
+
 # -- suspension, at times that the test says -------------------------------------------------------------------
 
 
