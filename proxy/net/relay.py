@@ -40,6 +40,9 @@ _WRITE_LOW = 256 << 10
 _ALLOWANCE_MIN = 4 << 10
 """Plain bytes below which the socket rests: reading a few at a time would cost more than it moves."""
 
+_PATIENCE = 0.02
+"""Seconds that a pause waits for the store's disk: what is found there need not go as literal bytes."""
+
 _LINGER_RESET = struct.pack("ii", 1, 0)
 _LINGER_NOT = struct.pack("ii", 0, 0)
 
@@ -94,6 +97,7 @@ class Relay(asyncio.BufferedProtocol):
         self._array_paused = False  # the array does not read
         self._resting = False  # we do not read the array
         self._soon: asyncio.Handle | None = None
+        self._patience: asyncio.TimerHandle | None = None  # a pause waits for the store's disk
         self._full_read = False
         self._allowance = 0  # plain bytes that may be read
         self._ended_here = False
@@ -227,8 +231,9 @@ class Relay(asyncio.BufferedProtocol):
             return
         self.closed = True
         self.reason = reason
-        if self._soon is not None:
-            self._soon.cancel()
+        for waiting in (self._soon, self._patience):
+            if waiting is not None:
+                waiting.cancel()
         for _, batch in self._outstanding:
             self._encoder.abandon(batch)
         self._outstanding.clear()
@@ -256,13 +261,24 @@ class Relay(asyncio.BufferedProtocol):
             self._full_read = False
             self._soon = self._loop.call_soon(self._pause)
             return
-        with self._blaming():
-            self._encoder.flush()
-            self._ship()
+        if self._patience is None:
+            self._flush(patient=True)
         if (wanted := self._encoder.wanted) is not None:
             self._encoder.wanted = None
-            self._owner.worker.load(wanted, _nothing)
+            self._patience = self._loop.call_later(_PATIENCE, self._flush)
+            self._owner.worker.load(wanted, self._flush)
             self._owner.worker.prefetch(wanted)
+
+    def _flush(self, *, patient: bool = False) -> None:
+        """Send what is left; `patient`: but for what need not be sent once the store's disk has been read."""
+        if self.closed:
+            return
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+        with self._blaming():
+            self._encoder.flush(patient=patient)
+            self._ship()
 
     def _ship(self) -> None:
         batch = self._encoder.take()
@@ -438,7 +454,3 @@ def _socket(transport: asyncio.Transport) -> socket.socket:
 def _reset(transport: asyncio.Transport) -> None:
     reset_connection(_socket(transport))
     transport.abort()
-
-
-def _nothing() -> None:
-    pass

@@ -108,11 +108,14 @@ class Encoder:
         if self._end - self._start >= self._chunker.minimum:
             self._cut(final=False)
 
-    def flush(self) -> None:
-        """The source pauses: put what is left into the batch. `take` it before the next pause."""
+    def flush(self, *, patient: bool = False) -> None:
+        """The source pauses: put what is left into the batch. `take` it before the next pause.
+
+        `patient`: what may go as a SLICE once `wanted` is loaded stays for the next `flush`, which must come soon.
+        """
         if self._end > self._sent:
             self._cut_ahead()
-        if self._end > self._sent and not self._flush_expected():
+        if self._end > self._sent and not self._flush_expected() and not (patient and self.wanted is not None):
             self._literal(self._end)
 
     def finish(self) -> None:
