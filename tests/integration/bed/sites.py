@@ -81,7 +81,7 @@ class Bed:
         """Write a site's file. `exports`: name to address and the peers that may reach it."""
         for known in (name, *peers):
             if not (self.directory / f"{known}.crt").exists():
-                make(self.directory / known, known)
+                make(self.directory / known, known, days=(-1, 400))
         site = Site(name, self.directory, free_port())
         tables: list[tuple[str, Mapping[str, object]]] = [
             ("[site]", {"name": name}),

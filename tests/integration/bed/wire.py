@@ -24,7 +24,8 @@ class Wire:
         """Connections that were accepted."""
         self.carried = 0
         """Bytes, both ways together."""
-        self.flowing = True
+        self.swallowed: tuple[type[_End], ...] = ()
+        """Which ends are not read."""
         self.ends: set[_End] = set()
         self._far = far
         self._loop = asyncio.new_event_loop()
@@ -58,9 +59,9 @@ class Wire:
         """Reset all connections."""
         self._do(self._cut)
 
-    def stall(self) -> None:
-        """Carry nothing more, and tell nobody: a black hole."""
-        self._do(self._stall)
+    def stall(self, *, outward_only: bool = False) -> None:
+        """Carry nothing more (or nothing from who dialled), and tell nobody: a black hole."""
+        self._do(lambda: self._stall(outward_only))
 
     def flow(self) -> None:
         """Undo `stall`."""
@@ -83,13 +84,14 @@ class Wire:
         for end in list(self.ends):
             end.cut()
 
-    async def _stall(self) -> None:
-        self.flowing = False
+    async def _stall(self, outward_only: bool) -> None:
+        self.swallowed = (_Near,) if outward_only else (_Near, _Far)
         for end in self.ends:
-            end.transport.pause_reading()
+            if isinstance(end, self.swallowed):
+                end.transport.pause_reading()
 
     async def _flow(self) -> None:
-        self.flowing = True
+        self.swallowed = ()
         for end in self.ends:
             end.transport.resume_reading()
 
@@ -98,10 +100,10 @@ class Wire:
             await asyncio.wait(others)
         await asyncio.sleep(0)
 
-    async def dial(self, near: "_Near") -> None:
+    async def dial(self, near: "_End") -> None:
         """Join an accepted connection to a new one to the far side, or reset it."""
         try:
-            _, far = await self._loop.create_connection(lambda: _End(self), *self._far)
+            _, far = await self._loop.create_connection(lambda: _Far(self), *self._far)
         except OSError:
             near.cut()
             return
@@ -124,10 +126,13 @@ class _End(asyncio.Protocol):
     def join(self, other: "_End") -> None:
         """From now on what comes here goes there, and the other way round."""
         self.other, other.other = other, self
-        if self.wire.flowing:
+        for end in (self, other):
+            end.resume()
+
+    def resume(self) -> None:
+        """Read, unless the wire swallows what comes here."""
+        if not isinstance(self, self.wire.swallowed):
             self.transport.resume_reading()
-        else:
-            other.transport.pause_reading()
 
     def cut(self) -> None:
         """End it by RST."""
@@ -145,8 +150,8 @@ class _End(asyncio.Protocol):
             self.other.transport.pause_reading()
 
     def resume_writing(self) -> None:
-        if self.other is not None and self.wire.flowing:
-            self.other.transport.resume_reading()
+        if self.other is not None:
+            self.other.resume()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.wire.ends.discard(self)
@@ -154,11 +159,19 @@ class _End(asyncio.Protocol):
             self.other.cut()
 
 
+class _Far(_End):
+    """The dialled one."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self.transport.pause_reading()  # until it is joined
+
+
 class _Near(_End):
-    """The accepted one: nothing is read from it before the far one is there."""
+    """The accepted one."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
         self.wire.taken += 1
-        self.transport.pause_reading()
+        self.transport.pause_reading()  # until it is joined
         self._dialling = asyncio.ensure_future(self.wire.dial(self))

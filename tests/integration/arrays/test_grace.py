@@ -1,0 +1,41 @@
+"""The WAN stays away for longer than `grace`: both arrays are reset, and both sites say why. Then they start afresh."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+from bench.sites import free_port
+from tests.integration.bed.contents import cut, volume
+from tests.integration.bed.ends import END, RESET, Array, connect, how_it_ends, receipt, send
+from tests.integration.bed.sites import Bed, drain, ends, run
+from tests.integration.bed.wire import Wire
+
+CONTENT = volume("content", 24 << 20)
+WRITE = 64 << 10
+SHORT = {"grace": "2s", "reconnect_max": "200ms"}
+
+
+def test_longer_than_grace(bed: Bed) -> None:
+    tunnel = ("127.0.0.1", free_port())
+    with Wire(tunnel) as wire, Array() as far, ThreadPoolExecutor() as threads:
+        pair = bed.pair(far.address, tunnel_address=tunnel, dialled=wire.address, tunnel=SHORT)
+        run(*pair.sites)
+
+        def strike(number: int) -> None:
+            if number == 100:
+                wire.refuse()
+                wire.cut()
+
+        with connect(pair.entrance) as idle:
+            sending = threads.submit(send, cut(CONTENT, WRITE), pair.entrance, strike)
+            assert sending.result().ended == RESET
+            assert how_it_ends(idle) == (b"", RESET)
+        for arrival in (far.arrival(0).wait(), far.arrival(1).wait()):
+            assert arrival.ended == RESET
+            assert CONTENT.startswith(arrival.data)
+        for site in pair.sites:
+            assert sum(count for reason, count in ends(site).items() if "grace" in reason) == 2
+        wire.accept()
+        for site in pair.sites:
+            site.wait_up()
+        again = send(cut(CONTENT, WRITE), pair.entrance)
+        assert (again.ended, again.answer) == (END, receipt(CONTENT))
+        drain(*pair.sites)
