@@ -2,13 +2,14 @@
 
 import os
 import shutil
-import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from bench.sites import free_port as loopback_port
 
 settings.register_profile("isthmus", deadline=None, print_blob=True, derandomize="CI" in os.environ)
 settings.load_profile("isthmus")
@@ -20,13 +21,10 @@ def free_port() -> Callable[[], int]:
     given: set[int] = set()
 
     def port() -> int:
-        while True:
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                number: int = probe.getsockname()[1]
-            if number not in given:
-                given.add(number)
-                return number
+        while (number := loopback_port()) in given:
+            pass
+        given.add(number)
+        return number
 
     return port
 
