@@ -239,11 +239,12 @@ class DiskStore(DiskCache):
     def _stop_growing(self, give_back: bool) -> bool:
         """The disk is full: use no slot above those in use. False if that changes nothing.
 
-        The space behind the last slot goes back to the disk, for the index needs some, too; with `give_back` there
-        has to be some, if need be the last slot's.
+        The space behind the last slot goes back to the disk, for the index needs some, too. If that is none and
+        `give_back` asks for some, or if the file had stopped growing already, the last slot goes as well: containers
+        are not all of one length, so those to come may need more room than those that were there.
         """
         highest = max((self._roster[one].slot for one in self._roster if self._settled(one)), default=0)
-        if give_back and self._file.size() <= (highest + 1) * CONTAINER_BYTES:
+        if highest >= self._slots.limit or (give_back and self._file.size() <= (highest + 1) * CONTAINER_BYTES):
             highest = self._give_up(highest)
         if highest >= self._slots.limit:
             return False

@@ -206,7 +206,7 @@ def _fit(
     kept = _within_file(rows, containers.size())
     if len(kept) < len(rows):
         alarms["short"] = f"The file `containers` is too short: {len(rows) - len(kept)} containers are lost."
-    kept = _within_size(_one_a_slot(kept), sizes.slots)
+    kept = [(container, row) for container, row in _one_a_slot(kept) if 1 <= row.slot <= sizes.slots]
     _drop(index, meta, rows, kept)
     containers.cut(sizes.slots)
     while index.file_bytes() > sizes.index_bytes:
@@ -228,10 +228,6 @@ def _one_a_slot(rows: list[tuple[int, Row]]) -> list[tuple[int, Row]]:
     # A transaction that failed while the slot was already written over leaves two rows; the younger one is right.
     latest = {row.slot: container for container, row in rows}
     return [(container, row) for container, row in rows if latest[row.slot] == container]
-
-
-def _within_size(rows: list[tuple[int, Row]], slots: int) -> list[tuple[int, Row]]:
-    return [(container, row) for container, row in rows[max(0, len(rows) - slots) :] if 1 <= row.slot <= slots]
 
 
 def _drop(index: Index, meta: Meta, rows: list[tuple[int, Row]], kept: list[tuple[int, Row]]) -> None:

@@ -50,3 +50,8 @@ def fetch(store: ChunkStore, name: bytes) -> bytes:
 def held(store: ChunkStore, numbers: range, length: int = LARGE) -> list[int]:
     """Which of those chunks the store knows."""
     return [number for number in numbers if store.find(name_of(number, length)) is not None]
+
+
+def healthy(store: ChunkStore) -> bool:
+    """Whether the store has nothing to tell its operator."""
+    return not store.alarms

@@ -1,0 +1,98 @@
+"""A store of 64 MiB on a file system of 24 MB: the disk is really full, for containers and for the index.
+
+Row 14 of the fault table: nothing raises, an alarm says so, the store works on with what room there is, evicts the
+oldest instead of growing, and is whole when it is opened again.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dedupstore import open_store
+from dedupstore.errors import StoreUnusable
+from dedupstore.store import ChunkStore
+from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, held, name_of
+
+pytestmark = pytest.mark.root
+
+SIZE = 64 << 20
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    command = ["mount", "-t", "tmpfs", "-o", "size=24m", "isthmus-test", str(tmp_path)]
+    if subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("cannot mount a tmpfs here")
+    yield tmp_path
+    subprocess.run(["umount", "--lazy", tmp_path], check=True)
+
+
+def free(disk: Path) -> int:
+    room = os.statvfs(disk)
+    return room.f_bavail * room.f_frsize
+
+
+def fill_and_check(store: ChunkStore, first: int, containers: int, length: int = LARGE) -> None:
+    numbers = range(first, first + containers * A_CONTAINER * (LARGE // length))
+    fill(store, numbers, length)
+    young = held(store, numbers, length)
+    assert young, "the disk is full, and yet something new is stored"
+    assert young == list(range(young[0], young[-1] + 1))
+    assert [fetch(store, name_of(number, length)) for number in young] == [chunk(number, length) for number in young]
+
+
+def test_a_disk_that_fills_up(small_disk: Path) -> None:
+    store = open_store("disk", SIZE, small_disk / "store")
+    fill_and_check(store, 0, 20)
+    assert any("The disk is full" in alarm for alarm in store.alarms)
+    fill_and_check(store, 10_000, 20, length=8192)
+    fill_and_check(store, 1000, 20)
+    store.close()
+    store = open_store("disk", SIZE, small_disk / "store")
+    assert store.alarms == ()
+    assert store.verify() == (store.figures().chunks, 0)
+    assert store.figures().containers >= 3
+    store.close()
+
+
+def test_a_disk_that_others_fill(small_disk: Path) -> None:
+    """Not a byte is left, not even for the index: the store gives up containers until it has room to say so."""
+    now = 1_700_000_000.0
+    store = open_store("disk", SIZE, small_disk / "store", clock=lambda: now)
+    fill(store, range(A_CONTAINER * 3))
+    with (small_disk / "others").open("wb") as file:
+        while free(small_disk):
+            os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), free(small_disk))
+            file.seek(0, os.SEEK_END)
+    fill(store, range(100, 100 + A_CONTAINER * 4), 8192)
+    for round_ in range(5):
+        fill(store, range(1000 * round_, 1000 * round_ + A_CONTAINER * 3))
+        now += 11
+    assert store.alarms != ()
+    store.figures()
+    (small_disk / "others").unlink()
+    now += 11
+    fill(store, range(20_000, 20_000 + A_CONTAINER * 2))
+    store.close()
+    store = open_store("disk", SIZE, small_disk / "store")
+    assert store.alarms == ()
+    assert store.verify() == (store.figures().chunks, 0)
+    store.close()
+
+
+def test_a_disk_without_room_for_an_empty_store(small_disk: Path) -> None:
+    with (small_disk / "others").open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, free(small_disk) - 8192)
+    with pytest.raises(StoreUnusable, match="make room on the disk"):
+        open_store("disk", SIZE, small_disk / "store")
+
+
+def test_a_disk_that_cannot_be_written(small_disk: Path) -> None:
+    open_store("disk", SIZE, small_disk / "store").close()
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    for path in (small_disk / "store", small_disk / "new"):
+        with pytest.raises(StoreUnusable, match=f"store {path} cannot be opened: .*; mount it writable"):
+            open_store("disk", SIZE, path)

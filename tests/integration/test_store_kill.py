@@ -1,0 +1,62 @@
+"""A process that works on a store is killed at random moments, fifty times, always on the same store.
+
+Rows 9 and 10 of the fault table: after each kill the store opens without an alarm, everything it says it holds is
+there and right, a second look finds nothing more to drop, and it goes on from there. What a kill may cost is the
+container being filled, those not yet written, and the old one whose slot was just being written over.
+"""
+
+import multiprocessing
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from dedupstore import open_store
+from dedupstore.fingerprint import fingerprint
+from dedupstore.store import CONTAINER_BYTES, ChunkStore
+from tests.conformance.child import SIZE, work_until_killed
+from tests.conformance.filling import fetch
+
+KILLS = 50
+SLOTS = 11
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_fifty_kills(tmp_path: Path) -> None:
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(["tests.conformance.child"])
+    draw = random.Random(1)
+    dropped = evicting = 0
+    for kill in range(KILLS):
+        ready = processes.Event()
+        process = processes.Process(target=work_until_killed, args=(str(tmp_path), kill, ready), daemon=True)
+        process.start()
+        assert ready.wait(60)
+        time.sleep(draw.uniform(0, 0.2))
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20)
+        dropped += check(store)
+        evicting += store.figures().containers == SLOTS
+        store.close()
+        assert (tmp_path / "containers").stat().st_size <= (SLOTS + 1) * CONTAINER_BYTES
+    assert evicting > KILLS // 2, "most kills hit a store that was full and writing over old containers"
+
+
+def check(store: ChunkStore) -> int:
+    assert store.alarms == ()
+    chunks = store.figures().chunks
+    sound, dropped = store.verify()
+    assert sound + dropped == chunks
+    assert store.verify() == (sound, 0)
+    names = list(store.fingerprints())
+    assert len(names) == len(set(names)) == sound
+    for name in names[:: max(1, len(names) // 50)]:
+        assert fingerprint(fetch(store, name)) == name
+    return dropped

@@ -1,0 +1,301 @@
+"""Row 14 of the fault table, with the disk's faults put in at `container_file`'s seam: traffic never fails."""
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dedupstore import container_file, open_store
+from dedupstore.errors import ChunkInvalid, ChunkMissing
+from dedupstore.store import CONTAINER_BYTES, ChunkStore
+from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
+
+SIZE = 64 << 20
+SLOTS = 11
+
+
+class Disk:
+    """The system's disk, until it is told to fail."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.write_error = self.read_error = 0
+        self.room: int | None = None
+        """No file may grow beyond this."""
+        self.short_writes = False
+        monkeypatch.setattr(container_file, "pwrite", self.pwrite)
+        monkeypatch.setattr(container_file, "preadv", self.preadv)
+
+    def pwrite(self, file: int, data: memoryview, offset: int) -> int:
+        if self.write_error:
+            raise OSError(self.write_error, os.strerror(self.write_error))
+        if self.room is not None and offset + len(data) > self.room:
+            if offset >= self.room:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            data = data[: self.room - offset]
+        if self.short_writes:
+            data = data[: max(1, len(data) // 2)]
+        return os.pwrite(file, data, offset)
+
+    def preadv(self, file: int, buffers: list[Any], offset: int) -> int:
+        if self.read_error:
+            raise OSError(self.read_error, os.strerror(self.read_error))
+        return os.preadv(file, [buffer[: max(1, len(buffer) // 2)] for buffer in buffers], offset)
+
+
+class Clock:
+    now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    return Disk(monkeypatch)
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock, disk: Disk) -> Iterator[ChunkStore]:
+    opened = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    yield opened
+    opened.close()
+
+
+def test_writes_and_reads_in_parts_are_put_together(store: ChunkStore, disk: Disk) -> None:
+    disk.short_writes = True
+    numbers = range(A_CONTAINER * SLOTS)
+    fill(store, numbers)
+    assert [fetch(store, name_of(number)) for number in numbers] == [chunk(number) for number in numbers]
+    assert healthy(store)
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.EROFS])
+def test_a_disk_that_cannot_be_written(store: ChunkStore, disk: Disk, clock: Clock, error: int) -> None:
+    fill(store, range(A_CONTAINER * 2 + 1))
+    disk.write_error = error
+    places = fill(store, range(100, 100 + A_CONTAINER * 3))
+    assert places[-1] is None, "after the first failure nothing is learned"
+    assert len(store.alarms) == 1
+    assert "takes nothing new" in store.alarms[0]
+    assert os.strerror(error) in store.alarms[0]
+    assert "Traffic passes unlearned" in store.alarms[0]
+    figures = store.figures()
+    assert figures.unlearned_bytes == figures.unlearned * LARGE > 0
+    assert (figures.chunks, figures.unwritten_bytes, figures.containers) == (A_CONTAINER * 2, 0, 2)
+    assert fetch(store, name_of(0)) == chunk(0), "what was there before can still be read"
+
+    disk.write_error = 0
+    assert put(store, 999) is None, "it is not tried at once"
+    clock.now += 11
+    fill(store, range(200, 200 + A_CONTAINER + 1))
+    assert healthy(store)
+    assert fetch(store, name_of(200)) == chunk(200)
+
+
+def test_a_failing_disk_costs_one_container_each_time_it_is_tried(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+    fill(store, range(A_CONTAINER * SLOTS + 1))
+    before = len(held(store, range(A_CONTAINER * SLOTS + 1)))
+    disk.write_error = errno.EIO
+    for attempt in range(3):
+        fill(store, range(1000 * (attempt + 1), 1000 * (attempt + 1) + 100))
+        clock.now += 11
+    lost = before - len(held(store, range(A_CONTAINER * SLOTS + 1)))
+    assert 0 < lost <= 3 * A_CONTAINER
+    disk.write_error = 0
+    fill(store, range(5000, 5000 + A_CONTAINER * SLOTS * 2))
+    assert healthy(store)
+    assert store.figures().containers == SLOTS
+    assert store.verify()[1] == 0
+
+
+def test_a_full_disk_keeps_the_store_at_its_size(store: ChunkStore, disk: Disk, tmp_path: Path) -> None:
+    disk.room = 5 * CONTAINER_BYTES + 1234
+    fill(store, range(A_CONTAINER * 20))
+    assert len(store.alarms) == 1
+    assert "The disk is full" in store.alarms[0]
+    assert "restart" in store.alarms[0]
+    assert store.figures().containers == 4
+    assert (tmp_path / "containers").stat().st_size <= disk.room
+    youngest = range(A_CONTAINER * 18, A_CONTAINER * 19)
+    assert [fetch(store, name_of(number)) for number in youngest] == [chunk(number) for number in youngest]
+    assert store.verify() == (store.figures().chunks, 0)
+
+
+def test_a_disk_that_was_full_may_be_used_after_a_restart(disk: Disk, clock: Clock, tmp_path: Path) -> None:
+    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    disk.room = 5 * CONTAINER_BYTES
+    fill(store, range(A_CONTAINER * 6))
+    store.close()
+    disk.room = None
+    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    assert healthy(store)
+    fill(store, range(1000, 1000 + A_CONTAINER * SLOTS))
+    assert store.figures().containers == SLOTS
+    store.close()
+
+
+def test_no_room_at_all(store: ChunkStore, disk: Disk) -> None:
+    disk.room = CONTAINER_BYTES
+    places = fill(store, range(A_CONTAINER * 3))
+    assert places[-1] is None
+    assert "stays at 0 MiB" in store.alarms[0]
+    with pytest.raises(ChunkMissing):
+        store.read(name_of(0))
+
+
+def test_a_disk_that_is_full_in_the_middle(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+    """Copy-on-write file systems, and slots that were filled in part, need room where there are bytes already."""
+    fill(store, range(A_CONTAINER * SLOTS + 1))
+    disk.write_error = errno.ENOSPC
+    fill(store, range(1000, 1000 + A_CONTAINER * 3))
+    disk.write_error = 0
+    assert "The disk is full" in store.alarms[0]
+    fill(store, range(3000, 3000 + A_CONTAINER * SLOTS))
+    assert len(store.alarms) == 1
+    assert SLOTS - 4 <= store.figures().containers < SLOTS, "it gave a slot up each time"
+    assert store.verify()[1] == 0
+
+
+def test_a_full_disk_does_not_take_what_is_pinned(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+    fill(store, range(A_CONTAINER * SLOTS + 1))
+    for container in range(2, SLOTS + 1):
+        store.pin(container)
+    disk.write_error = errno.ENOSPC
+    fill(store, range(1000, 1000 + A_CONTAINER * 3))
+    assert "has no room for another container" in store.alarms[0]
+    assert held(store, range(A_CONTAINER * SLOTS)) == list(range(A_CONTAINER, A_CONTAINER * SLOTS))
+    disk.write_error = 0
+    clock.now += 11
+    fill(store, range(3000, 3000 + A_CONTAINER + 1))
+    assert healthy(store)
+    assert fetch(store, name_of(3000)) == chunk(3000)
+
+
+def evict_from_cache(store: ChunkStore) -> None:
+    """Load so many containers that the first one is no longer in memory."""
+    for number in range(A_CONTAINER, A_CONTAINER * SLOTS, A_CONTAINER):
+        fetch(store, name_of(number))
+
+
+def test_a_container_that_cannot_be_read_is_dropped(store: ChunkStore, disk: Disk) -> None:
+    numbers = range(A_CONTAINER * SLOTS)
+    fill(store, numbers)
+    store.write()
+    evict_from_cache(store)
+    assert store.read(name_of(0)) is None
+    disk.read_error = errno.EIO
+    store.load(name_of(0))
+    with pytest.raises(ChunkMissing):
+        store.read(name_of(0))
+    assert "cannot be read and are dropped" in store.alarms[0]
+    assert os.strerror(errno.EIO) in store.alarms[0]
+    disk.read_error = 0
+    assert held(store, numbers) == list(numbers[A_CONTAINER:])
+    evict_from_cache(store)
+    assert healthy(store)
+    assert put(store, 0) is not None
+    assert store.figures().invalid == A_CONTAINER
+
+
+def damage(path: Path, slot: int, offset: int) -> None:
+    """Flip a bit of the live file."""
+    with (path / "containers").open("r+b") as file:
+        file.seek(slot * CONTAINER_BYTES + offset)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 4]))
+
+
+def test_a_flipped_bit_is_caught_when_the_chunk_is_read(store: ChunkStore, tmp_path: Path) -> None:
+    """Row 15: dropped, so that it can be fetched and stored anew; its neighbours are as they were."""
+    fill(store, range(A_CONTAINER * SLOTS))
+    evict_from_cache(store)
+    damage(tmp_path, 1, 40960 + 2 * LARGE + 77)
+    assert store.find(name_of(2)) == (1, 2), "the index says nothing about health"
+    with pytest.raises(ChunkInvalid) as caught:
+        fetch(store, name_of(2))
+    assert caught.value.fingerprint == name_of(2)
+    assert store.find(name_of(2)) is None
+    with pytest.raises(ChunkMissing):
+        store.read(name_of(2))
+    assert fetch(store, name_of(1)) == chunk(1)
+    assert fetch(store, name_of(3)) == chunk(3)
+    anew = put(store, 2)
+    assert anew is not None
+    assert anew.container == SLOTS + 1
+    assert fetch(store, name_of(2)) == chunk(2)
+    assert store.figures().invalid == 1
+
+
+def test_a_flipped_bit_stays_known_after_a_restart(clock: Clock, tmp_path: Path) -> None:
+    store = open_store("disk", SIZE, tmp_path, clock=clock)
+    fill(store, range(A_CONTAINER))
+    store.close()
+    damage(tmp_path, 1, 40960 + 2 * LARGE + 77)
+    store = open_store("disk", SIZE, tmp_path, clock=clock)
+    with pytest.raises(ChunkInvalid):
+        fetch(store, name_of(2))
+    store.close()
+    store = open_store("disk", SIZE, tmp_path, clock=clock)
+    assert store.find(name_of(2)) is None
+    fetch(store, name_of(1))
+    assert store.find(name_of(2)) is None, "loading its container does not bring it back"
+    assert (store.figures().chunks, store.verify()) == (A_CONTAINER - 1, (A_CONTAINER - 1, 0))
+    store.close()
+
+
+@pytest.mark.parametrize("offset", [0, 9, 20, 30, 60, 64, 64 + 36 * A_CONTAINER - 1])
+def test_a_flipped_bit_in_a_directory_costs_the_container(store: ChunkStore, tmp_path: Path, offset: int) -> None:
+    fill(store, range(A_CONTAINER * SLOTS))
+    evict_from_cache(store)
+    damage(tmp_path, 1, offset)
+    store.load(name_of(0))
+    assert held(store, range(A_CONTAINER * 2)) == list(range(A_CONTAINER, A_CONTAINER * 2))
+    assert store.figures().invalid == A_CONTAINER
+    fill(store, range(1000, 1000 + A_CONTAINER * 2))
+    assert store.verify()[1] == 0
+
+
+def test_verify_finds_what_nobody_asked_for(store: ChunkStore, tmp_path: Path) -> None:
+    fill(store, range(A_CONTAINER * SLOTS))
+    damage(tmp_path, 3, 40960 + 7)
+    damage(tmp_path, 4, 40960 + 5 * LARGE)
+    damage(tmp_path, 5, 70)
+    total = A_CONTAINER * SLOTS
+    assert store.verify() == (total - A_CONTAINER - 2, A_CONTAINER + 2)
+    assert store.verify() == (total - A_CONTAINER - 2, 0)
+    assert store.find(name_of(2 * A_CONTAINER)) is None
+
+
+def test_prefetch_brings_the_next_container(store: ChunkStore) -> None:
+    fill(store, range(A_CONTAINER * SLOTS))
+    evict_from_cache(store)
+    loads = store.figures().loads
+    store.load(name_of(0))
+    assert store.read(name_of(A_CONTAINER)) is None
+    store.prefetch(name_of(3))
+    assert store.read(name_of(A_CONTAINER)) == chunk(A_CONTAINER)
+    assert store.figures().loads == loads + 2
+    store.prefetch(name_of(3))
+    assert store.figures().loads == loads + 2
+
+
+def test_without_the_worker_the_cache_fills_and_chunks_pass(store: ChunkStore) -> None:
+    places = [put(store, number) for number in range(A_CONTAINER * 8)]
+    learned = [place for place in places if place is not None]
+    assert 0 < len(learned) < len(places)
+    assert None not in places[: len(learned)]
+    figures = store.figures()
+    assert (figures.unlearned, figures.alarms) == (len(places) - len(learned), [])
+    assert store.unwritten == figures.unwritten_bytes == len(learned) * LARGE
+    store.write()
+    assert put(store, 999) is not None
+    assert held(store, range(len(learned))) == list(range(len(learned)))

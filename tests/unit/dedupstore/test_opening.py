@@ -1,0 +1,368 @@
+"""The rules of FORMAT.md, "Opening": what is trusted, what is set aside, what fits."""
+
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import lmdb
+import pytest
+
+from dedupstore import open_store, purge_store
+from dedupstore.disk import DiskStore
+from dedupstore.errors import ChunkMissing, StoreBusy, StoreUnusable
+from dedupstore.fingerprint import fingerprint
+from dedupstore.store import CONTAINER_BYTES, ChunkStore
+from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
+
+SIZE = 64 << 20
+SLOTS = 11
+FIVE = range(A_CONTAINER * 5)
+
+
+def opened(path: Path, size: int = SIZE) -> ChunkStore:
+    return open_store("disk", size, path, cache_bytes=32 << 20, clock=lambda: 1_700_000_000.0)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store"
+
+
+@pytest.fixture
+def filled(path: Path) -> Path:
+    """A store of five full containers, closed in order."""
+    store = opened(path)
+    fill(store, FIVE)
+    store.close()
+    return path
+
+
+def set_aside(path: Path) -> list[str]:
+    return sorted(entry.name for entry in path.iterdir() if entry.name.startswith("set-aside-"))
+
+
+def edit(file: Path, offset: int, data: bytes) -> None:
+    with file.open("r+b") as opened_file:
+        opened_file.seek(offset)
+        opened_file.write(data)
+
+
+def with_hash(block: bytearray) -> bytes:
+    return bytes(block[:32]) + fingerprint(bytes(block[:32]))
+
+
+# What is there again
+
+
+def test_a_closed_store_is_warm(filled: Path) -> None:
+    store = opened(filled)
+    assert held(store, FIVE) == list(FIVE)
+    assert [fetch(store, name_of(number)) for number in FIVE] == [chunk(number) for number in FIVE]
+    assert (store.alarms, store.figures().chunks, store.figures().containers) == ((), len(FIVE), 5)
+    assert put(store, 999) == (6, 0)
+    store.close()
+
+
+def test_every_opening_draws_an_epoch(path: Path) -> None:
+    known: list[bytes] = []
+    identities = set()
+    for _ in range(20):
+        store = opened(path)
+        known.insert(0, store.epochs[0])
+        assert store.epochs == tuple(known[:16])
+        identities.add(store.identity)
+        store.close()
+    assert len(set(known)) == 20
+    assert len(identities) == 1
+
+
+def test_notes_about_peers_are_warm(path: Path) -> None:
+    store = opened(path)
+    fill(store, range(A_CONTAINER + 1))
+    store.believe(b"p" * 16, 1, 0b11)
+    store.believe(b"p" * 16, 2, 0b1)
+    store.remember(b"p" * 16, b"epoch--1")
+    store.believe(b"q" * 16, 1, 0b111)
+    store.disbelieve(b"q" * 16)
+    store.close()
+    store = opened(path)
+    assert [store.belief(b"p" * 16, container) for container in (1, 2)] == [0b11, 0b1]
+    assert (store.recall(b"p" * 16), store.recall(b"q" * 16)) == (b"epoch--1", None)
+    assert store.belief(b"q" * 16, 1) == 0
+    store.close()
+
+
+def test_a_copy_that_is_older_is_told_by_its_epochs(filled: Path, tmp_path: Path) -> None:
+    """Row 20: a store restored from an old copy does not know the newest epoch that a peer has seen."""
+    shutil.copytree(filled, tmp_path / "copy")
+    store = opened(filled)
+    seen = store.epochs[0]
+    store.close()
+    restored = opened(tmp_path / "copy")
+    assert restored.identity == store.identity
+    assert seen not in restored.epochs
+    restored.close()
+
+
+def test_clones_are_told_apart_by_their_epochs(filled: Path, tmp_path: Path) -> None:
+    """Row 20: each of two stores with one identity has an epoch that the other does not know."""
+    shutil.copytree(filled, tmp_path / "clone")
+    one, two = opened(filled), opened(tmp_path / "clone")
+    assert one.identity == two.identity
+    assert one.epochs[0] not in two.epochs
+    assert two.epochs[0] not in one.epochs
+    one.close()
+    two.close()
+
+
+# What is not trusted
+
+
+def spoil_nothing_but(name: str, how: Callable[[Path], object]) -> Callable[[Path], None]:
+    def spoil(path: Path) -> None:
+        how(path / name)
+
+    return spoil
+
+
+def of_another_version(file: Path) -> None:
+    block = bytearray(file.read_bytes()[:64])
+    block[8] = 2
+    edit(file, 0, with_hash(block))
+
+
+def of_another_store(file: Path) -> None:
+    block = bytearray(file.read_bytes()[:64])
+    block[20] ^= 1
+    edit(file, 0, with_hash(block))
+
+
+def with_an_index_of_version_2(file: Path) -> None:
+    with lmdb.open(str(file), max_dbs=8) as index, index.begin(write=True) as txn:
+        txn.put(b"version", b"\2\0\0\0", db=index.open_db(b"meta", txn))
+
+
+SPOILT = {
+    "superblock is cut short": spoil_nothing_but("containers", lambda file: os.truncate(file, 40)),
+    "superblock is cut short ": spoil_nothing_but("containers", lambda file: os.truncate(file, 0)),
+    "superblock is cut short  ": spoil_nothing_but("containers", lambda file: file.unlink()),
+    "not a store's": spoil_nothing_but("containers", lambda file: file.write_bytes(b"something else " * 9999)),
+    "does not match its hash": spoil_nothing_but("containers", lambda file: edit(file, 17, b"\xff\xff\xff")),
+    "is of version 2, this software knows 1": spoil_nothing_but("containers", of_another_version),
+    "belong to different stores": spoil_nothing_but("containers", of_another_store),
+    "index is of version 2": spoil_nothing_but("index", with_an_index_of_version_2),
+    "index is gone": spoil_nothing_but("index", shutil.rmtree),
+    "index is gone ": spoil_nothing_but("index/data.mdb", lambda file: file.unlink()),
+    "index is damaged": spoil_nothing_but("index/data.mdb", lambda file: file.write_bytes(os.urandom(99_999))),
+    "index is cut short": spoil_nothing_but("index/data.mdb", lambda file: os.truncate(file, 16384)),
+}
+
+
+@pytest.mark.parametrize("reason", SPOILT)
+def test_what_cannot_be_trusted_is_set_aside(filled: Path, reason: str) -> None:
+    SPOILT[reason](filled)
+    store = opened(filled)
+    assert held(store, FIVE) == []
+    replaced, copies = store.alarms
+    assert reason.strip() in replaced
+    assert str(filled) in replaced
+    assert set_aside(filled) == ["set-aside-20231114T221320Z"]
+    assert "set-aside-20231114T221320Z" in copies
+    assert put(store, 1) == (1, 0)
+    store.close()
+    again = opened(filled)
+    assert fetch(again, name_of(1)) == chunk(1)
+    assert len(again.alarms) == 1, "the copy is still there, and nothing else is wrong"
+    again.close()
+
+
+def test_only_the_three_newest_copies_survive(filled: Path) -> None:
+    for count in range(5):
+        (filled / "containers").write_bytes(b"foreign %d" % count * 100)
+        opened(filled).close()
+    kept = {(filled / name / "containers").read_bytes()[:9] for name in set_aside(filled)}
+    assert kept == {b"foreign 2", b"foreign 3", b"foreign 4"}
+
+
+def test_a_foreign_file_is_set_aside_even_without_an_index(path: Path) -> None:
+    path.mkdir()
+    (path / "containers").write_bytes(b"somebody's treasure")
+    store = opened(path)
+    assert len(store.alarms) == 2
+    assert [(path / name / "containers").read_bytes() for name in set_aside(path)] == [b"somebody's treasure"]
+    store.close()
+
+
+def test_a_store_whose_creation_was_interrupted_begins_anew(path: Path) -> None:
+    opened(path).close()
+    shutil.rmtree(path / "index")
+    store = opened(path)
+    assert healthy(store)
+    store.close()
+
+
+def spoil_pages(path: Path, name: bytes) -> None:
+    """Write over each page of the index that has this fingerprint in it."""
+    data = path / "index" / "data.mdb"
+    content = data.read_bytes()
+    position = content.find(name)
+    assert position > 0
+    while position > 0:
+        edit(data, position // 4096 * 4096, random.Random(1).randbytes(4096))
+        position = content.find(name, position + 1)
+
+
+def test_a_spoilt_page_of_the_index_is_found_by_the_opening_after_the_next(filled: Path) -> None:
+    """After an orderly close nobody walks the index: the page is noticed in use, and the next opening looks closely."""
+    spoil_pages(filled, name_of(0))
+    store = opened(filled)
+    assert healthy(store)
+    assert store.find(name_of(0)) is None
+    assert len(store.alarms) == 1
+    assert "restart to begin an empty one" in store.alarms[0]
+    with pytest.raises(ChunkMissing):
+        store.read(name_of(0))
+    store.load(name_of(0))
+    fill(store, range(1000, 1000 + 3 * A_CONTAINER))
+    store.close()
+    store = opened(filled)
+    assert "the index is damaged" in store.alarms[0]
+    assert len(set_aside(filled)) == 1
+    store.close()
+
+
+def test_a_spoilt_page_of_the_index_is_found_at_once_after_a_crash(filled: Path, tmp_path: Path) -> None:
+    store = opened(filled)
+    shutil.copytree(filled, tmp_path / "crashed")
+    store.close()
+    spoil_pages(tmp_path / "crashed", name_of(0))
+    store = opened(tmp_path / "crashed")
+    assert "the index is damaged" in store.alarms[0]
+    store.close()
+
+
+# What fits
+
+
+def test_a_file_too_short_loses_its_end(filled: Path) -> None:
+    os.truncate(filled / "containers", 3 * CONTAINER_BYTES + 50_000)
+    store = opened(filled)
+    assert "too short: 3 containers are lost" in store.alarms[0]
+    assert held(store, FIVE) == list(range(A_CONTAINER * 2))
+    assert fill(store, range(1000, 1000 + A_CONTAINER))[-1] is not None
+    assert fetch(store, name_of(0)) == chunk(0)
+    store.close()
+    store = opened(filled)
+    assert healthy(store)
+    store.close()
+
+
+def test_a_smaller_size_drops_what_lies_behind_and_cuts_the_file(path: Path) -> None:
+    big, many = 128 << 20, range(A_CONTAINER * 20)
+    store = opened(path, big)
+    fill(store, many)
+    store.close()
+    store = opened(path)
+    kept = held(store, many)
+    assert kept == list(range(A_CONTAINER * 11))
+    assert (path / "containers").stat().st_size <= (SLOTS + 1) * CONTAINER_BYTES
+    assert [fetch(store, name_of(number)) for number in kept] == [chunk(number) for number in kept]
+    assert store.figures().chunks == len(kept)
+    fill(store, range(1000, 1000 + SLOTS * A_CONTAINER))
+    assert store.figures().containers == SLOTS
+    assert (path / "containers").stat().st_size <= (SLOTS + 1) * CONTAINER_BYTES
+    store.close()
+
+
+def test_a_larger_size_gives_more_slots(filled: Path) -> None:
+    store = opened(filled, 128 << 20)
+    fill(store, range(1000, 1000 + 22 * A_CONTAINER))
+    assert store.figures().containers == 27
+    assert held(store, FIVE) == list(FIVE)
+    assert store.figures().evicted_containers == 0
+    store.close()
+
+
+def test_a_smaller_size_makes_the_index_smaller(path: Path) -> None:
+    store = opened(path, 2 << 30)
+    fill(store, range(1136 * 190), 8)
+    store.close()
+    assert (path / "index" / "data.mdb").stat().st_size > 16 << 20
+    store = opened(path)
+    assert (path / "index" / "data.mdb").stat().st_size < 4 << 20
+    assert store.figures().containers == SLOTS
+    assert list(store.fingerprints()) == [name_of(number, 8) for number in range(1136 * SLOTS)]
+    store.close()
+    assert opened_and_verified(path) == (1136 * SLOTS, 0)
+
+
+def opened_and_verified(path: Path) -> tuple[int, int]:
+    store = opened(path)
+    assert healthy(store)
+    result = store.verify()
+    store.close()
+    return result
+
+
+def test_of_two_containers_in_one_slot_the_younger_counts(filled: Path) -> None:
+    with lmdb.open(str(filled / "index"), max_dbs=8) as index, index.begin(write=True) as txn:
+        rows = index.open_db(b"container", txn)
+        txn.put(
+            (1).to_bytes(8, "big"), (2).to_bytes(4, "little") + txn.get((1).to_bytes(8, "big"), db=rows)[4:], db=rows
+        )
+    store = opened(filled)
+    assert held(store, FIVE) == list(range(A_CONTAINER, A_CONTAINER * 5))
+    store.close()
+    assert opened_and_verified(filled) == (A_CONTAINER * 4, 0)
+
+
+# Who may
+
+
+def test_one_process_at_a_time(path: Path) -> None:
+    store = opened(path)
+    with pytest.raises(
+        StoreBusy, match=rf"in use by process {os.getpid()} on .+ since .+; stop that process"
+    ) as caught:
+        opened(path)
+    assert caught.value.path == str(path)
+    with pytest.raises(StoreBusy):
+        purge_store(path)
+    store.close()
+    opened(path).close()
+
+
+def test_a_path_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StoreUnusable, match=r"file cannot be opened: .*; see to the disk, or configure another path"):
+        opened(tmp_path / "file")
+
+
+def test_a_cache_too_small(path: Path) -> None:
+    with pytest.raises(StoreUnusable, match="give it at least 32 MiB"):
+        DiskStore(path, SIZE, cache_bytes=(32 << 20) - 1)
+    assert not path.exists()
+
+
+def test_only_the_owner_may_read_what_is_stored(filled: Path) -> None:
+    for part in (filled, filled / "containers", filled / "index" / "data.mdb", filled / "lock"):
+        assert part.stat().st_mode & 0o077 == 0
+
+
+def test_a_purged_store_is_another(filled: Path) -> None:
+    store = opened(filled)
+    store.close()
+    (filled / "containers").write_bytes(b"foreign")
+    opened(filled).close()
+    purge_store(filled)
+    assert sorted(os.listdir(filled)) == ["lock"]
+    after = opened(filled)
+    assert (after.identity != store.identity, after.alarms, after.figures().chunks) == (True, (), 0)
+    after.close()
+
+
+def test_purging_nothing_is_no_trouble(tmp_path: Path) -> None:
+    purge_store(tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
