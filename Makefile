@@ -13,7 +13,7 @@ UV := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate
       --no-emit-index-url --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench-pipeline wheel lock clean system-demo system-test
+.PHONY: help demo test check bench-chunking bench-pipeline wheel lock clean system-demo system-test
 
 help:  ## show this
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -31,6 +31,9 @@ check: $(VENV)/.develop  ## lint, format, types
 
 bench-pipeline: $(VENV)/.runtime  ## speed, reduction, latency and memory of the pair (JSON=FILE also writes the data)
 	@$(BIN)/python -m bench.pipeline $(if $(JSON),--json $(JSON)) $(ARGS)
+
+bench-chunking: $(VENV)/.runtime  ## what chunk sizes cost and find (JSON=FILE also writes the data)
+	@JSON=$(JSON) $(BIN)/python -m bench.chunking
 
 wheel: $(VENV)/.develop  ## wheel and sdist in dist/
 	@rm -rf dist && $(BIN)/python -m build --no-isolation --outdir dist .
