@@ -119,6 +119,7 @@ class Lane(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end(self.reason or (explain(exc) if exc else "the other side closed the connection"))
+        self._transport = self._timer = self._reader = None  # no cycles: many lanes may fail before a collection
 
     def start(self) -> None:
         """HELLOs have been exchanged: frames may flow."""

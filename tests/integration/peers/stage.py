@@ -3,7 +3,7 @@
 import contextlib
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,13 +88,17 @@ def west_says(stage: Hub) -> str:
     return stage.west.tail()
 
 
-def settled_memory(site: Site) -> int:
-    """Bytes resident, once the store has made itself ready."""
+def watch_memory(site: Site) -> Callable[[], int]:
+    """From now on: by how many bytes the process has grown at most, even for a moment (VmHWM of Linux).
+
+    Begins when the store has made itself ready.
+    """
     before, deadline = -1, time.monotonic() + PATIENCE
     while (now := resident(site)) != before and time.monotonic() < deadline:
         before = now
         time.sleep(0.25)
-    return now
+    Path(f"/proc/{site.pid}/clear_refs").write_text("5")
+    return lambda: site.peak_memory() - now
 
 
 def peer_of(site: Site, name: str) -> dict[str, Any]:
