@@ -6,48 +6,29 @@ import pytest
 
 from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import BATCH_PLAIN_MAX, CODEC_NONE, assemble
-from proxy.reduction.decoder import CHUNK_MAX, DecodedBatch, Decoder, Needs
+from proxy.reduction.decoder import CHUNK_MAX, DecodedBatch
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.tokens import learn_token, literal_token, more_token, reference_token, slice_token
+from tests.unit.reduction.batches import (
+    CHUNK,
+    NAME,
+    OTHER,
+    OTHER_NAME,
+    WHOLE,
+    batch,
+    delivered,
+    hold,
+    literal,
+    site_with_chunk,
+)
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, decoder_of, noise, send, site, two_sites
-
-CHUNK = noise(1000, 1)
-NAME = fingerprint(CHUNK)
-OTHER = noise(500, 2)
-OTHER_NAME = fingerprint(OTHER)
-WHOLE = reference_token(NAME)
-
-
-def batch(*tokens: bytes, literals: bytes = b"", plain: int = 0) -> memoryview:
-    """A batch of those tokens; it delivers as many bytes as literals, or as said."""
-    return memoryview(assemble(plain or len(literals), CODEC_NONE, b"".join(tokens), len(literals), literals))
-
-
-def literal(data: bytes) -> bytes:
-    return literal_token(len(data))
-
-
-def hold(site: Site, *chunks: bytes) -> None:
-    """Those chunks have been exchanged with the peer."""
-    for chunk in chunks:
-        place = site.store.put(fingerprint(chunk), chunk)
-        assert place is not None
-        site.holdings.add(place)
 
 
 @pytest.fixture
 def far() -> Site:
     """A site that has exchanged CHUNK with the peer."""
-    far = site(ShelfStore())
-    hold(far, CHUNK)
-    return far
-
-
-def delivered(decoder: Decoder, data: memoryview) -> bytes:
-    decoded = decoder.feed(data)
-    assert decoded is not None
-    return decoded.data
+    return site_with_chunk()
 
 
 # -- what tokens deliver ---------------------------------------------------------------------------------------
@@ -219,253 +200,6 @@ def test_a_batch_that_delivers_too_much_takes_no_memory() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 4 << 20
-
-
-# -- what is not at hand ---------------------------------------------------------------------------------------
-
-
-def test_a_missing_chunk_is_asked_for_once_and_the_stream_waits() -> None:
-    far = site(ShelfStore())
-    decoder = decoder_of(far)
-    assert decoder.feed(batch(literal_token(2), WHOLE, literals=b"ab", plain=1002)) is None
-    assert decoder.needs() == Needs(ask=[NAME])
-    assert decoder.needs() is None
-    assert decoder.feed(batch(literal_token(1), literals=b"c")) is None
-    assert decoder.advance() is None
-    assert decoder.needs() is None
-    decoder.fill(NAME, CHUNK)
-    decoded = [decoder.advance() for _ in range(3)]
-    assert [batch and batch.data for batch in decoded] == [b"ab" + CHUNK, b"c", None]
-    assert far.store.names == [NAME]
-
-
-def test_what_was_filled_is_held_from_then_on() -> None:
-    far = site(ShelfStore())
-    decoder = decoder_of(far)
-    decoder.feed(batch(WHOLE, plain=1000))
-    decoder.fill(NAME, CHUNK)
-    assert decoder.advance() is not None
-    assert delivered(decoder_of(far), batch(WHOLE, plain=1000)) == CHUNK
-
-
-def test_another_peers_chunk_is_not_given_away(far: Site) -> None:
-    """A peer that guesses fingerprints learns neither the bytes nor whether we hold them."""
-    other = site(far.store, b"a second peer's store")
-    for data in (batch(WHOLE, plain=1000), batch(slice_token(NAME, 5, 1), plain=1)):
-        decoder = decoder_of(other)
-        assert decoder.feed(data) is None
-        assert decoder.needs() == Needs(ask=[NAME])
-    decoder.fill(NAME, CHUNK)
-    assert delivered(decoder_of(other), batch(WHOLE, plain=1000)) == CHUNK
-
-
-def test_another_peers_chunk_is_not_given_away_by_looking_ahead(far: Site) -> None:
-    other = site(far.store, b"a second peer's store")
-    decoder = decoder_of(other)
-    decoder.feed(batch(reference_token(OTHER_NAME), WHOLE, plain=1500))
-    assert decoder.needs() == Needs(ask=[OTHER_NAME, NAME])
-
-
-def test_all_that_a_batch_lacks_is_asked_for_at_once(far: Site) -> None:
-    """Each chunk once; not those that are held, nor those that the batch itself teaches."""
-    taught = noise(300, 3)
-    missing = [bytes((at,)) * 32 for at in range(3)]
-    tokens = [
-        *(reference_token(name) for name in missing),
-        slice_token(missing[1], 0, 1),
-        slice_token(OTHER_NAME, 0, 1),
-        WHOLE,
-        literal(taught),
-        learn_token(300, fingerprint(taught)),
-        reference_token(fingerprint(taught)),
-    ]
-    decoder = decoder_of(far)
-    assert decoder.feed(batch(*tokens, literals=taught, plain=5000)) is None
-    assert decoder.needs() == Needs(ask=[*missing, OTHER_NAME])
-
-
-def test_a_chunk_that_the_same_batch_teaches_is_not_asked_for() -> None:
-    far = site(ShelfStore())
-    tokens = WHOLE, literal(OTHER), learn_token(500, OTHER_NAME), reference_token(OTHER_NAME)
-    decoder = decoder_of(far)
-    assert decoder.feed(batch(*tokens, literals=OTHER, plain=2000)) is None
-    assert decoder.needs() == Needs(ask=[NAME])
-    decoder.fill(NAME, CHUNK)
-    decoded = decoder.advance()
-    assert decoded is not None
-    assert decoded.data == CHUNK + OTHER + OTHER
-
-
-def test_no_more_is_asked_for_at_once_than_a_frame_holds_and_no_work_done_twice() -> None:
-    """A peer that names thousands of unknown chunks gets no more work out of us than it has to fill."""
-    far = site(ShelfStore())
-    chunks = [at.to_bytes(2) for at in range(1900)]
-    decoder = decoder_of(far)
-    assert decoder.feed(batch(*(reference_token(fingerprint(c)) for c in chunks), plain=BATCH_PLAIN_MAX)) is None
-    asked = 0
-    while (needs := decoder.needs()) is not None:
-        assert len(needs.ask) <= 1024
-        for chunk in chunks[asked : asked + len(needs.ask)]:
-            assert decoder.needs() is None
-            decoder.fill(fingerprint(chunk), chunk)
-            asked += 1
-            if asked < len(chunks):
-                assert decoder.advance() is None
-    assert asked == len(chunks)
-    assert far.store.finds < 5 * len(chunks)
-
-
-def test_a_chunk_that_comes_by_another_way_does_not_end_the_wait() -> None:
-    """The peer must see our MISS before it hears that the batch is consumed: then it could not answer it."""
-    far = site(ShelfStore())
-    decoder = decoder_of(far)
-    assert decoder.feed(batch(WHOLE, plain=1000)) is None
-    teach = batch(literal(CHUNK), learn_token(1000, NAME), literals=CHUNK)
-    assert delivered(decoder_of(far), teach) == CHUNK
-    assert decoder.advance() is None
-    decoder.fill(NAME, CHUNK)
-    assert decoder.advance() is not None
-
-
-def test_a_filled_chunk_serves_its_batch_even_if_the_store_refuses_it() -> None:
-    """And only that: the next batch asks again."""
-    far = site(ShelfStore())
-    far.store.refusing = True
-    decoder = decoder_of(far)
-    data = batch(WHOLE, slice_token(NAME, 3, 4), WHOLE, plain=2004)
-    for _ in range(2):
-        assert decoder.feed(data) is None
-        assert decoder.needs() == Needs(ask=[NAME])
-        decoder.fill(NAME, CHUNK)
-        decoded = decoder.advance()
-        assert decoded is not None
-        assert decoded.data == CHUNK + CHUNK[3:7] + CHUNK
-
-
-@pytest.mark.parametrize("trouble", ["lose", "rot"])
-def test_what_the_store_has_lost_is_asked_for(far: Site, trouble: str) -> None:
-    getattr(far.store, trouble)(NAME)
-    decoder = decoder_of(far)
-    assert decoder.feed(batch(WHOLE, plain=1000)) is None
-    assert decoder.needs() == Needs(ask=[NAME])
-
-
-def test_a_chunk_on_disk_is_loaded(far: Site) -> None:
-    far.store.cold = True
-    decoder = decoder_of(far)
-    assert decoder.feed(batch(WHOLE, plain=1000)) is None
-    assert decoder.needs() == Needs(load=NAME)
-    assert decoder.advance() is None
-    assert decoder.needs() == Needs(load=NAME)
-    far.store.load(NAME)
-    decoded = decoder.advance()
-    assert decoded is not None
-    assert decoded.data == CHUNK
-
-
-def test_it_says_when_it_enters_another_container() -> None:
-    """What was stored after it will be wanted soon, and can be loaded meanwhile."""
-    far = site(ShelfStore(entries=2))
-    chunks = [noise(100, seed) for seed in range(5)]
-    hold(far, *chunks)
-    decoder = decoder_of(far)
-    seen = []
-    for chunk in chunks:
-        decoder.feed(batch(reference_token(fingerprint(chunk)), plain=100))
-        seen.append(decoder.entered)
-        decoder.entered = None
-    assert seen == [fingerprint(chunks[0]), None, fingerprint(chunks[2]), None, fingerprint(chunks[4])]
-
-
-def test_a_chunk_that_cannot_be_loaded_is_asked_for(far: Site) -> None:
-    far.store.cold = True
-    decoder = decoder_of(far)
-    assert decoder.feed(batch(WHOLE, plain=1000)) is None
-    assert decoder.needs() == Needs(load=NAME)
-    far.store.lose(NAME)
-    assert decoder.advance() is None
-    assert decoder.needs() == Needs(ask=[NAME])
-
-
-def test_it_is_idle_when_all_that_was_fed_is_decoded(far: Site) -> None:
-    decoder = decoder_of(far)
-    seen = [decoder.idle]
-    decoder.keep(batch(literal_token(1), literals=b"x"))
-    seen.append(decoder.idle)
-    decoder.advance()
-    seen.append(decoder.idle)
-    decoder.feed(batch(reference_token(OTHER_NAME), plain=500))
-    seen.append(decoder.idle)
-    decoder.fill(OTHER_NAME, OTHER)
-    decoder.advance()
-    seen.append(decoder.idle)
-    assert seen == [True, False, True, False, True]
-
-
-def test_batches_that_were_kept_come_in_their_order(far: Site) -> None:
-    decoder = decoder_of(far)
-    for data in (b"one", b"two"):
-        decoder.keep(batch(literal_token(3), literals=data))
-    assert decoder.feed(batch(WHOLE, plain=1000)) is None
-    decoded = [decoder.advance() for _ in range(4)]
-    assert [batch and batch.data for batch in decoded] == [b"one", b"two", CHUNK, None]
-
-
-# -- fills -----------------------------------------------------------------------------------------------------
-
-
-def test_a_fill_that_was_not_asked_for_is_a_breach(far: Site) -> None:
-    decoder = decoder_of(far)
-    for name, chunk in ((OTHER_NAME, OTHER), (NAME, CHUNK)):
-        with pytest.raises(BatchError, match="was not asked for"):
-            decoder.fill(name, chunk)
-    assert far.store.names == [NAME]
-
-
-def test_a_second_fill_is_a_breach() -> None:
-    decoder = decoder_of(site(ShelfStore()))
-    decoder.feed(batch(WHOLE, plain=1000))
-    decoder.fill(NAME, CHUNK)
-    with pytest.raises(BatchError, match="was not asked for"):
-        decoder.fill(NAME, CHUNK)
-
-
-def test_another_streams_fill_is_a_breach(far: Site) -> None:
-    decoder_of(far).feed(batch(reference_token(OTHER_NAME), plain=500))
-    with pytest.raises(BatchError, match="was not asked for"):
-        decoder_of(far).fill(OTHER_NAME, OTHER)
-
-
-@pytest.mark.parametrize("data", [OTHER, CHUNK[:-1], CHUNK + b"x", b""], ids=["other", "short", "long", "empty"])
-def test_a_wrong_fill_is_neither_stored_nor_delivered(data: bytes) -> None:
-    far = site(ShelfStore())
-    decoder = decoder_of(far)
-    decoder.feed(batch(WHOLE, plain=1000))
-    with pytest.raises(CorruptStream, match=NAME.hex()[:16]):
-        decoder.fill(NAME, data)
-    assert far.store.names == []
-    assert decoder.advance() is None
-
-
-def test_a_fill_longer_than_a_chunk_is_refused_even_if_it_matches() -> None:
-    long = bytes(CHUNK_MAX + 1)
-    far = site(ShelfStore())
-    decoder = decoder_of(far)
-    decoder.feed(batch(slice_token(fingerprint(long), 0, 1), plain=1))
-    with pytest.raises(CorruptStream):
-        decoder.fill(fingerprint(long), long)
-    assert far.store.names == []
-
-
-def test_what_is_filled_for_one_batch_is_bounded() -> None:
-    """A peer cannot have us hold a gigabyte by naming a byte each of many long chunks."""
-    chunks = [noise(CHUNK_MAX, seed) for seed in range(24)]
-    decoder = decoder_of(site(ShelfStore()))
-    decoder.feed(batch(*(slice_token(fingerprint(chunk), 0, 1) for chunk in chunks), plain=BATCH_PLAIN_MAX))
-    for chunk in chunks[:17]:
-        decoder.fill(fingerprint(chunk), chunk)
-    with pytest.raises(BatchError, match="more is filled"):
-        decoder.fill(fingerprint(chunks[17]), chunks[17])
 
 
 # -- END -------------------------------------------------------------------------------------------------------
