@@ -181,11 +181,14 @@ class ReceiveWindow:
         self._grown = 0
 
     def _tune(self, fast: bool) -> None:
-        """Double while the array takes a window in less than two round trips; halve where others are denied theirs."""
-        if self._budget.short and self.size > self._initial + self._budget.share:
-            self.size = max(self._initial, self.size // 2)
-        elif fast and self.size < self._maximum:
-            more = min(self.size, self._maximum - self.size)
+        """Double while the array takes a window in less than two round trips; where growth is short, share it."""
+        most = self._maximum
+        if self._budget.short:
+            most = min(most, self._initial + self._budget.share)
+        if self.size > most:
+            self.size = max(most, self.size // 2)
+        elif fast and self.size < most:
+            more = min(self.size, most - self.size)
             if self._budget.grow(more):
                 self._grown += more
                 self.size += more

@@ -91,34 +91,34 @@ class Notices:
 
     def frames(self, streams: Mapping[int, Stream]) -> Iterator[bytes]:
         """The frames that are due, which no longer wait then."""
-        if self._ack_now:
-            yield self._ack(streams)
-        if self._credit_now:
-            yield self._credit(streams)
+        if self._ack_now and (acks := self._take_acks(streams)):
+            yield encode(FrameType.ACK, 0, 0, encode_ack(acks))
+        if self._credit_now and (credits := self._take_credits(streams)):
+            yield encode(FrameType.CREDIT, 0, 0, encode_credit(credits))
 
-    def _ack(self, streams: Mapping[int, Stream]) -> bytes:
+    def _take_acks(self, streams: Mapping[int, Stream]) -> list[tuple[int, int]]:
         entries = [(number, streams[number].incoming.expected) for number in self._arrived if number in streams]
         entries += [(number, OVER) for number in self._over]
         self._arrived.clear()
         self._over.clear()
         self._frames = self._bytes = 0
         self._ack_at, self._ack_now = None, False
-        return encode(FrameType.ACK, 0, 0, encode_ack(entries))
+        return entries
 
-    def _credit(self, streams: Mapping[int, Stream]) -> bytes:
-        live = [streams[number] for number in self._consumed if number in streams]
+    def _take_credits(self, streams: Mapping[int, Stream]) -> list[tuple[int, int, int]]:
+        entries = _credits(streams[number] for number in self._consumed if number in streams)
         self._consumed.clear()
         self._credit_at, self._credit_now = None, False
-        return encode(FrameType.CREDIT, 0, 0, encode_credit(_credits(live)))
+        return entries
 
 
 def state_frames(streams: Mapping[int, Stream]) -> Iterator[bytes]:
     """What begins a lane: ACK of all streams, even if there are none, and CREDIT of those that live."""
-    acks = ((number, stream.incoming.expected) for number, stream in streams.items())
+    acks = [(number, stream.incoming.expected) for number, stream in streams.items()]
     yield encode(FrameType.ACK, 0, 0, encode_ack(acks))
-    if streams:
-        yield encode(FrameType.CREDIT, 0, 0, encode_credit(_credits(streams.values())))
+    if credits := _credits(streams.values()):
+        yield encode(FrameType.CREDIT, 0, 0, encode_credit(credits))
 
 
-def _credits(streams: Iterable[Stream]) -> Iterator[tuple[int, int, int]]:
-    return ((stream.number, *stream.incoming.window.tell()) for stream in streams if stream.state is not State.OVER)
+def _credits(streams: Iterable[Stream]) -> list[tuple[int, int, int]]:
+    return [(stream.number, *stream.incoming.window.tell()) for stream in streams if stream.state is not State.OVER]

@@ -119,11 +119,12 @@ class FrameReader:
         return Frame(kind, stream, number, self._view[body:end])
 
     def _missing(self) -> int:
-        """Bytes that the frame at the front still lacks, if its header is there."""
+        """Bytes that the frame at the front still lacks, if its header is there and will not be refused."""
         if self._end - self._start < HEADER_BYTES:
             return 0
-        length: int = _HEADER.unpack_from(self._view, self._start)[0] & 0xFFFFFF
-        return max(0, HEADER_BYTES + min(length, PAYLOAD_MAX) - (self._end - self._start))
+        word, _, _ = _HEADER.unpack_from(self._view, self._start)
+        kind, length = word >> 24, word & 0xFFFFFF
+        return 0 if length > _LIMITS[kind] else max(0, HEADER_BYTES + int(length) - (self._end - self._start))
 
     def _make_room(self, wanted: int) -> None:
         kept = self._view[self._start : self._end]

@@ -55,9 +55,9 @@ _MAY_SEND = (State.OPENING, State.OPEN, State.OPEN_ENDED)
 
 
 class Stream:
-    """One stream at one site. `watched`, `told`, `urgent` and `bulk` are notes of `Streams` and its scheduler."""
+    """One stream at one site. What is not explained here is noted by `Streams` and its scheduler."""
 
-    __slots__ = ("bulk", "incoming", "number", "outgoing", "own", "state", "told", "urgent", "watched")
+    __slots__ = ("bulk", "incoming", "number", "outgoing", "own", "starved", "state", "told", "urgent", "watched")
 
     def __init__(self, number: int, own: bool, outgoing: Outgoing, incoming: Incoming) -> None:
         """`own`: we opened it."""
@@ -68,6 +68,7 @@ class Stream:
         self.incoming = incoming
         self.watched = False
         self.told = 0
+        self.starved = False
         self.urgent = False
         self.bulk = False
 

@@ -72,8 +72,9 @@ class Streams:
         if stream is None:
             return 0
         room = stream.room
-        if not room and stream.outgoing.starved and (stream.told or not stream.watched):
-            self._figures.credit_stalls += 1
+        starved = not room and stream.outgoing.starved
+        self._figures.credit_stalls += starved and not stream.starved
+        stream.starved = starved
         self._crowded = self._crowded or self._ledger.crowded
         stream.watched = True
         stream.told = room

@@ -202,19 +202,22 @@ class End:
     def bytes_in(self, data: bytes) -> None:
         """What the network delivers; the tunnel sees it frame by frame."""
         view = memoryview(data)
-        while len(view) and not self.gone:
+        while view and not self.gone:
             room = self.reader.get_buffer()
             size = min(len(room), len(view))
             room[:size] = view[:size]
             view = view[size:]
             self.reader.received(size)
-            while not self.gone and (frame := self.reader.next_frame()) is not None:
-                self.frame(frame)
+            self.frames_in()
         if self.up and not self.gone:
             self.site.tunnel.heard(self.lane, self.site.world.now)
             if self.site.world.chance(0.8):
                 self.site.tunnel.flush_acks()
             self.site.pump()
+
+    def frames_in(self) -> None:
+        while not self.gone and (frame := self.reader.next_frame()) is not None:
+            self.frame(frame)
 
     def frame(self, frame: Frame) -> None:
         if self.up:

@@ -1,0 +1,222 @@
+"""Words for transcripts: what a tunnel sends, as short lines, and a peer that says exactly what a test tells it.
+
+ACK 1:3 2:over          frames of stream 1 below 3 have arrived, stream 2 is over
+CREDIT 1:0/65536        of stream 1 nothing is consumed, 65536 may be sent
+DATA 1#2 500            frame 2 of stream 1, 500 plain bytes
+RESET 1#0 UNREACHABLE   and so on
+"""
+
+from collections.abc import Callable, Iterable
+
+from proxy.protocol import frames
+from proxy.protocol.codes import FrameType
+from proxy.protocol.events import Event
+from proxy.protocol.frames import Frame, FrameReader
+from proxy.protocol.hello import Hello
+from proxy.protocol.reader import Buffer
+from proxy.protocol.tunnel import Tunnel, TunnelSettings
+
+ALL = 1 << 30
+
+
+def batch(plain: int, filling: int = 0) -> bytes:
+    """A payload for DATA, of which the tunnel looks at nothing but the first field."""
+    return plain.to_bytes(4, "big") + bytes(8 + filling)
+
+
+def cut(pieces: Iterable[bytes]) -> list[Frame]:
+    """The frames in what `take` gave, with payloads that last."""
+    reader, found = FrameReader(), []
+    data = memoryview(b"".join(pieces))
+    while data:
+        room = reader.get_buffer()
+        size = min(len(room), len(data))
+        room[:size] = data[:size]
+        data = data[size:]
+        reader.received(size)
+        while (frame := reader.next_frame()) is not None:
+            found.append(frame._replace(payload=bytes(frame.payload)))
+    return found
+
+
+def line(frame: Frame) -> str:
+    """The frame as a line of a transcript."""
+    kind, stream, number, payload = frame
+    name = FrameType(kind).name
+    if kind < FrameType.OPEN:
+        return f"{name} {_TUNNEL[kind](payload)}".rstrip()
+    return f"{name} {stream}#{number} {_STREAM[kind](payload)}".rstrip()
+
+
+def lines(pieces: Iterable[bytes]) -> list[str]:
+    """The transcript of what `take` gave."""
+    return [line(frame) for frame in cut(pieces)]
+
+
+def _acks(payload: Buffer) -> str:
+    entries = sorted(frames.decode_ack(payload))
+    return " ".join(f"{stream}:{'over' if next_ == frames.OVER else next_}" for stream, next_ in entries)
+
+
+def _credits(payload: Buffer) -> str:
+    entries = sorted(frames.decode_credit(payload))
+    return " ".join(f"{stream}:{consumed}/{limit}" for stream, consumed, limit in entries)
+
+
+_TUNNEL: dict[int, Callable[[Buffer], object]] = {
+    FrameType.CLOSE: lambda payload: frames.decode_close(payload)[0].name,
+    FrameType.PING: lambda payload: frames.decode_token("PING", payload),
+    FrameType.PONG: lambda payload: frames.decode_token("PONG", payload),
+    FrameType.ACK: _acks,
+    FrameType.CREDIT: _credits,
+    FrameType.DRAIN: frames.decode_drain,
+}
+_STREAM: dict[int, Callable[[Buffer], object]] = {
+    FrameType.OPEN: lambda payload: frames.decode_open(payload)[0],
+    FrameType.ACCEPT: lambda payload: "",
+    FrameType.DATA: frames.decode_data,
+    FrameType.END: lambda payload: frames.decode_end(payload)[0],
+    FrameType.RESET: lambda payload: frames.decode_reset(payload)[0].name,
+    FrameType.MISS: lambda payload: len(frames.decode_miss(payload)),
+    FrameType.FILL: lambda payload: frames.decode_fill(payload)[2],
+}
+
+
+def tunnel(name: str, peer: str, **settings: float) -> Tunnel:
+    """A tunnel whose halves count, so that transcripts are the same each time."""
+    drawn = iter(range(1000))
+    return Tunnel(
+        TunnelSettings(**settings),  # type: ignore[arg-type]
+        name,
+        peer,
+        name.encode().ljust(16),
+        [b"epoch---"],
+        0.0,
+        random=lambda n: f"{name} {next(drawn)}".encode().ljust(n),
+    )
+
+
+class Script:
+    """A tunnel named "left" and a scripted peer "right" that has lane 1 up. Time stands still but for `at`."""
+
+    def __init__(self, initial_credit: float = 64 << 10, **settings: float) -> None:
+        self.tunnel = tunnel("left", "right", initial_credit=initial_credit, **settings)
+        self.now = 0.0
+        self.peer = Hello(
+            site="right",
+            peer="left",
+            half=b"half of right   ",
+            known_half=None,
+            store=b"store of right  ",
+            epochs=(b"epoch---",),
+            initial_credit=64 << 10,
+            streams=4,
+        )
+        self.join(1)
+        self.take(1)
+
+    def join(self, lane: int, *, ready: bool = True) -> None:
+        """The peer dials another lane; `ready`: its state, of no streams, has come."""
+        self.tunnel.join(self.peer, dialler=False, now=self.now)
+        self.tunnel.lane_up(lane, self.now)
+        if ready:
+            self.give(FrameType.ACK, 0, 0, b"", lane=lane)
+
+    def give(self, kind: int, stream: int, number: int, payload: bytes = b"", lane: int = 1) -> list[Event]:
+        """The peer sends a frame; what happens."""
+        self.tunnel.receive(lane, Frame(kind, stream, number, payload), self.now)
+        return self.events()
+
+    def data(self, stream: int, number: int, plain: int, lane: int = 1) -> list[Event]:
+        """The peer sends DATA."""
+        return self.give(FrameType.DATA, stream, number, batch(plain), lane)
+
+    def open(self, stream: int, lane: int = 1) -> list[Event]:
+        """The peer opens a stream."""
+        return self.give(FrameType.OPEN, stream, 0, frames.encode_open("array", "10.0.0.1"), lane)
+
+    def acknowledge(self, stream: int, next_: int, lane: int = 1) -> list[Event]:
+        """The peer sends ACK of one stream."""
+        return self.give(FrameType.ACK, 0, 0, frames.encode_ack([(stream, next_)]), lane)
+
+    def credit(self, stream: int, consumed: int, limit: int, lane: int = 1) -> list[Event]:
+        """The peer sends CREDIT for one stream."""
+        return self.give(FrameType.CREDIT, 0, 0, frames.encode_credit([(stream, consumed, limit)]), lane)
+
+    def events(self) -> list[Event]:
+        """What has happened."""
+        found = []
+        while (event := self.tunnel.next_event()) is not None:
+            found.append(event)
+        return found
+
+    def take(self, lane: int = 1, limit: int = ALL) -> list[str]:
+        """What the tunnel sends on that lane, PING left out."""
+        return [text for text in lines(self.tunnel.take(lane, limit, self.now)) if not text.startswith("PING")]
+
+    def at(self, now: float) -> list[Event]:
+        """Time has passed."""
+        self.now = now
+        self.tunnel.tick(now)
+        return self.events()
+
+    def accepted(self, stream: int = 1) -> int:
+        """We open a stream and the peer accepts it, without any trace left."""
+        number = self.tunnel.open("array", "10.0.0.2")
+        assert number == stream
+        self.take()
+        self.acknowledge(number, 1)
+        self.give(FrameType.ACCEPT, number, 0)
+        self.flush()
+        return number
+
+    def flush(self, lane: int = 1) -> list[str]:
+        """What the tunnel sends once it does not wait for more."""
+        self.tunnel.flush_acks()
+        return self.take(lane)
+
+
+class Pair:
+    """Two tunnels, "left" and "right", whose lanes carry whole frames when a test says so."""
+
+    def __init__(self, **settings: float) -> None:
+        self.left = tunnel("left", "right", **settings)
+        self.right = tunnel("right", "left", **settings)
+        self.now = 0.0
+
+    def dial(self, lane: int, dialler: Tunnel | None = None) -> None:
+        """A lane comes up on both sides."""
+        first = dialler or self.left
+        second = self.other(first)
+        mine = first.hello()
+        second.join(Hello.decode(mine.encode()), dialler=False, now=self.now)
+        first.join(Hello.decode(second.hello().encode()), dialler=True, now=self.now, mine=mine)
+        second.lane_up(lane, self.now)
+        first.lane_up(lane, self.now)
+
+    def other(self, tunnel: Tunnel) -> Tunnel:
+        return self.right if tunnel is self.left else self.left
+
+    def carry(self, lane: int, source: Tunnel) -> list[str]:
+        """Everything that one side sends on the lane arrives at the other."""
+        found = cut(source.take(lane, ALL, self.now))
+        for frame in found:
+            self.other(source).receive(lane, frame, self.now)
+        return [line(frame) for frame in found if frame.type not in (FrameType.PING, FrameType.PONG)]
+
+    def settle(self, lane: int) -> None:
+        """Carry, both ways, until nobody has anything to say."""
+        for _ in range(20):
+            self.left.flush_acks()
+            self.right.flush_acks()
+            if not (self.carry(lane, self.left) + self.carry(lane, self.right)):
+                return
+        raise AssertionError("the two never stop talking")
+
+
+def events_of(tunnel: Tunnel) -> list[Event]:
+    """What has happened."""
+    found = []
+    while (event := tunnel.next_event()) is not None:
+        found.append(event)
+    return found

@@ -1,0 +1,159 @@
+"""Flow control: credit is never exceeded, windows grow with what the array takes, memory bounds them all."""
+
+import pytest
+
+from proxy.protocol.credit import ReceiveWindow, SendCredit, WindowBudget
+from proxy.protocol.errors import Misuse, PeerError
+from tests.unit.protocol.playbook import Script, batch
+
+KIB, MIB = 1 << 10, 1 << 20
+
+
+def window(budget: WindowBudget, initial: int = MIB, maximum: int = 64 * MIB) -> ReceiveWindow:
+    assert budget.reserve(initial)
+    return ReceiveWindow(budget, initial, maximum)
+
+
+def pass_through(receiver: ReceiveWindow, total: int, start: float, rate: float, round_trip: float = 0.1) -> float:
+    """The array takes `total` at `rate` bytes a second, 16 KiB at a time; when it has."""
+    now = start
+    for _ in range(total // (16 * KIB)):
+        now += 16 * KIB / rate
+        receiver.arrive(16 * KIB, now, round_trip)
+        receiver.consume(16 * KIB, now, round_trip)
+        if receiver.due:
+            receiver.tell()
+    return now
+
+
+def test_data_costs_its_plain_length_and_256() -> None:
+    credit = SendCredit(1000)
+    credit.spend(100)
+    assert (credit.sent, credit.room) == (356, 388)
+    credit.spend(388)
+    assert credit.room == 0
+    with pytest.raises(Misuse, match="1 plain bytes were to be sent with credit for 0"):
+        credit.spend(1)
+
+
+def test_the_peer_may_use_its_credit_to_the_last_byte_and_not_beyond() -> None:
+    script = Script()
+    script.open(2)
+    script.data(2, 1, 65536 - 256)
+    with pytest.raises(PeerError, match=r"DATA 2 of stream 2.*257 exceed the credit: 65536 of 65536 were used"):
+        script.data(2, 2, 1)
+
+
+def test_tiny_frames_cost_what_they_take_to_keep() -> None:
+    script = Script()
+    script.open(2)
+    for number in range(1, 256):
+        script.data(2, number, 1)
+    with pytest.raises(PeerError, match="exceed the credit"):
+        script.data(2, 256, 1)
+
+
+def test_sending_beyond_the_credit_is_our_own_mistake() -> None:
+    script = Script()
+    script.accepted(1)
+    with pytest.raises(Misuse):
+        script.tunnel.send_data(1, batch(65536 - 255), 65536 - 255)
+    script.tunnel.send_data(1, batch(65536 - 256), 65536 - 256)
+
+
+def test_nothing_is_consumed_that_has_not_come() -> None:
+    script = Script()
+    script.open(2)
+    script.data(2, 1, 100)
+    with pytest.raises(Misuse, match="357 consumed, but only 356 arrived"):
+        script.tunnel.consumed(2, 101)
+
+
+def test_a_window_doubles_while_the_array_takes_one_in_less_than_two_round_trips() -> None:
+    receiver = window(WindowBudget(256 * MIB))
+    now = pass_through(receiver, 10 * MIB, 0.0, 100 * MIB)
+    assert receiver.size == 8 * MIB
+    pass_through(receiver, 200 * MIB, now, 1000 * MIB)
+    assert receiver.size == 64 * MIB
+
+
+def test_a_slow_array_keeps_its_window() -> None:
+    receiver = window(WindowBudget(256 * MIB))
+    pass_through(receiver, 20 * MIB, 0.0, 4 * MIB)
+    assert receiver.size == MIB
+
+
+def test_a_pause_of_the_source_is_not_held_against_the_array() -> None:
+    receiver = window(WindowBudget(256 * MIB))
+    now = 0.0
+    for _ in range(4):
+        now = pass_through(receiver, 2 * MIB, now + 10.0, 100 * MIB)
+    assert receiver.size > MIB
+
+
+def test_on_a_lan_windows_grow_as_if_the_round_trip_were_5_ms() -> None:
+    receiver = window(WindowBudget(256 * MIB))
+    pass_through(receiver, 8 * MIB, 0.0, 1000 * MIB, round_trip=0.0001)
+    assert receiver.size == 8 * MIB
+
+
+def test_what_is_promised_never_exceeds_the_memory() -> None:
+    budget = WindowBudget(16 * MIB)
+    first, second = window(budget), window(budget)
+    for now in range(20):
+        pass_through(first, 8 * MIB, now, 1000 * MIB)
+        pass_through(second, 8 * MIB, now + 0.5, 1000 * MIB)
+        promised = sum(each.limit - each.consumed for each in (first, second))
+        assert promised <= budget.reserved <= 16 * MIB
+    assert first.size + second.size > 2 * MIB
+
+
+def test_growth_leaves_room_for_new_streams() -> None:
+    budget = WindowBudget(16 * MIB)
+    greedy = window(budget)
+    pass_through(greedy, 100 * MIB, 0.0, 1000 * MIB)
+    assert greedy.size == 9 * MIB
+    assert sum(budget.reserve(MIB) for _ in range(20)) == 16 - 9
+    assert budget.reserved == 16 * MIB
+
+
+def test_who_came_first_shares_with_who_came_later() -> None:
+    budget = WindowBudget(32 * MIB)
+    first = window(budget)
+    now = pass_through(first, 100 * MIB, 0.0, 1000 * MIB)
+    assert first.size == 17 * MIB
+    second = window(budget)
+    for _ in range(20):
+        now = pass_through(second, 4 * MIB, now, 1000 * MIB)
+        now = pass_through(first, 16 * MIB, now, 1000 * MIB)
+    assert second.size >= 4 * MIB
+    assert first.size <= 8 * MIB + MIB
+
+
+def test_a_stream_that_ends_gives_everything_back() -> None:
+    budget = WindowBudget(32 * MIB)
+    first = window(budget)
+    pass_through(first, 100 * MIB, 0.0, 1000 * MIB)
+    first.close()
+    assert (budget.reserved, budget.grown, budget.streams) == (0, 0, 0)
+
+
+def test_the_limit_is_never_lowered() -> None:
+    budget = WindowBudget(32 * MIB)
+    first = window(budget)
+    now = pass_through(first, 100 * MIB, 0.0, 1000 * MIB)
+    window(budget)
+    limits = [first.limit]
+    for _ in range(2000):
+        now = pass_through(first, 16 * KIB, now, 1000 * MIB)
+        assert not budget.grow(32 * MIB)
+        limits.append(first.tell()[1])
+    assert limits == sorted(limits)
+    assert first.size < 16 * MIB
+
+
+def test_a_tunnel_counts_what_it_has_promised() -> None:
+    script = Script(memory=MIB)
+    script.open(2)
+    script.tunnel.open("array", "")
+    assert script.tunnel.figures.credit_bytes == 2 * 64 * KIB

@@ -1,0 +1,255 @@
+"""Lanes: state first, pings, silence, CLOSE, DRAIN."""
+
+import pytest
+
+from proxy.protocol.codes import CloseCode, FrameType, ResetCode
+from proxy.protocol.errors import Misuse, OpenRefused, PeerError
+from proxy.protocol.events import LaneClosed, LaneDead, PeerDraining, Resumed, StreamReset, TunnelReset
+from proxy.protocol.frames import Frame, encode_close, encode_drain, encode_token
+from proxy.protocol.hello import Hello
+from tests.unit.protocol.playbook import Pair, Script, batch, lines
+
+
+def test_a_lane_begins_with_state_and_waits_for_the_peers() -> None:
+    pair = Pair()
+    pair.dial(1)
+    pair.left.open("array", "")
+    assert lines(pair.left.take(1, 1 << 20, 0.0)) == ["ACK 1:0", "CREDIT 1:0/262144"]
+    assert lines(pair.left.take(1, 1 << 20, 0.0)) == []
+    assert not pair.left.wants_to_send()
+    assert pair.carry(1, pair.right) == ["ACK"]
+    assert pair.left.wants_to_send()
+    assert lines(pair.left.take(1, 1 << 20, 0.0)) == ["PING 1", "OPEN 1#0 array"]
+
+
+def test_an_empty_state_is_an_empty_ack() -> None:
+    pair = Pair()
+    pair.dial(1)
+    assert pair.carry(1, pair.left) == ["ACK"]
+
+
+def test_the_state_names_every_stream_that_is_not_forgotten() -> None:
+    script = Script()
+    script.accepted(1)
+    script.open(2)
+    script.open(4)
+    script.tunnel.reset(4, ResetCode.UNREACHABLE, "")
+    script.tunnel.drain("bye")
+    script.join(2, ready=False)
+    assert script.take(2) == ["ACK 1:1 2:1 4:1", "CREDIT 1:0/65536 2:0/65536", "DRAIN bye"]
+
+
+@pytest.mark.parametrize("kind", sorted(set(FrameType) - {FrameType.ACK, FrameType.CLOSE}))
+def test_a_lane_that_does_not_begin_with_ack_is_an_error(kind: FrameType) -> None:
+    script = Script()
+    script.join(2, ready=False)
+    with pytest.raises(PeerError, match=f"{kind.name}.*begins with ACK"):
+        script.give(kind, 2 if kind >= FrameType.OPEN else 0, 0, lane=2)
+
+
+def test_ping_is_answered() -> None:
+    script = Script()
+    script.give(FrameType.PING, 0, 0, encode_token(77))
+    assert script.take() == ["PONG 77"]
+
+
+def test_pong_measures_the_round_trip() -> None:
+    script = Script()
+    measured = [script.tunnel.figures.round_trip]
+    script.now = 0.25
+    script.give(FrameType.PONG, 0, 0, encode_token(1))
+    measured.append(script.tunnel.figures.round_trip)
+    script.at(6.0)
+    script.now = 6.05
+    script.give(FrameType.PONG, 0, 0, encode_token(2))
+    measured.append(script.tunnel.figures.round_trip)
+    assert measured == [None, 0.25, pytest.approx(0.25 - 0.2 / 8)]
+
+
+def test_a_pong_that_nobody_asked_for() -> None:
+    script = Script()
+    script.give(FrameType.PONG, 0, 0, encode_token(1))
+    with pytest.raises(PeerError, match="PONG broke the protocol: token 1 answers no PING"):
+        script.give(FrameType.PONG, 0, 0, encode_token(1))
+
+
+def test_a_pong_with_another_token() -> None:
+    with pytest.raises(PeerError, match="token 9"):
+        Script().give(FrameType.PONG, 0, 0, encode_token(9))
+
+
+def test_pings_that_are_not_read_answers_to() -> None:
+    script = Script()
+    for token in range(16):
+        script.give(FrameType.PING, 0, 0, encode_token(token))
+    with pytest.raises(PeerError, match="PING"):
+        script.give(FrameType.PING, 0, 0, encode_token(16))
+
+
+def test_one_ping_at_a_time_and_oftener_while_streams_flow() -> None:
+    script = Script(keepalive=5.0)
+    tunnel = script.tunnel
+    script.give(FrameType.PONG, 0, 0, encode_token(1))
+    assert tunnel.next_deadline() == 5.0
+    script.open(2)
+    script.at(5.0)
+    assert lines(tunnel.take(1, 1 << 20, 5.0))[0] == "PING 2"
+    script.at(10.0)
+    assert "PING 3" not in lines(tunnel.take(1, 1 << 20, 10.0))
+    script.give(FrameType.PONG, 0, 0, encode_token(2))
+    assert tunnel.next_deadline() == 11.0
+    script.at(11.0)
+    assert lines(tunnel.take(1, 1 << 20, 11.0)) == ["PING 3"]
+    script.give(FrameType.PONG, 0, 0, encode_token(3))
+    assert tunnel.next_deadline() == 16.0
+
+
+def test_a_silent_lane_is_dropped() -> None:
+    script = Script(dead_after=20.0)
+    assert script.at(19.9) == []
+    assert script.at(20.0) == [LaneDead(1, "nothing was heard for 20 s")]
+    assert script.tunnel.figures.outages == 1
+    assert script.give(FrameType.PONG, 0, 0, encode_token(1)) == []
+
+
+def test_bytes_of_a_frame_that_is_not_whole_yet_are_life() -> None:
+    script = Script(dead_after=20.0)
+    script.tunnel.heard(1, 15.0)
+    assert script.at(34.9) == []
+    assert script.at(35.0) != []
+
+
+@pytest.mark.parametrize("code", sorted(set(CloseCode) - {CloseCode.PROTOCOL_ERROR, CloseCode.SHUTDOWN}))
+def test_close_ends_the_lane_and_streams_wait(code: CloseCode) -> None:
+    script = Script()
+    script.accepted(1)
+    assert script.give(FrameType.CLOSE, 0, 0, encode_close(code, "why")) == [LaneClosed(1, code, "why")]
+    assert script.tunnel.figures.streams == 1
+    assert script.tunnel.figures.lanes == 0
+    script.join(2, ready=False)
+    assert script.events() == [Resumed(2)]
+    assert script.tunnel.figures.streams == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "reset"),
+    [(CloseCode.PROTOCOL_ERROR, ResetCode.PROTOCOL_ERROR), (CloseCode.SHUTDOWN, ResetCode.SHUTDOWN)],
+)
+def test_close_that_ends_the_tunnel(code: CloseCode, reset: ResetCode) -> None:
+    script = Script()
+    script.accepted(1)
+    script.join(2)
+    script.events()
+    before = script.tunnel.hello().half
+    reason = "right closed the tunnel: why"
+    assert script.give(FrameType.CLOSE, 0, 0, encode_close(code, "why"), lane=2) == [
+        LaneClosed(2, code, "why"),
+        StreamReset(1, reset, reason, remote=False),
+        LaneDead(1, reason),
+        TunnelReset(reason),
+    ]
+    assert script.tunnel.hello().half != before
+    assert script.tunnel.hello().known_half is None
+
+
+def test_an_error_of_the_peer_ends_all_streams_but_not_the_tunnel() -> None:
+    script = Script()
+    script.accepted(1)
+    script.join(2)
+    script.events()
+    with pytest.raises(PeerError) as caught:
+        script.data(3, 0, 1)
+    text = "DATA 0 of stream 3 broke the protocol: that stream was never opened"
+    assert str(caught.value) == text
+    assert (caught.value.frame, caught.value.reason) == ("DATA 0 of stream 3", "that stream was never opened")
+    assert script.events() == [
+        StreamReset(1, ResetCode.PROTOCOL_ERROR, text, remote=False),
+        LaneDead(2, text),
+        TunnelReset(text),
+    ]
+    assert script.open(2, lane=2) == []
+    with pytest.raises(OpenRefused):
+        script.tunnel.open("array", "")
+    script.join(3)
+    assert script.tunnel.open("array", "") == 1
+
+
+@pytest.mark.parametrize(("stream", "number"), [(1, 0), (0, 1)])
+def test_frames_of_the_tunnel_have_neither_stream_nor_number(stream: int, number: int) -> None:
+    with pytest.raises(PeerError, match="belongs to no stream"):
+        Script().give(FrameType.DRAIN, stream, number, b"")
+
+
+def test_a_second_hello_is_an_error() -> None:
+    script = Script()
+    with pytest.raises(PeerError, match="HELLO"):
+        script.give(FrameType.HELLO, 0, 0, script.peer.encode())
+
+
+def test_a_type_that_the_reader_would_not_have_let_through() -> None:
+    with pytest.raises(PeerError, match="0xff"):
+        Script().give(0xFF, 0, 0)
+
+
+def test_the_peer_drains() -> None:
+    script = Script()
+    script.accepted(1)
+    assert script.give(FrameType.DRAIN, 0, 0, encode_drain("upgrade")) == [PeerDraining("upgrade")]
+    assert script.give(FrameType.DRAIN, 0, 0, encode_drain("again")) == []
+    with pytest.raises(OpenRefused, match="right drains: upgrade") as caught:
+        script.tunnel.open("array", "")
+    assert caught.value.code == ResetCode.SHUTDOWN
+    assert script.tunnel.sendable(1) > 0
+
+
+def test_we_drain() -> None:
+    script = Script()
+    script.accepted(1)
+    script.tunnel.drain("upgrade")
+    assert script.tunnel.wants_to_send()
+    assert script.take() == ["DRAIN upgrade"]
+    with pytest.raises(OpenRefused, match="upgrade"):
+        script.tunnel.open("array", "")
+    assert script.open(2) == []
+    assert script.flush() == ["RESET 2#0 SHUTDOWN"]
+    script.tunnel.send_data(1, batch(9), 9)
+    assert script.take() == ["DATA 1#1 9"]
+
+
+def test_a_drain_outlives_its_lane_and_the_tunnel() -> None:
+    script = Script()
+    script.tunnel.drain("upgrade")
+    script.take()
+    script.join(2)
+    script.take(2)
+    script.tunnel.lane_down(1, 0.0)
+    assert script.take(2) == ["DRAIN upgrade"]
+    script.tunnel.abandon(ResetCode.INTERNAL, "test", 0.0)
+    script.join(3, ready=False)
+    assert script.take(3) == ["ACK", "DRAIN upgrade"]
+    with pytest.raises(OpenRefused):
+        script.tunnel.open("array", "")
+
+
+def test_lanes_come_up_once_and_only_after_hello() -> None:
+    script = Script()
+    with pytest.raises(Misuse):
+        script.tunnel.lane_up(1, 0.0)
+    script.tunnel.abandon(ResetCode.INTERNAL, "test", 0.0)
+    with pytest.raises(Misuse):
+        script.tunnel.lane_up(2, 0.0)
+
+
+def test_lanes_that_are_unknown_are_no_trouble() -> None:
+    script = Script()
+    script.tunnel.lane_down(9, 0.0)
+    script.tunnel.heard(9, 0.0)
+    assert script.tunnel.take(9, 1000, 0.0) == []
+    script.tunnel.receive(9, Frame(FrameType.DATA, 77, 0, b""), 0.0)
+    assert script.events() == []
+    assert script.tunnel.figures.outages == 0
+
+
+def test_hello_decodes_as_it_was_said() -> None:
+    hello = Script().tunnel.hello()
+    assert Hello.decode(hello.encode()) == hello

@@ -1,0 +1,125 @@
+"""How many streams there may be: ours at the peer, the peer's here, and what refused ones may leave behind."""
+
+import pytest
+
+from proxy.protocol.codes import FrameType, ResetCode
+from proxy.protocol.errors import Misuse, OpenRefused, PeerError
+from proxy.protocol.events import StreamOffered
+from proxy.protocol.frames import OVER, encode_ack, encode_reset
+from proxy.protocol.settings import TunnelSettings
+from tests.unit.protocol.playbook import Script, tunnel
+
+RESET = encode_reset(ResetCode.ORIGIN_RESET, "")
+
+
+def test_nothing_is_opened_before_a_lane_was_up() -> None:
+    with pytest.raises(OpenRefused, match="there is no tunnel to right") as caught:
+        tunnel("left", "right").open("array", "")
+    assert caught.value.code == ResetCode.UNREACHABLE
+
+
+def test_an_outage_does_not_keep_streams_from_being_opened() -> None:
+    script = Script()
+    script.tunnel.lane_down(1, 0.0)
+    script.tunnel.open("array", "")
+    script.join(2)
+    assert script.take(2)[-1] == "OPEN 1#0 array"
+
+
+def test_we_open_no_more_than_the_peer_allows() -> None:
+    script = Script()
+    streams = [script.tunnel.open("array", "") for _ in range(4)]
+    with pytest.raises(OpenRefused, match="the peer allows no more than 4 streams") as caught:
+        script.tunnel.open("array", "")
+    assert caught.value.code == ResetCode.TOO_MANY_STREAMS
+    script.tunnel.reset(streams[0], ResetCode.ORIGIN_RESET, "")
+    with pytest.raises(OpenRefused):
+        script.tunnel.open("array", "")
+    script.take()
+    script.acknowledge(streams[0], OVER)
+    assert script.tunnel.open("array", "") == 9
+
+
+def test_the_peers_streams_beyond_the_limit_are_refused() -> None:
+    script = Script(streams=2)
+    script.open(2)
+    script.open(4)
+    assert script.open(6) == []
+    assert script.data(6, 1, 60000) == []
+    assert script.flush() == ["ACK 2:1 4:1", "RESET 6#0 TOO_MANY_STREAMS"]
+    assert script.give(FrameType.RESET, 2, 1, RESET) != []
+    assert script.open(8) == [StreamOffered(8, "array", "10.0.0.1")]
+
+
+def test_streams_beyond_the_memory_are_refused() -> None:
+    script = Script(memory=3 << 16)
+    for stream in (2, 4, 6):
+        assert len(script.open(stream)) == 1
+    assert script.open(8) == []
+    assert "RESET 8#0 TOO_MANY_STREAMS" in script.flush()
+    assert script.tunnel.figures.credit_bytes == 3 << 16
+    with pytest.raises(OpenRefused, match="memory does not allow another stream"):
+        script.tunnel.open("array", "")
+    script.give(FrameType.RESET, 2, 1, RESET)
+    assert script.tunnel.figures.credit_bytes == 2 << 16
+    script.tunnel.open("array", "")
+
+
+def test_a_peer_that_ignores_its_resets() -> None:
+    script = Script(streams=2)
+    for stream in range(2, 22, 2):
+        script.open(stream)
+    assert script.tunnel.figures.streams == 10
+    with pytest.raises(PeerError, match="8 resets of the peer's streams are not acknowledged yet"):
+        script.open(22)
+
+
+def test_a_peer_that_acknowledges_its_resets_may_go_on_for_ever() -> None:
+    script = Script(streams=2)
+    script.open(2)
+    script.open(4)
+    for stream in range(6, 2006, 2):
+        assert script.open(stream) == []
+        assert f"RESET {stream}#0 TOO_MANY_STREAMS" in script.flush()
+        script.give(FrameType.ACK, 0, 0, encode_ack([(stream, OVER)]))
+    assert script.tunnel.figures.streams == 2
+
+
+def test_what_comes_for_a_refused_stream_is_dropped_unanswered() -> None:
+    script = Script(streams=1)
+    script.open(2)
+    script.open(4)
+    script.flush()
+    assert script.data(4, 1, 100) == []
+    assert script.data(4, 1, 100) == []
+    assert script.flush() == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"initial_credit": 65535}, "initial_credit is 65536 to 16777216 bytes, not 65535"),
+        ({"streams": 0}, "streams is 1 to 65536, not 0"),
+        ({"memory": 1}, "memory and unacked_max are at least 65536 bytes"),
+        ({"unacked_max": 1}, "memory and unacked_max are at least"),
+        ({"keepalive": 0}, "keepalive is more than 0 and less than dead_after"),
+        ({"keepalive": 20}, "keepalive is more than 0 and less than dead_after"),
+        ({"grace": -1}, "grace at least 0"),
+    ],
+)
+def test_settings_that_cannot_be(wrong: dict[str, int], sentence: str) -> None:
+    with pytest.raises(Misuse, match=sentence):
+        TunnelSettings(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("settings", "offered"),
+    [
+        (TunnelSettings(), 256 << 10),
+        (TunnelSettings(memory=1 << 20), 64 << 10),
+        (TunnelSettings(window_max=128 << 10), 128 << 10),
+        (TunnelSettings(initial_credit=1 << 20), 1 << 20),
+    ],
+)
+def test_the_initial_credit_fits_the_memory(settings: TunnelSettings, offered: int) -> None:
+    assert settings.offered_credit == offered

@@ -1,0 +1,147 @@
+"""When ACK and CREDIT are sent, and what they may say."""
+
+import pytest
+
+from proxy.protocol.codes import FrameType
+from proxy.protocol.errors import PeerError
+from proxy.protocol.events import Consumed, Writable
+from tests.unit.protocol.playbook import Script, batch
+
+
+def receiving(initial_credit: int = 64 << 10) -> Script:
+    script = Script(initial_credit=initial_credit)
+    script.open(2)
+    script.flush()
+    return script
+
+
+def test_an_ack_waits_20_ms_for_more() -> None:
+    script = receiving()
+    script.now = 1.0
+    script.data(2, 1, 10)
+    assert not script.tunnel.wants_to_send()
+    assert script.take() == []
+    assert script.tunnel.next_deadline() == pytest.approx(1.02)
+    script.at(1.019)
+    assert script.take() == []
+    script.at(1.02)
+    assert script.tunnel.wants_to_send()
+    assert script.take() == ["ACK 2:2"]
+    assert not script.tunnel.wants_to_send()
+
+
+def test_or_for_32_frames() -> None:
+    script = receiving()
+    for number in range(1, 32):
+        script.data(2, number, 10)
+    assert script.take() == []
+    script.data(2, 32, 10)
+    assert script.take() == ["ACK 2:33"]
+
+
+def test_or_for_512_kib() -> None:
+    script = receiving(initial_credit=1 << 20)
+    for number in range(1, 11):
+        script.give(FrameType.DATA, 2, number, batch(50000, filling=49000))
+    assert script.take() == []
+    script.give(FrameType.DATA, 2, 11, batch(50000, filling=49000))
+    assert script.take() == ["ACK 2:12"]
+
+
+def test_or_for_the_end_of_a_burst() -> None:
+    script = receiving()
+    script.data(2, 1, 10)
+    script.data(2, 2, 10)
+    script.tunnel.flush_acks()
+    assert script.take() == ["ACK 2:3"]
+    script.tunnel.flush_acks()
+    assert script.take() == []
+
+
+def test_an_ack_is_for_all_streams() -> None:
+    script = receiving()
+    script.open(4)
+    script.data(2, 1, 10)
+    assert script.flush() == ["ACK 2:2 4:1"]
+
+
+def test_what_is_kept_is_not_acknowledged() -> None:
+    script = receiving()
+    script.data(2, 2, 10)
+    assert script.flush() == ["ACK 2:1"]
+
+
+def test_credit_after_a_quarter_of_the_window() -> None:
+    script = receiving()
+    script.data(2, 1, 16127)
+    script.data(2, 2, 1)
+    script.flush()
+    script.tunnel.consumed(2, 16127)
+    assert script.take() == []
+    script.tunnel.consumed(2, 1)
+    assert script.take() == ["CREDIT 2:16640/82176"]
+
+
+def test_less_is_told_after_200_ms() -> None:
+    script = receiving()
+    script.at(1.0)
+    script.data(2, 1, 10)
+    script.flush()
+    script.tunnel.consumed(2, 10)
+    assert script.tunnel.next_deadline() == pytest.approx(1.2)
+    script.at(1.2)
+    assert script.take() == ["CREDIT 2:266/65802"]
+
+
+@pytest.mark.parametrize("next_", [0, 1])
+def test_late_acks_are_ignored(next_: int) -> None:
+    script = Script()
+    script.accepted(1)
+    script.tunnel.send_data(1, batch(9), 9)
+    script.take()
+    script.acknowledge(1, 2)
+    assert script.acknowledge(1, next_) == []
+    assert script.tunnel.figures.unacked_bytes == 0
+
+
+def test_an_ack_for_what_was_not_sent() -> None:
+    script = Script()
+    script.accepted(1)
+    script.tunnel.send_data(1, batch(9), 9)
+    with pytest.raises(PeerError, match="ACK broke the protocol: frames below 2 are acknowledged, but only 1 were"):
+        script.acknowledge(1, 2)
+
+
+def test_an_ack_frees_memory() -> None:
+    script = Script()
+    script.accepted(1)
+    for _ in range(3):
+        script.tunnel.send_data(1, batch(100), 100)
+    assert script.tunnel.figures.unacked_bytes == 3 * (12 + 256)
+    script.take()
+    assert script.tunnel.figures.unacked_bytes == 3 * (12 + 256)
+    script.acknowledge(1, 3)
+    assert script.tunnel.figures.unacked_bytes == 12 + 256
+
+
+def test_credit_tells_what_was_consumed_and_late_ones_are_ignored() -> None:
+    script = Script()
+    script.accepted(1)
+    script.tunnel.send_data(1, batch(100), 100)
+    script.tunnel.send_data(1, batch(100), 100)
+    assert script.credit(1, 712, 70000) == [Consumed(1, 712)]
+    assert script.credit(1, 356, 69000) == []
+    assert script.tunnel.sendable(1) == 70000 - 712 - 256
+    assert script.credit(1, 712, 75000) == [Writable(1)]
+
+
+@pytest.mark.parametrize(
+    ("consumed", "limit", "sentence"),
+    [(357, 65536, "357 consumed, but only 356 were sent"), (300, 299, "limit 299 is below consumed 300")],
+)
+def test_credit_that_cannot_be(consumed: int, limit: int, sentence: str) -> None:
+    script = Script()
+    script.accepted(1)
+    script.tunnel.send_data(1, batch(100), 100)
+    with pytest.raises(PeerError, match=sentence):
+        script.credit(1, consumed, limit)

@@ -1,0 +1,134 @@
+"""FrameReader: bytes in any pieces, frames out; what is too long or unknown is refused at its header."""
+
+import pytest
+
+from proxy.protocol.codes import FrameType
+from proxy.protocol.errors import Misuse, PeerError
+from proxy.protocol.reader import PAYLOAD_MAX, Frame, FrameReader, encode, header
+
+LONGEST = {
+    FrameType.HELLO: 4096,
+    FrameType.CLOSE: 514,
+    FrameType.PING: 8,
+    FrameType.PONG: 8,
+    FrameType.ACK: 1 << 20,
+    FrameType.CREDIT: 1 << 20,
+    FrameType.DRAIN: 512,
+    FrameType.OPEN: 512,
+    FrameType.ACCEPT: 0,
+    FrameType.DATA: 590080,
+    FrameType.END: 1032,
+    FrameType.RESET: 514,
+    FrameType.MISS: 32768,
+    FrameType.FILL: 295205,
+}
+
+
+def feed(reader: FrameReader, data: bytes) -> list[Frame]:
+    found = []
+    view = memoryview(data)
+    while view:
+        room = reader.get_buffer()
+        size = min(len(room), len(view))
+        room[:size] = view[:size]
+        view = view[size:]
+        reader.received(size)
+        while (frame := reader.next_frame()) is not None:
+            found.append(frame._replace(payload=bytes(frame.payload)))
+    return found
+
+
+@pytest.mark.parametrize("kind", list(FrameType))
+def test_the_longest_frame_of_each_type_fits(kind: FrameType) -> None:
+    payload = bytes(LONGEST[kind])
+    assert feed(FrameReader(), encode(kind, 5, 6, payload)) == [Frame(kind, 5, 6, payload)]
+
+
+@pytest.mark.parametrize("kind", list(FrameType))
+def test_a_longer_one_is_refused_at_its_header(kind: FrameType) -> None:
+    reader = FrameReader()
+    with pytest.raises(PeerError, match=f"{kind.name}.*{LONGEST[kind] + 1} bytes.*at most {LONGEST[kind]}"):
+        feed(reader, header(kind, LONGEST[kind] + 1, 5, 6))
+    with pytest.raises(Misuse, match=kind.name):
+        encode(kind, 5, 6, bytes(LONGEST[kind] + 1))
+
+
+@pytest.mark.parametrize("kind", sorted(set(range(256)) - set(FrameType)))
+def test_unknown_types_are_refused(kind: int) -> None:
+    with pytest.raises(PeerError, match=f"0x{kind:02x}.*no such type"):
+        feed(FrameReader(), header(kind, 0, 0, 0))
+
+
+def test_a_length_of_all_ones_takes_no_memory() -> None:
+    reader = FrameReader()
+    before = len(reader.get_buffer())
+    with pytest.raises(PeerError):
+        feed(reader, b"\x12" + b"\xff" * 15)
+    assert len(reader.get_buffer()) <= before
+
+
+def test_the_reader_stays_at_the_frame_that_was_refused() -> None:
+    reader = FrameReader()
+    for _ in range(2):
+        with pytest.raises(PeerError):
+            feed(reader, header(0x99, 0, 0, 0) + encode(FrameType.PING, 0, 0, bytes(8)))
+
+
+def test_frames_before_a_bad_one_are_given() -> None:
+    reader = FrameReader()
+    data = encode(FrameType.PING, 0, 0, bytes(8)) + header(0x99, 0, 0, 0)
+    reader.get_buffer()[: len(data)] = data
+    reader.received(len(data))
+    first = reader.next_frame()
+    assert first is not None
+    assert first.type == FrameType.PING
+    with pytest.raises(PeerError):
+        reader.next_frame()
+
+
+def test_byte_by_byte() -> None:
+    frames = [Frame(FrameType.DATA, 1, n, bytes([n]) * 300) for n in range(5)]
+    reader = FrameReader()
+    found = []
+    for byte in b"".join(encode(*frame) for frame in frames):
+        found += feed(reader, bytes([byte]))
+    assert found == frames
+
+
+def test_there_is_always_room_to_read() -> None:
+    reader = FrameReader()
+    data = encode(FrameType.DATA, 1, 0, bytes(590080)) * 3
+    at = 0
+    while at < len(data):
+        room = reader.get_buffer()
+        assert len(room) >= 64 << 10
+        size = min(len(room), 60_000, len(data) - at)
+        room[:size] = data[at : at + size]
+        at += size
+        reader.received(size)
+        while reader.next_frame() is not None:
+            pass
+
+
+def test_the_buffer_is_small_until_long_frames_come_and_never_more_than_one_of_them() -> None:
+    reader = FrameReader()
+    assert len(reader.get_buffer()) <= 256 << 10
+    feed(reader, encode(FrameType.ACK, 0, 0, bytes(1 << 20)) * 2)
+    assert len(reader.get_buffer()) <= 16 + PAYLOAD_MAX + (64 << 10)
+
+
+def test_payloads_are_views_until_the_next_buffer() -> None:
+    reader = FrameReader()
+    data = encode(FrameType.PING, 0, 0, b"12345678")
+    reader.get_buffer()[: len(data)] = data
+    reader.received(len(data))
+    frame = reader.next_frame()
+    assert frame is not None
+    assert isinstance(frame.payload, memoryview)
+    assert bytes(frame.payload) == b"12345678"
+
+
+@pytest.mark.parametrize("n", [-1, 1 << 30])
+def test_nobody_can_have_read_more_than_there_is_room(n: int) -> None:
+    with pytest.raises(Misuse):
+        FrameReader().received(n)

@@ -1,0 +1,188 @@
+"""Lanes die, streams live on: what is sent again, what is repeated, and when it is given up."""
+
+from proxy.protocol.codes import ResetCode
+from proxy.protocol.events import DataReceived, LaneDead, Resumed, StreamReset, TunnelReset
+from tests.unit.protocol.playbook import Pair, Script, batch, cut, events_of, line
+
+
+def test_what_a_dead_lane_may_not_have_delivered_goes_by_another() -> None:
+    script = Script()
+    script.accepted(1)
+    script.join(2)
+    script.take(2)
+    for plain in (10, 20, 30, 40):
+        script.tunnel.send_data(1, batch(plain), plain)
+        script.take(1 if plain in (10, 30) else 2)
+    script.tunnel.lane_down(1, 0.0)
+    assert script.take(2) == ["ACK 1:1", "CREDIT 1:0/65536", "DATA 1#1 10", "DATA 1#3 30"]
+    assert script.tunnel.figures.retransmitted == 2
+    assert script.tunnel.figures.retransmitted_bytes == 24
+
+
+def test_what_is_sent_again_goes_before_what_is_new() -> None:
+    script = Script()
+    script.accepted(1)
+    script.tunnel.send_data(1, batch(10), 10)
+    script.take()
+    script.tunnel.lane_down(1, 0.0)
+    script.tunnel.send_data(1, batch(20), 20)
+    script.join(2)
+    assert script.take(2)[-2:] == ["DATA 1#1 10", "DATA 1#2 20"]
+
+
+def test_two_lanes_die_one_after_the_other() -> None:
+    script = Script()
+    script.accepted(1)
+    script.join(2)
+    script.take(2)
+    for plain in (10, 20, 30):
+        script.tunnel.send_data(1, batch(plain), plain)
+        script.take(1 if plain != 20 else 2)
+    script.tunnel.lane_down(2, 0.0)
+    script.tunnel.lane_down(1, 0.0)
+    script.join(3)
+    assert script.take(3)[-3:] == ["DATA 1#1 10", "DATA 1#2 20", "DATA 1#3 30"]
+
+
+def test_the_peers_state_spares_what_has_arrived() -> None:
+    script = Script()
+    script.accepted(1)
+    for plain in (10, 20, 30):
+        script.tunnel.send_data(1, batch(plain), plain)
+    script.take()
+    script.tunnel.lane_down(1, 0.0)
+    script.join(2, ready=False)
+    assert script.take(2) == ["ACK 1:1", "CREDIT 1:0/65536"]
+    script.acknowledge(1, 3, lane=2)
+    assert script.take(2)[-1:] == ["DATA 1#3 30"]
+    assert script.tunnel.figures.retransmitted == 1
+
+
+def test_what_was_acknowledged_meanwhile_is_not_sent_again() -> None:
+    script = Script()
+    script.accepted(1)
+    script.join(2)
+    script.take(2)
+    script.tunnel.send_data(1, batch(10), 10)
+    script.take(1)
+    script.tunnel.lane_down(1, 0.0)
+    script.acknowledge(1, 2, lane=2)
+    assert script.take(2) == ["ACK 1:1", "CREDIT 1:0/65536"]
+
+
+def test_notices_are_repeated_when_a_lane_dies() -> None:
+    script = Script()
+    script.open(2)
+    script.join(2)
+    script.take(2)
+    script.data(2, 1, 100)
+    script.tunnel.consumed(2, 100)
+    assert script.flush(1) == ["ACK 2:2"]
+    script.tunnel.lane_down(1, 0.0)
+    assert script.take(2) == ["ACK 2:2", "CREDIT 2:356/65892"]
+
+
+def test_notices_do_not_go_where_the_peer_may_not_know_the_lane() -> None:
+    script = Script()
+    script.open(2)
+    script.take()
+    script.join(2, ready=False)
+    script.take(2)
+    script.data(2, 1, 100)
+    script.tunnel.flush_acks()
+    assert script.take(2) == []
+    assert script.take(1) == ["ACK 2:2"]
+
+
+def test_an_outage() -> None:
+    pair = Pair()
+    pair.dial(1)
+    pair.settle(1)
+    stream = pair.left.open("array", "")
+    pair.settle(1)
+    pair.right.accept(stream)
+    pair.settle(1)
+    events_of(pair.left), events_of(pair.right)
+    pair.left.send_data(stream, batch(10), 10)
+    lost = pair.left.take(1, 1 << 20, 0.0)
+    assert [line(frame) for frame in cut(lost)] == ["DATA 1#1 10"]
+    pair.left.lane_down(1, 0.0)
+    pair.left.send_data(stream, batch(20), 20)
+    pair.right.lane_down(1, 0.0)
+    pair.dial(2, pair.right)
+    pair.settle(2)
+    assert events_of(pair.left) == [Resumed(2)]
+    assert events_of(pair.right) == [
+        Resumed(2),
+        DataReceived(stream, 10, batch(10)),
+        DataReceived(stream, 20, batch(20)),
+    ]
+    assert pair.left.figures.outages == pair.right.figures.outages == 1
+
+
+def test_the_first_lane_resumes_nothing() -> None:
+    pair = Pair()
+    pair.dial(1)
+    assert events_of(pair.left) == []
+
+
+def test_grace_expires() -> None:
+    script = Script(grace=120.0)
+    script.accepted(1)
+    half = script.tunnel.hello().half
+    script.tunnel.lane_down(1, 100.0)
+    assert script.tunnel.next_deadline() == 220.0
+    assert script.at(219.9) == []
+    reason = "there was no lane to right for 120 s"
+    assert script.at(220.0) == [
+        StreamReset(1, ResetCode.GRACE_EXPIRED, reason, remote=False),
+        TunnelReset(reason),
+    ]
+    assert script.tunnel.hello().half != half
+    assert script.tunnel.hello().known_half is None
+    assert script.tunnel.next_deadline() is None
+    assert script.at(9999.0) == []
+
+
+def test_grace_ends_when_a_lane_comes() -> None:
+    script = Script(grace=120.0, dead_after=1000.0)
+    script.accepted(1)
+    script.tunnel.lane_down(1, 100.0)
+    script.now = 200.0
+    script.join(2)
+    assert script.at(400.0) == []
+    assert script.tunnel.figures.streams == 1
+
+
+def test_grace_runs_for_a_pair_that_never_had_a_lane() -> None:
+    """HELLOs were exchanged, then the connection broke."""
+    script = Script(grace=120.0)
+    script.tunnel.abandon(ResetCode.INTERNAL, "test", 0.0)
+    script.events()
+    script.tunnel.join(script.peer, dialler=False, now=0.0)
+    assert script.tunnel.next_deadline() == 120.0
+    assert script.at(120.0) == [TunnelReset("there was no lane to right for 120 s")]
+
+
+def test_a_stopped_process_finds_its_lanes_dead_and_its_streams_alive() -> None:
+    script = Script(dead_after=20.0, grace=120.0)
+    script.accepted(1)
+    assert script.at(60.0) == [LaneDead(1, "nothing was heard for 60 s")]
+    assert script.tunnel.figures.streams == 1
+    assert script.tunnel.next_deadline() == 180.0
+
+
+def test_a_late_timer_finds_nothing_to_do() -> None:
+    """Deadlines that were reached are gone: a driver that ticks whenever it is told to does not spin."""
+    script = Script(keepalive=0.1, dead_after=0.3, grace=0.7)
+    script.open(2)
+    now = 0.0
+    for _ in range(20):
+        deadline = script.tunnel.next_deadline()
+        if deadline is None:
+            return
+        assert deadline > now or script.tunnel.wants_to_send()
+        now = deadline
+        script.at(now)
+        script.take()
+    raise AssertionError("it never ends")

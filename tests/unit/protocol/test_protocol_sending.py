@@ -1,0 +1,213 @@
+"""What may be sent and when: room and Writable, whose turn it is, what is held."""
+
+import pytest
+
+from proxy.protocol.codes import FrameType, ResetCode
+from proxy.protocol.events import Consumed, StreamAccepted, Writable
+from proxy.protocol.frames import OVER
+from tests.unit.protocol.playbook import Script, batch
+
+KIB = 1 << 10
+
+
+def rich(streams: int = 1, **settings: float) -> Script:
+    """Accepted streams 1, 3, ... with credit for anything."""
+    script = Script(**settings)
+    for index in range(streams):
+        script.accepted(1 + 2 * index)
+        script.credit(1 + 2 * index, 0, 1 << 40)
+    script.events()
+    return script
+
+
+def fill(script: Script, stream: int, size: int) -> None:
+    """Queue DATA of that many bytes altogether, in batches of 64 KiB."""
+    for _ in range(size // (64 * KIB)):
+        script.tunnel.send_data(stream, batch(64 * KIB, filling=64 * KIB - 12), 64 * KIB)
+
+
+def test_room_is_what_the_credit_allows() -> None:
+    script = Script()
+    script.accepted(1)
+    assert script.tunnel.sendable(1) == 64 * KIB - 256
+    script.tunnel.send_data(1, batch(60000), 60000)
+    assert script.tunnel.sendable(1) == 5024
+    script.tunnel.send_data(1, batch(1000), 1000)
+    assert script.tunnel.sendable(1) == 0, "too little to be worth a frame"
+
+
+def test_room_is_at_most_one_batch() -> None:
+    assert rich().tunnel.sendable(1) == 512 * KIB
+
+
+def test_a_stream_queues_512_kib_at_most() -> None:
+    script = rich()
+    fill(script, 1, 448 * KIB)
+    assert script.tunnel.sendable(1) == 64 * KIB
+    fill(script, 1, 64 * KIB)
+    assert script.tunnel.sendable(1) == 0
+    assert script.take(limit=1) == ["DATA 1#1 65536"]
+    assert script.events() == [Writable(1)]
+    assert script.tunnel.sendable(1) == 64 * KIB
+
+
+def test_all_streams_hold_unacked_max_and_each_a_little() -> None:
+    script = rich(2, unacked_max=1 << 20)
+    for _ in range(4):
+        fill(script, 1, 256 * KIB)
+        script.take()
+    assert script.tunnel.sendable(1) == 0
+    assert script.tunnel.sendable(3) == 16 * KIB
+    script.acknowledge(1, 5)
+    assert script.tunnel.sendable(1) > 200 * KIB
+
+
+def test_writable_after_acknowledgements_made_room() -> None:
+    script = rich(2, unacked_max=256 * KIB)
+    fill(script, 1, 256 * KIB)
+    assert script.tunnel.sendable(1) == 0
+    assert script.tunnel.sendable(3) == 16 * KIB
+    script.take()
+    assert script.events() == []
+    assert script.acknowledge(1, 3) == [Writable(1), Writable(3)]
+
+
+def test_writable_after_another_stream_was_reset() -> None:
+    script = rich(2, unacked_max=256 * KIB)
+    fill(script, 1, 256 * KIB)
+    assert script.tunnel.sendable(3) == 16 * KIB
+    script.tunnel.reset(1, ResetCode.ORIGIN_RESET, "")
+    assert script.events() == [Writable(3)]
+
+
+def test_writable_after_credit_and_then_room() -> None:
+    """Credit comes while all streams together hold too much: the stream is not forgotten when they no longer do."""
+    script = rich(2, unacked_max=256 * KIB)
+    third = script.accepted(5)
+    script.tunnel.send_data(third, batch(64 * KIB - 256), 64 * KIB - 256)
+    assert script.tunnel.sendable(third) == 0
+    script.take()
+    script.acknowledge(third, 2)
+    fill(script, 1, 256 * KIB)
+    assert script.tunnel.sendable(1) == 0
+    assert script.credit(third, 64 * KIB, 128 * KIB) == [Consumed(5, 64 * KIB), Writable(5)]
+    assert script.tunnel.sendable(third) == 16 * KIB
+    script.take()
+    assert script.acknowledge(1, 5) == [Writable(1), Writable(5)]
+
+
+def test_writable_when_the_peer_accepts() -> None:
+    script = Script()
+    script.open(2)
+    assert script.tunnel.sendable(2) == 0
+    script.tunnel.accept(2)
+    assert script.events() == [Writable(2)]
+
+
+def test_data_may_be_sent_before_the_peer_accepts() -> None:
+    script = Script()
+    stream = script.tunnel.open("array", "")
+    assert script.tunnel.sendable(stream) == 64 * KIB - 256
+    assert script.give(FrameType.ACCEPT, 1, 0) == [StreamAccepted(1)]
+
+
+def test_writable_is_said_once_for_each_answer() -> None:
+    script = Script()
+    script.accepted(1)
+    script.tunnel.sendable(1)
+    assert script.credit(1, 0, 70000) == [Writable(1)]
+    assert script.credit(1, 0, 80000) == []
+    script.tunnel.sendable(1)
+    assert script.credit(1, 0, 80000) == []
+    assert script.credit(1, 0, 90000) == [Writable(1)]
+
+
+def test_stalls_for_want_of_credit_are_counted_once() -> None:
+    script = Script()
+    script.accepted(1)
+    script.tunnel.sendable(1)
+    assert script.tunnel.figures.credit_stalls == 0
+    script.tunnel.send_data(1, batch(65280), 65280)
+    for _ in range(3):
+        script.tunnel.sendable(1)
+    script.take()
+    script.tunnel.sendable(1)
+    assert script.tunnel.figures.credit_stalls == 1
+
+
+def test_take_gives_about_what_is_asked_for() -> None:
+    script = rich()
+    fill(script, 1, 512 * KIB)
+    assert len(script.take(limit=100_000)) == 2
+    assert len(script.take(limit=1)) == 1
+    assert len(script.take()) == 5
+
+
+def test_pieces_are_not_copied_and_small_ones_are_whole() -> None:
+    script = rich()
+    large = batch(64 * KIB, filling=64 * KIB)
+    script.tunnel.send_data(1, large, 64 * KIB)
+    script.tunnel.send_data(1, batch(9), 9)
+    pieces = script.tunnel.take(1, 1 << 30, 0.0)
+    assert [len(piece) for piece in pieces] == [16, len(large), 16 + 12]
+    assert pieces[1] is large
+
+
+def test_bulk_goes_round_robin() -> None:
+    script = rich(3)
+    for stream in (1, 3, 5):
+        fill(script, stream, 192 * KIB)
+    streams = [text.split("#")[0] for text in script.take()]
+    assert streams[3:] == ["DATA 1", "DATA 3", "DATA 5"] * 2
+    assert sorted(streams[:3]) == ["DATA 1", "DATA 3", "DATA 5"]
+
+
+def test_a_stream_that_sent_little_lately_goes_before_bulk() -> None:
+    script = rich(2)
+    fill(script, 1, 512 * KIB)
+    script.take(limit=1)
+    script.tunnel.send_data(3, batch(48), 48)
+    assert script.take(limit=70_000) == ["DATA 3#1 48", "DATA 1#2 65536", "DATA 1#3 65536"]
+
+
+def test_what_is_not_data_goes_before_bulk() -> None:
+    script = rich(2)
+    fill(script, 1, 512 * KIB)
+    fill(script, 3, 128 * KIB)
+    script.take(limit=200_000)
+    script.tunnel.send_miss(3, [bytes(32)])
+    script.tunnel.open("array", "")
+    assert script.take(limit=1)[0] == "MISS 3#3 1"
+    assert script.take(limit=1)[0] == "OPEN 5#0 array"
+
+
+def test_frames_of_the_tunnel_go_first() -> None:
+    script = rich()
+    fill(script, 1, 128 * KIB)
+    script.open(2)
+    script.tunnel.flush_acks()
+    assert script.take(limit=1) == ["ACK 2:1"]
+
+
+@pytest.mark.parametrize("frames", [10, 1000])
+def test_a_stream_that_the_peer_never_acknowledges_does_not_grow(frames: int) -> None:
+    script = rich()
+    for _ in range(frames):
+        if script.tunnel.sendable(1):
+            script.tunnel.send_data(1, batch(4096, filling=4000), 4096)
+    script.tunnel.reset(1, ResetCode.ORIGIN_RESET, "x" * 1000)
+    script.take()
+    assert script.tunnel.figures.unacked_bytes == 256 + 2 + 512
+    script.acknowledge(1, OVER)
+    assert script.tunnel.figures.unacked_bytes == 0
+
+
+def test_figures_count_frames_by_type() -> None:
+    script = rich()
+    before = script.tunnel.figures.frames_sent[FrameType.DATA]
+    script.tunnel.send_data(1, batch(9), 9)
+    script.take()
+    figures = script.tunnel.figures
+    assert figures.frames_sent[FrameType.DATA] == before + 1
+    assert figures.bytes_sent[FrameType.DATA] == 12
+    assert figures.frames_received[FrameType.ACCEPT] == 1

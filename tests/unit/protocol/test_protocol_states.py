@@ -1,0 +1,224 @@
+"""States of a stream: the table of PROTOCOL.md, walked frame by frame; whatever it does not list is an error."""
+
+from collections.abc import Callable
+
+import pytest
+
+from proxy.protocol.codes import FrameType, ResetCode
+from proxy.protocol.errors import Misuse, PeerError
+from proxy.protocol.events import (
+    DataReceived,
+    FillReceived,
+    MissReceived,
+    StreamAccepted,
+    StreamEnded,
+    StreamOffered,
+    StreamReset,
+)
+from proxy.protocol.frames import encode_end, encode_fill, encode_miss, encode_open, encode_reset
+from proxy.protocol.stream import TRANSITIONS, State
+from tests.unit.protocol.playbook import Script, batch
+
+NAME = bytes(range(32))
+
+PAYLOADS = {
+    FrameType.OPEN: encode_open("array", "10.0.0.1"),
+    FrameType.ACCEPT: b"",
+    FrameType.DATA: batch(10),
+    FrameType.END: encode_end(0, b""),
+    FrameType.MISS: encode_miss([NAME]),
+    FrameType.FILL: encode_fill(NAME, 0, 1, b"x"),
+    FrameType.RESET: encode_reset(ResetCode.ORIGIN_RESET, "why"),
+}
+
+
+def idle(script: Script) -> tuple[int, int]:
+    """Stream, and the number of the next frame."""
+    return 2, 0
+
+
+def opening(script: Script) -> tuple[int, int]:
+    return script.tunnel.open("array", ""), 0
+
+
+def offered(script: Script) -> tuple[int, int]:
+    script.open(2)
+    return 2, 1
+
+
+def offered_ended(script: Script) -> tuple[int, int]:
+    script.open(2)
+    script.give(FrameType.END, 2, 1, encode_end(0, b""))
+    return 2, 2
+
+
+def accepted_by_peer(script: Script) -> tuple[int, int]:
+    return script.accepted(1), 1
+
+
+def accepted_by_us(script: Script) -> tuple[int, int]:
+    script.open(2)
+    script.tunnel.accept(2)
+    return 2, 1
+
+
+def open_ended(script: Script) -> tuple[int, int]:
+    script.accepted(1)
+    script.give(FrameType.END, 1, 1, encode_end(0, b""))
+    return 1, 2
+
+
+def ended_before_accepted(script: Script) -> tuple[int, int]:
+    stream, number = offered_ended(script)
+    script.tunnel.accept(stream)
+    return stream, number
+
+
+REACHED: list[tuple[Callable[[Script], tuple[int, int]], State]] = [
+    (idle, State.IDLE),
+    (opening, State.OPENING),
+    (offered, State.OFFERED),
+    (offered_ended, State.OFFERED_ENDED),
+    (accepted_by_peer, State.OPEN),
+    (accepted_by_us, State.OPEN),
+    (open_ended, State.OPEN_ENDED),
+    (ended_before_accepted, State.OPEN_ENDED),
+]
+
+
+@pytest.mark.parametrize(("reach", "state"), REACHED)
+@pytest.mark.parametrize("kind", sorted(set(PAYLOADS) - {FrameType.RESET}))
+def test_the_table(reach: Callable[[Script], tuple[int, int]], state: State, kind: FrameType) -> None:
+    script = Script()
+    stream, number = reach(script)
+    script.take()
+    script.acknowledge(stream, 1) if state is not State.IDLE and stream == 1 else None
+    if (state, kind) in TRANSITIONS:
+        assert len(script.give(kind, stream, number, PAYLOADS[kind])) >= 1
+    else:
+        words = state.name.lower().replace("_", " ")
+        with pytest.raises(PeerError, match=f"{kind.name} {number} of stream {stream}.*not allowed in state {words}$"):
+            script.give(kind, stream, number, PAYLOADS[kind])
+
+
+@pytest.mark.parametrize(("reach", "state"), REACHED[1:])
+def test_reset_ends_every_state(reach: Callable[[Script], tuple[int, int]], state: State) -> None:
+    script = Script()
+    stream, number = reach(script)
+    script.events()
+    assert script.give(FrameType.RESET, stream, number, PAYLOADS[FrameType.RESET]) == [
+        StreamReset(stream, ResetCode.ORIGIN_RESET, "why", remote=True)
+    ]
+    assert script.tunnel.figures.streams == 0
+
+
+def test_the_table_is_the_documents() -> None:
+    """State by state, as PROTOCOL.md prints it."""
+    assert {(state.name, kind.name): after.name for (state, kind), after in TRANSITIONS.items()} == {
+        ("IDLE", "OPEN"): "OFFERED",
+        ("OPENING", "ACCEPT"): "OPEN",
+        ("OPENING", "MISS"): "OPENING",
+        ("OFFERED", "DATA"): "OFFERED",
+        ("OFFERED", "END"): "OFFERED_ENDED",
+        ("OFFERED", "FILL"): "OFFERED",
+        ("OFFERED_ENDED", "FILL"): "OFFERED_ENDED",
+        ("OPEN", "DATA"): "OPEN",
+        ("OPEN", "END"): "OPEN_ENDED",
+        ("OPEN", "MISS"): "OPEN",
+        ("OPEN", "FILL"): "OPEN",
+        ("OPEN_ENDED", "MISS"): "OPEN_ENDED",
+        ("OPEN_ENDED", "FILL"): "OPEN_ENDED",
+    }
+
+
+def test_a_stream_that_we_open() -> None:
+    script = Script()
+    stream = script.tunnel.open("array", "10.0.0.2")
+    script.tunnel.send_data(stream, batch(500), 500)
+    assert script.take() == ["OPEN 1#0 array", "DATA 1#1 500"]
+    assert script.give(FrameType.MISS, 1, 0, PAYLOADS[FrameType.MISS]) == [MissReceived(1, (NAME,))]
+    script.tunnel.send_fill(1, NAME, 0, 3, b"abc")
+    assert script.take() == ["FILL 1#2 3"]
+    assert script.give(FrameType.ACCEPT, 1, 1) == [StreamAccepted(1)]
+    assert script.data(1, 2, 70) == [DataReceived(1, 70, batch(70))]
+    script.tunnel.consumed(1, 70)
+    assert script.give(FrameType.END, 1, 3, encode_end(70, b"learn")) == [StreamEnded(1, 70, b"learn")]
+    script.tunnel.send_end(1, 500, b"learn")
+    assert script.flush() == ["ACK 1:4", "CREDIT 1:326/65862", "END 1#3 500"]
+
+
+def test_a_stream_that_the_peer_opens() -> None:
+    script = Script()
+    assert script.open(2) == [StreamOffered(2, "array", "10.0.0.1")]
+    assert script.data(2, 1, 70) == [DataReceived(2, 70, batch(70))]
+    script.tunnel.send_miss(2, [NAME])
+    assert script.flush() == ["ACK 2:2", "MISS 2#0 1"]
+    fill = script.give(FrameType.FILL, 2, 2, PAYLOADS[FrameType.FILL])
+    assert fill == [FillReceived(2, NAME, 0, 1, b"x")]
+    script.tunnel.accept(2)
+    script.tunnel.send_data(2, batch(5), 5)
+    assert script.flush() == ["ACK 2:3", "ACCEPT 2#1", "DATA 2#2 5"]
+
+
+def test_the_acceptor_does_not_send_before_it_has_accepted() -> None:
+    script = Script()
+    script.open(2)
+    assert script.tunnel.sendable(2) == 0
+    with pytest.raises(Misuse, match="stream 2 is offered: it cannot send yet"):
+        script.tunnel.send_data(2, batch(5), 5)
+    with pytest.raises(Misuse, match="stream 2 is offered"):
+        script.tunnel.send_end(2, 0, b"")
+
+
+def test_an_end_after_another_total() -> None:
+    script = Script()
+    script.accepted(1)
+    script.data(1, 1, 70)
+    with pytest.raises(PeerError, match=r"END 2 of stream 1.*the end after 71 bytes, but 70 came"):
+        script.give(FrameType.END, 1, 2, encode_end(71, b""))
+
+
+def test_ends_that_we_must_not_send() -> None:
+    script = Script()
+    script.accepted(1)
+    with pytest.raises(Misuse, match="END of stream 1 after 5 bytes, but 0 were sent"):
+        script.tunnel.send_end(1, 5, b"")
+    script.tunnel.send_end(1, 0, b"")
+    assert script.tunnel.sendable(1) == 0
+    with pytest.raises(Misuse, match="DATA after END"):
+        script.tunnel.send_data(1, batch(5), 5)
+    with pytest.raises(Misuse, match="END after END"):
+        script.tunnel.send_end(1, 0, b"")
+
+
+def test_streams_that_never_were() -> None:
+    tunnel = Script().tunnel
+    with pytest.raises(Misuse, match="there never was a stream 5"):
+        tunnel.sendable(5)
+    with pytest.raises(Misuse, match="there never was a stream 6"):
+        tunnel.reset(6, ResetCode.INTERNAL, "")
+
+
+def test_streams_that_have_just_ended_take_everything_and_do_nothing() -> None:
+    script = Script()
+    script.accepted(1)
+    script.give(FrameType.RESET, 1, 1, PAYLOADS[FrameType.RESET])
+    script.flush()
+    tunnel = script.tunnel
+    tunnel.accept(1)
+    tunnel.send_data(1, batch(5), 5)
+    tunnel.send_end(1, 0, b"")
+    tunnel.send_miss(1, [NAME])
+    tunnel.send_fill(1, NAME, 0, 0, b"")
+    tunnel.consumed(1, 5)
+    tunnel.reset(1, ResetCode.INTERNAL, "")
+    assert tunnel.sendable(1) == 0
+    assert script.take() == []
+
+
+def test_accept_twice_says_it_once() -> None:
+    script = Script()
+    script.open(2)
+    script.tunnel.accept(2)
+    script.tunnel.accept(2)
+    assert script.flush() == ["ACK 2:1", "ACCEPT 2#0"]
