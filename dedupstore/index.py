@@ -220,14 +220,14 @@ class Index:
 
     # Writing: worker thread, and while the store is being opened
 
-    def begin(self, identity: bytes, epochs: tuple[bytes, ...], next_id: int) -> None:
+    def begin(self, meta: Meta) -> None:
         """Note that the store is open, from now on under its newest epoch."""
         values = {
-            b"version": (1).to_bytes(4, "little"),
-            b"identity": identity,
-            b"epochs": b"".join(epochs),
-            b"next": _U64.pack(next_id),
-            b"clean": b"\0",
+            b"version": meta.version.to_bytes(4, "little"),
+            b"identity": meta.identity,
+            b"epochs": b"".join(meta.epochs),
+            b"next": _U64.pack(meta.next),
+            b"clean": bytes([meta.clean]),
         }
         with self._writing() as txn:
             for key, value in values.items():

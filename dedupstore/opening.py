@@ -12,7 +12,7 @@ from typing import NamedTuple
 from dedupstore.beliefs import PeerNote
 from dedupstore.container import DATA_OFFSET
 from dedupstore.container_file import SUPERBLOCK_BYTES, ContainerFile, FileSlots
-from dedupstore.errors import Damaged, StoreFault, StoreUnusable
+from dedupstore.errors import Damaged, IndexFull, StoreFault, StoreUnusable
 from dedupstore.index import PAGE_BYTES, Change, Index, Meta
 from dedupstore.lock import StoreLock
 from dedupstore.roster import Row
@@ -106,7 +106,7 @@ def _open_owned(path: Path, lock: StoreLock, sizes: Sizes, clock: Callable[[], f
         index, rows = _fit(containers, index, meta, sizes, alarms)
         epochs = (os.urandom(8), *meta.epochs)[:_EPOCHS_KEPT]
         next_id = max([meta.next, *(container + 1 for container, _ in rows)])
-        index.begin(meta.identity, epochs, next_id)
+        _begin_epoch(path, index, meta._replace(epochs=epochs, next=next_id, clean=False))
         peers = index.peers()
     except BaseException:
         index.close()
@@ -115,6 +115,16 @@ def _open_owned(path: Path, lock: StoreLock, sizes: Sizes, clock: Callable[[], f
     _warn_of_copies(path, alarms)
     slots = FileSlots(sizes.slots, {row.slot for _, row in rows})
     return StoreFiles(path, lock, containers, index, slots, meta.identity, epochs, next_id, rows, peers, alarms)
+
+
+def _begin_epoch(path: Path, index: Index, meta: Meta) -> None:
+    try:
+        index.begin(meta)
+    except IndexFull as full:
+        holders = ", ".join(map(str, index.foreign_readers()))
+        if not holders:
+            raise
+        raise StoreUnusable(f"the index of store {path} is full of what process {holders} reads; end that") from full
 
 
 # Rule 2: what is there, and can it be trusted?

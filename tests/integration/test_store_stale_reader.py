@@ -6,7 +6,10 @@ the process, traffic passes unlearned, what is stored stays readable; and all is
 
 from pathlib import Path
 
+import pytest
+
 from dedupstore import open_store
+from dedupstore.errors import StoreUnusable
 from dedupstore.store import ChunkStore
 from tests.conformance.child import SIZE, started
 from tests.conformance.filling import chunk, fetch, fill, held, name_of
@@ -56,4 +59,22 @@ def test_a_reader_that_never_ends(tmp_path: Path) -> None:
     assert store.alarms == ()
     assert fetch(store, name_of(30_000_000, SMALL)) == chunk(30_000_000, SMALL)
     assert store.verify()[1] == 0
+    store.close()
+
+
+def test_a_store_whose_index_another_process_holds_full(tmp_path: Path) -> None:
+    """Not even the new epoch can be noted: the store refuses to open, and says who has to end."""
+    store = open_store("disk", SIZE, tmp_path)
+    with started("look", tmp_path) as reader:
+        for count in range(10_000):
+            store.remember(b"p" * 16, count.to_bytes(8, "big"))
+            store.write()
+            if store.alarms:
+                break
+        store.close()
+        with pytest.raises(StoreUnusable, match=f"full of what process {reader.pid} reads; end that"):
+            open_store("disk", SIZE, tmp_path)
+    store = open_store("disk", SIZE, tmp_path)
+    assert store.alarms == ()
+    assert store.recall(b"p" * 16) is not None
     store.close()

@@ -309,9 +309,10 @@ def opened_and_verified(path: Path) -> tuple[int, int]:
 def test_of_two_containers_in_one_slot_the_younger_counts(filled: Path) -> None:
     with lmdb.open(str(filled / "index"), max_dbs=8) as index, index.begin(write=True) as txn:
         rows = index.open_db(b"container", txn)
-        txn.put(
-            (1).to_bytes(8, "big"), (2).to_bytes(4, "little") + txn.get((1).to_bytes(8, "big"), db=rows)[4:], db=rows
-        )
+        first = (1).to_bytes(8, "big")
+        row = txn.get(first, db=rows)
+        assert row is not None
+        txn.put(first, (2).to_bytes(4, "little") + row[4:], db=rows)
     store = opened(filled)
     assert held(store, FIVE) == list(range(A_CONTAINER, A_CONTAINER * 5))
     store.close()
