@@ -180,6 +180,13 @@ def look_up(status: Any, path: str) -> Any:
     return status
 
 
+def alarm(site: Site, words: str) -> None:
+    """Wait until the status has an alarm with these words."""
+    site.wait_for(
+        lambda: any(words in alarm for alarm in site.status()["alarms"]), f"has no alarm that says {words!r}", 10
+    )
+
+
 def ends(site: Site, peer: int = 0) -> dict[str, int]:
     """Ended streams by reason."""
     found: dict[str, int] = site.status()["peers"][peer]["ended_streams"]

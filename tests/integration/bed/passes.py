@@ -1,0 +1,20 @@
+"""Passes of a replication through a pair, and what they cost."""
+
+from tests.integration.bed.contents import cut
+from tests.integration.bed.ends import END, receipt, send
+from tests.integration.bed.sites import Pair, wire_bytes
+
+WRITE = 256 << 10
+
+
+def replicate(pair: Pair, content: bytes) -> None:
+    """One pass, which has to arrive, byte for byte."""
+    sending = send(cut(content, WRITE), pair.entrance)
+    assert (sending.ended, sending.answer) == (END, receipt(content))
+
+
+def cost(pair: Pair, content: bytes) -> float:
+    """One pass: the bytes that east sent on the wire, for each plain one."""
+    before = wire_bytes(pair.east)
+    replicate(pair, content)
+    return (wire_bytes(pair.east) - before) / len(content)

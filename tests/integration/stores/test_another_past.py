@@ -1,0 +1,112 @@
+"""West's store is wiped, restored from an old copy, or cloned while the site is down.
+
+East knows it by identity and epochs, and does not believe what it believed before: literals go until trust is built
+again, so nothing has to be asked for.
+"""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.integration.bed.contents import volume
+from tests.integration.bed.ends import Array
+from tests.integration.bed.passes import cost
+from tests.integration.bed.sites import Bed, Pair, drain, logged, run
+
+OLD, NEW = volume("old", 16 << 20), volume("new", 16 << 20)
+COLD, WARM = 0.95, 0.006
+DISK = {"mode": "disk", "size": "128MiB"}
+
+
+def test_wiped(bed: Bed) -> None:
+    with Array() as array:
+        pair = started(bed, array)
+        assert cost(pair, OLD) > COLD
+        with_west_down(pair, shutil.rmtree)
+        assert cost(pair, OLD) > COLD
+        settled(pair)
+        drain(*pair.sites)
+
+
+def test_restored_from_an_old_copy(bed: Bed) -> None:
+    """What came since the copy was taken is not there, and what east remembers is not what the copy says."""
+    with Array() as array:
+        pair = started(bed, array)
+        cost(pair, OLD)
+        with_west_down(pair, copy_away)
+        cost(pair, NEW)
+        with_west_down(pair, restore)
+        logged(pair.east, "is not the one that we knew")
+        assert cost(pair, OLD) > COLD
+        assert cost(pair, NEW) > COLD
+        settled(pair)
+        assert cost(pair, NEW) < WARM
+        drain(*pair.sites)
+
+
+def test_cloned(bed: Bed) -> None:
+    """The copy is used for a while, then the original again, which knows nothing of it."""
+    with Array() as array:
+        pair = started(bed, array)
+        cost(pair, OLD)
+        with_west_down(pair, copy_away)
+        cost(pair, NEW)
+        with_west_down(pair, swap)
+        assert cost(pair, OLD) > COLD
+        with_west_down(pair, swap)
+        logged(pair.east, "is not the one that we knew")
+        assert cost(pair, OLD) > COLD
+        settled(pair)
+        drain(*pair.sites)
+
+
+def test_copied_and_left_alone(bed: Bed) -> None:
+    """A move to another disk, for example: the same store goes on, and is believed."""
+    with Array() as array:
+        pair = started(bed, array)
+        cost(pair, OLD)
+        with_west_down(pair, move)
+        settled(pair)
+        drain(*pair.sites)
+
+
+def started(bed: Bed, array: Array) -> Pair:
+    pair = bed.pair(array.address, store=DISK)
+    run(*pair.sites)
+    return pair
+
+
+def with_west_down(pair: Pair, work: Callable[[Path], None]) -> None:
+    """Stop west, do something to its store, and start it; east stays up."""
+    drain(pair.west)
+    work(pair.west.config.parent / "west-store")
+    pair.west.start()
+    pair.west.wait_ready()
+    for site in pair.sites:
+        site.wait_up()
+
+
+def settled(pair: Pair) -> None:
+    """Warm, and nothing was ever missed."""
+    assert cost(pair, OLD) < WARM
+    assert pair.west.status()["bytes"]["misses"] == 0
+
+
+def copy_away(store: Path) -> None:
+    shutil.copytree(store, store.with_name("copy"))
+
+
+def restore(store: Path) -> None:
+    shutil.rmtree(store)
+    store.with_name("copy").rename(store)
+
+
+def move(store: Path) -> None:
+    copy_away(store)
+    restore(store)
+
+
+def swap(store: Path) -> None:
+    store.rename(store.with_name("third"))
+    store.with_name("copy").rename(store)
+    store.with_name("third").rename(store.with_name("copy"))

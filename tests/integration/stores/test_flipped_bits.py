@@ -1,0 +1,71 @@
+"""Bits are flipped in the live `containers` file: found at look-up, dropped, fetched anew. No wrong byte gets out."""
+
+import os
+from pathlib import Path
+
+from bench.sites import Site
+from tests.integration.bed.contents import volume
+from tests.integration.bed.ends import Array
+from tests.integration.bed.passes import cost, replicate
+from tests.integration.bed.sites import Bed, drain, run
+
+CONTENT = volume("content", 40 << 20)
+SLOT = 4 << 20
+DATA = 40960
+"""Where a slot's chunks begin (FORMAT.md)."""
+FLIPS = 3
+"""In each container: few enough that references go on."""
+
+
+def test_in_the_receiving_store(bed: Bed) -> None:
+    with Array() as array:
+        pair = bed.pair(array.address, store={"mode": "disk", "size": "128MiB", "cache": "32MiB"})
+        run(*pair.sites)
+        replicate(pair, CONTENT)
+        drain(*pair.sites)
+        run(*pair.sites)
+        flipped = flip(bed.directory / "west-store" / "containers")
+        assert cost(pair, CONTENT) < 0.1
+        assert 0 < store(pair.west, "invalid") <= flipped
+        assert traffic(pair.west, "misses") == traffic(pair.east, "fills") == store(pair.west, "invalid")
+        assert traffic(pair.west, "mismatches") == 0
+        before = traffic(pair.west, "misses")
+        assert cost(pair, CONTENT) < 0.006
+        assert traffic(pair.west, "misses") == before
+        drain(*pair.sites)
+
+
+def test_in_the_sending_store(bed: Bed) -> None:
+    """The sender does not read its store to refer to it; where it does, to look ahead, it finds out."""
+    with Array() as array:
+        pair = bed.pair(array.address, store={"mode": "disk", "size": "128MiB", "cache": "32MiB"})
+        run(*pair.sites)
+        replicate(pair, CONTENT)
+        drain(*pair.sites)
+        run(*pair.sites)
+        flip(bed.directory / "east-store" / "containers")
+        for _ in range(2):
+            assert cost(pair, CONTENT) < 0.1
+        drain(*pair.sites)
+
+
+def flip(containers: Path) -> int:
+    """Flip one bit in some chunks of each container; how many at most."""
+    flipped = 0
+    with containers.open("r+b", buffering=0) as file:
+        for slot in range(1, containers.stat().st_size // SLOT):
+            for part in range(1, FLIPS + 1):
+                file.seek(slot * SLOT + DATA + part * (SLOT - DATA) // (FLIPS + 1))
+                byte = file.read(1)[0]
+                file.seek(-1, os.SEEK_CUR)
+                file.write(bytes([byte ^ 0x10]))
+                flipped += 1
+    return flipped
+
+
+def store(site: Site, figure: str) -> int:
+    return int(site.status()["store"][figure])
+
+
+def traffic(site: Site, figure: str) -> int:
+    return int(site.status()["bytes"][figure])
