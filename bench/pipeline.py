@@ -117,6 +117,8 @@ class Pipeline:
             pair = stack.enter_context(
                 Pair(exports, store=store, store_size=show_size(store_size), directory=self._directory / store)
             )
+            for site in pair.sites:
+                site.wait_prepared()
             measure = partial(self._measure_transfer, pair)
             for name, shape in ONE_AFTER_ANOTHER.items():
                 measure("random", sinks["random"][1], name, shape)

@@ -83,6 +83,10 @@ class Site:
             lambda: all(peer["state"] == "up" for peer in self.status()["peers"]), "has no tunnel to its peer", seconds
         )
 
+    def wait_prepared(self, seconds: float = 10 * START_SECONDS) -> None:
+        """Wait until the store's memory has been touched, as it has in a site that was not started just now."""
+        self.wait_for(lambda: bool(self.status()["store"]["prepared"]), "has not readied its store", seconds)
+
     def wait_for(self, condition: Callable[[], bool], otherwise: str, seconds: float = START_SECONDS) -> None:
         """Poll the condition; a refused connection counts as no. Raises SiteFailure in the end."""
         deadline = time.monotonic() + seconds

@@ -33,7 +33,7 @@ def survey(site: "Site") -> Snapshot:
         draining=site.draining,
         peers=[_peer(peer) for peer in site.peers.values()],
         streams=[_stream(peer, relay, now) for peer in site.peers.values() for relay in peer.relays.values()],
-        store=asdict(site.worker.store.figures()),
+        store={**asdict(site.worker.store.figures()), "prepared": site.worker.prepared},
         bytes=_bytes(total, wire),
         refused=site.door.refused if site.door is not None else 0,
         alarms=site.alarms(),

@@ -28,6 +28,8 @@ class StoreWorker:
         self._rested: list[Callable[[], None]] = []
         self._loading: dict[bytes, list[Callable[[], None]]] = {}
         self._closed = False
+        self.prepared = False
+        """The store's memory has been touched: from now on it is as fast as it gets."""
 
     @property
     def congested(self) -> bool:
@@ -65,13 +67,17 @@ class StoreWorker:
 
     def prepare(self) -> None:
         """Have the store ready its memory ahead of need."""
-        self._loop.run_in_executor(self._pool, self.store.prepare).add_done_callback(_report)
+        self._loop.run_in_executor(self._pool, self.store.prepare).add_done_callback(self._prepared)
 
     async def close(self) -> None:
         """Wait for what is under way, then close the store on the worker thread."""
         self._closed = True
         await self._loop.run_in_executor(self._pool, self.store.close)
         self._pool.shutdown(wait=False)
+
+    def _prepared(self, done: "asyncio.Future[None]") -> None:
+        _report(done)
+        self.prepared = True
 
     def _written(self, done: "asyncio.Future[None]") -> None:
         _report(done)
