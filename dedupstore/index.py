@@ -45,6 +45,7 @@ _DAMAGED = (
     lmdb.IncompatibleError,
     lmdb.BadTxnError,
 )
+_NOT_AN_INDEX = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EINVAL)
 
 
 @dataclass(slots=True)
@@ -93,6 +94,7 @@ class Index:
         self.map_bytes = map_bytes
         shutil.rmtree(path / _COMPACT, ignore_errors=True)
         with _translated():
+            path.mkdir(mode=0o700, exist_ok=True)
             self._env = lmdb.open(
                 os.fspath(path), map_bytes, metasync=False, mode=0o600, readahead=False,
                 max_readers=16, max_dbs=8, max_spare_txns=2,
@@ -392,7 +394,7 @@ def _fault(error: Exception) -> StoreFault:
     code = error.code if isinstance(error, lmdb.Error) else getattr(error, "errno", 0)
     if isinstance(error, lmdb.MapFullError | lmdb.TxnFullError):
         return IndexFull("the index map is full")
-    if isinstance(error, _DAMAGED) or code in (errno.ENOTDIR, errno.EISDIR, errno.EINVAL):
+    if isinstance(error, _DAMAGED) or code in _NOT_AN_INDEX:
         return Damaged(f"the index is damaged: {error}")
     if code in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull("the disk has no room for the index")
