@@ -69,10 +69,11 @@ class Dialler:
         """True if a lane came up; otherwise the peer has been told why not."""
         lane = Lane(self._peer, dialler=True)
         loop = asyncio.get_running_loop()
+        limit = asyncio.timeout(self._connect_timeout)
         handshake = None
         try:
-            handshake = Handshake(self._certificates.dialling(self._peer.name))
-            async with asyncio.timeout(self._connect_timeout):
+            handshake = Handshake(self._certificates.dialling(self._peer.name), limit)
+            async with limit:
                 await loop.create_connection(
                     lambda: lane,
                     self._address.host,

@@ -66,10 +66,11 @@ class Door:
 
     async def _admit(self, connection: socket.socket, remote: str) -> None:
         lane = Lane(self, dialler=False)
-        handshake = Handshake(self._certificates.answering)
         loop = asyncio.get_running_loop()
+        limit = asyncio.timeout(HELLO_TIMEOUT)
+        handshake = Handshake(self._certificates.answering, limit)
         try:
-            async with asyncio.timeout(HELLO_TIMEOUT):
+            async with limit:
                 await loop.connect_accepted_socket(lambda: lane, connection, ssl=handshake)
                 await lane.settled.wait()
         except TimeoutError:

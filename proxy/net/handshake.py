@@ -1,7 +1,11 @@
 """TLS handshakes that fail: the other side is told why, and so is our log."""
 
+import asyncio
 import ssl
 from typing import Any, Self
+
+LAST_WORDS = 1.0
+"""Seconds that the other side has to take the alert that says why, and to end the connection."""
 
 
 class Handshake(ssl.SSLContext):
@@ -11,13 +15,14 @@ class Handshake(ssl.SSLContext):
     told to it as a need to read, at which it sends what there is; the other side then ends the connection.
     """
 
-    def __new__(cls, shared: ssl.SSLContext) -> Self:
+    def __new__(cls, shared: ssl.SSLContext, limit: asyncio.Timeout) -> Self:
         """As SSLContext wants it; the settings of this one are of no consequence."""
         return super().__new__(cls, shared.protocol)
 
-    def __init__(self, shared: ssl.SSLContext) -> None:
-        """`shared` makes JudgedConnections."""
+    def __init__(self, shared: ssl.SSLContext, limit: asyncio.Timeout) -> None:
+        """`shared` makes JudgedConnections; `limit` is what ends the handshake, soon if it has failed."""
         self._shared = shared
+        self._limit = limit
         self._connection: JudgedConnection | None = None
 
     @property
@@ -29,7 +34,7 @@ class Handshake(ssl.SSLContext):
         """As SSLContext."""
         connection = self._shared.wrap_bio(incoming, outgoing, *args, **more)
         assert isinstance(connection, JudgedConnection)
-        connection.outgoing = outgoing
+        connection.outgoing, connection.limit = outgoing, self._limit
         self._connection = connection
         return connection
 
@@ -38,6 +43,7 @@ class JudgedConnection(ssl.SSLObject):
     """What `wrap_bio` of this package's contexts makes."""
 
     outgoing: ssl.MemoryBIO
+    limit: asyncio.Timeout
     failure: ssl.SSLError | None = None
 
     def do_handshake(self) -> None:
@@ -50,7 +56,8 @@ class JudgedConnection(ssl.SSLObject):
             raise
         except ssl.SSLError as error:
             self.failure = error
-            if self.outgoing.pending:
+            if self.outgoing.pending and not self.limit.expired():
+                self.limit.reschedule(asyncio.get_running_loop().time() + LAST_WORDS)
                 raise ssl.SSLWantReadError from None
             raise
 

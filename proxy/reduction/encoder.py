@@ -63,8 +63,7 @@ class Encoder:
         self._store = store
         self._holdings = holdings
         self._compressor = compressor
-        self._buffer = bytearray(chunker.maximum + BATCH_TARGET + READ_BYTES + 1)
-        self._view = memoryview(self._buffer)
+        self._view = memoryview(bytearray())  # until the source first sends: a peer may open many streams at once
         self._start = 0  # where the incomplete chunk begins
         self._sent = 0  # up to where its bytes are in a batch
         self._end = 0
@@ -98,7 +97,9 @@ class Encoder:
 
     def buffer(self, most: int) -> memoryview:
         """Where the source is to be read to: between 1 and `most` (at least 1) bytes."""
-        if len(self._buffer) - self._end <= READ_BYTES:
+        if not self._view:
+            self._view = memoryview(bytearray(self._chunker.maximum + BATCH_TARGET + READ_BYTES + 1))
+        elif len(self._view) - self._end <= READ_BYTES:
             self._make_room()
         return self._view[self._end : self._end + min(most, READ_BYTES)]
 

@@ -1,7 +1,7 @@
 """A peer whose every byte the test decides: real TLS 1.3 with a valid certificate, HELLO by the codecs, then anything.
 
     with dial(site_address, context(directory / "rogue")) as lane:
-        lane.come_up("rogue", "west")
+        lane.come_up(hello("rogue", "west"))
         lane.send(encode(FrameType.OPEN, 1, 0, encode_open("array", "here")))
         code, reason = lane.close_of()
 
@@ -138,9 +138,9 @@ class ScriptedLane:
         """Send HELLO."""
         self.send(encode(FrameType.HELLO, 0, 0, hello.encode()))
 
-    def come_up(self, name: str, site: str, **changes: Any) -> Hello:
+    def come_up(self, mine: Hello) -> Hello:
         """As dialler: exchange HELLO and the tunnel's (empty) state; what the site said."""
-        self.greet(hello(name, site, **changes))
+        self.greet(mine)
         said = Hello.decode(self.expect(FrameType.HELLO).payload)
         self.send(STATE)
         return said

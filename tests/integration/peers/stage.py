@@ -43,14 +43,17 @@ class Hub:
 
 
 @contextlib.contextmanager
-def hub(bed: Bed, array: Address, **tunnel: str | int) -> Iterator[Hub]:
-    """A hub that runs, with the real peer up; drained afterwards. `tunnel`: settings of west's."""
+def hub(bed: Bed, array: Address, *, other: Address | None = None, **tunnel: str | int) -> Iterator[Hub]:
+    """A hub that runs, with the real peer up; drained afterwards.
+
+    `other`: an address that only rogue may reach, as "other"; `tunnel`: settings of west's.
+    """
     listening, ahead, out = ("127.0.0.1", free_port()), Forward("array", "west"), Forward("array", "rogue")
     west = bed.site(
         "west",
         {"east": None, "rogue": None},
         forwards=[out],
-        exports={"array": (array, ["east", "rogue"])},
+        exports={"array": (array, ["east", "rogue"]), **({"other": (other, ["rogue"])} if other else {})},
         tunnel={"listen": f"{listening[0]}:{listening[1]}", "drain": "1s", **tunnel},
     )
     east = bed.site("east", {"west": listening}, forwards=[ahead], tunnel={"drain": "1s"})

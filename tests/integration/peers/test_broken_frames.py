@@ -118,7 +118,7 @@ def breach(stage: Hub, array: Array, frames: bytes, named: str, *, ended: str = 
     """A good stream, then the frames: what the peer is told, what the log says, and what the array has seen."""
     arrivals = len(array.arrivals)
     with stage.dial() as lane:
-        lane.come_up("rogue", "west")
+        lane.come_up(hello("rogue", "west"))
         lane.send(open_(1), data(1, 1, SENT))
         lane.expect(FrameType.ACCEPT)
         lane.expect(FrameType.CREDIT)
@@ -155,12 +155,12 @@ def test_what_comes_after_the_end(bed: Bed) -> None:
 def test_the_real_peer_and_the_reformed_one_work_right_after(bed: Bed) -> None:
     with Array() as array, hub(bed, array.address) as stage:
         with stage.dial() as lane:
-            lane.come_up("rogue", "west")
+            lane.come_up(hello("rogue", "west"))
             lane.send(open_(2))
             assert lane.close_of()[0] == CloseCode.PROTOCOL_ERROR
         stage.still_works(array)
         with stage.dial() as lane:
-            lane.come_up("rogue", "west")
+            lane.come_up(hello("rogue", "west"))
             lane.send(open_(1), data(1, 1, SENT), encode(FrameType.END, 1, 2, encode_end(len(SENT), b"")))
             assert bytes(lane.expect(FrameType.DATA).payload).endswith(receipt(SENT))
         assert array.arrival(1).wait().data == SENT
@@ -170,7 +170,7 @@ def test_frames_out_of_order_wait_for_their_turn(bed: Bed) -> None:
     """Lanes race, so a gap is no fault. What comes behind it is kept, and is not delivered before it closes."""
     parts = [bytes((n,)) * 1000 for n in range(8)]
     with Array(swallow) as array, hub(bed, array.address) as stage, stage.dial() as lane:
-        lane.come_up("rogue", "west")
+        lane.come_up(hello("rogue", "west"))
         frames = [data(1, number, part) for number, part in enumerate(parts, 1)]
         lane.send(*reversed(frames[1:]), open_(1), frames[0])
         lane.send(encode(FrameType.END, 1, 9, encode_end(8000, b"")))
@@ -179,7 +179,7 @@ def test_frames_out_of_order_wait_for_their_turn(bed: Bed) -> None:
 
 def test_what_comes_behind_a_gap_is_never_delivered(bed: Bed) -> None:
     with Array(swallow) as array, hub(bed, array.address) as stage, stage.dial() as lane:
-        lane.come_up("rogue", "west")
+        lane.come_up(hello("rogue", "west"))
         lane.send(open_(1), data(1, 1, SENT), data(1, 3, b"leaked"))
         lane.expect(FrameType.CREDIT)
         lane.send(encode(FrameType.RESET, 1, 4, encode_reset(ResetCode.ORIGIN_RESET, "given up")))
@@ -197,7 +197,7 @@ def test_before_hello_nothing_is_believed(bed: Bed) -> None:
         "frame of type 0x47": lambda lane: lane.send(b"GET / HTTP/1.1\r\n\r\n"),
     }
     with Array(swallow) as array, hub(bed, array.address) as stage, stage.dial() as good:
-        good.come_up("rogue", "west")
+        good.come_up(hello("rogue", "west"))
         good.send(open_(1), data(1, 1, SENT))
         for named, speak in instead.items():
             with stage.dial() as lane:
@@ -212,7 +212,7 @@ def test_before_hello_nothing_is_believed(bed: Bed) -> None:
 def test_the_reason_of_a_close_is_in_the_other_log_too(bed: Bed) -> None:
     """The peer that is told of its own breach writes it down in its own words of blame."""
     with Array(swallow) as array, hub(bed, array.address) as stage, stage.dial() as lane:
-        lane.come_up("rogue", "west")
+        lane.come_up(hello("rogue", "west"))
         lane.send(tunnel(FrameType.CLOSE, encode_close(CloseCode.PROTOCOL_ERROR, "DATA 17 of stream 4 broke it")))
         lane.ending()
         says(stage.west, "rogue", "DATA 17 of stream 4 broke it", "protocol")

@@ -51,7 +51,7 @@ def test_an_answerer_refuses(bed: Bed) -> None:
         with dial(("127.0.0.1", listening), context(identity)) as lane:
             remote = f"127.0.0.1:{lane.connection.getsockname()[1]}"
             assert told in refused(lane, "rogue")
-            says(west, remote, logged)
+            says(west, remote, logged, seconds=5)
     assert west.status()["refused"] == len(cases) - 1  # the last one was recognised, as east
     assert [peer["state"] for peer in west.status()["peers"]] == ["waiting", "waiting"]
     assert west.stop() == 0

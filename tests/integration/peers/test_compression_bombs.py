@@ -16,7 +16,7 @@ from proxy.reduction.batch import CODEC_ZSTD, assemble
 from proxy.reduction.tokens import literal_token, reference_token
 from tests.integration.bed.ends import Array, swallow
 from tests.integration.bed.sites import Bed
-from tests.integration.peers.scripted import open_
+from tests.integration.peers.scripted import hello, open_
 from tests.integration.peers.stage import hub, watch_memory
 
 PLAIN = 128 << 10
@@ -68,7 +68,7 @@ def test_bombs(bed: Bed, in_fill: bool) -> None:
         growth = watch_memory(stage.west)
         for what, frame in FRAMES.items():
             with stage.dial() as lane:
-                lane.come_up("rogue", "west")
+                lane.come_up(hello("rogue", "west"))
                 lane.send(open_(1))
                 if in_fill:
                     lane.send(encode(FrameType.DATA, 1, 1, assemble(PLAIN, 0, reference_token(chunk), 0, b"")))

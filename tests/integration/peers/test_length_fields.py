@@ -11,7 +11,7 @@ from proxy.reduction.batch import CODEC_NONE, CODEC_ZSTD, assemble
 from proxy.reduction.tokens import learn_token, literal_token, slice_token
 from tests.integration.bed.ends import Array, swallow
 from tests.integration.bed.sites import Bed
-from tests.integration.peers.scripted import lesson, open_
+from tests.integration.peers.scripted import hello, lesson, open_
 from tests.integration.peers.stage import hub, watch_memory
 
 U24, U32, U64 = (1 << 24) - 1, (1 << 32) - 1, (1 << 64) - 1
@@ -50,7 +50,7 @@ def test_lengths_beyond_their_bounds(bed: Bed) -> None:
         growth = watch_memory(stage.west)
         for what, frames in (FRAMES | BATCHES).items():
             with stage.dial() as lane:
-                lane.come_up("rogue", "west")
+                lane.come_up(hello("rogue", "west"))
                 lane.send(open_(1), frames)
                 code, reason = lane.close_of()
                 assert code == CloseCode.PROTOCOL_ERROR, what

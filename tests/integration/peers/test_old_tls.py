@@ -46,7 +46,7 @@ def test_no_early_data(bed: Bed) -> None:
     with Array() as array, hub(bed, array.address) as stage:
         tls = context(bed.directory / "rogue")
         with dial(stage.tunnel, tls) as lane:
-            lane.come_up("rogue", "west")
+            lane.come_up(hello("rogue", "west"))
             lane.expect(FrameType.PING)
             session = lane.connection.session
             assert session is not None

@@ -25,6 +25,7 @@ def test_a_pin_is_replaced(bed: Bed) -> None:
         run(*pair.sites)
         with connect(pair.entrance) as near:
             near.sendall(b"before ")
+            array.arrival()
             make(bed.directory / "another", "east")
             shutil.copy(bed.directory / "another.crt", pin)
             pair.west.signal(signal.SIGHUP)
@@ -49,7 +50,7 @@ def test_a_peer_is_removed(bed: Bed) -> None:
     west.start()
     west.wait_ready()
     with dial(listening, context(bed.directory / "rogue")) as lane:
-        lane.come_up("rogue", "west")
+        lane.come_up(hello("rogue", "west"))
         with_rogue = west.config.read_text()
         west.config.write_text(with_rogue.replace('[[peer]]\nname = "rogue"\ncertificate = "rogue.crt"', ""))
         west.signal(signal.SIGHUP)
@@ -59,5 +60,5 @@ def test_a_peer_is_removed(bed: Bed) -> None:
         assert "UNKNOWN_CA" in lane.ending()
     says(west, "refused", "its certificate is refused: self-signed certificate")
     with dial(listening, context(bed.directory / "east")) as lane:
-        lane.come_up("east", "west")
+        lane.come_up(hello("east", "west"))
     assert west.stop() == 0

@@ -1,0 +1,135 @@
+"""A peer that asks for more than anybody could want is held to its share of time, memory, descriptors and log.
+
+Every flood here is legal frame by frame, or ends by the rule that it breaks; east replicates through west meanwhile.
+"""
+
+import contextlib
+import os
+import socket
+from dataclasses import replace
+
+from proxy.protocol.codes import CloseCode, ResetCode
+from proxy.protocol.frames import OVER, FrameType, encode, encode_ack, encode_reset, encode_token
+from tests.integration.bed.ends import Array
+from tests.integration.bed.sites import Bed
+from tests.integration.peers.scripted import ScriptedLane, hello, open_
+from tests.integration.peers.stage import Hub, hub, peer_of, says, watch_memory
+
+OPENINGS = 50_000
+ROUND = 500
+STREAMS = 64
+MUCH = 32 << 20
+LOG_MAX = 256 << 10
+
+
+def log_bytes(stage: Hub) -> int:
+    return stage.west.log.stat().st_size
+
+
+def handles(stage: Hub) -> int:
+    """Descriptors that west has open."""
+    return len(os.listdir(f"/proc/{stage.west.pid}/fd"))
+
+
+def rounds() -> list[range]:
+    """The numbers of all streams that rogue opens, a round at a time."""
+    last = 2 * OPENINGS
+    return [range(first, first + 2 * ROUND, 2) for first in range(1, last, 2 * ROUND)]
+
+
+def test_openings_of_what_is_not_exported(bed: Bed) -> None:
+    """Each is refused, and forgotten as soon as the peer acknowledges that."""
+    with Array() as array, hub(bed, array.address) as stage, stage.dial() as lane:
+        growth = watch_memory(stage.west)
+        lane.come_up(hello("rogue", "west"))
+        for numbers in rounds():
+            lane.send(*(open_(number, "nothing") for number in numbers))
+            for number in numbers:
+                assert lane.reset_of(number)[0] == ResetCode.NOT_EXPORTED
+            lane.send(encode(FrameType.ACK, 0, 0, encode_ack((number, OVER) for number in numbers)))
+        assert peer_of(stage.west, "rogue")["streams"] == 0
+        assert growth() < MUCH
+        assert log_bytes(stage) < LOG_MAX
+        assert not array.arrivals
+        stage.still_works(array)
+
+
+def test_openings_whose_refusals_are_not_acknowledged(bed: Bed) -> None:
+    """What waits for acknowledgement is bounded; beyond it the peer breaks the protocol."""
+    with Array() as array, hub(bed, array.address, streams=STREAMS) as stage, stage.dial() as lane:
+        growth = watch_memory(stage.west)
+        lane.come_up(hello("rogue", "west"))
+        lane.send(*(open_(number) for numbers in rounds() for number in numbers))
+        code, reason = lane.close_of()
+        assert (code, "OPEN" in reason) == (CloseCode.PROTOCOL_ERROR, True), reason
+        assert len(array.arrivals) <= STREAMS
+        assert growth() < MUCH + STREAMS * (1 << 20)
+        stage.still_works(array)
+
+
+def test_openings_beyond_the_cap(bed: Bed) -> None:
+    """As many streams as are allowed live; each further one is refused with the reason, and those go on."""
+    with Array() as array, hub(bed, array.address, streams=STREAMS) as stage, stage.dial() as lane:
+        lane.come_up(hello("rogue", "west"))
+        lane.send(*(open_(number) for number in range(1, 2 * STREAMS + 20, 2)))
+        for number in range(2 * STREAMS + 1, 2 * STREAMS + 20, 2):
+            code, reason = lane.reset_of(number)
+            assert (code, str(STREAMS) in reason) == (ResetCode.TOO_MANY_STREAMS, True)
+        array.arrival(STREAMS - 1)
+        assert peer_of(stage.west, "rogue")["streams"] == STREAMS
+        stage.still_works(array)
+
+
+def test_streams_that_are_reset_at_once(bed: Bed) -> None:
+    """Opened and given up, with another reason each time: no connection attempt, no count of reasons is left behind."""
+    with contextlib.ExitStack() as stack:
+        never = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1))
+        array = stack.enter_context(Array())
+        stage = stack.enter_context(hub(bed, array.address, other=never.getsockname(), connect_timeout="1m"))
+        lane = stack.enter_context(stage.dial())
+        growth, before = watch_memory(stage.west), handles(stage)
+        lane.come_up(hello("rogue", "west"))
+        for numbers in rounds():
+            lane.send(*(open_(number, "other") + give_up(number) for number in numbers))
+            lane.send(encode(FrameType.PING, 0, 0, encode_token(numbers.start)))
+            lane.expect(FrameType.PONG)
+        assert growth() < MUCH
+        assert handles(stage) < before + 20
+        assert log_bytes(stage) < LOG_MAX
+        rogue = peer_of(stage.west, "rogue")
+        assert sum(rogue["ended_streams"].values()) == OPENINGS
+        assert len(rogue["ended_streams"]) < 100
+        stage.still_works(array)
+
+
+def give_up(number: int) -> bytes:
+    """RESET right behind OPEN."""
+    return encode(FrameType.RESET, number, 1, encode_reset(ResetCode.ORIGIN_RESET, f"reason {number}" + "x" * 400))
+
+
+def test_lanes_beyond_the_cap(bed: Bed) -> None:
+    """Of one tunnel sixteen lanes come up; a further one is told that it is not wanted, and the tunnel goes on."""
+    with Array() as array, hub(bed, array.address) as stage:
+        first = stage.dial()
+        lanes = [first]
+        with first:
+            mine = hello("rogue", "west")
+            said = first.come_up(mine)
+            for _ in range(15):
+                lane = stage.dial()
+                lanes.append(lane)
+                lane.come_up(replace(mine, known_half=said.half))
+            with stage.dial() as surplus:
+                surplus.greet(replace(mine, known_half=said.half))
+                assert surplus.close_of()[0] == CloseCode.SURPLUS
+            says(stage.west, "rogue", "lanes are up already")
+            check_alive(first)
+            assert len(peer_of(stage.west, "rogue")["lanes"]) == 16
+        for lane in lanes:
+            lane.connection.close()
+        stage.still_works(array)
+
+
+def check_alive(lane: ScriptedLane) -> None:
+    lane.send(encode(FrameType.PING, 0, 0, encode_token(7)))
+    lane.expect(FrameType.PONG)
