@@ -8,7 +8,18 @@ from proxy.reduction.batch import BATCH_PLAIN_MAX, dissect, length_bound
 from proxy.reduction.encoder import BATCH_TARGET, READ_BYTES, EncodedBatch, Encoder
 from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, SLICE, learn_token
 from tests.unit.reduction.shelf import ShelfStore
-from tests.unit.reduction.sites import SMALL_CHUNKS, Site, Stream, decoder_of, encoder_of, noise, send, site, two_sites
+from tests.unit.reduction.sites import (
+    SMALL_CHUNKS,
+    Site,
+    Stream,
+    cut_up,
+    decoder_of,
+    encoder_of,
+    noise,
+    send,
+    site,
+    two_sites,
+)
 
 DATA = noise(40_000, 5)
 LENGTHS = SMALL_CHUNKS.cut(DATA, final=True)
@@ -337,6 +348,34 @@ def test_a_pause_before_the_end_changes_no_border() -> None:
         stores.append(near.store.names)
     assert stores[0] == stores[1]
     assert stores[0][-1] == fingerprint(data[-1:])
+
+
+def test_what_lies_behind_the_data_makes_no_border() -> None:
+    """To see a border before the last of an odd number of bytes one more is looked at, whatever it is."""
+    odd = next(at for at, length in enumerate(LENGTHS) if length % 2)
+    start = sum(LENGTHS[:odd])
+    end = start + LENGTHS[odd]
+    near = site(ShelfStore())
+    encoder = encoder_of(near)
+    encoder.buffer(end + 1)[:] = DATA[: end + 1]
+    encoder.received(end)
+    encoder.flush()
+    assert len(near.store.names) == odd
+    encoder.buffer(1)[:] = DATA[end : end + 1]
+    encoder.received(1)
+    encoder.flush()
+    assert len(near.store.names) == odd + 1
+
+
+def test_after_a_surprise_it_expects_again() -> None:
+    """One chunk of the second pass has changed: that and the next cost literals, the rest none."""
+    near, far = two_sites()
+    send(near, far, [DATA])
+    at = sum(LENGTHS[:4]) + 100
+    changed = DATA[:at] + bytes(50) + DATA[at + 50 :]
+    again = send(near, far, cut_up(changed, [200] * 300), pauses=True)
+    assert again.literal < LENGTHS[0] + 3 * SMALL_CHUNKS.maximum
+    assert again.literal < len(DATA) / 4
 
 
 def test_nothing_is_learned_where_the_store_has_no_room() -> None:
