@@ -1,0 +1,266 @@
+"""Two tunnels in any order of calls: what arrives is a prefix of what was sent, and all ends well once lanes hold.
+
+The network is the test's: frames wait in queues until a rule delivers some, lanes die with what waits in them, either
+side may notice first. Stream for stream the model knows what each array sent, took and ended.
+"""
+
+from collections import deque
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from proxy.protocol import events
+from proxy.protocol.codes import ResetCode
+from proxy.protocol.errors import OpenRefused
+from proxy.protocol.frames import Frame, FrameReader
+from proxy.protocol.tunnel import Tunnel, TunnelSettings
+
+SETTINGS = TunnelSettings(initial_credit=64 << 10, memory=1 << 20, unacked_max=128 << 10, streams=3, grace=1000.0)
+SIDES = st.integers(0, 1)
+
+
+class Array:
+    """What one side's array has sent and received on one stream."""
+
+    def __init__(self) -> None:
+        self.sent = 0
+        self.ended = False
+        self.received = 0
+        self.end_came = False
+        self.waiting: deque[int] = deque()
+        self.accepted = False
+        self.gone = False
+
+
+class Pair(RuleBasedStateMachine):
+    @initialize()
+    def begin(self) -> None:
+        self.now = 0.0
+        self.tunnels = [self.tunnel("left", "right"), self.tunnel("right", "left")]
+        self.arrays: list[dict[int, Array]] = [{}, {}]
+        self.lanes: dict[int, list[deque[Frame]]] = {}
+        """Frames under way, by the side that sent them; a lane that a side gave up is not in `up` of that side."""
+        self.up: list[set[int]] = [set(), set()]
+        self.lanes_made = 0
+        self.reader = FrameReader()
+        self.dial(0)
+
+    def tunnel(self, name: str, peer: str) -> Tunnel:
+        return Tunnel(SETTINGS, name, peer, name.encode().ljust(16), [b"epoch---"], 0.0, software="x")
+
+    # -- lanes
+
+    @rule(side=SIDES)
+    @precondition(lambda self: len(self.lanes) < 3)
+    def dial(self, side: int) -> None:
+        first, second = self.tunnels[side], self.tunnels[1 - side]
+        mine = first.hello()
+        second.join(mine, dialler=False, now=self.now)
+        first.join(second.hello(), dialler=True, now=self.now, mine=mine)
+        self.lanes_made += 1
+        self.lanes[self.lanes_made] = [deque(), deque()]
+        for each in (0, 1):
+            self.drain(each)
+            self.tunnels[each].lane_up(self.lanes_made, self.now)
+            self.up[each].add(self.lanes_made)
+
+    @rule(side=SIDES, limit=st.sampled_from([1, 50_000, 1 << 20]), which=st.integers(0, 5))
+    def write(self, side: int, limit: int, which: int) -> None:
+        """A lane takes what its tunnel wants to send."""
+        lane = self.lane(side, which)
+        if lane:
+            pieces = self.tunnels[side].take(lane, limit, self.now)
+            self.lanes[lane][side].extend(self.cut(pieces))
+            self.drain(side)
+
+    @rule(side=SIDES, count=st.integers(1, 20), which=st.integers(0, 5))
+    def deliver(self, side: int, count: int, which: int) -> None:
+        """Some of what the other side has written arrives."""
+        lane = self.lane(side, which)
+        if lane:
+            queue = self.lanes[lane][1 - side]
+            for _ in range(min(count, len(queue))):
+                self.tunnels[side].receive(lane, queue.popleft(), self.now)
+                self.drain(side)
+
+    @rule(side=SIDES, which=st.integers(0, 5))
+    def notice_death(self, side: int, which: int) -> None:
+        """A connection breaks: this side knows, the other one only that nothing comes any more."""
+        lane = self.lane(side, which)
+        if lane:
+            self.lanes[lane][0].clear()
+            self.lanes[lane][1].clear()
+            self.lose_lane(side, lane)
+
+    def lose_lane(self, side: int, lane: int) -> None:
+        self.up[side].discard(lane)
+        self.tunnels[side].lane_down(lane, self.now)
+        self.drain(side)
+        if lane not in self.up[0] | self.up[1]:
+            del self.lanes[lane]
+
+    def lane(self, side: int, which: int) -> int:
+        """One of the lanes that are up on that side, or 0."""
+        lanes = sorted(self.up[side])
+        return lanes[which % len(lanes)] if lanes else 0
+
+    def cut(self, pieces: list[bytes]) -> list[Frame]:
+        found, data = [], memoryview(b"".join(pieces))
+        while data:
+            room = self.reader.get_buffer()
+            size = min(len(room), len(data))
+            room[:size] = data[:size]
+            data = data[size:]
+            self.reader.received(size)
+            while (frame := self.reader.next_frame()) is not None:
+                found.append(frame._replace(payload=bytes(frame.payload)))
+        return found
+
+    @rule(seconds=st.sampled_from([0.05, 1.0, 6.0]))
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+        for side in (0, 1):
+            self.tunnels[side].tick(self.now)
+            self.drain(side)
+
+    # -- streams
+
+    @rule(side=SIDES)
+    def open(self, side: int) -> None:
+        try:
+            stream = self.tunnels[side].open("array", "")
+        except OpenRefused:
+            return
+        self.arrays[side][stream] = Array()
+        self.arrays[side][stream].accepted = True
+
+    def live(self, side: int, which: int) -> tuple[int, Array] | None:
+        """One of the streams that can send on that side."""
+        found = [(n, array) for n, array in sorted(self.arrays[side].items()) if array.accepted and not array.gone]
+        return found[which % len(found)] if found else None
+
+    @rule(side=SIDES, which=st.integers(0, 5), wanted=st.integers(1, 70_000))
+    def send(self, side: int, which: int, wanted: int) -> None:
+        if chosen := self.live(side, which):
+            stream, array = chosen
+            plain = min(wanted, self.tunnels[side].sendable(stream))
+            if plain:
+                batch = plain.to_bytes(4, "big") + array.sent.to_bytes(8, "big") + bytes(plain)
+                self.tunnels[side].send_data(stream, batch, plain)
+                array.sent += plain
+
+    @rule(side=SIDES, which=st.integers(0, 5))
+    def end(self, side: int, which: int) -> None:
+        if (chosen := self.live(side, which)) and not chosen[1].ended:
+            chosen[1].ended = True
+            self.tunnels[side].send_end(chosen[0], chosen[1].sent, b"")
+
+    @rule(side=SIDES, which=st.integers(0, 5))
+    def take_data(self, side: int, which: int) -> None:
+        if (chosen := self.live(side, which)) and chosen[1].waiting:
+            self.tunnels[side].consumed(chosen[0], chosen[1].waiting.popleft())
+
+    @rule(side=SIDES, which=st.integers(0, 20))
+    def reset(self, side: int, which: int) -> None:
+        chosen = self.live(side, which) if which < 3 else None
+        if chosen:
+            chosen[1].gone = True
+            self.tunnels[side].reset(chosen[0], ResetCode.ORIGIN_RESET, "")
+
+    @rule(side=SIDES)
+    def accept(self, side: int) -> None:
+        for stream, array in self.arrays[side].items():
+            if not array.accepted and not array.gone:
+                array.accepted = True
+                self.tunnels[side].accept(stream)
+
+    @rule(side=SIDES, chance=st.integers(0, 30))
+    def give_up(self, side: int, chance: int) -> None:
+        if chance == 0:
+            self.tunnels[side].abandon(ResetCode.INTERNAL, "test", self.now)
+            self.drain(side)
+
+    # -- what happens
+
+    def drain(self, side: int) -> None:
+        while (event := self.tunnels[side].next_event()) is not None:
+            self.happened(side, event)
+
+    def happened(self, side: int, event: events.Event) -> None:
+        arrays = self.arrays[side]
+        match event:
+            case events.StreamOffered(stream):
+                arrays[stream] = Array()
+            case events.DataReceived(stream, plain, batch) if not arrays[stream].gone:
+                array = arrays[stream]
+                assert int.from_bytes(bytes(batch[4:12]), "big") == array.received
+                assert not array.end_came
+                array.received += plain
+                array.waiting.append(plain)
+            case events.StreamEnded(stream, total) if not arrays[stream].gone:
+                assert total == arrays[stream].received
+                arrays[stream].end_came = True
+            case events.StreamReset(stream):
+                arrays[stream].gone = True
+            case events.LaneDead(lane):
+                self.up[side].discard(lane)
+                if lane in self.lanes and lane not in self.up[1 - side]:
+                    del self.lanes[lane]
+            case events.TunnelReset():
+                assert all(array.gone or self.is_done(side, n) for n, array in arrays.items())
+                arrays.clear()
+            case _:
+                pass
+
+    def is_done(self, side: int, stream: int) -> bool:
+        """Both arrays have ended and this one has everything."""
+        array = self.arrays[side][stream]
+        return array.ended and array.end_came and not array.waiting
+
+    @invariant()
+    def memory_is_bounded(self) -> None:
+        for tunnel in self.tunnels:
+            figures = tunnel.figures
+            assert figures.credit_bytes <= SETTINGS.memory
+            assert figures.unacked_bytes <= SETTINGS.unacked_max + 6 * SETTINGS.streams * (150 << 10)
+            assert figures.kept_bytes <= SETTINGS.memory * 5 // 4
+            assert figures.streams <= 6 * SETTINGS.streams
+
+    # -- the end
+
+    def teardown(self) -> None:
+        """Lanes that one side has given up die, one at least holds, and the arrays end what they began."""
+        if not hasattr(self, "tunnels"):
+            return
+        for side in (0, 1):
+            for lane in self.up[side] - self.up[1 - side]:
+                self.lose_lane(side, lane)
+        if not self.lanes:
+            self.dial(0)
+        for _ in range(60):
+            self.wait(0.3)
+            for side in (0, 1):
+                self.finish(side)
+                for lane in range(len(self.lanes)):
+                    self.write(side, 1 << 20, lane)
+                    self.deliver(1 - side, 1 << 20, lane)
+        for tunnel in self.tunnels:
+            figures = tunnel.figures
+            left = figures.streams, figures.unacked_bytes, figures.kept_bytes, figures.credit_bytes
+            assert left == (0, 0, 0, 0)
+
+    def finish(self, side: int) -> None:
+        self.accept(side)
+        for stream, array in self.arrays[side].items():
+            if array.gone:
+                continue
+            while array.waiting:
+                self.tunnels[side].consumed(stream, array.waiting.popleft())
+            if not array.ended:
+                array.ended = True
+                self.tunnels[side].send_end(stream, array.sent, b"")
+
+
+TestPair = Pair.TestCase
+TestPair.settings = settings(max_examples=150, stateful_step_count=60)
