@@ -26,8 +26,9 @@ _BATCH = 4
 _RELIEFS = 4
 """How often room is sought for a transaction that found the index map full, an old container each time."""
 
-_PATIENCE = 10.0
-"""Seconds without learning after the disk failed; then one container tries whether it works again."""
+_FIRST_PAUSE = 10.0
+_LONGEST_PAUSE = 640.0
+"""Seconds without learning after the disk failed again and again. Each try may cost the oldest two containers."""
 
 
 class DiskStore(DiskCache):
@@ -167,7 +168,10 @@ class DiskStore(DiskCache):
         for name, gone in change.lost.items():
             if self._lost.get(name) == gone:
                 del self._lost[name]
-        self._alarms.pop("index", None)
+        if written:
+            self._pause = 0.0
+        if not self._doubtful:
+            self._alarms.pop("index", None)
 
     def _not_committed(self, change: Change, written: list[Container], fault: StoreFault) -> None:
         if change.notes is not None:
@@ -177,7 +181,7 @@ class DiskStore(DiskCache):
         self._unlearn(written)
         if not (isinstance(fault, DiskFull) and self._stop_growing(give_back=True)):
             self._index_failed(fault)
-            self._pause()
+            self._fail()
 
     # A full index
 
@@ -231,10 +235,13 @@ class DiskStore(DiskCache):
         self._alarms["write"] = (
             f"Store {self._path} takes nothing new ({fault}); see to the disk. Traffic passes unlearned."
         )
-        self._pause()
+        self._fail()
 
-    def _pause(self) -> None:
-        self._retry_at = self._clock() + _PATIENCE
+    def _fail(self) -> None:
+        """Learn nothing for 10 s, then try again; twice as long each time that fails."""
+        if not self._paused():
+            self._pause = min(2 * self._pause or _FIRST_PAUSE, _LONGEST_PAUSE)
+            self._failed_at = self._clock()
 
     def _stop_growing(self, give_back: bool) -> bool:
         """The disk is full: use no slot above those in use. False if that changes nothing.

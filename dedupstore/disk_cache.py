@@ -43,7 +43,9 @@ class DiskCache(ContainerStore):
         """By slot: the container that is still in it, and has to make room."""
         self._lost: dict[bytes, int] = {}
         """Invalid chunks that the index has to forget, each with its container."""
-        self._retry_at = 0.0
+        self._failed_at = 0.0
+        self._pause = 0.0
+        """Seconds after that during which nothing is learned."""
         self._doubtful = False
         """The index is damaged: the next opening has to look closely."""
 
@@ -86,7 +88,7 @@ class DiskCache(ContainerStore):
 
     def _begin_container(self) -> Container | None:
         self._seal_open()
-        if len(self._sealed) >= self._most_sealed or self._clock() < self._retry_at:
+        if len(self._sealed) >= self._most_sealed or self._paused():
             return None
         slot = self._take_slot()
         if slot is None:
@@ -95,6 +97,9 @@ class DiskCache(ContainerStore):
         self._roster.add(self._next, Row(slot))
         self._next += 1
         return container
+
+    def _paused(self) -> bool:
+        return 0 <= self._clock() - self._failed_at < self._pause
 
     def _seal_open(self) -> None:
         sealed = self._seal()

@@ -70,11 +70,11 @@ def test_a_disk_that_others_fill(small_disk: Path) -> None:
     fill(store, range(100, 100 + A_CONTAINER * 4), 8192)
     for round_ in range(5):
         fill(store, range(1000 * round_, 1000 * round_ + A_CONTAINER * 3))
-        now += 11
+        now += 641
     assert store.alarms != ()
     store.figures()
     (small_disk / "others").unlink()
-    now += 11
+    now += 641
     fill(store, range(20_000, 20_000 + A_CONTAINER * 2))
     store.close()
     store = open_store("disk", SIZE, small_disk / "store")

@@ -48,13 +48,13 @@ def test_a_reader_that_never_ends(tmp_path: Path) -> None:
         assert held(store, young, SMALL) == list(young)
         assert fetch(store, name_of(young[0], SMALL)) == chunk(young[0], SMALL)
         for _ in range(5):
-            clock.now += 11
+            clock.now += 641
             fill(store, range(20_000_000, 20_000_000 + 2272), SMALL)
         assert index.stat().st_size <= MAP
         assert len(held(store, young, SMALL)) > 0, "the store is not emptied in vain"
         reader.kill()
         reader.wait()
-    clock.now += 11
+    clock.now += 641
     fill(store, range(30_000_000, 30_000_000 + 2273), SMALL)
     assert store.alarms == ()
     assert fetch(store, name_of(30_000_000, SMALL)) == chunk(30_000_000, SMALL)
