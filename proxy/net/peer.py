@@ -72,6 +72,7 @@ class Peer:
             self.worker.store.epochs,
             self._loop.time(),
             software=environment.software,
+            needed=(Capability.SLICES,),
         )
         self._handlers: dict[type, Callable[[Any], None]] = {
             events.DataReceived: self._data,
