@@ -46,6 +46,12 @@ class Agreement:
     epochs: tuple[bytes, ...]
     software: str = field(compare=False)
 
+    def __str__(self) -> str:
+        """For the reason of a refusal."""
+        can = f"version {self.version}, capabilities {sorted(self.capabilities)}"
+        store = f"store {self.store.hex()[:8]} in epoch {self.epochs[0].hex()[:8]}"
+        return f"{can}, credit {self.initial_credit}, {self.streams} streams, {store}"
+
 
 @dataclass(frozen=True, slots=True)
 class Hello:
@@ -131,7 +137,7 @@ def agree(mine: Hello, theirs: Hello, needed: Collection[int] = ()) -> Agreement
         raise HelloRefused(CloseCode.VERSION, f"no common version: {offers}")
     common = mine.capabilities & theirs.capabilities
     if not common.issuperset(needed):
-        offers = f"{mine.site} needs {sorted(needed)}, {theirs.site} offers {sorted(theirs.capabilities)}"
+        offers = f"{mine.site} needs {sorted(map(int, needed))}, {theirs.site} offers {sorted(theirs.capabilities)}"
         raise HelloRefused(CloseCode.SETTINGS, f"capabilities do not suffice: {offers}")
     return Agreement(
         version, common, theirs.initial_credit, theirs.streams, theirs.store, theirs.epochs, theirs.software
