@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from dedupstore.chunker import Chunker
+from proxy.config.addresses import Address
 from proxy.config.model import Peer as PeerConfig
+from proxy.net.connecting import connect
 from proxy.net.environment import Environment
 from proxy.net.lane import Lane
 from proxy.net.relay import Relay
@@ -311,14 +313,15 @@ class Peer:
             self.tunnel.reset(event.stream, ResetCode.NOT_EXPORTED, f"{event.export!r} {known}")
             return
         relay = self.relays[event.stream] = Relay(self, event.stream, export.name, event.origin, opener=False)
-        self._connecting[relay] = self._loop.create_task(self._connect(relay, export.address.host, export.address.port))
+        self._connecting[relay] = self._loop.create_task(self._connect(relay, export.address))
 
-    async def _connect(self, relay: Relay, host: str, port: int) -> None:
+    async def _connect(self, relay: Relay, address: Address) -> None:
         try:
             async with asyncio.timeout(self._environment.config.tunnel.connect_timeout):
-                await self._loop.create_connection(lambda: relay, host, port)
+                connection = await connect(address)
+                await self._loop.create_connection(lambda: relay, sock=connection)
         except (OSError, TimeoutError, ValueError) as error:  # ValueError: of a name that cannot be looked up
-            reason = f"cannot connect to {host}:{port}: {str(error) or 'no answer in time'}"
+            reason = f"cannot connect to {address}: {str(error) or 'no answer in time'}"
             log.warning("stream %d of %s: %s", relay.stream, relay.name, reason)
             self._connecting.pop(relay, None)
             relay.close(ResetCode.UNREACHABLE, reason)

@@ -1,0 +1,37 @@
+"""Connections to the arrays behind exports."""
+
+import asyncio
+import socket
+
+from proxy.config.addresses import Address
+from proxy.net.relay import reset_connection
+
+
+async def connect(address: Address) -> socket.socket:
+    """A connected, non-blocking socket that ends by RST until somebody decides otherwise.
+
+    So an attempt that is given up, by cancellation, never looks to the array like a peer that had nothing to say.
+    Raises OSError: that of the last address, if the name has several.
+    """
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    failure = OSError(f"{address.host} has no address")
+    for family, kind, protocol, _, where in found:
+        try:
+            return await _connect(loop, socket.socket(family, kind, protocol), where)
+        except OSError as error:
+            failure = error
+    raise failure
+
+
+async def _connect(
+    loop: asyncio.AbstractEventLoop, connection: socket.socket, where: tuple[object, ...]
+) -> socket.socket:
+    try:
+        connection.setblocking(False)
+        reset_connection(connection)
+        await loop.sock_connect(connection, where)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
