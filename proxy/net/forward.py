@@ -5,6 +5,7 @@ import logging
 import socket
 
 from proxy.config.model import Forward as ForwardConfig
+from proxy.net.listener import name_of
 from proxy.net.peer import Peer
 from proxy.net.relay import reset_connection
 from proxy.protocol.codes import ResetCode
@@ -34,7 +35,7 @@ class Forward:
                 await asyncio.sleep(1)
                 continue
             self.accepted += 1
-            await self._open(connection, f"{address[0]}:{address[1]}")
+            await self._open(connection, name_of(address))
 
     def close(self) -> None:
         """Accept no more; live connections go on."""

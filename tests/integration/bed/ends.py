@@ -57,7 +57,8 @@ class Array:
         self.arrivals: list[Arrival] = []
         self._behaviour = behaviour or acknowledge
         self._changed = threading.Condition()
-        self._listener = socket.create_server(address)
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        self._listener = socket.create_server(address, family=family)
         if receive_buffer:
             self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.address: Address = self._listener.getsockname()[:2]
