@@ -16,9 +16,11 @@ ROUND_TRIP_MIN = 0.005
 class SendCredit:
     """What may be sent: totals of costs from the stream's beginning."""
 
-    __slots__ = ("consumed", "limit", "sent")
+    __slots__ = ("_most", "consumed", "limit", "sent")
 
-    def __init__(self, initial: int) -> None:
+    def __init__(self, initial: int, most: int) -> None:
+        """`most`: what we are willing to have under way, whatever the peer allows."""
+        self._most = most
         self.limit = initial
         self.sent = 0
         self.consumed = 0
@@ -42,7 +44,7 @@ class SendCredit:
             raise PeerError("CREDIT", f"{consumed} consumed, but only {self.sent} were sent")
         if limit < consumed:
             raise PeerError("CREDIT", f"limit {limit} is below consumed {consumed}")
-        self.limit = max(self.limit, limit)
+        self.limit = max(self.limit, min(limit, consumed + self._most))
         if consumed <= self.consumed:
             return False
         self.consumed = consumed

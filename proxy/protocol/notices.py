@@ -12,6 +12,8 @@ ACK_BYTES = 512 << 10
 ACK_FRAMES = 32
 ACK_DELAY = 0.02
 """An ACK is sent after so many bytes, frames or seconds since the first frame that it is for."""
+_ENTRIES_MAX = 50_000
+"""Entries of one ACK or CREDIT: a frame has at most 1 MiB."""
 CREDIT_DELAY = 0.2
 """Seconds after which consumption too small for a CREDIT of its own is told."""
 OVER_MAX = 1 << 16
@@ -92,9 +94,9 @@ class Notices:
     def frames(self, streams: Mapping[int, Stream]) -> Iterator[bytes]:
         """The frames that are due, which no longer wait then."""
         if self._ack_now and (acks := self._take_acks(streams)):
-            yield encode(FrameType.ACK, 0, 0, encode_ack(acks))
+            yield from _ack_frames(acks)
         if self._credit_now and (credits := self._take_credits(streams)):
-            yield encode(FrameType.CREDIT, 0, 0, encode_credit(credits))
+            yield from _credit_frames(credits)
 
     def _take_acks(self, streams: Mapping[int, Stream]) -> list[tuple[int, int]]:
         entries = [(number, streams[number].incoming.expected) for number in self._arrived if number in streams]
@@ -115,9 +117,18 @@ class Notices:
 def state_frames(streams: Mapping[int, Stream]) -> Iterator[bytes]:
     """What begins a lane: ACK of all streams, even if there are none, and CREDIT of those that live."""
     acks = [(number, stream.incoming.expected) for number, stream in streams.items()]
-    yield encode(FrameType.ACK, 0, 0, encode_ack(acks))
-    if credits := _credits(streams.values()):
-        yield encode(FrameType.CREDIT, 0, 0, encode_credit(credits))
+    yield from _ack_frames(acks)
+    yield from _credit_frames(_credits(streams.values()))
+
+
+def _ack_frames(entries: list[tuple[int, int]]) -> Iterator[bytes]:
+    for start in range(0, max(1, len(entries)), _ENTRIES_MAX):
+        yield encode(FrameType.ACK, 0, 0, encode_ack(entries[start : start + _ENTRIES_MAX]))
+
+
+def _credit_frames(entries: list[tuple[int, int, int]]) -> Iterator[bytes]:
+    for start in range(0, len(entries), _ENTRIES_MAX):
+        yield encode(FrameType.CREDIT, 0, 0, encode_credit(entries[start : start + _ENTRIES_MAX]))
 
 
 def _credits(streams: Iterable[Stream]) -> list[tuple[int, int, int]]:

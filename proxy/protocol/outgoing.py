@@ -79,8 +79,8 @@ class Outgoing:
         "plain",
     )
 
-    def __init__(self, ledger: SendLedger, initial_credit: int) -> None:
-        self.credit = SendCredit(initial_credit)
+    def __init__(self, ledger: SendLedger, initial_credit: int, most_credit: int) -> None:
+        self.credit = SendCredit(initial_credit, most_credit)
         self.ended = False
         self.plain = 0
         """Plain bytes given to `push_data`."""

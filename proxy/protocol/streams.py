@@ -295,7 +295,7 @@ class Streams:
     def _begin(self, number: int, *, own: bool, refused: bool = False) -> Stream:
         """`refused`: without credit, which was not reserved; the stream will be reset at once."""
         agreement = self.admission.agreement
-        outgoing = Outgoing(self._ledger, agreement.initial_credit if agreement is not None else 0)
+        outgoing = Outgoing(self._ledger, agreement.initial_credit if agreement else 0, self._settings.window_max)
         if refused:
             self._budget.reserve(0)
         window = ReceiveWindow(self._budget, 0 if refused else self._initial, self._settings.window_max)

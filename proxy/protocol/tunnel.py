@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from proxy.protocol.codes import Capability, CloseCode, FrameType, ResetCode
 from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.errors import HelloRefused, Misuse, OpenRefused, PeerError
-from proxy.protocol.events import Event, LaneClosed, LaneDead, PeerDraining, Resumed, TunnelReset
+from proxy.protocol.events import Event, LaneClosed, LaneDead, PeerDraining, Resumed, StreamReset, TunnelReset
 from proxy.protocol.figures import TunnelFigures
 from proxy.protocol.frames import (
     decode_ack,
@@ -36,6 +36,9 @@ __all__ = ["Tunnel", "TunnelSettings"]
 
 _FATAL = {CloseCode.PROTOCOL_ERROR: ResetCode.PROTOCOL_ERROR, CloseCode.SHUTDOWN: ResetCode.SHUTDOWN}
 """CLOSE codes that end the streams as well, and what they end with."""
+
+_OUTLIVING = (StreamReset, LaneClosed, LaneDead, TunnelReset)
+"""Events that still mean something when all streams are gone."""
 
 
 class Tunnel:
@@ -157,7 +160,10 @@ class Tunnel:
             self._pairing.renew()
 
     def _drop(self, code: ResetCode, reason: str) -> None:
-        """End all streams and lanes on this side."""
+        """End all streams and lanes on this side; what was to be told of streams that are no more is not told."""
+        kept = [event for event in self._events if isinstance(event, _OUTLIVING)]
+        self._events.clear()
+        self._events.extend(kept)
         self._streams.lose(code, reason)
         self._events.extend(LaneDead(lane, reason) for lane in self._lanes)
         self._events.append(TunnelReset(reason))
@@ -181,7 +187,7 @@ class Tunnel:
             self._receive(link, frame)
         except PeerError as error:
             error = PeerError(PeerError.of(frame, "").frame, error.reason)
-            self._lanes.pop(lane, None)
+            self.lane_down(lane, now)
             self.abandon(ResetCode.PROTOCOL_ERROR, str(error), now)
             raise error from None
 

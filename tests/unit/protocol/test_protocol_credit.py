@@ -27,7 +27,7 @@ def pass_through(receiver: ReceiveWindow, total: int, start: float, rate: float,
 
 
 def test_data_costs_its_plain_length_and_256() -> None:
-    credit = SendCredit(1000)
+    credit = SendCredit(1000, 1 << 30)
     credit.spend(100)
     assert (credit.sent, credit.room) == (356, 388)
     credit.spend(388)
@@ -87,8 +87,8 @@ def test_a_pause_of_the_source_is_not_held_against_the_array() -> None:
     receiver = window(WindowBudget(256 * MIB))
     now = 0.0
     for _ in range(4):
-        now = pass_through(receiver, 2 * MIB, now + 10.0, 100 * MIB)
-    assert receiver.size > MIB
+        now = pass_through(receiver, MIB, now + 10.0, 100 * MIB)
+    assert receiver.size == 2 * MIB
 
 
 def test_on_a_lan_windows_grow_as_if_the_round_trip_were_5_ms() -> None:

@@ -167,11 +167,20 @@ def test_an_error_of_the_peer_ends_all_streams_but_not_the_tunnel() -> None:
         LaneDead(2, text),
         TunnelReset(text),
     ]
+    assert (script.tunnel.figures.outages, script.tunnel.figures.resets) == (1, 1)
     assert script.open(2, lane=2) == []
     with pytest.raises(OpenRefused):
         script.tunnel.open("array", "")
     script.join(3)
     assert script.tunnel.open("array", "") == 1
+
+
+def test_the_only_lane_of_an_erring_peer() -> None:
+    script = Script()
+    with pytest.raises(PeerError):
+        script.data(3, 0, 1)
+    assert [type(event) for event in script.events()] == [TunnelReset]
+    assert (script.tunnel.figures.outages, script.tunnel.figures.resets) == (1, 1)
 
 
 @pytest.mark.parametrize(("stream", "number"), [(1, 0), (0, 1)])

@@ -139,6 +139,13 @@ def test_a_stream_that_was_reset_before_it_was_offered_is_never_heard_of() -> No
     assert script.tunnel.figures.streams == 1
 
 
+def test_nor_one_that_is_lost_before() -> None:
+    script = two_lanes()
+    script.data(4, 1, 10)
+    script.tunnel.abandon(ResetCode.INTERNAL, "test", 0.0)
+    assert [event.stream for event in script.events() if isinstance(event, StreamReset)] == [2]
+
+
 def test_we_leave_64_frames_unacknowledged_at_most() -> None:
     script = two_lanes()
     script.data(2, 1, 10)

@@ -67,6 +67,16 @@ def test_the_last_consumption_is_told_at_once() -> None:
     assert script.take() == ["CREDIT 1:756/66292"]
 
 
+def test_so_is_consumption_after_the_end() -> None:
+    script = Script()
+    script.accepted(1)
+    script.data(1, 1, 500)
+    script.give(FrameType.END, 1, 2, encode_end(500, b""))
+    assert script.take() == []
+    script.tunnel.consumed(1, 500)
+    assert script.take() == ["CREDIT 1:756/66292"]
+
+
 def test_the_peer_says_that_it_is_over() -> None:
     """Its last CREDIT was lost with a lane; that it has forgotten the stream says as much."""
     script = Script()
