@@ -157,12 +157,12 @@ STATE = encode(FrameType.ACK, 0, 0, encode_ack([]))
 """What begins a lane of a tunnel without streams."""
 
 
-def hello(name: str, site: str, **changes: Any) -> Hello:
-    """A HELLO that a site accepts, but for the changes."""
+def hello(caller: str, called: str, **changes: Any) -> Hello:
+    """A HELLO that the called site accepts, but for the changes."""
     return replace(
         Hello(
-            site=name,
-            peer=site,
+            site=caller,
+            peer=called,
             half=os.urandom(16),
             known_half=None,
             store=os.urandom(16),

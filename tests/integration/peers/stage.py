@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -108,3 +109,10 @@ def peer_of(site: Site, name: str) -> dict[str, Any]:
     """What the site's status says of that peer."""
     found: dict[str, Any] = next(peer for peer in site.status()["peers"] if peer["name"] == name)
     return found
+
+
+def listening(site: Site) -> Address:
+    """Where the site listens for tunnels, by its file."""
+    found = re.search(r'\[tunnel\][^\[]*^listen = "(.*):(\d+)"', site.config.read_text(), re.MULTILINE)
+    assert found
+    return found[1], int(found[2])

@@ -15,7 +15,7 @@ from tests.integration.bed.sites import Bed
 from tests.integration.peers.scripted import ScriptedLane, hello, open_
 from tests.integration.peers.stage import Hub, hub, peer_of, says, watch_memory
 
-OPENINGS = 50_000
+OPENINGS = 20_000
 ROUND = 500
 STREAMS = 64
 MUCH = 32 << 20

@@ -16,7 +16,7 @@ from proxy.protocol.codes import CloseCode
 from tests.integration.bed.ends import Array
 from tests.integration.bed.sites import Bed, drain
 from tests.integration.peers.scripted import context, dial
-from tests.integration.peers.stage import watch_memory
+from tests.integration.peers.stage import listening, watch_memory
 
 SILENT = 300
 WAIT = 10.0
@@ -50,9 +50,9 @@ def test_silent_connections(bed: Bed) -> None:
         pair.west.start()
         pair.west.wait_ready()
         growth, before = watch_memory(pair.west), handles(pair.west)
-        listening = listener(pair.west)
-        connections = [stack.enter_context(silent(listening)) for _ in range(SILENT)]
-        speechless = stack.enter_context(dial(listening, context(bed.directory / "east")))
+        address = listening(pair.west)
+        connections = [stack.enter_context(silent(address)) for _ in range(SILENT)]
+        speechless = stack.enter_context(dial(address, context(bed.directory / "east")))
         assert wait_until_closed(connections[:32], 5) == 0, "the oldest are not closed at once"
 
         pair.east.start()
@@ -66,10 +66,3 @@ def test_silent_connections(bed: Bed) -> None:
         assert pair.west.status()["refused"] >= SILENT + 1
         assert growth() < 48 << 20, "256 that wait may take 100 KiB each"
         drain(*pair.sites)
-
-
-def listener(west: Site) -> Address:
-    """Where the site listens for tunnels, by its file."""
-    line = next(line for line in west.config.read_text().splitlines() if line.startswith("listen"))
-    host, _, port = line.split('"')[1].rpartition(":")
-    return host, int(port)
