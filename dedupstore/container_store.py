@@ -187,6 +187,11 @@ class ContainerStore(ABC):
         """As ChunkStore says."""
         return 0
 
+    @property
+    def unwritten_max(self) -> int:
+        """As ChunkStore says."""
+        return 0
+
     def figures(self) -> StoreFigures:
         """As ChunkStore says."""
         with self._lock:

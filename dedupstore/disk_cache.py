@@ -11,10 +11,13 @@ from dedupstore.errors import Damaged, StoreFault
 from dedupstore.fingerprint import fingerprint
 from dedupstore.opening import StoreFiles
 from dedupstore.roster import Row
-from dedupstore.store import Place, StoreFigures
+from dedupstore.store import CONTAINER_BYTES, Place, StoreFigures
 
 FOR_READING = 4
 """Slots of the cache that are never given to containers being filled or written, so that `load` always finds one."""
+
+_MOST_UNWRITTEN = 16 << 20
+"""Bytes that are worth keeping from a lagging disk: more would only be lost by a crash."""
 
 
 class DiskCache(ContainerStore):
@@ -85,6 +88,11 @@ class DiskCache(ContainerStore):
     def unwritten(self) -> int:
         """As ChunkStore says."""
         return self._unwritten
+
+    @property
+    def unwritten_max(self) -> int:
+        """As ChunkStore says. Beyond it one container may be sealed, and another filled by what is under way."""
+        return min(_MOST_UNWRITTEN, (self._most_sealed - 2) * CONTAINER_BYTES)
 
     def _begin_container(self) -> Container | None:
         self._seal_open()

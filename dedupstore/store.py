@@ -122,7 +122,11 @@ class ChunkStore(Protocol):
 
     @property
     def unwritten(self) -> int:
-        """Bytes of sealed containers that wait for `write`; the loop pauses its sources above a bound."""
+        """Bytes of sealed containers that wait for `write`."""
+
+    @property
+    def unwritten_max(self) -> int:
+        """Above so many the loop should pause its sources: there is room for little more, and then none is learned."""
 
     def write(self) -> None:
         """Worker: write sealed containers and notes. Never raises: a failing disk becomes an alarm."""

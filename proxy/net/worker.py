@@ -10,9 +10,6 @@ from dedupstore.store import ChunkStore
 
 log = logging.getLogger(__name__)
 
-UNWRITTEN_MAX = 16 << 20
-"""Sealed bytes above which sources rest until the disk has caught up."""
-
 PATIENCE = 2.0
 """Seconds that sources rest for one stalled write; then traffic passes unlearned."""
 
@@ -34,7 +31,7 @@ class StoreWorker:
     @property
     def congested(self) -> bool:
         """True while sources should rest because the disk lags."""
-        if self.store.unwritten <= UNWRITTEN_MAX:
+        if self.store.unwritten <= self.store.unwritten_max:
             return False
         return self._writing_since is None or time.monotonic() - self._writing_since < PATIENCE
 

@@ -1,0 +1,31 @@
+"""The bound up to which sealed containers may wait for the disk leaves room for what is under way when it is passed."""
+
+from pathlib import Path
+
+import pytest
+
+from dedupstore import open_store
+from tests.conformance.filling import A_CONTAINER, LARGE, chunk, name_of
+
+UNDER_WAY = A_CONTAINER - 1
+"""Chunks of the batches that come although the sources were told to rest."""
+
+
+@pytest.mark.parametrize("cache", [32 << 20, 64 << 20, 256 << 20])
+def test_nothing_passes_unlearned_before_the_loop_rests(tmp_path: Path, cache: int) -> None:
+    store = open_store("disk", 512 << 20, path=tmp_path, cache_bytes=cache)
+    number = 0
+    while store.unwritten <= store.unwritten_max:
+        store.put(name_of(number), chunk(number, LARGE))
+        number += 1
+    for later in range(number, number + UNDER_WAY):
+        store.put(name_of(later), chunk(later, LARGE))
+    assert store.figures().unlearned == 0
+    assert store.unwritten_max <= 16 << 20
+    store.close()
+
+
+def test_a_store_in_memory_never_lags() -> None:
+    store = open_store("memory", 64 << 20)
+    assert store.unwritten <= store.unwritten_max
+    store.close()
