@@ -2,7 +2,7 @@
 
 from tests.integration.bed.contents import cut
 from tests.integration.bed.ends import END, receipt, send
-from tests.integration.bed.sites import Pair, wire_bytes
+from tests.integration.bed.sites import Pair, ends, wire_bytes
 
 WRITE = 256 << 10
 
@@ -10,7 +10,7 @@ WRITE = 256 << 10
 def replicate(pair: Pair, content: bytes) -> None:
     """One pass, which has to arrive, byte for byte."""
     sending = send(cut(content, WRITE), pair.entrance)
-    assert (sending.ended, sending.answer) == (END, receipt(content))
+    assert (sending.ended, sending.answer) == (END, receipt(content)), [ends(site) for site in pair.sites]
 
 
 def cost(pair: Pair, content: bytes) -> float:
