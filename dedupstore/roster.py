@@ -84,11 +84,8 @@ class Roster:
         return next(iter(self._rows.values()), None)
 
     def evictable(self) -> int | None:
-        """The oldest container, if it may go now."""
-        container = next(iter(self._rows), None)
-        if container is None or not self._rows[container].settled or self._pins[container]:
-            return None
-        return container
+        """The oldest container that may go now: a pinned one is passed over, so that nobody's pin stops learning."""
+        return next((one for one, row in self._rows.items() if row.settled and not self._pins[one]), None)
 
     def pin(self, container: int) -> None:
         """Keep it from eviction; counted."""

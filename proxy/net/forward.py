@@ -35,6 +35,7 @@ class Forward:
                 await asyncio.sleep(1)
                 continue
             self.accepted += 1
+            reset_connection(connection)  # unless its relay ends it in order
             await self._open(connection, name_of(address))
 
     def close(self) -> None:
@@ -47,7 +48,6 @@ class Forward:
         if relay is None:
             self.refused += 1
             log.warning("forward %s refused %s: %s", self.config.name, origin, refusal)
-            reset_connection(connection)
             connection.close()
             return
         try:

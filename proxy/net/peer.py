@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dedupstore.chunker import Chunker
+from dedupstore.fingerprint import fingerprint
 from proxy.config.addresses import Address
 from proxy.config.model import Peer as PeerConfig
 from proxy.net.connecting import connect
@@ -183,7 +184,7 @@ class Peer:
         """Once a second: note what no event tells of lanes and relays, and end suspensions."""
         for lane in self.lanes.values():
             lane.tcp_info()
-        for relay in list(self.relays.values()):
+        for relay in (*self.relays.values(), *self.leaving):
             relay.sample()
         if self._holdings is not None:
             self._holdings.tick(self._loop.time())
@@ -238,10 +239,12 @@ class Peer:
         self.tunnel.heard(lane.number, self._loop.time())
         self.tunnel.flush_acks()
         self.pump()
+        self._dispatch()
 
     def writable(self, lane: Lane) -> None:
-        """A lane takes data again."""
+        """A lane takes data again, and so may streams."""
         self.pump()
+        self._dispatch()
 
     def lost(self, lane: Lane, reason: str) -> None:
         """A lane is gone."""
@@ -377,13 +380,14 @@ class Peer:
         if seen == self._peer_store:
             return
         store = self.worker.store
-        known = store.recall(hello.store)
+        key = fingerprint(self.name.encode() + b"\0" + hello.store)[:16]  # no peer can speak for another's store
+        known = store.recall(key)
         if known is not None and known not in hello.epochs:
             log.warning("the store of %s is not the one that we knew: it is believed to be empty", self.name)
-            store.disbelieve(hello.store)
-        store.remember(hello.store, hello.epochs[0])
+            store.disbelieve(key)
+        store.remember(key, hello.epochs[0])
         self._peer_store = seen
-        self._holdings = Holdings(store, hello.store)
+        self._holdings = Holdings(store, key)
 
 
 def _wire(lane: Lane) -> dict[str, int]:

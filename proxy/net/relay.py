@@ -33,9 +33,15 @@ from proxy.reduction.holdings import Holdings
 
 log = logging.getLogger(__name__)
 
-_WRITE_HIGH = 1 << 20
-"""Bytes waiting for a slow array above which decoding rests."""
-_WRITE_LOW = 256 << 10
+_WRITE_HIGH = 256 << 10
+"""Bytes waiting for a slow array above which decoding rests; they count as consumed."""
+_WRITE_LOW = 64 << 10
+
+_LEAVE_SECONDS = 120.0
+"""How long an array may take for the last bytes of a stream that has ended; then its connection is reset."""
+
+_LOADS_MAX = 8
+"""How often a chunk is loaded for a FILL, if others drive it out of the cache before it is read."""
 
 _ALLOWANCE_MIN = 4 << 10
 """Plain bytes below which the socket rests: reading a few at a time would cost more than it moves."""
@@ -105,6 +111,7 @@ class Relay(asyncio.BufferedProtocol):
         self._ended_there = False
         self._store_busy = False
         self.closed = False
+        self._ended_at = 0.0
         self.in_order = False
         """Both arrays have ended their sides, and ours has been given everything."""
 
@@ -207,7 +214,7 @@ class Relay(asyncio.BufferedProtocol):
                 raise PeerError(f"MISS on stream {self.stream}", f"chunk {name.hex()[:16]} was not referred to")
         self._owner.holdings.missed(len(names), self._loop.time())
         for name in names:
-            self._send_fill(name, may_load=True)
+            self._send_fill(name)
 
     def consumed(self, cost: int) -> None:
         """The far array has taken everything up to that sum of costs."""
@@ -222,7 +229,12 @@ class Relay(asyncio.BufferedProtocol):
 
     def sample(self) -> None:
         """Once a second: an array whose socket is not read has nobody else to notice its reset."""
-        if self._resting and self._transport is not None and was_reset(_socket(self._transport)):
+        if self._transport is None:
+            return
+        if self.in_order:
+            if self._loop.time() - self._ended_at > _LEAVE_SECONDS:
+                _reset(self._transport)
+        elif (self._resting or self._ended_here) and was_reset(_socket(self._transport)):
             self.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
 
     def close(self, code: ResetCode, reason: str, *, tell: bool = True) -> None:
@@ -238,10 +250,10 @@ class Relay(asyncio.BufferedProtocol):
             self._encoder.abandon(batch)
         self._outstanding.clear()
         self._encoder.close()
-        if tell:
-            self._owner.tunnel.reset(self.stream, code, reason)
         if self._transport is not None:
             _reset(self._transport)
+        if tell:
+            self._owner.tunnel.reset(self.stream, code, reason)
         self._owner.gone(self)
 
     # -- outward -----------------------------------------------------------------------------------------------
@@ -285,12 +297,13 @@ class Relay(asyncio.BufferedProtocol):
         if batch is None:
             return
         self._owner.tunnel.send_data(self.stream, batch.data, batch.plain)
+        length, batch.data = len(batch.data), b""  # the tunnel keeps it as long as need be
         self._cost += batch.plain + DATA_OVERHEAD
         self._outstanding.append((self._cost, batch))
         traffic = self.traffic
         traffic.raw += batch.plain
         traffic.after_deduplication += batch.after_deduplication
-        traffic.after_compression += len(batch.data)
+        traffic.after_compression += length
         traffic.references += len(batch.references)
         self._owner.pump()
         self._owner.worker.kick()
@@ -322,15 +335,15 @@ class Relay(asyncio.BufferedProtocol):
             self._resting = False
             self._transport.resume_reading()
 
-    def _send_fill(self, name: bytes, *, may_load: bool) -> None:
+    def _send_fill(self, name: bytes, loads: int = 0) -> None:
         if self.closed:
             return
         try:
             data = self._owner.worker.store.read(name)
         except StoreError:
             data = b""
-        if data is None and may_load:
-            self._owner.worker.load(name, lambda: self._send_fill(name, may_load=False))
+        if data is None and loads < _LOADS_MAX:
+            self._owner.worker.load(name, lambda: self._send_fill(name, loads + 1))
             return
         self.traffic.fills += 1
         self._owner.tunnel.send_fill(self.stream, name, CODEC_NONE, len(data or b""), data or b"")
@@ -406,6 +419,7 @@ class Relay(asyncio.BufferedProtocol):
         if not (self._ended_here and self._ended_there) or self._outstanding or self.closed:
             return
         self.closed = self.in_order = True
+        self._ended_at = self._loop.time()
         self.reason = "both arrays ended it"
         if self._transport is not None:
             self._transport.close()

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import signal
 import socket
 import time
 from collections.abc import Coroutine, Sequence
@@ -135,7 +136,9 @@ class Site:
         )
 
     def _run(self, work: Coroutine[None, None, None]) -> None:
-        self._tasks.append(asyncio.get_running_loop().create_task(work))
+        task = asyncio.get_running_loop().create_task(work)
+        task.add_done_callback(_see_to_end)
+        self._tasks.append(task)
 
     async def _upkeep(self) -> None:
         """Once a second: what no event triggers."""
@@ -144,6 +147,13 @@ class Site:
             self.worker.kick()
             for peer in self.peers.values():
                 peer.sample()
+
+
+def _see_to_end(task: "asyncio.Task[None]") -> None:
+    """These tasks end by cancellation only: a site that has lost one must not look healthy."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.critical("a defect, the site has to stop: %s", error, exc_info=error)
+        signal.raise_signal(signal.SIGTERM)
 
 
 def open_configured_store(config: SiteConfig) -> ChunkStore:

@@ -44,9 +44,13 @@ def tcp_info(connection: socket.socket) -> TcpInfo | None:
 
 
 def was_reset(connection: socket.socket) -> bool:
-    """True if the other end has reset the connection, read or not."""
+    """True if the other end has reset the connection, read or not. To be closed then: asking clears the error.
+
+    A connection that both ends have ended in order is closed for the kernel, too, and may have bytes to be read.
+    """
     try:
-        return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)[_STATE] == _TCP_CLOSE
+        closed = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)[_STATE] == _TCP_CLOSE
+        return closed and connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
     except OSError:
         return False
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 
 from proxy.config import load
 from proxy.config.model import Identity, SiteConfig
@@ -34,8 +35,15 @@ class _Loaded:
     """Pinned certificates (DER) and whose they are."""
     named: frozenset[str]
     """Peers that are recognised by name under the CA."""
+    authorities: tuple[x509.Certificate, ...]
+    """The private CA. Pinned certificates are trusted as well, but only for themselves: what they sign is not."""
     expires: float
     """When this site's own certificate does, seconds since the epoch."""
+
+    def issued(self, certificate: bytes) -> bool:
+        """True if the private CA itself has signed that certificate (DER)."""
+        leaf = x509.load_der_x509_certificate(certificate)
+        return any(_signed(leaf, authority) for authority in self.authorities)
 
 
 @dataclass(slots=True)
@@ -69,6 +77,8 @@ class Certificates:
         pinned = self._loaded.pins.get(certificate)
         if pinned is not None:
             return pinned
+        if not self._loaded.issued(certificate):
+            return None
         return next((name for name in _names(decoded) if name in self._loaded.named), None)
 
     def proves(self, peer: str, certificate: bytes, decoded: dict[str, object]) -> bool:
@@ -127,8 +137,21 @@ def _load(config: SiteConfig) -> _Loaded:
         dialling={peer.name: _context(ssl.PROTOCOL_TLS_CLIENT, config.identity, (peer,)) for peer in config.peers},
         pins=pins,
         named=frozenset(peer.name for peer in config.peers if peer.certificate is None),
+        authorities=_authorities(config.identity.ca),
         expires=_expiry(config.identity.certificate),
     )
+
+
+def _signed(leaf: x509.Certificate, authority: x509.Certificate) -> bool:
+    try:
+        leaf.verify_directly_issued_by(authority)
+    except (InvalidSignature, TypeError, ValueError):
+        return False
+    return True
+
+
+def _authorities(ca: Path | None) -> tuple[x509.Certificate, ...]:
+    return tuple(x509.load_pem_x509_certificates(ca.read_bytes())) if ca is not None else ()
 
 
 def _context(protocol: int, identity: Identity, peers: tuple[PeerConfig, ...]) -> ssl.SSLContext:

@@ -23,7 +23,7 @@ _LOOK_AHEAD = 1024
 """How many chunks may be asked for at once: what one MISS frame holds."""
 
 
-_FILLED_MAX = 4 << 20
+_FILLED_MAX = 1 << 20
 """Filled chunks are kept beside the store until their batch is decoded: at most this and one chunk more. Batches of
 our encoder, taken after each pause, name at most 1 MiB of chunks."""
 
@@ -86,6 +86,7 @@ class Decoder:
         self._asked: set[bytes] = set()
         self._filled: dict[bytes, bytes] = {}
         self._needs: Needs | None = None
+        self._broken = False
         self._container = 0
         self.entered: bytes | None = None
         """The first chunk that was read from another container than the one before: what follows it is wanted next."""
@@ -99,10 +100,12 @@ class Decoder:
 
     def feed(self, data: memoryview) -> DecodedBatch | None:
         """Take a batch; decode it at once if none is before it, keep a copy otherwise."""
-        if not self.idle:
+        if self._broken or not self.idle:
             self._waiting.append(bytes(data))
             return None
+        self._broken = True  # unless this goes well
         self._progress = _begin(data)
+        self._broken = False
         return self.advance()
 
     def keep(self, data: memoryview) -> None:
@@ -110,7 +113,15 @@ class Decoder:
         self._waiting.append(bytes(data))
 
     def advance(self) -> DecodedBatch | None:
-        """Decode the next batch; None if there is none or if it waits (see `needs`)."""
+        """Decode the next batch; None if there is none or if it waits (see `needs`), or after an error."""
+        if self._broken:
+            return None
+        self._broken = True  # unless this goes well: what follows a gap must not be delivered
+        decoded = self._advance()
+        self._broken = False
+        return decoded
+
+    def _advance(self) -> DecodedBatch | None:
         if self._progress is None and self._waiting:
             self._progress = _begin(memoryview(self._waiting.popleft()))
         progress = self._progress

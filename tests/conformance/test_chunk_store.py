@@ -167,27 +167,31 @@ def test_everything_held_can_be_read_after_much_came_and_went(store: ChunkStore,
         assert fetch(store, name_of(number)) == chunk(number)
 
 
-def test_a_pinned_container_stays_and_new_chunks_pass(store: ChunkStore, containers: int) -> None:
+def test_a_pinned_container_stays_and_the_next_oldest_goes(store: ChunkStore, containers: int) -> None:
     fill(store, range(A_CONTAINER * containers))
     store.pin(1)
-    store.pin(1)
-    assert put(store, 1000) is None
-    store.unpin(1)
-    assert put(store, 1000) is None
-    assert fetch(store, name_of(0)) == chunk(0)
-    figures = store.figures()
-    assert (figures.unlearned, figures.unlearned_bytes) == (2, 2 * LARGE)
-    store.unpin(1)
     assert put(store, 1000) is not None
+    assert fetch(store, name_of(0)) == chunk(0)
+    assert store.find(name_of(A_CONTAINER)) is None
+    store.unpin(1)
+    fill(store, range(2000, 2000 + A_CONTAINER))
     assert store.find(name_of(0)) is None
 
 
-def test_a_pin_on_a_younger_container_changes_nothing_yet(store: ChunkStore, containers: int) -> None:
+def test_while_everything_is_pinned_new_chunks_pass(store: ChunkStore, containers: int) -> None:
     fill(store, range(A_CONTAINER * containers))
-    store.pin(2)
-    assert fill(store, range(2000, 2000 + A_CONTAINER))[-1] is not None
-    assert put(store, 3000) is None
+    for container in range(1, containers + 1):
+        store.pin(container)
+        store.pin(container)
+    assert put(store, 1000) is None
     store.unpin(2)
+    assert put(store, 1000) is None
+    figures = store.figures()
+    assert (figures.unlearned, figures.unlearned_bytes) == (2, 2 * LARGE)
+    store.unpin(2)
+    assert put(store, 1000) is not None
+    assert store.find(name_of(A_CONTAINER)) is None
+    assert fetch(store, name_of(0)) == chunk(0)
 
 
 def test_following_walks_in_the_order_of_arrival(store: ChunkStore) -> None:

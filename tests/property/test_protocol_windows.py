@@ -14,7 +14,7 @@ class Flow:
     """A sender and a receiver, and what is between them."""
 
     def __init__(self, budget: WindowBudget) -> None:
-        self.credit = SendCredit(INITIAL)
+        self.credit = SendCredit(INITIAL, 1 << 30)
         self.window = ReceiveWindow(budget, INITIAL, MAXIMUM)
         self.under_way: list[int] = []
         self.arrived: list[int] = []

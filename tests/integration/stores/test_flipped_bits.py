@@ -27,7 +27,8 @@ def test_in_the_receiving_store(bed: Bed) -> None:
         flipped = flip(bed.directory / "west-store" / "containers")
         assert cost(pair, CONTENT) < 0.1
         assert 0 < store(pair.west, "invalid") <= flipped
-        assert traffic(pair.west, "misses") == traffic(pair.east, "fills") == store(pair.west, "invalid")
+        # a chunk that goes in slices is asked for again by each batch that names it
+        assert traffic(pair.west, "misses") == traffic(pair.east, "fills") >= store(pair.west, "invalid")
         assert traffic(pair.west, "mismatches") == 0
         before = traffic(pair.west, "misses")
         assert cost(pair, CONTENT) < 0.006
