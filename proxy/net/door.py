@@ -32,18 +32,21 @@ class Door:
     ) -> None:
         """`listener` is bound, listening and non-blocking."""
         self._listener = listener
+        self._closed = False
         self._certificates = certificates
         self._peers = peers
         self._pending: dict[asyncio.Task[None], None] = {}
         self.refused = 0
 
     async def run(self) -> None:
-        """Accept until cancelled."""
+        """Accept until cancelled or closed."""
         loop = asyncio.get_running_loop()
         while True:
             try:
                 connection, address = await loop.sock_accept(self._listener)
-            except OSError as error:
+            except (OSError, ValueError) as error:
+                if self._closed:
+                    return
                 log.error("the tunnel listener cannot accept: %s", error)
                 await asyncio.sleep(1)
                 continue
@@ -55,6 +58,7 @@ class Door:
 
     def close(self) -> None:
         """Stop listening, and drop who is still before the door."""
+        self._closed = True
         self._listener.close()
         for task in list(self._pending):
             task.cancel("the site stops")

@@ -23,14 +23,17 @@ class Forward:
         self.refused = 0
         self._peer = peer
         self._listener = listener
+        self._closed = False
 
     async def run(self) -> None:
-        """Accept until cancelled."""
+        """Accept until cancelled or closed."""
         loop = asyncio.get_running_loop()
         while True:
             try:
                 connection, address = await loop.sock_accept(self._listener)
-            except OSError as error:
+            except (OSError, ValueError) as error:
+                if self._closed:
+                    return
                 log.error("forward %s cannot accept: %s", self.config.name, error)
                 await asyncio.sleep(1)
                 continue
@@ -40,6 +43,7 @@ class Forward:
 
     def close(self) -> None:
         """Accept no more; live connections go on."""
+        self._closed = True
         self._listener.close()
 
     async def _open(self, connection: socket.socket, origin: str) -> None:
