@@ -6,9 +6,11 @@ loopback name: a page in an operator's browser must not read it under a name of 
 
 import ipaddress
 import logging
+import re
 from collections.abc import Awaitable, Callable
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
@@ -22,9 +24,10 @@ _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "default-src 'none'",
 }
-_CONNECTIONS_MAX = 64
 _HEADER_MAX = 8190
 _IDLE_SECONDS = 15.0
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::[0-9]*)?")
+"""A Host header: an address in brackets or a name, perhaps a port."""
 
 
 class StatusServer:
@@ -48,6 +51,7 @@ class StatusServer:
         self._runner = web.AppRunner(
             app,
             access_log=None,
+            logger=_request_log(),
             keepalive_timeout=_IDLE_SECONDS,
             max_line_size=_HEADER_MAX,
             max_field_size=_HEADER_MAX,
@@ -74,11 +78,36 @@ class StatusServer:
         return web.Response(body=generate_latest(self._registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
+class _Blame(logging.Filter):
+    """A malformed request is its sender's doing: one line that says what was wrong with it, not a traceback of ours."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Everything passes; what a request is to blame for is put into words."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, HttpProcessingError):
+            record.levelno, record.levelname, record.exc_info = logging.WARNING, "WARNING", None
+            record.msg, record.args = "a malformed request to the status listener: %s", (_first_line(error.message),)
+        return True
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]
+
+
+def _request_log() -> logging.Logger:
+    logger = logging.getLogger(f"{__name__}.requests")
+    logger.addFilter(_BLAME)
+    return logger
+
+
+_BLAME = _Blame()
+
+
 @web.middleware
 async def _guard(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    if not _is_loopback(request.host):
+    if not _is_loopback(request.headers.get("Host", "")):
         return web.Response(status=421, text="this listener answers under a loopback address only\n")
     try:
         response = await handler(request)
@@ -91,8 +120,11 @@ async def _guard(
 
 
 def _is_loopback(host: str) -> bool:
-    name = host.rsplit(":", 1)[0] if host.count(":") == 1 or "]" in host else host
+    found = _HOST.fullmatch(host)
+    if found is None:
+        return False
+    name = found[1] or found[2]
     try:
-        return ipaddress.ip_address(name.strip("[]")).is_loopback
+        return ipaddress.ip_address(name).is_loopback
     except ValueError:
         return name.lower() == "localhost"

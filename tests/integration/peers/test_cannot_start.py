@@ -1,0 +1,123 @@
+"""`isthmus serve` that cannot start says all that is wrong, each with its remedy, and ends with the right code."""
+
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bench.sites import Site, environment, isthmus
+from proxy.errors import ExitCode
+from tests.certificates import make
+from tests.integration.bed.sites import Bed, Forward, drain
+from tests.integration.peers.stage import listening
+
+
+def serve(config: Path) -> tuple[int, str]:
+    """Exit code and what was said."""
+    done = subprocess.run(
+        isthmus("serve", str(config)), env=environment(), capture_output=True, text=True, timeout=30, check=False
+    )
+    assert "Traceback" not in done.stderr
+    return done.returncode, done.stderr
+
+
+def site(bed: Bed) -> Site:
+    """Listens for tunnels and for an array."""
+    forward = Forward("array", "east")
+    port = socket.create_server(("127.0.0.1", 0))
+    with port:
+        address = f"127.0.0.1:{port.getsockname()[1]}"
+    return bed.site("west", {"east": None}, forwards=[forward], tunnel={"listen": address})
+
+
+def test_all_ports_that_are_in_use(bed: Bed) -> None:
+    west = site(bed)
+    forward = west.config.read_text().split("[[forward]]")[1].split('"')[3]
+    host, _, port = forward.rpartition(":")
+    with socket.create_server(listening(west)), socket.create_server((host, int(port))):
+        code, said = serve(west.config)
+    assert code == ExitCode.LISTEN
+    for named in ("tunnel.listen", "forward 'array' listen", forward, "in use", "free the address"):
+        assert named in said, said
+
+
+def test_a_status_port_that_is_in_use(bed: Bed) -> None:
+    west = site(bed)
+    with socket.create_server(("127.0.0.1", west.status_port)):
+        code, said = serve(west.config)
+    assert code == ExitCode.LISTEN
+    assert f"status.listen = 127.0.0.1:{west.status_port}" in said
+    west.start()
+    west.wait_ready()
+    drain(west)
+
+
+def test_an_address_of_another_host(bed: Bed) -> None:
+    west = site(bed)
+    west.config.write_text(west.config.read_text().replace("127.0.0.1:", "192.0.2.77:", 1))
+    code, said = serve(west.config)
+    assert code == ExitCode.LISTEN
+    assert "192.0.2.77" in said
+
+
+def expire(directory: Path) -> None:
+    make(directory / "west", "west", days=(-9, -1))
+
+
+SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a key that others can read": (lambda here: (here / "west.key").chmod(0o640), "chmod 600"),
+    "no key": (lambda here: (here / "west.key").unlink(), "identity.key"),
+    "a certificate that has expired": (expire, "has expired"),
+    "a pin that is no certificate": (lambda here: (here / "east.crt").write_text("?"), "peer[0].certificate"),
+    "a pin of its own": (lambda here: (here / "east.crt").write_bytes((here / "west.crt").read_bytes()), "own"),
+}
+
+
+@pytest.mark.parametrize("what", SPOILT)
+def test_files_that_cannot_be_used(bed: Bed, what: str) -> None:
+    spoil, named = SPOILT[what]
+    west = site(bed)
+    spoil(bed.directory)
+    code, said = serve(west.config)
+    assert code == ExitCode.CONFIGURATION
+    assert named in said, said
+
+
+def test_many_mistakes_at_once(bed: Bed) -> None:
+    """A wrong unit, an unknown key, a public status page, an unknown peer, a duplicate: none hides another."""
+    west = site(bed)
+    text = west.config.read_text()
+    text = text.replace("[tunnel]\n", '[tunnel]\ngrace = "five minutes"\nkeepalife = "5s"\n')
+    text = text.replace(f"127.0.0.1:{west.status_port}", f"0.0.0.0:{west.status_port}")
+    text = text.replace('size = "64MiB"', 'size = "64 parsecs"').replace('peer = "east"', 'peer = "eest"')
+    west.config.write_text(text)
+    (bed.directory / "west.key").chmod(0o644)
+    code, said = serve(west.config)
+    assert code == ExitCode.CONFIGURATION
+    assert "6 mistakes" in said, said
+    for named in (
+        "tunnel.grace",
+        "five minutes",
+        "keepalife",
+        "keepalive",
+        "store.size",
+        "64 parsecs",
+        "status.listen",
+        "loopback",
+        "forward[0].peer",
+        "east",
+        "chmod 600",
+    ):
+        assert named in said, (named, said)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"[site", b"\xff\xfe", b"site = 3\n"], ids=repr)
+def test_files_that_are_no_configuration(bed: Bed, content: bytes | None) -> None:
+    config = bed.directory / "site.toml"
+    if content is not None:
+        config.write_bytes(content)
+    code, said = serve(config)
+    assert code == ExitCode.CONFIGURATION
+    assert "site.toml" in said
