@@ -59,6 +59,8 @@ class Lane(asyncio.BufferedProtocol):
         """The HELLO that was sent on this lane."""
         self.settled = asyncio.Event()
         """Set when the lane is up, or gone."""
+        self.disconnected = asyncio.Event()
+        """Set when the connection is closed, with what was to be sent on it."""
         self.can_write = True
         self.reason = ""
         """Why the lane ends, if we know before the connection does."""
@@ -120,6 +122,7 @@ class Lane(asyncio.BufferedProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._end(self.reason or (explain(exc) if exc else "the other side closed the connection"))
         self._transport = self._timer = self._reader = None  # no cycles: many lanes may fail before a collection
+        self.disconnected.set()
 
     def start(self) -> None:
         """HELLOs have been exchanged: frames may flow."""

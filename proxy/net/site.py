@@ -79,8 +79,12 @@ class Site:
         for peer in self.peers.values():
             peer.drain(reason)
         await self._rest_of_streams(self.config.tunnel.drain)
+        self._retire()
+        lanes = [lane for peer in self.peers.values() for lane in peer.lanes.values()]
         for peer in self.peers.values():
             peer.end(CloseCode.SHUTDOWN, reason, ResetCode.SHUTDOWN)
+        for lane in lanes:  # the reason may have to wait behind much else; the lane limits how long
+            await lane.disconnected.wait()
 
     async def _rest_of_streams(self, seconds: float) -> None:
         """Wait until no array is to get anything any more, or so long."""
@@ -92,12 +96,16 @@ class Site:
     async def stop(self) -> None:
         """Release everything; the store is closed in order."""
         self.ready = False
+        self._retire()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.worker.close()
+
+    def _retire(self) -> None:
+        """Neither dial nor accept any more."""
         for task in self._tasks:
             task.cancel()
         if self.door is not None:
             self.door.close()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self.worker.close()
 
     def reload(self) -> None:
         """Read certificates, keys and pins anew; streams stay. What cannot be used leaves the old ones in use.
