@@ -63,6 +63,11 @@ class Wire:
         """Carry nothing more (or nothing from who dialled), and tell nobody: a black hole."""
         self._do(lambda: self._stall(outward_only))
 
+    @property
+    def flowing(self) -> bool:
+        """Nothing is swallowed."""
+        return not self.swallowed
+
     def flow(self) -> None:
         """Undo `stall`."""
         self._do(self._flow)
@@ -155,7 +160,11 @@ class _End(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.wire.ends.discard(self)
-        if self.other is not None and self.other in self.wire.ends:
+        if self.other is None or self.other not in self.wire.ends:
+            return
+        if exc is None:
+            self.other.transport.close()  # behind all that is still to be written
+        else:
             self.other.cut()
 
 

@@ -6,12 +6,15 @@ Both arrays of a stream that was cut see a reset, both logs say why.
 import signal
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.integration.bed.contents import volume
-from tests.integration.bed.ends import END, RESET, Array, Arrival, connect, how_it_ends, receipt, swallow
+from bench.sites import free_port
+from tests.integration.bed.contents import cut, volume
+from tests.integration.bed.ends import END, RESET, Array, Arrival, connect, how_it_ends, receipt, send, swallow
 from tests.integration.bed.sites import Bed, eventually, logged, look_up, run
+from tests.integration.bed.wire import Wire
 
 CONTENT = volume("content", 4 << 20)
 HALF = len(CONTENT) // 2
@@ -100,6 +103,11 @@ def test_the_peer_of_a_site_that_has_gone(bed: Bed) -> None:
         assert look_up(pair.east.status(), "peers.0.state") == "up"
 
 
+def stall_at(write: int, wire: Wire, number: int) -> None:
+    if number == write:
+        wire.stall()
+
+
 def refused(entrance: tuple[str, int]) -> bool:
     """Connecting is refused, or what was accepted is reset."""
     try:
@@ -111,3 +119,41 @@ def refused(entrance: tuple[str, int]) -> bool:
 
 def line_with(text: str, words: str) -> str:
     return next(line for line in text.splitlines() if words in line)
+
+
+def test_the_last_word_on_a_slow_line(bed: Bed) -> None:
+    """Much is still under way to the other site when the deadline comes: it hears why its stream ends, and at once."""
+    content = volume("more than lines hold", 64 << 20)
+    door = ("127.0.0.1", free_port())
+    with Array() as array, Wire(door) as wire, ThreadPoolExecutor() as threads:
+        pair = bed.pair(array.address, tunnel_address=door, dialled=wire.address, tunnel={"drain": "1s"})
+        run(*pair.sites)
+        sending = threads.submit(
+            send, cut(content, 1 << 18), pair.entrance, lambda n: wire.stall() if n == 80 else None
+        )
+        pair.east.wait_for(lambda: not wire.flowing, "has sent enough")
+        pair.east.signal(signal.SIGTERM)
+        logged(pair.east, "with west is gone: the site shuts down")
+        wire.flow()
+        arrival = array.arrival().wait()
+        assert (arrival.ended, sending.result().ended) == (RESET, RESET)
+        logged(pair.west, "closed by east: the site shuts down")
+        assert pair.east.stop() == 0
+
+
+def test_without_a_line(bed: Bed) -> None:
+    """Nothing can be delivered any more: the deadline holds all the same."""
+    door = ("127.0.0.1", free_port())
+    with Array() as array, Wire(door) as wire:
+        pair = bed.pair(array.address, tunnel_address=door, dialled=wire.address, tunnel={"drain": "1s"})
+        run(*pair.sites)
+        with connect(pair.entrance) as near:
+            near.sendall(CONTENT[:HALF])
+            array.arrival()
+            wire.refuse()
+            wire.cut()
+            eventually(pair.east, "peers.0.state", "outage")
+            assert pair.east.stop(10) == 0
+            assert how_it_ends(near) == (b"", RESET)
+        assert pair.west.stop(10) == 0
+        assert array.arrival().wait().ended == RESET
