@@ -182,6 +182,7 @@ def dial(address: Address, tls: ssl.SSLContext, session: ssl.SSLSession | None =
     `session`: of an earlier connection, to be resumed.
     """
     connection = socket.create_connection(address, timeout=PATIENCE)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         return ScriptedLane(tls.wrap_socket(connection, session=session))
     except OSError:

@@ -68,8 +68,8 @@ def hub(bed: Bed, array: Address, *, other: Address | None = None, **tunnel: str
 
 
 def records(site: Site) -> list[dict[str, Any]]:
-    """The site's log, line by line; each has to be JSON."""
-    return [json.loads(line) for line in site.log.read_text().splitlines()]
+    """The site's log, line by line (a line that is being written is left out); each has to be JSON."""
+    return [json.loads(line) for line in site.log.read_text().split("\n")[:-1]]
 
 
 def messages(site: Site) -> list[str]:

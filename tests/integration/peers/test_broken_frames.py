@@ -5,6 +5,7 @@ by a reset, and the array has received nothing but what was sent before. The oth
 and the one that misbehaved may come back at once.
 """
 
+import time
 from collections.abc import Callable
 
 import pytest
@@ -26,10 +27,10 @@ from proxy.protocol.frames import (
 from proxy.protocol.reader import header
 from proxy.reduction.batch import CODEC_NONE, assemble
 from proxy.reduction.tokens import learn_token, literal_token, more_token
-from tests.integration.bed.ends import END, RESET, Array, receipt, swallow
+from tests.integration.bed.ends import END, RESET, Array, Arrival, receipt, swallow
 from tests.integration.bed.sites import Bed
 from tests.integration.peers.scripted import ScriptedLane, data, hello, open_
-from tests.integration.peers.stage import Hub, hub, says
+from tests.integration.peers.stage import PATIENCE, Hub, hub, says
 
 NAME = bytes(32)
 SENT = b"what the array may have"
@@ -114,6 +115,14 @@ AFTER_END = {
 }
 
 
+def wait_until_delivered(arrival: Arrival) -> None:
+    """The array has what was sent before."""
+    deadline = time.monotonic() + PATIENCE
+    while len(arrival.data) < len(SENT):
+        assert time.monotonic() < deadline, "nothing arrives"
+        time.sleep(0.002)
+
+
 def breach(stage: Hub, array: Array, frames: bytes, named: str, *, ended: str = RESET) -> None:
     """A good stream, then the frames: what the peer is told, what the log says, and what the array has seen."""
     arrivals = len(array.arrivals)
@@ -121,7 +130,7 @@ def breach(stage: Hub, array: Array, frames: bytes, named: str, *, ended: str = 
         lane.come_up(hello("rogue", "west"))
         lane.send(open_(1), data(1, 1, SENT))
         lane.expect(FrameType.ACCEPT)
-        lane.expect(FrameType.CREDIT)
+        wait_until_delivered(array.arrival(arrivals))
         lane.send(frames)
         code, reason = lane.close_of()
         assert code == CloseCode.PROTOCOL_ERROR
