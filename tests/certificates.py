@@ -20,7 +20,7 @@ def make(
     signer: Signer | None = None,
     authority: bool = False,
     purposes: tuple[x509.ObjectIdentifier, ...] = (SERVER, CLIENT),
-    days: tuple[int, int] = (-1, 10),
+    days: tuple[float, float] = (-1, 10),
     key: ec.EllipticCurvePrivateKey | None = None,
 ) -> Signer:
     """Write `<path>.crt` and `<path>.key`, valid from the first to the second day from now; who can sign others."""

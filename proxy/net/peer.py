@@ -101,6 +101,13 @@ class Peer:
         return self._holdings
 
     @property
+    def alarms(self) -> list[str]:
+        """What an operator must know of this peer."""
+        wrong = self.total().mismatches
+        words = f"{wrong} chunks from {self.name} did not match their fingerprints and were refused"
+        return [f"{words}; look at its log, and test the memory of its host"] if wrong else []
+
+    @property
     def references_suspended(self) -> bool:
         """True while the peer lacked so much of what we referred to that we do not refer for a while."""
         return self._holdings is not None and not self._holdings.referring

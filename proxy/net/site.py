@@ -120,7 +120,8 @@ class Site:
 
     def alarms(self) -> list[str]:
         """What an operator must know now."""
-        return [*self.worker.store.alarms, *self.certificates.alarms]
+        of_peers = [alarm for peer in self.peers.values() for alarm in peer.alarms]
+        return [*self.worker.store.alarms, *self.certificates.alarms, *of_peers]
 
     def _bind(self) -> tuple[list[socket.socket], list[socket.socket]]:
         problems: list[str] = []

@@ -5,12 +5,16 @@ by a reset, and the array has received nothing but what was sent before. The oth
 and the one that misbehaved may come back at once.
 """
 
+import contextlib
+import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from bench.sites import Address
 from proxy.protocol.codes import CloseCode, ResetCode
+from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.frames import (
     OVER,
     FrameType,
@@ -152,6 +156,33 @@ def test_frames_that_break_a_rule(bed: Bed, cases: dict[str, tuple[bytes, str]])
                 raise
         assert stage.west.status()["store"]["chunks"] == 0
         assert stage.east.status()["peers"][0]["outages"] == 0
+
+
+def test_credit_to_the_last_byte(bed: Bed) -> None:
+    """An array that is not there yet takes nothing: all credit may be used, and one byte more is a breach."""
+    with contextlib.ExitStack() as stack:
+        never = stack.enter_context(unreachable())
+        array = stack.enter_context(Array())
+        stage = stack.enter_context(hub(bed, array.address, other=never))
+        lane = stack.enter_context(stage.dial())
+        credit = lane.come_up(hello("rogue", "west")).initial_credit
+        half = credit // 2 - DATA_OVERHEAD
+        lane.send(open_(1, "other"), data(1, 1, bytes(half)), data(1, 2, bytes(half)))
+        lane.send(tunnel(FrameType.PING, encode_token(1)))
+        lane.expect(FrameType.PONG)
+        lane.send(data(1, 3, b"x"))
+        code, reason = lane.close_of()
+        assert (code, "DATA 3 of stream 1" in reason, "credit" in reason) == (CloseCode.PROTOCOL_ERROR, True, True)
+        stage.still_works(array)
+
+
+@contextlib.contextmanager
+def unreachable() -> Iterator[Address]:
+    """A listener whose queue is full: who connects waits."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
+        address: Address = listener.getsockname()
+        with socket.create_connection(address):
+            yield address
 
 
 def test_what_comes_after_the_end(bed: Bed) -> None:

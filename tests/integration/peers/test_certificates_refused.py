@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bench.sites import Site, free_port
 from proxy.protocol.codes import FrameType
+from proxy.protocol.frames import decode_close
 from tests.certificates import CLIENT, SERVER, make
 from tests.integration.bed.sites import Bed
 from tests.integration.peers.authority import Authority
@@ -19,10 +20,11 @@ from tests.integration.peers.stage import peer_of, records, says
 
 
 def refused(lane: ScriptedLane, name: str) -> str:
-    """Say HELLO in spite of everything; how the connection ends."""
+    """Say HELLO in spite of everything; how the connection ends, or what is answered."""
     lane.greet(hello(name, "west"))
     try:
-        return str(lane.close_of())
+        frame = lane.receive()
+        return str(decode_close(frame.payload)) if frame.type == FrameType.CLOSE else FrameType(frame.type).name
     except Ended as ended:
         return str(ended)
 
@@ -54,6 +56,26 @@ def test_an_answerer_refuses(bed: Bed) -> None:
             says(west, remote, logged, seconds=5)
     assert west.status()["refused"] == len(cases) - 1  # the last one was recognised, as east
     assert [peer["state"] for peer in west.status()["peers"]] == ["waiting", "waiting"]
+    assert west.stop() == 0
+
+
+def test_a_pin_that_expires(bed: Bed) -> None:
+    """It was good when west started, and is judged anew at each connection."""
+    address = ("127.0.0.1", free_port())
+    west = bed.site("west", {"east": None}, tunnel={"listen": f"127.0.0.1:{address[1]}"})
+    make(bed.directory / "east", "east", days=(-1, 8 / 86400))
+    west.start()
+    west.wait_ready()
+    ends: list[str] = []
+
+    def is_refused() -> bool:
+        with dial(address, context(bed.directory / "east")) as lane:
+            ends.append(refused(lane, "east"))
+        return "ALERT_CERTIFICATE_EXPIRED" in ends[-1]
+
+    west.wait_for(is_refused, "takes an expired certificate")
+    assert ends[0] == "HELLO"
+    says(west, "refused", "certificate has expired")
     assert west.stop() == 0
 
 

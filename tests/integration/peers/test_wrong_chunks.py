@@ -48,6 +48,7 @@ def check_refusal(stage: Hub, lane: ScriptedLane, stream: int, count: int) -> No
     assert (code, "match" in reason) == (ResetCode.CORRUPT, True), reason
     says(stage.west, f"stream {stream}", "does not match")
     assert mismatches(stage.west) == count
+    assert any(f"{count} chunks from rogue did not match" in alarm for alarm in stage.west.status()["alarms"])
     assert peer_of(stage.west, "rogue")["bytes"]["mismatches"] == count
 
 

@@ -1,0 +1,33 @@
+"""A peer that answers well and breaks the protocol each time is not dialled in a tight loop, and nothing piles up."""
+
+import time
+from itertools import pairwise
+
+from proxy.protocol.reader import header
+from tests.certificates import make
+from tests.integration.bed.sites import Bed
+from tests.integration.peers.scripted import Answerer, ScriptedLane, context
+from tests.integration.peers.stage import says
+
+BOUNDS = [0.125, 0.25, 0.5, 0.5]
+"""Seconds: each pause is at least half of what it may be, and that doubles from a quarter of a second to one."""
+
+
+def test_pauses_grow_although_lanes_come_up(bed: Bed) -> None:
+    make(bed.directory / "west", "west")
+    times: list[float] = []
+
+    def answer(lane: ScriptedLane) -> None:
+        times.append(time.monotonic())
+        lane.answer("west")
+        lane.send(header(0x77, 0, 0, 0))
+        lane.ending()
+
+    with Answerer(context(bed.directory / "west", answering=True), answer) as west:
+        east = bed.site("east", {"west": west.address})
+        east.start()
+        says(east, "west broke the protocol", "frame of type 0x77")
+        east.wait_for(lambda: len(times) > len(BOUNDS), "dials no more")
+        assert east.stop() == 0
+    pauses = [later - earlier for earlier, later in pairwise(times)]
+    assert all(pause >= bound for pause, bound in zip(pauses, BOUNDS, strict=False)), pauses
