@@ -107,8 +107,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert place.container == self.last + 1 or (self.crashed and place.container > self.last)
         self.crashed = False
         if len(self.containers) == self.slots:
-            oldest = min(self.containers)
-            assert not self.pins[oldest]
+            oldest = min(self.evictable())
             self.displaced = (oldest, self.containers[oldest])
             self.forget(oldest)
         else:
@@ -117,7 +116,11 @@ class StoreMachine(RuleBasedStateMachine):
         self.containers[place.container] = []
 
     def may_refuse(self) -> bool:
-        return len(self.containers) == self.slots and self.pins[min(self.containers)] > 0
+        return len(self.containers) == self.slots and not self.evictable()
+
+    def evictable(self) -> list[int]:
+        """A pinned container is passed over."""
+        return [container for container in self.containers if not self.pins[container]]
 
     @rule(number=numbers, length=lengths)
     def find(self, number: int, length: int) -> None:
@@ -235,7 +238,11 @@ class DiskMachine(StoreMachine):
         return open_store("disk", DISK_BYTES, self.path, cache_bytes=32 << 20)
 
     def may_refuse(self) -> bool:
-        return super().may_refuse() or self.store.unwritten > 8 << 20 or min(self.containers) not in self.written
+        return super().may_refuse() or self.store.unwritten > 8 << 20
+
+    def evictable(self) -> list[int]:
+        """So is one that waits to be written."""
+        return [container for container in super().evictable() if container in self.written]
 
     @rule()
     def write(self) -> None:
@@ -330,9 +337,10 @@ class DiskMachine(StoreMachine):
         self.crashed = True
         if self.displaced:
             container, entries = self.displaced
-            self.containers = {container: entries, **self.containers}
+            self.containers = dict(sorted({container: entries, **self.containers}.items()))
             for peer in PEERS:
                 self.beliefs[peer, container] = self.store.belief(peer, container)
+        self.written = set(self.containers)
         self.last = max(self.containers, default=0)
 
     def teardown(self) -> None:

@@ -7,6 +7,7 @@ import signal
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -18,6 +19,7 @@ from tests.integration.bed.wire import Wire
 
 CONTENT = volume("content", 4 << 20)
 HALF = len(CONTENT) // 2
+SMALL = 4096
 EITHER = pytest.mark.parametrize("ending", ["east", "west"])
 
 
@@ -63,7 +65,7 @@ def test_a_stream_that_does_not(bed: Bed, ending: str) -> None:
 
 def test_the_last_bytes_for_a_slow_array(bed: Bed) -> None:
     """Both arrays have ended their sides, but one has still to read what the site holds for it: it gets it all."""
-    content = volume("more than the kernel takes", 3200 << 10)
+    content = volume("more than the kernel takes", kernel_takes() + (128 << 10))
     released = threading.Event()
 
     def read_late(arrival: Arrival) -> None:
@@ -71,7 +73,7 @@ def test_the_last_bytes_for_a_slow_array(bed: Bed) -> None:
         released.wait(30)
         swallow(arrival)
 
-    with Array(read_late, receive_buffer=4096) as array:
+    with Array(read_late, receive_buffer=SMALL) as array:
         pair = bed.pair(array.address)
         run(*pair.sites)
         with connect(pair.entrance) as near:
@@ -103,9 +105,16 @@ def test_the_peer_of_a_site_that_has_gone(bed: Bed) -> None:
         assert look_up(pair.east.status(), "peers.0.state") == "up"
 
 
-def stall_at(write: int, wire: Wire, number: int) -> None:
-    if number == write:
-        wire.stall()
+def kernel_takes() -> int:
+    """Bytes that can be written to an array that does not read."""
+    with Array(lambda arrival: arrival.over.wait(), receive_buffer=SMALL) as array, connect(array.address) as near:
+        near.setblocking(False)
+        taken = 0
+        with suppress(BlockingIOError):
+            while True:
+                taken += near.send(bytes(64 << 10))
+        array.arrival().over.set()
+        return taken
 
 
 def refused(entrance: tuple[str, int]) -> bool:
