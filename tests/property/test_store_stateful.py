@@ -344,8 +344,11 @@ class DiskMachine(StoreMachine):
         self.last = max(self.containers, default=0)
 
     def teardown(self) -> None:
-        if hasattr(self, "directory"):
+        if not hasattr(self, "directory"):
+            return
+        try:
             super().teardown()
+        finally:  # a failure is tried again hundreds of times
             shutil.rmtree(self.directory)
 
 

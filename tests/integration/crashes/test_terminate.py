@@ -107,7 +107,11 @@ def test_the_peer_of_a_site_that_has_gone(bed: Bed) -> None:
 
 def kernel_takes() -> int:
     """Bytes that can be written to an array that does not read."""
-    with Array(lambda arrival: arrival.over.wait(), receive_buffer=SMALL) as array, connect(array.address) as near:
+
+    def never_read(arrival: Arrival) -> None:
+        arrival.over.wait()
+
+    with Array(never_read, receive_buffer=SMALL) as array, connect(array.address) as near:
         near.setblocking(False)
         taken = 0
         with suppress(BlockingIOError):
