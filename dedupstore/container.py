@@ -19,6 +19,7 @@ MAGIC: Final = b"ISTHCONT"
 MAX_ENTRIES: Final = 1136
 DATA_OFFSET: Final = 40960
 DATA_BYTES: Final = CONTAINER_BYTES - DATA_OFFSET
+PAGE_BYTES: Final = 4096
 
 _HEADER: Final = Struct("<8sQII32sQ")
 _COVERED: Final = 24
@@ -74,13 +75,13 @@ class Container:
         return bytes(self.memory[self.offsets[entry] : self.offsets[entry + 1]])
 
     def encode(self) -> memoryview:
-        """Write the directory in front of the chunks; what has to go to disk."""
+        """Write the directory in front of the chunks; what has to go to disk, in whole pages."""
         lengths = map(self.length, range(len(self.fingerprints)))
         entries = b"".join(map(_ENTRY.pack, self.fingerprints, lengths))
         head = _HEADER.pack(MAGIC, self.id, len(self.fingerprints), self.used, bytes(32), self.sealed)
         proof = fingerprint(head[:_COVERED] + head[56:] + entries)
         self.memory[: _HEADER.size + len(entries)] = head[:_COVERED] + proof + head[56:] + entries
-        return self.memory[: self.offsets[-1]]
+        return self.memory[: -(-self.offsets[-1] // PAGE_BYTES) * PAGE_BYTES]
 
     @classmethod
     def decode(cls, memory: memoryview, container: int) -> "Container":

@@ -244,7 +244,6 @@ class Peer:
     def burst(self, lane: Lane) -> None:
         """All that one read brought has been given: acknowledge and answer."""
         self.tunnel.heard(lane.number, self._loop.time())
-        self.tunnel.flush_acks()
         self.pump()
         self._dispatch()
 
