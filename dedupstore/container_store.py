@@ -22,8 +22,15 @@ class ContainerStore(ABC):
     """
 
     def __init__(
-        self, figures: StoreFigures, slab: Slab, beliefs: Beliefs, clock: Callable[[], float], next_id: int
+        self,
+        figures: StoreFigures,
+        slab: Slab,
+        beliefs: Beliefs,
+        clock: Callable[[], float],
+        next_id: int,
+        writers: int,
     ) -> None:
+        """`writers`: how many containers may be filled at once."""
         self._figures = figures
         self._slab = slab
         self._beliefs = beliefs
@@ -33,7 +40,9 @@ class ContainerStore(ABC):
         self._roster = Roster()
         self._containers: dict[int, Container] = {}
         self._places: dict[bytes, Place] = {}
-        self._open: Container | None = None
+        self._open: dict[int, Container] = {}
+        """Containers being filled, by writer: what one stream brings stays together (Zhu et al., FAST 2008)."""
+        self._writers = max(1, writers)
         self._missed = b""
         """What `find` did not know when it was asked last: the `put` that comes next need not ask again."""
 
@@ -44,8 +53,8 @@ class ContainerStore(ABC):
         return None
 
     @abstractmethod
-    def _begin_container(self) -> Container | None:
-        """Seal the open container, if any, and return an empty one; None if there is no room. Holds the lock."""
+    def _begin_container(self, writer: int) -> Container | None:
+        """Seal the writer's container, if any, and return an empty one; None if there is no room. Holds the lock."""
 
     @abstractmethod
     def _touch(self, container: int) -> None:
@@ -77,7 +86,7 @@ class ContainerStore(ABC):
         figures.hit_bytes += found[1]
         return found[0]
 
-    def put(self, name: bytes, data: Buffer) -> Place | None:
+    def put(self, name: bytes, data: Buffer, writer: int = 0) -> Place | None:
         """As ChunkStore says. Raises ValueError for a chunk or fingerprint of impossible length."""
         place = self._places.get(name)
         if place is not None:
@@ -89,10 +98,13 @@ class ContainerStore(ABC):
         length = len(data)
         if len(name) != FINGERPRINT_BYTES or not 0 < length <= LARGEST_CHUNK:
             raise ValueError(f"a chunk has 1 to {LARGEST_CHUNK} bytes, not {length}, and a fingerprint of 32")
-        container = self._open
+        writer %= self._writers
+        container = self._open.get(writer)
         if container is None or not container.fits(length):
             with self._lock:
-                container = self._open = self._begin_container()
+                container = self._begin_container(writer)
+                if container is not None:
+                    self._open[writer] = container
         return self._append(container, name, data)
 
     def _append(self, container: Container | None, name: bytes, data: Buffer) -> Place | None:
@@ -132,7 +144,7 @@ class ContainerStore(ABC):
         entry = place.entry + 1
         if entry >= len(container.fingerprints):
             entry = 0
-            container = self._containers.get(place.container + 1)
+            container = self._containers.get(self._roster.after(place.container) or 0)
             if container is None or not container.fingerprints:
                 return None
         name, after = container.fingerprints[entry], Place(container.id, entry)
@@ -204,9 +216,9 @@ class ContainerStore(ABC):
                 unwritten_bytes=self.unwritten,
                 alarms=list(self.alarms),
             )
-        if self._open is not None:
-            figures.used_bytes += self._open.used
-            figures.chunks += len(self._open.fingerprints)
+        for container in self._open.values():
+            figures.used_bytes += container.used
+            figures.chunks += len(container.fingerprints)
         if oldest is not None and oldest.sealed:
             figures.oldest_seconds = max(0.0, self._clock() - oldest.sealed)
         return figures
@@ -233,9 +245,9 @@ class ContainerStore(ABC):
 
     # Common steps; the lock is held
 
-    def _seal(self) -> Container | None:
-        """The open container, which takes no more chunks, if there was one."""
-        sealed, self._open = self._open, None
+    def _seal(self, writer: int) -> Container | None:
+        """The writer's container, which takes no more chunks, if there was one."""
+        sealed = self._open.pop(writer, None)
         if sealed is not None:
             sealed.sealed = int(self._clock())
             self._roster.seal(sealed.id, len(sealed.fingerprints), sealed.used, sealed.sealed)

@@ -17,7 +17,7 @@ from dedupstore.index import Change
 from dedupstore.opening import open_files
 from dedupstore.store import CONTAINER_BYTES, StoreFigures
 
-CACHE_BYTES = 64 << 20
+CACHE_BYTES = 160 << 20
 LEAST_CACHE_BYTES = 8 * CONTAINER_BYTES
 
 _BATCH = 4
@@ -81,7 +81,8 @@ class DiskStore(DiskCache):
     def close(self) -> None:
         """As ChunkStore says. Waits for the disk."""
         with self._lock:
-            self._seal_open()
+            for writer in list(self._open):
+                self._seal_open(writer)
         self.write()
         if not self._doubtful:
             with suppress(StoreFault):

@@ -21,11 +21,12 @@ _MOST_UNWRITTEN = 16 << 20
 
 
 class DiskCache(ContainerStore):
-    """Containers in a slab of fixed size: one being filled, some that wait to be written, and those read lately."""
+    """Containers in a slab of fixed size: those being filled, those that wait to be written, and those read lately."""
 
     def __init__(self, files: StoreFiles, figures: StoreFigures, slots: int, clock: Callable[[], float]) -> None:
         self._notes = RecordedBeliefs(clock, files.peers, self._recorded_belief)
-        super().__init__(figures, Slab(slots), self._notes, clock, files.next)
+        writers = max(1, min(slots // 4, files.slots.limit // 8))
+        super().__init__(figures, Slab(slots), self._notes, clock, files.next, writers)
         self.identity = files.identity
         self.epochs = files.epochs
         self._path = files.path
@@ -35,7 +36,7 @@ class DiskCache(ContainerStore):
         self._alarms = files.alarms
         for container, row in files.rows:
             self._roster.add(container, row)
-        self._most_sealed = slots - FOR_READING - 1
+        self._most_sealed = slots - FOR_READING - writers
         self._sealed: OrderedDict[int, Container] = OrderedDict()
         self._unwritten = 0
         self._idle: OrderedDict[int, None] = OrderedDict()
@@ -94,26 +95,29 @@ class DiskCache(ContainerStore):
         """As ChunkStore says. Beyond it one container may be sealed, and another filled by what is under way."""
         return min(_MOST_UNWRITTEN, (self._most_sealed - 2) * CONTAINER_BYTES)
 
-    def _begin_container(self) -> Container | None:
-        self._seal_open()
+    def _begin_container(self, writer: int) -> Container | None:
+        before = self._seal_open(writer)
         if len(self._sealed) >= self._most_sealed or self._paused():
             return None
         slot = self._take_slot()
         if slot is None:
             return None
         container = self._containers[self._next] = Container(self._next, self._take_memory())
-        self._roster.add(self._next, Row(slot))
+        self._roster.add(self._next, Row(slot, before=before))
         self._next += 1
         return container
 
     def _paused(self) -> bool:
         return 0 <= self._clock() - self._failed_at < self._pause
 
-    def _seal_open(self) -> None:
-        sealed = self._seal()
-        if sealed is not None:
-            self._sealed[sealed.id] = sealed
-            self._unwritten += sealed.used
+    def _seal_open(self, writer: int) -> int:
+        """The id of the container that the writer has filled, or 0."""
+        sealed = self._seal(writer)
+        if sealed is None:
+            return 0
+        self._sealed[sealed.id] = sealed
+        self._unwritten += sealed.used
+        return sealed.id
 
     def _take_slot(self) -> int | None:
         slot = self._slots.take()
@@ -171,8 +175,10 @@ class DiskCache(ContainerStore):
     def prefetch(self, name: bytes) -> None:
         """As ChunkStore says."""
         place = self._locate(name)
-        if place is not None:
-            self._load(place.container + 1)
+        with self._lock:
+            after = self._roster.after(place.container) if place is not None else None
+        if after is not None:
+            self._load(after)
 
     def prepare(self) -> None:
         """As ChunkStore says: the cache, and what the kernel reads ahead of the index."""

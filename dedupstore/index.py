@@ -31,7 +31,7 @@ _COMPACT = "compact"
 _LEAST_FREE = 1 << 20
 _READ_AHEAD = 1 << 30
 _CHUNK = Struct("<QHII")
-_ROW = Struct("<IHIQ")
+_ROW = Struct("<IHIQQ")
 _ID = Struct(">Q")
 _U64 = Struct("<Q")
 _BITMAP_BYTES = MAX_ENTRIES // 8
@@ -359,12 +359,12 @@ def _readers(table: str) -> Iterator[tuple[int, str]]:
 
 
 def _unpack_row(value: bytes) -> Row:
-    slot, entries, used, sealed = _ROW.unpack(value)
-    return Row(slot, entries, used, sealed, settled=True)
+    slot, entries, used, sealed, before = _ROW.unpack(value)
+    return Row(slot, entries, used, sealed, settled=True, before=before)
 
 
 def _pack_row(row: Row) -> bytes:
-    return _ROW.pack(row.slot, row.entries, row.bytes, row.sealed)
+    return _ROW.pack(row.slot, row.entries, row.bytes, row.sealed, row.before)
 
 
 def _meta(values: dict[bytes, bytes]) -> Meta:

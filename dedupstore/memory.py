@@ -13,6 +13,8 @@ from dedupstore.roster import Row
 from dedupstore.store import CONTAINER_BYTES, Place, StoreFigures
 
 LEAST_BYTES = 4 * CONTAINER_BYTES
+WRITERS_MAX = 16
+"""Containers being filled at once, if they are no more than an eighth of the store."""
 
 
 class MemoryStore(ContainerStore):
@@ -30,12 +32,13 @@ class MemoryStore(ContainerStore):
             slab = Slab(size_bytes // CONTAINER_BYTES)
         except OSError as error:
             raise StoreUnusable(f"there is no memory for a store of {size_bytes} bytes; give it less") from error
-        super().__init__(StoreFigures("memory", size_bytes), slab, Beliefs(clock), clock, next_id=1)
+        writers = min(WRITERS_MAX, size_bytes // CONTAINER_BYTES // 8)
+        super().__init__(StoreFigures("memory", size_bytes), slab, Beliefs(clock), clock, 1, writers)
         self.identity = os.urandom(16)
         self.epochs = (os.urandom(8),)
 
-    def _begin_container(self) -> Container | None:
-        sealed = self._seal()
+    def _begin_container(self, writer: int) -> Container | None:
+        sealed = self._seal(writer)
         if sealed is not None:
             self._roster[sealed.id].settled = True
         memory = self._slab.take()
@@ -45,7 +48,7 @@ class MemoryStore(ContainerStore):
         if memory is None:
             return None
         container = self._containers[self._next] = Container(self._next, memory)
-        self._roster.add(self._next, Row(slot=0))
+        self._roster.add(self._next, Row(slot=0, before=sealed.id if sealed is not None else 0))
         self._next += 1
         return container
 
@@ -103,5 +106,5 @@ class MemoryStore(ContainerStore):
         """As ChunkStore says."""
         self._places.clear()
         self._containers.clear()
-        self._open = None
+        self._open.clear()
         del self._slab

@@ -18,6 +18,8 @@ class Row:
     """Seconds since the epoch."""
     settled: bool = False
     """It may be evicted: it is neither being filled nor waiting to be written."""
+    before: int = 0
+    """The container that the same writer filled before, or 0."""
 
 
 class Roster:
@@ -29,6 +31,7 @@ class Roster:
     def __init__(self) -> None:
         self._rows: OrderedDict[int, Row] = OrderedDict()
         self._pins: Counter[int] = Counter()
+        self._after: dict[int, int] = {}
         self.chunks = 0
         self.bytes = 0
 
@@ -52,6 +55,8 @@ class Roster:
     def add(self, container: int, row: Row) -> None:
         """Add the youngest container."""
         self._rows[container] = row
+        if row.before:
+            self._after[row.before] = container
         self.chunks += row.entries
         self.bytes += row.bytes
 
@@ -75,9 +80,15 @@ class Roster:
     def remove(self, container: int) -> Row:
         """Take a container out."""
         row = self._rows.pop(container)
+        self._after.pop(row.before, None)
+        self._after.pop(container, None)
         self.chunks -= row.entries
         self.bytes -= row.bytes
         return row
+
+    def after(self, container: int) -> int | None:
+        """The container that the same writer filled next, or is filling."""
+        return self._after.get(container)
 
     def oldest(self) -> Row | None:
         """The row of the container that will go first, whether it may or not."""

@@ -75,9 +75,10 @@ class ChunkStore(Protocol):
     def find(self, fingerprint: bytes) -> Place | None:
         """Where the chunk lies, or None. Reads the index only; says nothing about the data's health."""
 
-    def put(self, fingerprint: bytes, data: Buffer) -> Place | None:
+    def put(self, fingerprint: bytes, data: Buffer, writer: int = 0) -> Place | None:
         """Copy the chunk in and say where; if it is held already, where it lies. None: passed unlearned.
 
+        `writer` is any number: chunks of one writer are kept together as far as there is room for that.
         The caller has computed the fingerprint from this very data. Never raises for a disk's sake.
         """
 
@@ -94,10 +95,10 @@ class ChunkStore(Protocol):
         """
 
     def prefetch(self, fingerprint: bytes) -> None:
-        """Worker: as `load`, for the container that was filled right after this chunk's: a stream wants it next."""
+        """Worker: as `load`, for the container that the same writer filled next: a stream wants it soon."""
 
     def following(self, place: Place) -> tuple[bytes, Place] | None:
-        """Fingerprint and place of the chunk that was stored right after this one, if it is known without I/O."""
+        """Fingerprint and place of the chunk that the same writer stored after this one, if it is known without I/O."""
 
     def pin(self, container: int) -> None:
         """Keep the container from eviction; counted, undone by as many `unpin`."""

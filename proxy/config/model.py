@@ -134,7 +134,7 @@ class Store(Section):
         "Directory of the disk store; made if it is missing. Needed for `disk`, unused for `memory`.", None
     )
     cache: Annotated[Size, Within("32MiB", "1TiB")] = setting(
-        "Memory for what was read from the disk store. Unused for `memory`.", "64MiB"
+        "Memory for what was read from the disk store. Unused for `memory`.", "160MiB"
     )
 
 

@@ -30,6 +30,7 @@ from proxy.reduction.decoder import DecodedBatch, Decoder
 from proxy.reduction.encoder import BATCH_TARGET, READ_BYTES, EncodedBatch, Encoder
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.holdings import Holdings
+from proxy.reduction.pace import HOLD, Pace
 
 log = logging.getLogger(__name__)
 
@@ -95,15 +96,18 @@ class Relay(asyncio.BufferedProtocol):
         self._owner = owner
         self._loop = asyncio.get_running_loop()
         store = owner.worker.store
-        self._encoder = Encoder(owner.chunker, store, owner.holdings, owner.new_compressor())
-        self._decoder = Decoder(store, owner.holdings)
+        writer = stream >> 1  # of streams that one side opened, the lowest bit is the same
+        self._encoder = Encoder(owner.chunker, store, owner.holdings, owner.new_compressor(), writer)
+        self._decoder = Decoder(store, owner.holdings, writer)
         self._transport: asyncio.Transport | None = None
         self._outstanding: deque[tuple[int, EncodedBatch]] = deque()
         self._cost = 0
         self._array_paused = False  # the array does not read
         self._resting = False  # we do not read the array
         self._soon: asyncio.Handle | None = None
-        self._patience: asyncio.TimerHandle | None = None  # a pause waits for the store's disk
+        self._patience: asyncio.TimerHandle | None = None  # a flush waits, for the store's disk or for more to come
+        self._pace = Pace()
+        self._came = False  # more, since the flush has been waiting
         self._full_read = False
         self._allowance = 0  # plain bytes that may be read
         self._ended_here = False
@@ -138,7 +142,9 @@ class Relay(asyncio.BufferedProtocol):
         if self.closed:
             return
         self._full_read = nbytes == READ_BYTES
+        self._came = True
         self._allowance -= nbytes
+        self._pace.received(nbytes, self._loop.time())
         try:
             self._encoder.received(nbytes)
             if self._encoder.plain >= BATCH_TARGET:
@@ -146,7 +152,7 @@ class Relay(asyncio.BufferedProtocol):
         except Exception as error:
             self._defect(error)
             return
-        if self._soon is None:
+        if self._soon is None and self._patience is None:
             self._soon = self._loop.call_soon(self._pause)
         if self._allowance < _ALLOWANCE_MIN:
             self._rest_if_needed()
@@ -273,13 +279,30 @@ class Relay(asyncio.BufferedProtocol):
             self._full_read = False
             self._soon = self._loop.call_soon(self._pause)
             return
-        if self._patience is None:
-            self._flush(patient=True)
+        if self._patience is not None:
+            return
+        if self._pace.holds and not self._resting:
+            self._hold()
+            return
+        self._flush(patient=True)
         if (wanted := self._encoder.wanted) is not None:
             self._encoder.wanted = None
             self._patience = self._loop.call_later(_PATIENCE, self._flush)
             self._owner.worker.load(wanted, self._flush)
             self._owner.worker.prefetch(wanted)
+
+    def _hold(self) -> None:
+        self._came = False
+        self._patience = self._loop.call_later(HOLD, self._held)
+
+    def _held(self) -> None:
+        """The source has had its time: as long as it goes on sending, so does holding."""
+        self._patience = None
+        if self._came:
+            self._hold()
+            return
+        self._pace.held_in_vain()
+        self._flush()
 
     def _flush(self, *, patient: bool = False) -> None:
         """Send what is left; `patient`: but for what need not be sent once the store's disk has been read."""
@@ -291,6 +314,7 @@ class Relay(asyncio.BufferedProtocol):
         with self._blaming():
             self._encoder.flush(patient=patient)
             self._ship()
+            self._pace.flushed(self._loop.time())
 
     def _ship(self) -> None:
         batch = self._encoder.take()
@@ -326,6 +350,8 @@ class Relay(asyncio.BufferedProtocol):
         assert self._transport is not None
         self._resting = True
         self._transport.pause_reading()
+        if self._patience is not None:
+            self._flush()
 
     def _resume_if_possible(self) -> None:
         if not self._resting or self._transport is None:
@@ -376,6 +402,7 @@ class Relay(asyncio.BufferedProtocol):
         assert self._transport is not None
         self._transport.write(decoded.data)
         self._owner.tunnel.consumed(self.stream, len(decoded.data))
+        self._pace.answered()
         self.traffic.delivered += len(decoded.data)
         self.traffic.from_store += decoded.from_store
         self.traffic.verified += decoded.verified

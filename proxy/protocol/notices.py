@@ -79,11 +79,6 @@ class Notices:
         if streams:
             self._ack_now = self._credit_now = True
 
-    def flush(self) -> None:
-        """Acknowledge now what has arrived."""
-        if self._arrived:
-            self._ack_now = True
-
     def tick(self, now: float) -> None:
         """Time has passed."""
         if self._ack_at is not None and now >= self._ack_at:

@@ -244,10 +244,6 @@ class Tunnel:
         """What has happened, in order; None if that was all."""
         return self._events.popleft() if self._events else None
 
-    def flush_acks(self) -> None:
-        """A burst of frames has been received: acknowledge them without waiting for more."""
-        self._streams.notices.flush()
-
     # -- frames out ----------------------------------------------------------------------------------------------
 
     def take(self, lane: int, limit: int, now: float) -> list[bytes]:

@@ -75,7 +75,9 @@ class Decoder:
     After an error it must not be used any more: what follows in the stream would be delivered with a gap before it.
     """
 
-    def __init__(self, store: ChunkStore, holdings: Holdings) -> None:
+    def __init__(self, store: ChunkStore, holdings: Holdings, writer: int = 0) -> None:
+        """`writer`: what the store is to keep together."""
+        self._writer = writer
         self._store = store
         self._holdings = holdings
         self._waiting: deque[bytes] = deque()
@@ -147,7 +149,7 @@ class Decoder:
             raise BatchError("more is filled than a batch can use")
         self._asked.discard(name)
         self._filled[name] = data
-        place = self._store.put(name, data)
+        place = self._store.put(name, data, self._writer)
         if place is not None:
             self._holdings.add(place)
 
@@ -274,7 +276,7 @@ class Decoder:
         name = fingerprint(data)
         if name[:CHECK_BYTES] != check:
             raise CorruptStream(f"a learned chunk of {n} bytes does not match its check")
-        place = self._store.put(name, data)
+        place = self._store.put(name, data, self._writer)
         if place is not None:
             self._holdings.add(place)
         self._border()

@@ -58,8 +58,12 @@ class Encoder:
     The array's bytes are read into `buffer()` and announced by `received`; `take` yields what is to be sent.
     """
 
-    def __init__(self, chunker: Chunker, store: ChunkStore, holdings: Holdings, compressor: Compressor) -> None:
+    def __init__(
+        self, chunker: Chunker, store: ChunkStore, holdings: Holdings, compressor: Compressor, writer: int = 0
+    ) -> None:
+        """`writer`: what the store is to keep together."""
         self._chunker = chunker
+        self._writer = writer
         self._store = store
         self._holdings = holdings
         self._compressor = compressor
@@ -259,7 +263,7 @@ class Encoder:
 
     def _learn(self, name: bytes, data: memoryview) -> None:
         self._draft.tokens.append(learn_token(len(data), name))
-        place = self._store.put(name, data)
+        place = self._store.put(name, data, self._writer)
         self._last = (name, place) if place is not None else None
         if place is not None:
             self._draft.learned.append((name, place))

@@ -35,8 +35,8 @@ def make(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterat
     """A function that opens one more store of the kind under test."""
     stores: list[ChunkStore] = []
 
-    def open_one(name: str = "store") -> ChunkStore:
-        stores.append(open_store(request.param, SIZE, tmp_path / name, cache_bytes=32 << 20, clock=clock))
+    def open_one(name: str = "store", size: int = SIZE, cache: int = 32 << 20) -> ChunkStore:
+        stores.append(open_store(request.param, size, tmp_path / name, cache_bytes=cache, clock=clock))
         return stores[-1]
 
     yield open_one
@@ -206,6 +206,26 @@ def test_following_walks_in_the_order_of_arrival(store: ChunkStore) -> None:
         assert store.find(name) == place
     assert place is not None
     assert store.following(place) is None
+
+
+def test_what_a_writer_brings_stays_together(make: Callable[..., ChunkStore]) -> None:
+    store = make("large", 128 << 20, 64 << 20)
+    count = A_CONTAINER + 2
+    for number in range(count):
+        for writer in range(2):
+            store.put(name_of(100 * writer + number), chunk(100 * writer + number), writer)
+    check_order(store, 0, count)
+    check_order(store, 100, count)
+
+
+def check_order(store: ChunkStore, first: int, count: int) -> None:
+    place = store.find(name_of(first))
+    for number in range(first + 1, first + count):
+        assert place is not None
+        following = store.following(place)
+        assert following is not None
+        name, place = following
+        assert name == name_of(number)
 
 
 def test_following_of_a_container_that_is_gone(store: ChunkStore) -> None:

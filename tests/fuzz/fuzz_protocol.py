@@ -91,7 +91,6 @@ def one_tunnel(content: bytes) -> None:
             tunnel.receive(1 + frame.number % 2, frame._replace(number=frame.number // 2), 1.0)
             for event in events_of(tunnel):
                 drive(tunnel, event)
-            tunnel.flush_acks()
             tunnel.take(1, 100_000, 1.0)
     finally:
         tunnel.tick(2.0)

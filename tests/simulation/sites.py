@@ -211,8 +211,6 @@ class End:
             self.frames_in()
         if self.up and not self.gone:
             self.site.tunnel.heard(self.lane, self.site.world.now)
-            if self.site.world.chance(0.8):
-                self.site.tunnel.flush_acks()
             self.site.pump()
 
     def frames_in(self) -> None:

@@ -336,6 +336,19 @@ def test_prefetch_brings_the_next_container(store: ChunkStore) -> None:
     assert store.figures().loads == loads + 2
 
 
+def test_after_a_restart_a_writers_next_container_is_known(tmp_path: Path) -> None:
+    store = open_store("disk", 128 << 20, tmp_path, cache_bytes=64 << 20)
+    for number in range(A_CONTAINER + 1):
+        for writer in range(2):
+            store.put(name_of(100 * writer + number), chunk(100 * writer + number), writer)
+    store.close()
+    store = open_store("disk", 128 << 20, tmp_path, cache_bytes=64 << 20)
+    store.prefetch(name_of(100))
+    assert store.read(name_of(100 + A_CONTAINER)) == chunk(100 + A_CONTAINER)
+    assert store.read(name_of(A_CONTAINER)) is None
+    store.close()
+
+
 def test_without_the_worker_the_cache_fills_and_chunks_pass(store: ChunkStore) -> None:
     places = [put(store, number) for number in range(A_CONTAINER * 8)]
     learned = [place for place in places if place is not None]

@@ -13,6 +13,7 @@ from proxy.protocol.codes import FrameType
 from proxy.protocol.events import Event
 from proxy.protocol.frames import Frame, FrameReader
 from proxy.protocol.hello import Hello
+from proxy.protocol.notices import ACK_DELAY
 from proxy.protocol.reader import Buffer
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
 
@@ -172,7 +173,8 @@ class Script:
 
     def flush(self, lane: int = 1) -> list[str]:
         """What the tunnel sends once it does not wait for more."""
-        self.tunnel.flush_acks()
+        self.now += ACK_DELAY
+        self.tunnel.tick(self.now)
         return self.take(lane)
 
 
@@ -207,8 +209,9 @@ class Pair:
     def settle(self, lane: int) -> None:
         """Carry, both ways, until nobody has anything to say."""
         for _ in range(20):
-            self.left.flush_acks()
-            self.right.flush_acks()
+            self.now += ACK_DELAY
+            self.left.tick(self.now)
+            self.right.tick(self.now)
             if not (self.carry(lane, self.left) + self.carry(lane, self.right)):
                 return
         raise AssertionError("the two never stop talking")

@@ -48,16 +48,6 @@ def test_or_for_512_kib() -> None:
     assert script.take() == ["ACK 2:12"]
 
 
-def test_or_for_the_end_of_a_burst() -> None:
-    script = receiving()
-    script.data(2, 1, 10)
-    script.data(2, 2, 10)
-    script.tunnel.flush_acks()
-    assert script.take() == ["ACK 2:3"]
-    script.tunnel.flush_acks()
-    assert script.take() == []
-
-
 def test_an_ack_is_for_all_streams() -> None:
     script = receiving()
     script.open(4)
@@ -84,9 +74,9 @@ def test_credit_after_a_quarter_of_the_window() -> None:
 
 def test_less_is_told_after_200_ms() -> None:
     script = receiving()
-    script.at(1.0)
     script.data(2, 1, 10)
     script.flush()
+    script.at(1.0)
     script.tunnel.consumed(2, 10)
     assert script.tunnel.next_deadline() == pytest.approx(1.2)
     script.at(1.2)

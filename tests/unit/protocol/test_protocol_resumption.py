@@ -2,6 +2,7 @@
 
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.events import DataReceived, LaneDead, Resumed, StreamReset, TunnelReset
+from proxy.protocol.notices import ACK_DELAY
 from tests.unit.protocol.playbook import Pair, Script, batch, cut, events_of, line
 
 
@@ -89,7 +90,7 @@ def test_notices_do_not_go_where_the_peer_may_not_know_the_lane() -> None:
     script.join(2, ready=False)
     script.take(2)
     script.data(2, 1, 100)
-    script.tunnel.flush_acks()
+    script.at(script.now + ACK_DELAY)
     assert script.take(2) == []
     assert script.take(1) == ["ACK 2:2"]
 

@@ -5,6 +5,7 @@ import pytest
 from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.events import StreamAccepted, Writable
 from proxy.protocol.frames import OVER
+from proxy.protocol.notices import ACK_DELAY
 from tests.unit.protocol.playbook import Script, batch
 
 KIB = 1 << 10
@@ -190,7 +191,7 @@ def test_frames_of_the_tunnel_go_first() -> None:
     script = rich()
     fill(script, 1, 128 * KIB)
     script.open(2)
-    script.tunnel.flush_acks()
+    script.at(script.now + ACK_DELAY)
     assert script.take(limit=1) == ["ACK 2:1"]
 
 

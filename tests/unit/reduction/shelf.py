@@ -58,7 +58,7 @@ class ShelfStore:
         held = self._chunks.get(fingerprint)
         return held[0] if held else None
 
-    def put(self, fingerprint: bytes, data: Buffer) -> Place | None:
+    def put(self, fingerprint: bytes, data: Buffer, writer: int = 0) -> Place | None:
         held = self.find(fingerprint)
         if held is not None:
             return held

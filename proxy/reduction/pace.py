@@ -1,0 +1,54 @@
+"""Whether a source that has nothing more at the moment has paused, or is only slower than we are."""
+
+HOLD = 0.02
+"""Seconds that the bytes of a one-way source may be held, so that chunks complete and batches fill."""
+
+_READ_MIN = 16 << 10
+"""A smaller read is no bulk: whoever sends it may wait for an answer."""
+
+_EARLY = 8
+"""So many flushes in a row, each followed by more within HOLD, make a one-way source."""
+
+_IN_VAIN = 256
+"""After a hold that brought nothing, so many more."""
+
+
+class Pace:
+    """One stream's source. `now` in seconds, monotonic.
+
+    A flush in the middle of a chunk costs both sides a chunk's verification and some tokens. It must not be put off
+    while an array may wait for an answer to what was flushed; where bulk flows one way, nobody does.
+    """
+
+    __slots__ = ("_early", "_flushed")
+
+    def __init__(self) -> None:
+        self._early = 0
+        self._flushed: float | None = None
+
+    @property
+    def holds(self) -> bool:
+        """True if what has come may wait for more, for HOLD at most."""
+        return self._early >= _EARLY
+
+    def received(self, count: int, now: float) -> None:
+        """The source has sent so many bytes more."""
+        if count < _READ_MIN:
+            self.answered()
+        elif self._flushed is not None and now - self._flushed < HOLD:
+            self._early += 1
+        elif self._flushed is not None:
+            self.answered()
+        self._flushed = None
+
+    def flushed(self, now: float) -> None:
+        """Everything that had come was sent."""
+        self._flushed = now
+
+    def answered(self) -> None:
+        """The far array has sent something: this is a conversation."""
+        self._early = min(self._early, 0)
+
+    def held_in_vain(self) -> None:
+        """Nothing came while bytes were held."""
+        self._early = -_IN_VAIN

@@ -1,0 +1,83 @@
+"""When bytes of a source may be held, and what ends that."""
+
+from proxy.reduction.pace import HOLD, Pace
+
+BULK = 64 << 10
+SOON = HOLD / 2
+LATE = HOLD * 2
+
+
+def streaming() -> tuple[Pace, float]:
+    """A pace of a one-way source that is slower than we are, and the time."""
+    pace, now = Pace(), 100.0
+    while not pace.holds:
+        flushed(pace, now)
+        now += SOON
+        pace.received(BULK, now)
+        assert now < 101
+    return pace, now
+
+
+def flushed(pace: Pace, now: float) -> None:
+    pace.received(BULK, now)
+    pace.flushed(now)
+
+
+def test_a_new_source_is_not_held() -> None:
+    pace = Pace()
+    pace.received(BULK, 1.0)
+    assert not pace.holds
+
+
+def test_a_slow_one_way_source_is_held() -> None:
+    assert streaming()[0].holds
+
+
+def test_a_source_that_pauses_is_not() -> None:
+    pace, now = Pace(), 0.0
+    for _ in range(100):
+        flushed(pace, now)
+        now += LATE
+        assert not pace.holds
+
+
+def test_one_real_pause_ends_it() -> None:
+    pace, now = streaming()
+    pace.flushed(now)
+    pace.received(BULK, now + LATE)
+    assert not pace.holds
+
+
+def test_an_answer_ends_it() -> None:
+    pace, _ = streaming()
+    pace.answered()
+    assert not pace.holds
+
+
+def test_a_small_read_ends_it() -> None:
+    pace, now = streaming()
+    pace.received(4096, now)
+    assert not pace.holds
+
+
+def test_a_conversation_is_never_held() -> None:
+    pace, now = Pace(), 0.0
+    for _ in range(1000):
+        flushed(pace, now)
+        pace.answered()
+        now += SOON
+        assert not pace.holds
+
+
+def test_after_a_hold_in_vain_it_takes_long() -> None:
+    pace, now = streaming()
+    pace.held_in_vain()
+    for _ in range(200):
+        flushed(pace, now)
+        now += SOON
+        pace.answered()
+        assert not pace.holds
+    while not pace.holds:
+        flushed(pace, now)
+        now += SOON
+        assert now < 120
