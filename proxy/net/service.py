@@ -5,6 +5,7 @@ import gc
 import logging
 import signal
 from collections.abc import Callable
+from types import FrameType
 from typing import Protocol
 
 import uvloop
@@ -41,8 +42,7 @@ def run(config: SiteConfig, make_status: MakeStatusListener) -> int:
 async def _serve(config: SiteConfig, make_status: MakeStatusListener) -> int:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    _stop_by_signal(loop, stop)
     site = _build(config)
     status = make_status(config.status.listen.host, config.status.listen.port, lambda: survey(site))
     try:
@@ -56,16 +56,19 @@ async def _serve(config: SiteConfig, make_status: MakeStatusListener) -> int:
     finally:
         await status.stop()
         await site.stop()
-        _ignore_signals(loop)
     log.info("site %s has stopped", config.site.name)
     return ExitCode.OK
 
 
-def _ignore_signals(loop: asyncio.AbstractEventLoop) -> None:
-    """One more signal must not turn an orderly end into another exit status. A mask would bind this thread alone."""
+def _stop_by_signal(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+    """For the rest of the process's life: the loop's own handlers end with it, and one more signal must not kill."""
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(stop.set)
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.remove_signal_handler(number)
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, note)
 
 
 def _build(config: SiteConfig) -> Site:
