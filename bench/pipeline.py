@@ -117,8 +117,7 @@ class Pipeline:
             pair = stack.enter_context(
                 Pair(exports, store=store, store_size=show_size(store_size), directory=self._directory / store)
             )
-            for site in pair.sites:
-                site.wait_prepared()
+            pair.wait_prepared()
             measure = partial(self._measure_transfer, pair)
             for name, shape in ONE_AFTER_ANOTHER.items():
                 measure("random", sinks["random"][1], name, shape)
@@ -161,6 +160,7 @@ class Pipeline:
             with plain_pair(self._directory, address) as via:
                 self._ask("plain TLS relay pair", via)
             with Pair({"echo": address}, directory=self._directory / "latency") as pair:
+                pair.wait_prepared()
                 self._ask("pair", pair.forwards["echo"])
 
     def _ask(self, way: str, to: Address) -> None:

@@ -186,6 +186,11 @@ class Pair:
         """East, west."""
         return self.east, self.west
 
+    def wait_prepared(self) -> None:
+        """Wait until both stores are as fast as they get. Raises SiteFailure."""
+        for site in self.sites:
+            site.wait_prepared()
+
     def __enter__(self) -> Self:
         try:
             self.prepare()

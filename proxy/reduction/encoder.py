@@ -102,7 +102,7 @@ class Encoder:
     def buffer(self, most: int) -> memoryview:
         """Where the source is to be read to: between 1 and `most` (at least 1) bytes."""
         if not self._view:
-            self._view = memoryview(bytearray(self._chunker.maximum + BATCH_TARGET + READ_BYTES + 1))
+            self._view = memoryview(bytearray(self._chunker.maximum + READ_BYTES + 1))
         elif len(self._view) - self._end <= READ_BYTES:
             self._make_room()
         return self._view[self._end : self._end + min(most, READ_BYTES)]

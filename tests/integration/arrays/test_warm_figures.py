@@ -1,8 +1,8 @@
 """What a second pass costs on the wire, with either store: the figures of the promise, measured on real sites.
 
-64 or 128 MiB that do not compress. The same writes again: at most 0.6 % of the plain bytes. Other writes with pauses between
-them: at most 1.5 %. One byte inserted before everything: at most 0.6 %. And, with the disk store, the same after both
-sites were restarted.
+64 or 128 MiB that do not compress. The same writes again: at most 0.6 % of the plain bytes. Other writes with pauses
+between them: at most 1.5 %. One byte inserted before everything: at most 0.6 %. And, with the disk store, the same
+after both sites were restarted.
 """
 
 import time
