@@ -13,7 +13,7 @@ from dedupstore.roster import Row
 from dedupstore.store import CONTAINER_BYTES, Place, StoreFigures
 
 LEAST_BYTES = 4 * CONTAINER_BYTES
-WRITERS_MAX = 16
+WRITERS_MAX = 64
 """Containers being filled at once, if they are no more than an eighth of the store."""
 
 

@@ -7,7 +7,10 @@ _READ_MIN = 16 << 10
 """A smaller read is no bulk: whoever sends it may wait for an answer."""
 
 _EARLY = 8
-"""So many flushes in a row, each followed by more within HOLD, make a one-way source."""
+"""So many flushes, each followed by more within HOLD, make a one-way source. A real pause takes half of them away."""
+
+_SURE = 64
+"""More of them count no more."""
 
 _IN_VAIN = 256
 """After a hold that brought nothing, so many more."""
@@ -35,10 +38,9 @@ class Pace:
         """The source has sent so many bytes more."""
         if count < _READ_MIN:
             self.answered()
-        elif self._flushed is not None and now - self._flushed < HOLD:
-            self._early += 1
         elif self._flushed is not None:
-            self.answered()
+            early = now - self._flushed < HOLD
+            self._early = min(self._early + 1, _SURE) if early else min(self._early, self._early // 2)
         self._flushed = None
 
     def flushed(self, now: float) -> None:

@@ -48,6 +48,20 @@ def test_one_real_pause_ends_it() -> None:
     assert not pace.holds
 
 
+def test_long_experience_outlives_some_pauses_but_not_many() -> None:
+    pace, now = streaming()
+    for _ in range(1000):
+        flushed(pace, now)
+        now += SOON
+    pauses = 0
+    while pace.holds:
+        flushed(pace, now)
+        now += LATE
+        pace.received(BULK, now)
+        pauses += 1
+    assert 3 <= pauses <= 6
+
+
 def test_an_answer_ends_it() -> None:
     pace, _ = streaming()
     pace.answered()
