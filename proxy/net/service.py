@@ -30,13 +30,18 @@ class StatusListener(Protocol):
         """Answer no more."""
 
 
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
 MakeStatusListener = Callable[[str, int, Callable[[], Snapshot]], StatusListener]
 """From host, port, and a function that takes a snapshot."""
 
 
 def run(config: SiteConfig, make_status: MakeStatusListener) -> int:
     """Serve until SIGTERM or SIGINT; the exit code. Raises OperatorError if it cannot start."""
-    return uvloop.run(_serve(config, make_status))
+    try:
+        return uvloop.run(_serve(config, make_status))
+    finally:
+        _ignore_signals()
 
 
 async def _serve(config: SiteConfig, make_status: MakeStatusListener) -> int:
@@ -67,8 +72,14 @@ def _stop_by_signal(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> Non
         if not loop.is_closed():
             loop.call_soon_threadsafe(stop.set)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in STOP_SIGNALS:
         signal.signal(number, note)
+
+
+def _ignore_signals() -> None:
+    """The interpreter gives back every handler but this one before it frees its memory, which can take a while."""
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _build(config: SiteConfig) -> Site:

@@ -89,6 +89,17 @@ def test_the_last_bytes_for_a_slow_array(bed: Bed) -> None:
         assert pair.west.stop() == 0
 
 
+def test_an_impatient_operator(bed: Bed) -> None:
+    """However often the signal comes, the site ends in order, also while the interpreter takes itself down."""
+    with Array() as array:
+        pair = bed.pair(array.address)
+        run(*pair.sites)
+        while pair.west.running:
+            pair.west.signal(signal.SIGTERM)
+            pair.west.signal(signal.SIGINT)
+        assert pair.west.stop() == 0
+
+
 def test_the_peer_of_a_site_that_has_gone(bed: Bed) -> None:
     """It refuses its arrays at once, and serves them again when the other site is back."""
     with Array() as array:
