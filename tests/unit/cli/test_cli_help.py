@@ -35,6 +35,7 @@ def test_all_commands_are_there() -> None:
         ("store", "stats"),
         ("store", "verify"),
         ("store", "purge"),
+        ("plan",),
         ("demo",),
         ("completion",),
     }
