@@ -184,6 +184,27 @@ def plan(as_json: bool, **options: Any) -> int | None:
     return _perform("plan", options, as_json)
 
 
+@root.command(
+    epilog=_examples(
+        "isthmus doctor /etc/isthmus/east.toml",
+        "isthmus doctor /etc/isthmus/east.toml --rate 45Mbit",
+        "isthmus doctor /etc/isthmus/east.toml --json | jq .problem",
+    )
+)
+@_config
+@click.option("--rate", metavar="RATE", help="Of the line, such as 45Mbit: are buffers large enough?")
+@click.option("--round-trip", metavar="TIME", help="Of the line, such as 100ms. [default: measured]")
+@_json
+def doctor(config: Path, rate: str | None, round_trip: str | None, as_json: bool) -> int | None:
+    """See whether this host and its peers are fit.
+
+    Reaches each peer with the site's own certificates and each export, and looks at the kernel's TCP, the clock,
+    certificates, listen addresses, file descriptors, memory and disk. What is not as it should be comes with its
+    remedy. Changes nothing, and may be run beside a running site. Exits with 1 if there is a problem.
+    """
+    return _perform("doctor", config, rate, round_trip, as_json)
+
+
 @root.command(epilog=_examples("isthmus demo", "isthmus demo --volume-size 64MiB --store disk --json"))
 @click.option("--volume-size", default="256MiB", show_default=True, metavar="SIZE", help="Size of each volume.")
 @click.option(

@@ -36,6 +36,7 @@ def test_all_commands_are_there() -> None:
         ("store", "verify"),
         ("store", "purge"),
         ("plan",),
+        ("doctor",),
         ("demo",),
         ("completion",),
     }

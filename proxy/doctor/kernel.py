@@ -1,0 +1,70 @@
+"""What the kernel does with TCP, judged without knowing the line: congestion control, window scaling, MTU probing."""
+
+from collections.abc import Iterator
+
+from proxy.doctor.facts import Kernel
+from proxy.doctor.findings import Finding, attention, ok, problem
+
+CONGESTION = "congestion control"
+BUFFERS = "socket buffers"
+PROBING = "MTU probing"
+SYSCTL = "in /etc/sysctl.d/90-isthmus.conf, then: sysctl --system"
+_SLOW = "one lane over a line that loses packets will be slow (isthmus plan says how slow)"
+
+
+def congestion(kernel: Kernel, wanted: str, *, privileged: bool) -> Iterator[Finding]:
+    """`wanted`: "auto" (BBR where there is one) or a name. `privileged`: the site may choose what is not allowed."""
+    if kernel.available is None:
+        remedy = "on Linux, mount /proc; on others see which congestion control TCP uses"
+        yield attention(CONGESTION, "the kernel does not say which it has", remedy)
+        return
+    name = "bbr" if wanted == "auto" else wanted
+    if kernel.default == name:
+        yield ok(CONGESTION, f"{name} is this kernel's default")
+    elif name not in kernel.available:
+        yield _missing(kernel, wanted, name)
+    elif privileged or name in (kernel.allowed or ()):
+        yield ok(CONGESTION, f"{name} is there, and the site may choose it (the default is {kernel.default})")
+    else:
+        yield _not_allowed(kernel, wanted, name)
+
+
+def _missing(kernel: Kernel, wanted: str, name: str) -> Finding:
+    has = f"it has {', '.join(kernel.available or ())}"
+    if name in kernel.modules:
+        load = f"modprobe tcp_{name}; and for the next start: echo tcp_{name} > /etc/modules-load.d/isthmus.conf"
+        return attention(CONGESTION, f"{name} is not loaded, {has}; {_SLOW}", load)
+    found = f"this kernel has no {name}, {has}; {_SLOW}"
+    if wanted == "auto":
+        return attention(CONGESTION, found, "use a kernel with CONFIG_TCP_CONG_BBR (any distribution's since 2017)")
+    return problem(CONGESTION, found, f'use a kernel with it, or tunnel.congestion_control = "{kernel.default}"')
+
+
+def _not_allowed(kernel: Kernel, wanted: str, name: str) -> Finding:
+    allowed = " ".join([*(kernel.allowed or ()), name])
+    remedy = f"net.ipv4.tcp_allowed_congestion_control = {allowed} {SYSCTL}"
+    found = f"{name} is there, but only root may choose it, so a site gets {kernel.default}; {_SLOW}"
+    return attention(CONGESTION, found, remedy) if wanted == "auto" else problem(CONGESTION, found, remedy)
+
+
+def tuning(kernel: Kernel) -> Iterator[Finding]:
+    """Without these two no buffer limit helps."""
+    if kernel.scaling is False:
+        found = "window scaling is off: no window is larger than 64 KiB"
+        yield problem(BUFFERS, found, f"net.ipv4.tcp_window_scaling = 1 {SYSCTL}")
+    if kernel.tuning is False:
+        found = "receive buffers do not grow by themselves"
+        yield problem(BUFFERS, found, f"net.ipv4.tcp_moderate_rcvbuf = 1 {SYSCTL}")
+
+
+def probing(kernel: Kernel, *, proven: bool) -> Iterator[Finding]:
+    """Does TCP notice that large packets vanish? `proven`: now, they pass on the way to all peers."""
+    if kernel.probing is None:
+        return
+    if kernel.probing:
+        yield ok(PROBING, "on: TCP notices if large packets vanish on the way")
+    elif proven:
+        yield ok(PROBING, "off, and not needed now: packets of full size reach all peers that are dialled")
+    else:
+        found = "off: if a router drops large packets and its ICMP is filtered, the tunnel stalls"
+        yield attention(PROBING, found, f"net.ipv4.tcp_mtu_probing = 1 {SYSCTL}")

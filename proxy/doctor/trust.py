@@ -1,0 +1,48 @@
+"""Certificates that end, and the clock by which they are judged."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from proxy.doctor.facts import Clock
+from proxy.doctor.findings import Finding, attention, ok, problem
+from proxy.identity import Certificate, show_fingerprint
+
+CLOCK = "clock"
+SOON = timedelta(days=30)
+"""A certificate that ends within that time needs a successor now: it has to be made, carried over and compared."""
+DRIFT = 3600.0
+"""Seconds that a file's time may be ahead of the clock: it was written on another host, or by another time zone."""
+
+
+def certificate(about: str, facts: Certificate, now: datetime, *, site: str) -> Iterator[Finding]:
+    """`about`: whose it is; `site`: the name of the site that has to make the next one."""
+    shown = f"{facts.name}, SHA-256 {show_fingerprint(facts.fingerprint)[:23]}..."
+    anew = f"isthmus keygen --site {site} --out DIR on its host, the .crt to the other site, then SIGHUP to both"
+    until = f"until {facts.expires:%Y-%m-%d}"
+    if facts.begins > now:
+        found = f"{shown} is not valid before {facts.begins:%Y-%m-%d %H:%M} UTC"
+        yield problem(
+            about, found, f"set this host's clock, which says {now:%Y-%m-%d %H:%M} UTC, or make it anew: {anew}"
+        )
+    elif facts.expires <= now:
+        yield problem(about, f"{shown} has expired on {facts.expires:%Y-%m-%d %H:%M} UTC", anew)
+    elif facts.expires - now < SOON:
+        yield attention(about, f"{shown}, {until}: that is in {(facts.expires - now).days} days", anew)
+    else:
+        yield ok(about, f"{shown}, {until}")
+
+
+def clock(facts: Clock) -> Iterator[Finding]:
+    """Is it plausible, and does it follow a time server?"""
+    says = f"{datetime.fromtimestamp(facts.now, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    serve = "timedatectl set-ntp true (systemd-timesyncd), or install and start chrony"
+    if facts.now < facts.not_before - DRIFT:
+        written = f"{datetime.fromtimestamp(facts.not_before, UTC):%Y-%m-%d %H:%M} UTC"
+        yield problem(CLOCK, f"says {says}, but the site's own files were written {written}", f"set it: {serve}")
+    elif facts.synchronised is None:
+        yield attention(CLOCK, f"{says}; whether it is synchronised is not told", f"see timedatectl, or: {serve}")
+    elif facts.synchronised:
+        yield ok(CLOCK, f"{says}, synchronised")
+    else:
+        found = f"{says}, not synchronised: certificates are judged by it, and the logs of two sites do not compare"
+        yield attention(CLOCK, found, serve)
