@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from proxy.doctor.facts import Kernel
 from proxy.doctor.findings import Finding, attention, ok, problem
+from proxy.doctor.wording import sysctl
 
 CONGESTION = "congestion control"
 BUFFERS = "socket buffers"
 PROBING = "MTU probing"
-SYSCTL = "in /etc/sysctl.d/90-isthmus.conf, then: sysctl --system"
 _SLOW = "one lane over a line that loses packets will be slow (isthmus plan says how slow)"
 
 
@@ -42,7 +42,7 @@ def _missing(kernel: Kernel, wanted: str, name: str) -> Finding:
 
 def _not_allowed(kernel: Kernel, wanted: str, name: str) -> Finding:
     allowed = " ".join([*(kernel.allowed or ()), name])
-    remedy = f"net.ipv4.tcp_allowed_congestion_control = {allowed} {SYSCTL}"
+    remedy = sysctl(f"net.ipv4.tcp_allowed_congestion_control = {allowed}")
     found = f"{name} is there, but only root may choose it, so a site gets {kernel.default}; {_SLOW}"
     return attention(CONGESTION, found, remedy) if wanted == "auto" else problem(CONGESTION, found, remedy)
 
@@ -51,10 +51,10 @@ def tuning(kernel: Kernel) -> Iterator[Finding]:
     """Without these two no buffer limit helps."""
     if kernel.scaling is False:
         found = "window scaling is off: no window is larger than 64 KiB"
-        yield problem(BUFFERS, found, f"net.ipv4.tcp_window_scaling = 1 {SYSCTL}")
+        yield problem(BUFFERS, found, sysctl("net.ipv4.tcp_window_scaling = 1"))
     if kernel.tuning is False:
         found = "receive buffers do not grow by themselves"
-        yield problem(BUFFERS, found, f"net.ipv4.tcp_moderate_rcvbuf = 1 {SYSCTL}")
+        yield problem(BUFFERS, found, sysctl("net.ipv4.tcp_moderate_rcvbuf = 1"))
 
 
 def probing(kernel: Kernel, *, proven: bool) -> Iterator[Finding]:
@@ -67,4 +67,4 @@ def probing(kernel: Kernel, *, proven: bool) -> Iterator[Finding]:
         yield ok(PROBING, "off, and not needed now: packets of full size reach all peers that are dialled")
     else:
         found = "off: if a router drops large packets and its ICMP is filtered, the tunnel stalls"
-        yield attention(PROBING, found, f"net.ipv4.tcp_mtu_probing = 1 {SYSCTL}")
+        yield attention(PROBING, found, sysctl("net.ipv4.tcp_mtu_probing = 1"))

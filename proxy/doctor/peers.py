@@ -6,8 +6,7 @@ from typing import Any
 from proxy.config.model import Peer
 from proxy.doctor.facts import Contact, Reach
 from proxy.doctor.findings import Finding, attention, ok, problem
-from proxy.doctor.kernel import SYSCTL
-from proxy.doctor.wording import milliseconds
+from proxy.doctor.wording import milliseconds, sysctl
 from proxy.identity import show_fingerprint
 
 LEAST_MTU = 1280
@@ -37,10 +36,9 @@ def _remedy(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint: byt
         Contact.REFUSED: f"start isthmus serve on {host}, with tunnel.listen on port {port}",
         Contact.TIMEOUT: f"let TCP port {port} through every firewall on the way to {host}, and see that it is up",
         Contact.UNREACHABLE: f"see the route: ip route get {host}",
-        Contact.BLACK_HOLE: f"net.ipv4.tcp_mtu_probing = 1 {SYSCTL}, on both hosts; or let ICMP type 3 code 4"
-        " (IPv6: ICMPv6 type 2) through the firewalls",
-        Contact.SILENT: f"see whether a firewall on the way, or another program at port {port}, holds TLS back;"
-        f" if large packets are lost, net.ipv4.tcp_mtu_probing = 1 {SYSCTL}",
+        Contact.BLACK_HOLE: "let ICMP type 3 code 4 (IPv6: ICMPv6 type 2) through the firewalls; or on both hosts: "
+        + sysctl("net.ipv4.tcp_mtu_probing = 1"),
+        Contact.SILENT: f"see whether a firewall on the way, or another program at port {port}, holds TLS back",
         Contact.NOT_TLS: f"another program may listen there: see ss -ltnp 'sport = :{port}' on {host}",
         Contact.WRONG_CERTIFICATE: f"use {pinned}, or correct peer.address",
         Contact.NOT_TRUSTED: f"give it {own_certificate} (SHA-256 {show_fingerprint(own_fingerprint)}) as its"
@@ -62,7 +60,7 @@ def path(peer: Peer, reach: Reach) -> Iterator[Finding]:
         yield attention(about, found, "see which link has so small an MTU: ip link; tracepath to its address")
     elif reach.discovery is False:
         off = "; path MTU discovery is off: a smaller MTU on the way cuts every packet in pieces"
-        yield attention(about, found + off, f"net.ipv4.ip_no_pmtu_disc = 0 {SYSCTL}")
+        yield attention(about, found + off, sysctl("net.ipv4.ip_no_pmtu_disc = 0"))
     else:
         yield ok(about, found)
 

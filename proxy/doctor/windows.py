@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from proxy.config.model import Tunnel
 from proxy.doctor.facts import Kernel
 from proxy.doctor.findings import Finding, attention, ok
-from proxy.doctor.kernel import BUFFERS, SYSCTL
-from proxy.doctor.wording import milliseconds
+from proxy.doctor.kernel import BUFFERS
+from proxy.doctor.wording import milliseconds, sysctl
 from proxy.doctor.wording import rate as show_rate
 from proxy.doctor.wording import size as show_size
 from proxy.plan.line import Line, sysctl_lines
@@ -45,7 +45,7 @@ def _against_line(kernel: Kernel, has: str, line: Line) -> Finding:
     if min(kernel.read[2], kernel.write[2]) >= line.buffer:
         return ok(BUFFERS, f"{has}; {needs}")
     lines = sysctl_lines(line.buffer, kernel.read, kernel.write)
-    return attention(BUFFERS, f"{has}, but {needs}", f"on both hosts: {' and '.join(lines)} {SYSCTL}")
+    return attention(BUFFERS, f"{has}, but {needs}", f"on both hosts: {sysctl(*lines)}")
 
 
 def tunnel(settings: Tunnel, peers: int, rate: float | None, round_trip: float | None) -> Iterator[Finding]:

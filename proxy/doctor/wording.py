@@ -1,4 +1,12 @@
-"""Figures as an operator reads them, to three figures."""
+"""Figures as an operator reads them, to three figures; and commands to be typed as they are."""
+
+SYSCTL_FILE = "/etc/sysctl.d/90-isthmus.conf"
+
+
+def sysctl(*settings: str) -> str:
+    """What root types to set them now and at each start."""
+    quoted = " ".join(f"'{setting}'" for setting in settings)
+    return f"printf '%s\\n' {quoted} >> {SYSCTL_FILE}; sysctl --system"
 
 
 def size(value: int) -> str:

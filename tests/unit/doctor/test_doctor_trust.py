@@ -1,0 +1,74 @@
+"""Certificates that end, and clocks that are wrong."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from proxy.doctor.facts import Clock
+from proxy.doctor.findings import Finding, Level
+from proxy.doctor.trust import certificate, clock
+from proxy.identity import Certificate
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+CERTIFICATE = Certificate(
+    name="east",
+    sites=("east",),
+    fingerprint=bytes(range(32)),
+    public_key=b"",
+    begins=NOW - timedelta(days=1),
+    expires=NOW + timedelta(days=3650),
+    authority=False,
+    dials=True,
+    answers=True,
+)
+
+
+def judged(begins: timedelta, expires: timedelta) -> Finding:
+    facts = replace(CERTIFICATE, begins=NOW + begins, expires=NOW + expires)
+    (finding,) = certificate("own certificate", facts, NOW, site="east")
+    return finding
+
+
+@pytest.mark.parametrize(
+    ("begins", "expires", "level", "found"),
+    [
+        (timedelta(days=-1), timedelta(days=31), Level.OK, "until 2026-12-22"),
+        (timedelta(days=-1), timedelta(days=29, hours=12), Level.ATTENTION, "that is in 29 days"),
+        (timedelta(days=-1), timedelta(0), Level.PROBLEM, "has expired on 2026-11-21 12:00 UTC"),
+        (timedelta(days=2), timedelta(days=99), Level.PROBLEM, "is not valid before 2026-11-23 12:00 UTC"),
+    ],
+)
+def test_dates(begins: timedelta, expires: timedelta, level: Level, found: str) -> None:
+    finding = judged(begins, expires)
+    assert finding.level is level
+    assert found in finding.found
+    assert finding.found.startswith("east, SHA-256 00:01:02:03:04:05:06:07...")
+    assert ("isthmus keygen --site east --out DIR" in finding.remedy) == (level is not Level.OK)
+
+
+def test_a_certificate_of_the_future_may_be_the_clocks_fault() -> None:
+    assert judged(timedelta(days=2), timedelta(days=99)).remedy.startswith(
+        "set this host's clock, which says 2026-11-21 12:00 UTC"
+    )
+
+
+def test_clocks() -> None:
+    now = NOW.timestamp()
+    (right,) = clock(Clock(now, True, now))
+    assert (right.level, right.found) == (Level.OK, "2026-11-21 12:00:00 UTC, synchronised")
+    for unsure in (False, None):
+        (finding,) = clock(Clock(now, unsure, now))
+        assert finding.level is Level.ATTENTION
+        assert "timedatectl set-ntp true" in finding.remedy
+
+
+@pytest.mark.parametrize("synchronised", [True, False, None])
+def test_a_clock_that_is_before_the_sites_own_files(synchronised: bool | None) -> None:
+    now = NOW.timestamp()
+    (finding,) = clock(Clock(now, synchronised, now + 2 * 86400))
+    assert finding.level is Level.PROBLEM
+    assert finding.found.endswith("but the site's own files were written 2026-11-23 12:00 UTC")
+    assert "timedatectl" in finding.remedy
+    (tolerated,) = clock(Clock(now, True, now + 600))
+    assert tolerated.level is Level.OK
