@@ -58,7 +58,7 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     """All findings, from the outside inward: peers and arrays, the line, this host."""
     status = _status(site)
     mistakes = _mistakes(site)
-    certificates = None if mistakes else Certificates(site)
+    certificates = None if mistakes else _load_certificates(site, mistakes)
     reached = reach_all(site.peers, site.exports, certificates, site.tunnel.connect_timeout)
     yield from mistakes
     yield from _of_certificates(site, sound=not mistakes)
@@ -69,7 +69,7 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     yield from _of_listeners(site, running=status is not None)
     yield from _of_line(site, line, reached, status)
     yield from _of_host(site, status)
-    for alarm in (status or {}).get("alarms") or ():
+    for alarm in _list(status, "alarms"):
         yield attention("running site", str(alarm), "see the log of isthmus serve")
 
 
@@ -81,6 +81,16 @@ def _status(site: SiteConfig) -> dict[str, Any] | None:
         return None
 
 
+def _peers_of(status: dict[str, Any] | None) -> list[dict[str, Any]]:
+    return [entry for entry in _list(status, "peers") if isinstance(entry, dict)]
+
+
+def _list(status: dict[str, Any] | None, key: str) -> list[Any]:
+    """The status may come from another version."""
+    found = (status or {}).get(key)
+    return found if isinstance(found, list) else []
+
+
 def _mistakes(site: SiteConfig) -> list[Finding]:
     """What is wrong with the files that the configuration names."""
     try:
@@ -90,27 +100,41 @@ def _mistakes(site: SiteConfig) -> list[Finding]:
     return []
 
 
+def _load_certificates(site: SiteConfig, mistakes: list[Finding]) -> Certificates | None:
+    """As the site loads them; TLS may dislike what is sound by itself."""
+    try:
+        return Certificates(site)
+    except (OSError, ValueError) as error:
+        anew = "make certificates and keys with isthmus keygen, which TLS accepts"
+        mistakes.append(problem("identity", f"TLS cannot use the certificates: {error}", anew))
+        return None
+
+
 def _of_certificates(site: SiteConfig, *, sound: bool) -> Iterator[Finding]:
     """When they end. Of those that are not sound the mistakes have told already."""
     now = datetime.now(UTC)
-    for about, name, path in _certificate_files(site):
-        for certificate in _read(path):
-            for finding in trust.certificate(about, certificate, now, site=name):
-                if sound or finding.level is not Level.PROBLEM:
-                    yield finding
+    for about, anew, certificate in _all_certificates(site):
+        for finding in trust.certificate(about, certificate, now, anew):
+            if sound or finding.level is not Level.PROBLEM:
+                yield finding
+    for certificate in _read(site.identity.certificate)[:1] if site.identity.ca else ():
+        yield from trust.names(certificate, site.site.name)
 
 
-def _certificate_files(site: SiteConfig) -> Iterator[tuple[str, str, Path]]:
-    """About whom, the site that makes it, where."""
-    yield "own certificate", site.site.name, site.identity.certificate
+def _all_certificates(site: SiteConfig) -> Iterator[tuple[str, str, Certificate]]:
+    """Whose, how its successor is made, and what is in it; those that can be read."""
+    for certificate in _read(site.identity.certificate)[:1]:
+        yield "own certificate", trust.renewal(site.site.name), certificate
     for peer in site.peers:
-        if peer.certificate is not None:
-            yield f"certificate of {peer.name}", peer.name, peer.certificate
+        for certificate in _read(peer.certificate)[:1]:
+            yield f"certificate of {peer.name}", trust.renewal(peer.name), certificate
+    for certificate in _read(site.identity.ca):
+        yield "certificate of the CA", trust.CA_RENEWAL, certificate
 
 
-def _read(path: Path) -> tuple[Certificate, ...]:
+def _read(path: Path | None) -> tuple[Certificate, ...]:
     try:
-        return identity.read_certificates(path)[:1]
+        return identity.read_certificates(path) if path is not None else ()
     except IdentityFault:
         return ()
 
@@ -129,7 +153,7 @@ def _of_peer(
         yield from peers.path(peer, reach)
     elif status is None:
         yield from peers.waited_for(peer)
-    for state in (status or {}).get("peers") or ():
+    for state in _peers_of(status):
         if state.get("name") == peer.name:
             yield from peers.tunnel(peer.name, state)
 
@@ -160,13 +184,14 @@ def _of_probing(facts: Kernel, reached: Neighbours) -> Iterator[Finding]:
 def _longest(reached: Neighbours, status: dict[str, Any] | None) -> float | None:
     """Seconds to the peer that is farthest away, measured now or by the running site."""
     measured = [reach.round_trip for reach in reached.peers.values()]
-    measured += [state.get("round_trip_seconds") for state in (status or {}).get("peers") or ()]
-    return max((seconds for seconds in measured if seconds), default=None)
+    measured += [state.get("round_trip_seconds") for state in _peers_of(status)]
+    return max((seconds for seconds in measured if isinstance(seconds, int | float) and seconds > 0), default=None)
 
 
 def _of_host(site: SiteConfig, status: dict[str, Any] | None) -> Iterator[Finding]:
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    filled = bool(((status or {}).get("store") or {}).get("prepared"))
+    store = (status or {}).get("store")
+    filled = isinstance(store, dict) and store.get("prepared") is True
     yield from resources.descriptors(site, limit)
     yield from resources.memory(site, host.memory(), filled=filled)
     yield from resources.disk(site, host.disk(site.store.path) if site.store.path is not None else None)

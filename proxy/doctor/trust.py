@@ -14,10 +14,17 @@ DRIFT = 3600.0
 """Seconds that a file's time may be ahead of the clock: it was written on another host, or by another time zone."""
 
 
-def certificate(about: str, facts: Certificate, now: datetime, *, site: str) -> Iterator[Finding]:
-    """`about`: whose it is; `site`: the name of the site that has to make the next one."""
+def renewal(site: str) -> str:
+    """How a site gets its next certificate."""
+    return f"isthmus keygen --site {site} --out DIR on its host, the .crt to the other site, then SIGHUP to both"
+
+
+CA_RENEWAL = "have the CA renew it, put the new one into the file of identity.ca on all sites, then SIGHUP"
+
+
+def certificate(about: str, facts: Certificate, now: datetime, anew: str) -> Iterator[Finding]:
+    """`about`: whose it is; `anew`: how its successor is made."""
     shown = f"{facts.name}, SHA-256 {show_fingerprint(facts.fingerprint)[:23]}..."
-    anew = f"isthmus keygen --site {site} --out DIR on its host, the .crt to the other site, then SIGHUP to both"
     until = f"until {facts.expires:%Y-%m-%d}"
     if facts.begins > now:
         found = f"{shown} is not valid before {facts.begins:%Y-%m-%d %H:%M} UTC"
@@ -30,6 +37,15 @@ def certificate(about: str, facts: Certificate, now: datetime, *, site: str) -> 
         yield attention(about, f"{shown}, {until}: that is in {(facts.expires - now).days} days", anew)
     else:
         yield ok(about, f"{shown}, {until}")
+
+
+def names(facts: Certificate, site: str) -> Iterator[Finding]:
+    """Of this site's own certificate, where a private CA vouches for names."""
+    if site not in facts.sites:
+        found = (
+            f"it is for {', '.join(facts.sites) or 'nobody by name'}, not for {site}: who does not pin it refuses it"
+        )
+        yield attention("own certificate", found, f"have the CA sign one for {site}, or pin this one at every peer")
 
 
 def clock(facts: Clock) -> Iterator[Finding]:

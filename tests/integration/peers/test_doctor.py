@@ -274,3 +274,19 @@ def test_one_clear_error(bed: Bed, words: tuple[str, str]) -> None:
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
     assert done.stderr.startswith(f"isthmus: {words[0]} '{words[1]}' is ")
+
+
+def test_a_private_authority(bed: Bed) -> None:
+    """Its certificate is looked at as well, and whether ours has the site's name."""
+    authority = Authority(bed.directory)
+    authority.sign("mallory", "east")
+    east = bed.site("east", {"west": NOBODY})
+    authority.recognise_by(east)
+    command = isthmus("doctor", str(east.config), "--json")
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    findings = json.loads(done.stdout)["findings"]
+    said = [(finding["about"], finding["level"]) for finding in findings]
+    assert ("certificate of the CA", "attention") in said, "it ends in ten days"
+    assert [finding["found"] for finding in findings if "not for east" in finding["found"]] == [
+        "it is for mallory, not for east: who does not pin it refuses it"
+    ]

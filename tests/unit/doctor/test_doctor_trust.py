@@ -7,7 +7,7 @@ import pytest
 
 from proxy.doctor.facts import Clock
 from proxy.doctor.findings import Finding, Level
-from proxy.doctor.trust import certificate, clock
+from proxy.doctor.trust import CA_RENEWAL, certificate, clock, names, renewal
 from proxy.identity import Certificate
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -26,7 +26,7 @@ CERTIFICATE = Certificate(
 
 def judged(begins: timedelta, expires: timedelta) -> Finding:
     facts = replace(CERTIFICATE, begins=NOW + begins, expires=NOW + expires)
-    (finding,) = certificate("own certificate", facts, NOW, site="east")
+    (finding,) = certificate("own certificate", facts, NOW, renewal("east"))
     return finding
 
 
@@ -51,6 +51,19 @@ def test_a_certificate_of_the_future_may_be_the_clocks_fault() -> None:
     assert judged(timedelta(days=2), timedelta(days=99)).remedy.startswith(
         "set this host's clock, which says 2026-11-21 12:00 UTC"
     )
+
+
+def test_a_ca_is_renewed_otherwise() -> None:
+    (finding,) = certificate("certificate of the CA", CERTIFICATE, NOW + timedelta(days=3640), CA_RENEWAL)
+    assert (finding.level, finding.remedy) == (Level.ATTENTION, CA_RENEWAL)
+
+
+def test_a_name_that_the_ca_has_not_signed() -> None:
+    assert list(names(CERTIFICATE, "east")) == []
+    (finding,) = names(CERTIFICATE, "nord")
+    assert finding.level is Level.ATTENTION
+    assert finding.found == "it is for east, not for nord: who does not pin it refuses it"
+    assert "have the CA sign one for nord" in finding.remedy
 
 
 def test_clocks() -> None:
