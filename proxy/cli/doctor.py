@@ -159,7 +159,10 @@ def _of_peer(
 
 
 def _of_listeners(site: SiteConfig, *, running: bool) -> Iterator[Finding]:
-    wanted = [("tunnel listener", "tunnel.listen", site.tunnel.listen), ("status", "status.listen", site.status.listen)]
+    wanted = [
+        ("tunnel listener", "tunnel.listen", site.tunnel.listen),
+        ("status listener", "status.listen", site.status.listen),
+    ]
     wanted += [(f"forward {forward.name}", "forward.listen", forward.listen) for forward in site.forwards]
     for about, key, address in wanted:
         if address is not None:
@@ -218,9 +221,9 @@ def _show(findings: list[Finding]) -> None:
     console = Console()
     wide = max(len(printable(finding.about)) for finding in findings)
     for each in findings:
-        about = f"{printable(each.about):<{wide}}"
-        console.print(plain(f"{each.level.value:<9}", _STYLES[each.level]), about, plain(each.found), soft_wrap=True)
+        about = f"{printable(each.about):<{wide}} "
+        console.print(plain(f"{each.level.value:<10}", _STYLES[each.level]), about, plain(each.found), soft_wrap=True)
         if each.remedy:
-            console.print(" " * 9, f"{'':<{wide}}", plain(f"→ {each.remedy}"), soft_wrap=True)
+            console.print(" " * 10, f"{'':<{wide}} ", plain(f"→ {each.remedy}"), soft_wrap=True)
     counts = ", ".join(f"{_count(findings, level)} {level.value}" for level in Level)
     console.print(plain(counts, "bold"))
