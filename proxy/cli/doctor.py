@@ -1,4 +1,4 @@
-"""`isthmus doctor`: facts collected, judged, and shown."""
+"""`isthmus doctor`: facts collected and judged."""
 
 import json
 import os
@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from proxy import identity
 from proxy.cli import quantities
 from proxy.cli.api import fetch_status
-from proxy.cli.report import plain
+from proxy.cli.doctor_report import as_data, count, show
 from proxy.config import ConfigError, Peer, SiteConfig, load
 from proxy.doctor import addresses, host, kernel, peers, resources, trust, windows
 from proxy.doctor.facts import Contact, Kernel
@@ -24,11 +23,9 @@ from proxy.errors import ExitCode, OperatorError
 from proxy.identity import Certificate, IdentityFault
 from proxy.net.probing import Neighbours, reach_all, try_to_bind
 from proxy.net.tls import Certificates
-from proxy.text import printable
 
 CONGESTION_CONTROL = "auto"
 """What lanes ask for: BBR where the kernel has it."""
-_STYLES = {Level.OK: "green", Level.ATTENTION: "yellow", Level.PROBLEM: "bold red"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +45,10 @@ def run(config: Path, rate: str | None, round_trip: str | None, as_json: bool) -
     )
     findings = list(examine(site, line))
     if as_json:
-        click.echo(json.dumps(_as_json(site, findings), indent=2))
+        click.echo(json.dumps(as_data(site.site.name, findings), indent=2))
     else:
-        _show(findings)
-    return ExitCode.FAILED if _count(findings, Level.PROBLEM) else ExitCode.OK
+        show(findings)
+    return ExitCode.FAILED if count(findings, Level.PROBLEM) else ExitCode.OK
 
 
 def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
@@ -61,7 +58,7 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     certificates = None if mistakes else _load_certificates(site, mistakes)
     reached = reach_all(site.peers, site.exports, certificates, site.tunnel.connect_timeout)
     yield from mistakes
-    yield from _of_certificates(site, sound=not mistakes)
+    yield from _of_certificates(site)
     for peer in site.peers:
         yield from _of_peer(site, peer, reached, status, tried=certificates is not None)
     for export in site.exports:
@@ -110,13 +107,10 @@ def _load_certificates(site: SiteConfig, mistakes: list[Finding]) -> Certificate
         return None
 
 
-def _of_certificates(site: SiteConfig, *, sound: bool) -> Iterator[Finding]:
-    """When they end. Of those that are not sound the mistakes have told already."""
+def _of_certificates(site: SiteConfig) -> Iterator[Finding]:
     now = datetime.now(UTC)
     for about, anew, certificate in _all_certificates(site):
-        for finding in trust.certificate(about, certificate, now, anew):
-            if sound or finding.level is not Level.PROBLEM:
-                yield finding
+        yield from trust.certificate(about, certificate, now, anew)
     for certificate in _read(site.identity.certificate)[:1] if site.identity.ca else ():
         yield from trust.names(certificate, site.site.name)
 
@@ -199,31 +193,3 @@ def _of_host(site: SiteConfig, status: dict[str, Any] | None) -> Iterator[Findin
     yield from resources.memory(site, host.memory(), filled=filled)
     yield from resources.disk(site, host.disk(site.store.path) if site.store.path is not None else None)
     yield from trust.clock(host.clock((site.source, site.identity.certificate)))
-
-
-def _count(findings: list[Finding], level: Level) -> int:
-    return sum(finding.level is level for finding in findings)
-
-
-def _as_json(site: SiteConfig, findings: list[Finding]) -> dict[str, Any]:
-    return {
-        "site": site.site.name,
-        **{level.value: _count(findings, level) for level in Level},
-        "findings": [
-            {"about": each.about, "level": each.level.value, "found": each.found, "remedy": each.remedy}
-            for each in findings
-        ],
-    }
-
-
-def _show(findings: list[Finding]) -> None:
-    """A line each, unbroken, so that a remedy can be copied."""
-    console = Console()
-    wide = max(len(printable(finding.about)) for finding in findings)
-    for each in findings:
-        about = f"{printable(each.about):<{wide}} "
-        console.print(plain(f"{each.level.value:<10}", _STYLES[each.level]), about, plain(each.found), soft_wrap=True)
-        if each.remedy:
-            console.print(" " * 10, f"{'':<{wide}} ", plain(f"→ {each.remedy}"), soft_wrap=True)
-    counts = ", ".join(f"{_count(findings, level)} {level.value}" for level in Level)
-    console.print(plain(counts, "bold"))

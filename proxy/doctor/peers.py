@@ -76,6 +76,8 @@ def tunnel(name: str, state: Mapping[str, Any]) -> Iterator[Finding]:
     elif said == "waiting":
         found = f"it has not dialled in{f' ({error})' if error else ''}"
         yield attention(about, found, "run isthmus doctor on its host: it is the side that dials")
+    elif said == "connecting" and not error:
+        yield attention(about, "not up yet", "run this again in some seconds")
     else:
         remedy = "see the finding on the peer above; the log of isthmus serve says more"
         yield problem(about, f"{said}{f': {error}' if error else ''}", remedy)

@@ -23,20 +23,17 @@ CA_RENEWAL = "have the CA renew it, put the new one into the file of identity.ca
 
 
 def certificate(about: str, facts: Certificate, now: datetime, anew: str) -> Iterator[Finding]:
-    """`about`: whose it is; `anew`: how its successor is made."""
-    shown = f"{facts.name}, SHA-256 {show_fingerprint(facts.fingerprint)[:23]}..."
-    until = f"until {facts.expires:%Y-%m-%d}"
-    if facts.begins > now:
-        found = f"{shown} is not valid before {facts.begins:%Y-%m-%d %H:%M} UTC"
-        yield problem(
-            about, found, f"set this host's clock, which says {now:%Y-%m-%d %H:%M} UTC, or make it anew: {anew}"
-        )
-    elif facts.expires <= now:
-        yield problem(about, f"{shown} has expired on {facts.expires:%Y-%m-%d %H:%M} UTC", anew)
-    elif facts.expires - now < SOON:
-        yield attention(about, f"{shown}, {until}: that is in {(facts.expires - now).days} days", anew)
+    """`about`: whose it is; `anew`: how its successor is made.
+
+    One that is not valid now is a mistake of the configuration (`proxy.config.trust`), and told as such.
+    """
+    shown = f"{facts.name}, SHA-256 {show_fingerprint(facts.fingerprint)[:23]}..., until {facts.expires:%Y-%m-%d}"
+    if not facts.begins <= now < facts.expires:
+        return
+    if facts.expires - now < SOON:
+        yield attention(about, f"{shown}: that is in {(facts.expires - now).days} days", anew)
     else:
-        yield ok(about, f"{shown}, {until}")
+        yield ok(about, shown)
 
 
 def names(facts: Certificate, site: str) -> Iterator[Finding]:

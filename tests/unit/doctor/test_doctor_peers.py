@@ -93,6 +93,7 @@ def test_no_path_without_a_connection(west_as_peer: Peer) -> None:
         ({"state": "up", "lanes": [{}]}, Level.OK, "up, 1 lane"),
         ({"state": "waiting", "last_error": "x"}, Level.ATTENTION, "it has not dialled in (x)"),
         ({"state": "connecting", "last_error": "timed out"}, Level.PROBLEM, "connecting: timed out"),
+        ({"state": "connecting"}, Level.ATTENTION, "not up yet"),
         ({"state": "outage"}, Level.PROBLEM, "outage"),
         ({}, Level.PROBLEM, "unknown"),
     ],
