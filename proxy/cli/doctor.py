@@ -24,9 +24,6 @@ from proxy.identity import Certificate, IdentityFault
 from proxy.net.probing import Neighbours, reach_all, try_to_bind
 from proxy.net.tls import Certificates
 
-CONGESTION_CONTROL = "auto"
-"""What lanes ask for: BBR where the kernel has it."""
-
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -166,7 +163,7 @@ def _of_listeners(site: SiteConfig, *, running: bool) -> Iterator[Finding]:
 def _of_line(site: SiteConfig, line: Line, reached: Neighbours, status: dict[str, Any] | None) -> Iterator[Finding]:
     facts = host.kernel()
     round_trip = line.round_trip or _longest(reached, status)
-    yield from kernel.congestion(facts, CONGESTION_CONTROL, privileged=os.geteuid() == 0)
+    yield from kernel.congestion(facts, site.tunnel, privileged=os.geteuid() == 0)
     yield from kernel.tuning(facts)
     yield from windows.buffers(facts, line.rate, round_trip)
     yield from windows.tunnel(site.tunnel, len(site.peers), line.rate, round_trip)

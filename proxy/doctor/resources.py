@@ -11,7 +11,7 @@ DESCRIPTORS = "file descriptors"
 MEMORY = "memory"
 STORE = "store"
 
-LANES = 16
+LANES = 128
 """Connections that one tunnel may have (PROTOCOL.md, "Lanes")."""
 AT_THE_DOOR = 256
 """Connections to the tunnel listener that have not shown who they are yet."""

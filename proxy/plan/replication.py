@@ -8,7 +8,7 @@ left: all that is new (cold), or almost only references to what the far side hol
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from proxy.plan.congestion import bbr, cubic
+from proxy.plan.congestion import bbr, cubic, cubic_lanes
 from proxy.plan.line import Line
 from proxy.plan.windows import window_rate
 
@@ -18,6 +18,8 @@ WARM = 0.002
 """Share that crosses the line of data that the far side holds (README.md: 0.2 %)."""
 TUNNEL_WINDOW = 64 << 20
 """Bytes: the default of tunnel.window."""
+MOST_LANES = 64
+"""The most that tunnel.lanes allows."""
 SITE_RATE = 2e9
 """Bits a second that one stream gets through two small hosts; `make bench-pipeline` measures it."""
 
@@ -53,8 +55,10 @@ def ways(line: Line, work: Work, windows: tuple[int, ...]) -> Iterator[tuple[int
     for window in windows:
         yield window, _way("arrays alone", work, array_rate(line, window, work.connections), 1.0)
     new = (1 - work.reduction) * (1 + OVERHEAD)
-    if line.loss:
-        yield None, _way("Isthmus over one CUBIC lane, cold", work, site_rate(line, work, cubic(line), new), new)
+    lanes = min(cubic_lanes(line), MOST_LANES)
+    if lanes > 1:
+        over_cubic = site_rate(line, work, cubic(line, lanes), new)
+        yield None, _way(f"Isthmus over {lanes} CUBIC lanes, cold", work, over_cubic, new)
     yield None, _way("Isthmus, cold", work, site_rate(line, work, bbr(line), new), new)
     yield None, _way("Isthmus, warm", work, site_rate(line, work, bbr(line), min(new, WARM)), min(new, WARM))
 

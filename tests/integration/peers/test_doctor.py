@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from bench.sites import Address, Site, environment, free_port, isthmus
 from proxy import identity
@@ -290,3 +291,12 @@ def test_a_private_authority(bed: Bed) -> None:
     assert [finding["found"] for finding in findings if "not for east" in finding["found"]] == [
         "it is for mallory, not for east: who does not pin it refuses it"
     ]
+
+
+def test_a_key_that_tls_refuses(bed: Bed) -> None:
+    """It is sound by itself, but too short."""
+    east = bed.site("east", {"west": NOBODY})
+    make(bed.directory / "east", "east", key=ec.generate_private_key(ec.SECP192R1()), days=(-1, 400))
+    code, findings = examine(east)
+    assert (code, level(findings, "identity")) == (ExitCode.FAILED, "problem")
+    assert "key too small" in findings["identity"]["found"]

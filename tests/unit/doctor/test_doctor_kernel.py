@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from proxy.config.model import Tunnel
 from proxy.doctor.facts import Kernel
 from proxy.doctor.findings import Finding, Level
 from proxy.doctor.kernel import congestion, probing, tuning
@@ -12,8 +13,11 @@ from tests.unit.doctor.conftest import KERNEL
 CUBIC = replace(KERNEL, default="cubic")
 
 
-def congestion_of(kernel: Kernel, wanted: str = "auto", *, privileged: bool = False) -> Finding:
-    (finding,) = congestion(kernel, wanted, privileged=privileged)
+def congestion_of(
+    kernel: Kernel, wanted: str = "auto", *, lanes: int | str = "auto", privileged: bool = False
+) -> Finding:
+    settings = Tunnel.model_validate({"congestion_control": wanted, "lanes": lanes})
+    (finding,) = congestion(kernel, settings, privileged=privileged)
     return finding
 
 
@@ -33,7 +37,7 @@ def test_bbr_that_the_site_may_choose(allowed: tuple[str, ...], privileged: bool
 def test_bbr_that_only_root_may_choose(wanted: str, level: Level) -> None:
     finding = congestion_of(replace(CUBIC, allowed=("reno", "cubic")), wanted)
     assert finding.level is level
-    assert finding.found.startswith("bbr is there, but only root may choose it, so a site gets cubic")
+    assert finding.found.startswith("bbr is there, but only root may choose it; the tunnel uses cubic")
     assert finding.remedy.startswith("printf '%s\\n' 'net.ipv4.tcp_allowed_congestion_control = reno cubic bbr' >>")
 
 
@@ -52,10 +56,18 @@ def test_a_kernel_without_bbr() -> None:
     assert "CONFIG_TCP_CONG_BBR" in finding.remedy
 
 
+@pytest.mark.parametrize(
+    ("lanes", "instead"),
+    [("auto", "several lanes where packets are lost"), (2, "slow where packets are lost, on 2 lanes")],
+)
+def test_what_the_tunnel_does_without_bbr(lanes: int | str, instead: str) -> None:
+    assert congestion_of(replace(CUBIC, available=("reno", "cubic")), lanes=lanes).found.endswith(instead)
+
+
 def test_one_that_was_asked_for_and_is_not_there() -> None:
     finding = congestion_of(KERNEL, "hybla")
     assert finding.level is Level.PROBLEM
-    assert 'tunnel.congestion_control = "bbr"' in finding.remedy
+    assert finding.remedy.endswith('congestion_control = "auto" in [tunnel]')
 
 
 def test_one_that_was_asked_for_and_is_there() -> None:

@@ -38,11 +38,12 @@ def test_reduction_of_new_data() -> None:
     assert everything["Isthmus, warm"].on_line == 0
 
 
-def test_one_cubic_lane_is_named_where_it_is_slower() -> None:
-    name = "Isthmus over one CUBIC lane, cold"
+def test_lanes_where_there_is_no_bbr() -> None:
     lossy = by_name(FIELD, F5VOL3)
-    assert lossy[name].seconds > 10 * lossy["Isthmus, cold"].seconds
-    assert name not in by_name(Line(45e6, 0.1), F5VOL3)
+    assert lossy["Isthmus over 31 CUBIC lanes, cold"].rate == pytest.approx(lossy["Isthmus, cold"].rate)
+    faster = by_name(Line(1e9, 0.1, 0.01), F5VOL3)
+    assert faster["Isthmus over 64 CUBIC lanes, cold"].rate < faster["Isthmus, cold"].rate / 10, "no more are allowed"
+    assert not [name for name in by_name(Line(45e6, 0.1), F5VOL3) if "lanes" in name]
 
 
 def test_the_tunnels_window_on_the_longest_lines() -> None:
