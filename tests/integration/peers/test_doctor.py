@@ -9,7 +9,6 @@ import socket
 import subprocess
 import threading
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -19,6 +18,7 @@ from proxy import identity
 from proxy.errors import ExitCode
 from tests.certificates import make
 from tests.integration.bed.ends import Array
+from tests.integration.bed.examination import examine, level
 from tests.integration.bed.sites import Bed, drain
 from tests.integration.peers.authority import Authority
 from tests.integration.peers.scripted import Answerer, context
@@ -26,25 +26,6 @@ from tests.integration.peers.stage import listening, says
 
 NOBODY: Address = ("127.0.0.1", 9)
 QUICK = {"connect_timeout": "500ms"}
-Findings = dict[str, dict[str, str]]
-
-
-def examine(site: Site, *words: str) -> tuple[int, Findings]:
-    """Exit code, and the findings by what they are about."""
-    command = isthmus("doctor", str(site.config), "--json", *words)
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60, check=False)
-    assert done.stderr == ""
-    said: dict[str, Any] = json.loads(done.stdout)
-    findings = {finding["about"]: finding for finding in said["findings"]}
-    for level in ("ok", "attention", "problem"):
-        assert said[level] == sum(finding["level"] == level for finding in said["findings"])
-    assert all(bool(finding["remedy"]) == (finding["level"] != "ok") for finding in said["findings"])
-    assert done.returncode == (ExitCode.FAILED if said["problem"] else ExitCode.OK)
-    return done.returncode, findings
-
-
-def level(findings: Findings, about: str) -> str:
-    return findings[about]["level"]
 
 
 def peer_problem(site: Site, peer: str = "west") -> dict[str, str]:
