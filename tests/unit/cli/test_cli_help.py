@@ -38,6 +38,12 @@ def test_all_commands_are_there() -> None:
         ("plan",),
         ("doctor",),
         ("demo",),
+        ("wan",),
+        ("wan", "up"),
+        ("wan", "down"),
+        ("wan", "set"),
+        ("wan", "outage"),
+        ("wan", "stats"),
         ("completion",),
     }
 
