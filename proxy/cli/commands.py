@@ -232,6 +232,13 @@ _toward: Callable[[Any], Any] = click.option(
     show_default=True,
     help="Which way of the line.",
 )
+_backend: Callable[[Any], Any] = click.option(
+    "--backend",
+    type=click.Choice(["auto", "netem", "tun"]),
+    default="auto",
+    show_default=True,
+    help="The kernel's netem, if there is one, or processes over TUN devices.",
+)
 _WAY = {
     "rate": ("RATE", 'Of IP packets, such as "45Mbit".'),
     "delay": ("TIME", 'One way, such as "50ms".'),
@@ -283,13 +290,7 @@ def wan() -> None:
 )
 @_prefix
 @click.option("--mtu", type=int, default=1500, show_default=True, metavar="BYTES", help="Of the interfaces.")
-@click.option(
-    "--backend",
-    type=click.Choice(["auto", "netem", "tun"]),
-    default="auto",
-    show_default=True,
-    help="The kernel's netem, if there is one, or processes over TUN devices.",
-)
+@_backend
 @_way
 def up(prefix: str, mtu: int, backend: str, texts: dict[str, str]) -> int | None:
     """Make a line, both ways alike.
@@ -333,6 +334,18 @@ def outage(switch: str, prefix: str, toward: str) -> int | None:
 def line_stats(prefix: str, as_json: bool) -> int | None:
     """Show what the line has done with packets."""
     return _perform("wan", "stats", prefix, as_json)
+
+
+@wan.command("test", epilog=_examples("isthmus wan test", "isthmus wan test --backend tun --json"))
+@_backend
+@_json
+def line_test(backend: str, as_json: bool) -> int | None:
+    """Measure how true lines are on this machine.
+
+    Loss, runs of losses, delay and rate of lines beside their settings, then up to which rate a line keeps up. Takes
+    two minutes of a machine that has nothing else to do; the exit code is 1 if a line is not what it should be.
+    """
+    return _perform("wan", "test", backend, as_json)
 
 
 @root.command(

@@ -44,6 +44,7 @@ def test_all_commands_are_there() -> None:
         ("wan", "set"),
         ("wan", "outage"),
         ("wan", "stats"),
+        ("wan", "test"),
         ("completion",),
     }
 
