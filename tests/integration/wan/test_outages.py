@@ -1,4 +1,4 @@
-"""Black holes of all kinds between two sites: a pause for the arrays or, beyond the grace time, a reset with the reason.
+"""Black holes of all kinds between sites: a pause for the arrays or, beyond the grace time, a reset with the reason.
 
 (Rows 2 to 6, 8 and 12 of the faults that Isthmus must survive.)
 """
