@@ -100,7 +100,8 @@ def tunnel(name: str, peer: str, **settings: float) -> Tunnel:
 class Script:
     """A tunnel named "left" and a scripted peer "right" that has lane 1 up. Time stands still but for `at`."""
 
-    def __init__(self, initial_credit: float = 64 << 10, **settings: float) -> None:
+    def __init__(self, initial_credit: float = 64 << 10, *, allowed: float = 4, **settings: float) -> None:
+        """`allowed`: streams that the peer lets us open."""
         self.tunnel = tunnel("left", "right", initial_credit=initial_credit, **settings)
         self.now = 0.0
         self.peer = Hello(
@@ -111,7 +112,7 @@ class Script:
             store=b"store of right  ",
             epochs=(b"epoch---",),
             initial_credit=64 << 10,
-            streams=4,
+            streams=int(allowed),
         )
         self.join(1)
         self.take(1)
