@@ -47,6 +47,8 @@ class Site:
         self.config = directory / f"{name}.toml"
         self.log = directory / f"{name}.log"
         self.status_port = status_port
+        self.inside: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
+        """Entered to start the process and to ask it, such as `bench.wan`'s way into a network namespace."""
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -63,7 +65,7 @@ class Site:
 
     def start(self) -> None:
         """Start `isthmus serve`, without waiting. Its log is appended to."""
-        with self.log.open("ab") as log:
+        with self.log.open("ab") as log, self.inside():
             self._process = subprocess.Popen(
                 isthmus("serve", str(self.config)),
                 stdin=subprocess.DEVNULL,
@@ -103,6 +105,8 @@ class Site:
         """Status and body of a GET from the status listener. Raises OSError if it does not answer within 5 s."""
         connection = http.client.HTTPConnection("127.0.0.1", self.status_port, timeout=5)
         try:
+            with self.inside():
+                connection.connect()
             connection.request("GET", path)
             answer = connection.getresponse()
             return answer.status, answer.read()

@@ -16,12 +16,16 @@ from pydantic import (
     PrivateAttr,
     Strict,
     ValidationInfo,
+    WithJsonSchema,
 )
 
 from proxy.config.addresses import ListenAddress, RemoteAddress
 from proxy.config.units import Duration, Size, Within, mistaken, shape
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$"
+CONGESTION_CONTROL_PATTERN = r"^[a-z0-9_]{1,15}$"
+LANES_MAX = 64
+"""Lanes of a tunnel by choice."""
 NAME_REMEDY = "write 1 to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit"
 
 
@@ -47,6 +51,31 @@ def _file(value: Any, info: ValidationInfo) -> Path:
     return Path((info.context or {}).get("base", "."), value)
 
 
+def _congestion_control(value: Any) -> str:
+    remedy = 'write "auto", or a name that `sysctl net.ipv4.tcp_available_congestion_control` shows'
+    if not isinstance(value, str):
+        raise mistaken("is not text in quotes", remedy)
+    if not re.fullmatch(CONGESTION_CONTROL_PATTERN, value):
+        raise mistaken("is not the name of a congestion control", remedy)
+    return value
+
+
+def _lanes(value: Any) -> int | None:
+    if value == "auto":
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LANES_MAX:
+        raise mistaken(f'is neither "auto" nor a number from 1 to {LANES_MAX}', 'write "auto"')
+    return value
+
+
+CongestionControl = Annotated[str, PlainValidator(_congestion_control), shape("name", CONGESTION_CONTROL_PATTERN)]
+"""A congestion control by the kernel's name, or "auto"."""
+Lanes = Annotated[
+    int | None,
+    PlainValidator(_lanes),
+    WithJsonSchema({"title": "number", "anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 1, "maximum": 64}]}),
+]
+"""A number of lanes; None: to be found."""
 Name = Annotated[str, PlainValidator(_name), shape("name", NAME_PATTERN, maxLength=63)]
 """The name of a site, a forward or an export."""
 FilePath = Annotated[Path, PlainValidator(_file), shape("path", "^[^\\u0000-\\u001f]+$")]
@@ -109,6 +138,14 @@ class Tunnel(Section):
     )
     streams: Annotated[Integer, Field(ge=1, le=65536)] = setting(
         "Live streams (array connections) that one peer may open.", 1024
+    )
+    congestion_control: CongestionControl = setting(
+        "Of the tunnel's connections. `auto`: `bbr` where the kernel offers it, otherwise the kernel's default.", "auto"
+    )
+    lanes: Lanes = setting(
+        "Connections that the tunnel is spread over, 1 to 64. `auto`: one with `bbr`, otherwise as many as loss and"
+        " round trip call for. The dialling site opens them, and heeds the other site's need as well.",
+        "auto",
     )
     connect_timeout: Annotated[Duration, Within("100ms", "5m")] = setting(
         "How long connecting may take, to a peer or to an export.", "10s"

@@ -13,6 +13,7 @@ from proxy.config.model import Peer as PeerConfig
 from proxy.net.connecting import connect
 from proxy.net.environment import Environment
 from proxy.net.lane import Lane
+from proxy.net.lanes import Lanes
 from proxy.net.relay import Relay
 from proxy.net.tls import Certificates
 from proxy.net.worker import StoreWorker
@@ -20,19 +21,13 @@ from proxy.observe.counters import Traffic
 from proxy.protocol import events
 from proxy.protocol.codes import Capability, CloseCode, ResetCode
 from proxy.protocol.errors import HelloRefused, OpenRefused
-from proxy.protocol.frames import Frame, FrameType, encode
+from proxy.protocol.frames import LANES_MAX, Frame, FrameType, encode
 from proxy.protocol.hello import Hello
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.compression import Compressor, zstd
 from proxy.reduction.holdings import Holdings
 
 log = logging.getLogger(__name__)
-
-_TAKE = 256 << 10
-"""Bytes of frames that are handed to a lane at once."""
-
-LANES_MAX = 16
-"""Of one peer: what a flapping link leaves behind until it is found dead, and a bound for one that means no good."""
 
 _REASONS_MAX = 64
 """Reasons for which ended streams are counted apart: some of them are the peer's own words."""
@@ -46,19 +41,14 @@ class Peer:
         self.address = config.address
         self.worker: StoreWorker = environment.worker
         self.chunker: Chunker = environment.chunker
-        self.lanes: dict[int, Lane] = {}
         self.relays: dict[int, Relay] = {}
         self.leaving: set[Relay] = set()
         """Relays that have ended in order, whose arrays have not taken the last bytes yet."""
         self.traffic = Traffic()
         """Of relays that have ended."""
-        self.wire = Counter[str]()
-        """Of lanes that have ended."""
         self.resets = Counter[str]()
         """Ended streams by reason."""
         self.last_error = ""
-        self.lane_wanted = asyncio.Event()
-        self.lane_wanted.set()
         self._environment = environment
         self._loop = asyncio.get_running_loop()
         self._zstd = zstd(environment.config.compression.level)
@@ -77,6 +67,7 @@ class Peer:
             software=environment.software,
             needed=(Capability.SLICES,),
         )
+        self.lanes = Lanes(self.tunnel, environment.config.tunnel.lanes)
         self._handlers: dict[type, Callable[[Any], None]] = {
             events.DataReceived: self._data,
             events.Consumed: self._consumed,
@@ -90,6 +81,8 @@ class Peer:
             events.PeerDraining: self._peer_draining,
             events.LaneClosed: self._lane_closed,
             events.LaneDead: self._lane_dead,
+            events.LaneSilent: self._lane_silent,
+            events.LanesWished: self._lanes_wished,
             events.TunnelReset: self._tunnel_reset,
             events.Resumed: self._resumed,
         }
@@ -115,7 +108,7 @@ class Peer:
     @property
     def state(self) -> str:
         """ "up", "outage" (streams wait for a lane), "connecting" (we dial) or "waiting" (it dials)."""
-        if any(lane.up for lane in self.lanes.values()):
+        if self.lanes.up:
             return "up"
         if self.relays:
             return "outage"
@@ -171,14 +164,14 @@ class Peer:
 
     def end(self, code: CloseCode, reason: str, reset: ResetCode) -> None:
         """Close all lanes with that reason and reset all streams."""
-        for lane in list(self.lanes.values()):
+        for lane in self.lanes:
             lane.close(code, reason)
         self.tunnel.abandon(reset, reason, self._loop.time())
         self._dispatch()
 
     def review(self, certificates: Certificates) -> None:
         """Certificates were read anew: end lanes whose own is no longer this peer's. Streams wait for another lane."""
-        for lane in list(self.lanes.values()):
+        for lane in self.lanes:
             if not certificates.proves(self.name, *lane.certificate):
                 lane.close(CloseCode.NOT_A_PEER, "the certificate of this lane is no longer trusted")
 
@@ -189,8 +182,10 @@ class Peer:
 
     def sample(self) -> None:
         """Once a second: note what no event tells of lanes and relays, and end suspensions."""
-        for lane in self.lanes.values():
-            lane.tcp_info()
+        self.lanes.sample(self._loop.time())
+        for lane in self.lanes.surplus():
+            if lane.dialler:
+                lane.close(CloseCode.SURPLUS, "fewer lanes do")
         for relay in (*self.relays.values(), *self.leaving):
             relay.sample()
         if self._holdings is not None:
@@ -204,35 +199,30 @@ class Peer:
             total.add(relay.traffic)
         return total
 
-    def wire_total(self) -> Counter[str]:
-        """Bytes of TCP payload on all lanes, ended and live."""
-        total = Counter(self.wire)
-        for lane in self.lanes.values():
-            total.update(_wire(lane))
-        return total
-
     # -- lanes (LaneOwner) -------------------------------------------------------------------------------------
 
     def greet(self, lane: Lane) -> None:
         """A dialled lane is connected: send HELLO."""
-        lane.said = self.tunnel.hello()
+        lane.said = self.tunnel.hello(lane.mark)
         lane.write([encode(FrameType.HELLO, 0, 0, lane.said.encode())])
 
     def hello(self, lane: Lane, hello: Hello) -> None:
         """The other side's HELLO: join the lane to the tunnel. Raises HelloRefused."""
         now = self._loop.time()
-        if len(self.lanes) >= LANES_MAX and hello.known_half == self.tunnel.hello().half:
+        if self.lanes.full and hello.known_half == self.tunnel.hello().half:
             raise HelloRefused(CloseCode.SURPLUS, f"{LANES_MAX} lanes are up already")
         self.tunnel.join(hello, dialler=lane.dialler, now=now, mine=lane.said)
         self._trust_store(hello)
         if not lane.dialler:
+            lane.carry(hello.mark)
             self.greet(lane)
         lane.start()
-        self.lanes[lane.number] = lane
-        self.lane_wanted.clear()
+        replaced = self.lanes.add(lane)
         self.last_error = ""
-        self.tunnel.lane_up(lane.number, now)
+        self.tunnel.lane_up(lane.number, now, lane.mark)
         log.info("lane %d with %s (%s) is up, %s", lane.number, self.name, lane.remote, hello.software)
+        for other in replaced:
+            other.abort(f"nothing was heard on it, and lane {lane.number} has come up in its place")
         self._dispatch()
         self.pump()
 
@@ -244,6 +234,7 @@ class Peer:
     def burst(self, lane: Lane) -> None:
         """All that one read brought has been given: acknowledge and answer."""
         self.tunnel.heard(lane.number, self._loop.time())
+        self.lanes.speak(lane)
         self.pump()
         self._dispatch()
 
@@ -254,25 +245,18 @@ class Peer:
 
     def lost(self, lane: Lane, reason: str) -> None:
         """A lane is gone."""
-        if self.lanes.pop(lane.number, None) is None:
-            self.last_error = reason
+        self.last_error = reason
+        if not self.lanes.remove(lane):
             log.warning("lane with %s (%s) failed: %s", self.name, lane.remote, reason)
             return
-        self.last_error = reason
-        self.wire.update(_wire(lane))
         log.warning("lane %d with %s is gone: %s", lane.number, self.name, reason)
         self.tunnel.lane_down(lane.number, self._loop.time())
-        if not self.lanes:
-            self.lane_wanted.set()
         self._dispatch()
         self.pump()
 
     def pump(self) -> None:
         """Write to the lanes what the tunnel wants sent, and note when it wants to be called next."""
-        now = self._loop.time()
-        for lane in list(self.lanes.values()):
-            while lane.can_write and lane.up and (frames := self.tunnel.take(lane.number, _TAKE, now)):
-                lane.write(frames)
+        self.lanes.pump(self._loop.time())
         self._schedule()
 
     # -- time --------------------------------------------------------------------------------------------------
@@ -374,6 +358,13 @@ class Peer:
         if lane is not None:
             lane.abort(event.reason)
 
+    def _lane_silent(self, event: events.LaneSilent) -> None:
+        log.warning("lane %d with %s is silent: another one is tried beside it", event.lane, self.name)
+        self.lanes.silence(event.lane)
+
+    def _lanes_wished(self, event: events.LanesWished) -> None:
+        self.lanes.wish_of_peer(event.counts)
+
     def _tunnel_reset(self, event: events.TunnelReset) -> None:
         log.warning("the tunnel with %s begins anew: %s", self.name, event.reason)
 
@@ -394,12 +385,3 @@ class Peer:
         store.remember(key, hello.epochs[0])
         self._peer_store = seen
         self._holdings = Holdings(store, key)
-
-
-def _wire(lane: Lane) -> dict[str, int]:
-    info = lane.tcp_info()
-    return {
-        "sent": info.bytes_sent,
-        "retransmitted": info.bytes_retransmitted,
-        "received": info.bytes_received,
-    }

@@ -24,8 +24,8 @@ from proxy.protocol.share import WIRE, Priority, Share
 if TYPE_CHECKING:
     from proxy.protocol.stream import Stream
 
-Marks = Collection[int | None]
-"""DSCP marks that a lane carries; None stands for shares without one."""
+Marks = Collection[int]
+"""DSCP marks of the shares that a lane serves."""
 
 
 class Scheduler:
@@ -41,6 +41,7 @@ class Scheduler:
         """When to ask again: something waits for a cap."""
         self._waiting: list[Account] = []  # those that have something to send
         self._ruled = False  # some share is not like the others, or there is a cap
+        self._held_all = False  # everything waits for a cap, until `again_at`
         self._order = 0
         self._urgent = False  # what `next` gave last is; and it goes on account of a guarantee
         self._owed = False
@@ -68,6 +69,7 @@ class Scheduler:
             self.cap.change(rate, now)
         self._ruled = rate is not None or any(share.ruled for share in self.accounts)
         self.again_at = None
+        self._held_all = False
 
     def clear(self) -> None:
         """All streams are gone; shares have sent what they have sent."""
@@ -79,14 +81,15 @@ class Scheduler:
     # -- streams -------------------------------------------------------------------------------------------------
 
     def __bool__(self) -> bool:
-        """True if something waits, be it for a cap."""
-        return bool(self._waiting)
+        """True if `next` may have a stream: something waits, and not all of it for a cap."""
+        return bool(self._waiting) and not self._held_all
 
     def add(self, stream: Stream, now: float) -> None:
         """The stream has something to send. It may stand in both queues; what it has nothing for, it passes."""
         light = stream.outgoing.light(now)
         if stream.urgent if light else stream.bulk:
             return
+        self._held_all = False
         account = stream.account
         if not account.listed:
             self._list(account)
@@ -162,6 +165,7 @@ class Scheduler:
         """Time has passed: who was held may ask again."""
         if self.again_at is not None and now >= self.again_at:
             self.again_at = None
+            self._held_all = False
 
     def _list(self, account: Account) -> None:
         """It has something to send again, and begins where those are that wait, or where the last one ended."""
@@ -193,14 +197,14 @@ class Scheduler:
 
     def _choose(self, now: float, marks: Marks | None) -> Account | None:
         """The share whose turn it is, and in `_urgent` and `_owed` on account of what."""
-        waiting = self._waiting
-        if marks is not None:
-            waiting = [account for account in waiting if account.share.mark in marks]
         self._urgent, self._owed = True, False
-        if urgent := self._free([account for account in waiting if account.urgent], now):
-            return min(urgent, key=_first)
+        urgent = self._free([account for account in self._waiting if account.urgent], now)
+        if suited := _marked(urgent, marks):
+            return min(suited, key=_first)
         self._urgent = False
-        bulk = self._free([account for account in waiting if account.bulk], now)
+        free = self._free([account for account in self._waiting if account.bulk], now)
+        self._held_all = not (urgent or free)
+        bulk = _marked(free, marks)
         if not bulk:
             return None
         owed = self._behind(bulk, now)
@@ -250,6 +254,10 @@ class Scheduler:
 
 
 _turn = attrgetter("turn")
+
+
+def _marked(accounts: list[Account], marks: Marks | None) -> list[Account]:
+    return accounts if marks is None else [account for account in accounts if account.share.mark in marks]
 
 
 def _first(account: Account) -> int:

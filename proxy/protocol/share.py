@@ -43,21 +43,21 @@ class Share:
     maximum: float | None = None
     burst: float | None = None
     """Bytes of the wire that may go at once, above the maximum, after a rest. Default: 50 ms of the maximum."""
-    mark: int | None = None
-    """DSCP of its packets."""
+    mark: int = 0
+    """DSCP of its packets; 0 is that of all others."""
 
     def __post_init__(self) -> None:
         if any(figure is not None and figure <= 0 for figure in (self.guarantee, self.maximum, self.burst)):
             raise Misuse(f"guarantee, maximum and burst of share {self.name!r} are more than 0")
         if self.guarantee is not None and self.maximum is not None and self.guarantee > self.maximum:
             raise Misuse(f"share {self.name!r} is guaranteed more than its maximum")
-        if self.mark is not None and not 0 <= self.mark <= MARK_MAX:
+        if not 0 <= self.mark <= MARK_MAX:
             raise Misuse(f"a mark is 0 to {MARK_MAX}, not {self.mark}")
 
     @property
     def ruled(self) -> bool:
         """True if it asks for anything: without that, all shares are alike."""
-        return (self.priority, self.guarantee, self.maximum, self.mark) != (Priority.NORMAL, None, None, None)
+        return (self.priority, self.guarantee, self.maximum, self.mark) != (Priority.NORMAL, None, None, 0)
 
 
 PLAIN = Share("")

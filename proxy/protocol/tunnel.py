@@ -7,21 +7,33 @@ monotonic clock; methods that have no such argument use the latest that was give
 
 import os
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from proxy.protocol.codes import Capability, CloseCode, FrameType, ResetCode
 from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.errors import HelloRefused, Misuse, OpenRefused, PeerError
-from proxy.protocol.events import Event, LaneClosed, LaneDead, PeerDraining, Resumed, StreamReset, TunnelReset
+from proxy.protocol.events import (
+    Event,
+    LaneClosed,
+    LaneDead,
+    LaneSilent,
+    LanesWished,
+    PeerDraining,
+    Resumed,
+    StreamReset,
+    TunnelReset,
+)
 from proxy.protocol.figures import TunnelFigures
 from proxy.protocol.frames import (
     decode_ack,
     decode_close,
     decode_credit,
     decode_drain,
+    decode_lanes,
     decode_token,
     encode_drain,
     encode_fill,
+    encode_lanes,
     encode_miss,
 )
 from proxy.protocol.hello import Agreement, Hello, agree
@@ -56,7 +68,7 @@ class Tunnel:
         now: float,
         *,
         random: Callable[[int], bytes] = os.urandom,
-        capabilities: Collection[int] = (Capability.ZSTD, Capability.SLICES),
+        capabilities: Collection[int] = (Capability.ZSTD, Capability.SLICES, Capability.LANES),
         software: str = "",
         needed: Collection[int] = (),
     ) -> None:
@@ -78,6 +90,7 @@ class Tunnel:
         self._draining = ""
         self.scheduler = Scheduler()
         """Shares and caps; the driver sets rates, and charges what no frame accounts for. It outlives streams."""
+        self._wish: dict[int, int] = {}
         self._begin()
         self.hello()  # so that a wrong name is found at once
 
@@ -89,13 +102,13 @@ class Tunnel:
         self._lanes: dict[int, Lane] = {}
         self._lanes_seen = 0
         self._alone_since: float | None = None  # paired, but without a lane
-        self._drain_due = False
+        self._drain_due = self._wish_due = False
         self.agreement = None
 
     # -- lanes ---------------------------------------------------------------------------------------------------
 
-    def hello(self) -> Hello:
-        """What to say now on a new lane."""
+    def hello(self, mark: int = 0) -> Hello:
+        """What to say now on a new lane, whose packets shall carry that mark."""
         return Hello(
             site=self._local,
             peer=self._peer,
@@ -107,6 +120,7 @@ class Tunnel:
             streams=self._settings.streams,
             capabilities=self._capabilities,
             software=self._software,
+            mark=mark,
         )
 
     def join(self, theirs: Hello, *, dialler: bool, now: float, mine: Hello | None = None) -> Agreement:
@@ -128,8 +142,8 @@ class Tunnel:
             self._alone_since = now
         return agreement
 
-    def lane_up(self, lane: int, now: float) -> None:
-        """A joined lane may carry frames. `lane` is a number that was never used before."""
+    def lane_up(self, lane: int, now: float, mark: int = 0) -> None:
+        """A joined lane may carry frames. `lane` is a number that was never used before; `mark` the lane's DSCP."""
         if self.agreement is None or lane in self._lanes:
             raise Misuse(f"lane {lane} came up without having joined, or twice")
         self._now = now
@@ -138,7 +152,7 @@ class Tunnel:
         self._alone_since = None
         self._lanes_seen += 1
         self._streams.repeats = self._lanes_seen > 1
-        self._lanes[lane] = Lane(lane, self._settings.keepalive, self._settings.dead_after, now)
+        self._lanes[lane] = Lane(lane, mark, self._settings.keepalive, self._settings.dead_after, now)
         self._lanes[lane].tick(now)
 
     def lane_down(self, lane: int, now: float) -> None:
@@ -148,6 +162,7 @@ class Tunnel:
             return
         self._streams.lane_lost(lane, now)
         self._drain_due = bool(self._draining)
+        self._wish_due = bool(self._wish)
         if not self._lanes:
             self._alone_since = now
             self._figures.outages += 1
@@ -155,7 +170,12 @@ class Tunnel:
     def heard(self, lane: int, now: float) -> None:
         """Bytes have come on the lane, if no whole frame yet: on a slow link a long one takes its time."""
         if lane in self._lanes:
-            self._lanes[lane].heard = now
+            self._lanes[lane].hears(now)
+
+    def wish(self, counts: Mapping[int, int]) -> None:
+        """Say how many lanes of each mark this side wishes for: the dialler sees to it."""
+        self._wish = dict(counts)
+        self._wish_due = bool(self._lanes)
 
     def abandon(self, code: ResetCode, reason: str, now: float) -> None:
         """Give up all streams and lanes; the tunnel can be joined anew. StreamReset tells of each."""
@@ -187,7 +207,8 @@ class Tunnel:
         link = self._lanes.get(lane)
         if link is None:
             return
-        self._now = link.heard = now
+        self._now = now
+        link.hears(now)
         try:
             self._receive(link, frame)
         except PeerError as error:
@@ -238,6 +259,9 @@ class Tunnel:
             self._streams.admission.peer_refusing = f"{self._peer} drains: {reason}"
             self._events.append(PeerDraining(reason))
 
+    def _receive_lanes(self, lane: Lane, payload: Buffer) -> None:
+        self._events.append(LanesWished(decode_lanes(payload)))
+
     def _receive_close(self, lane: Lane, payload: Buffer) -> None:
         code, reason = decode_close(payload)
         self._events.append(LaneClosed(lane.number, code, reason))
@@ -279,6 +303,7 @@ class Tunnel:
             frames += state_frames(streams.live)
             if self._draining:
                 frames.append(self._drain_frame())
+            self._wish_due = bool(self._wish)
         if lane.ready:
             frames += lane.outbox
             lane.outbox.clear()
@@ -287,6 +312,9 @@ class Tunnel:
             if self._drain_due:
                 self._drain_due = False
                 frames.append(self._drain_frame())
+            if self._wish_due:
+                self._wish_due = False
+                frames += self._wish_frames()
         for frame in frames:
             self._figures.frames_sent[frame[0]] += 1
             self._figures.bytes_sent[frame[0]] += len(frame) - HEADER_BYTES
@@ -295,18 +323,28 @@ class Tunnel:
     def _drain_frame(self) -> bytes:
         return encode(FrameType.DRAIN, 0, 0, encode_drain(self._draining))
 
-    def wants_to_send(self) -> bool:
-        """True if `take` has something for at least one lane, though that may have to wait for a cap."""
-        if any(lane.outbox if lane.ready else not lane.greeted for lane in self._lanes.values()):
-            return True
-        waiting = self._streams.notices.due or self._drain_due or self.scheduler
-        return bool(waiting) and any(lane.ready for lane in self._lanes.values())
+    def _wish_frames(self) -> list[bytes]:
+        understood = self.agreement is not None and Capability.LANES in self.agreement.capabilities
+        return [encode(FrameType.LANES, 0, 0, encode_lanes(self._wish))] if understood else []
+
+    def wants_to_send(self, lane: int | None = None) -> bool:
+        """True if `take` has something for the lane, or for any of them, though that may have to wait for a cap."""
+        if lane is None:
+            return any(map(self.wants_to_send, self._lanes))
+        link = self._lanes.get(lane)
+        if link is None:
+            return False
+        if not link.ready:
+            return not link.greeted
+        streams = self._streams
+        return bool(link.outbox or self.scheduler or streams.notices.due or self._drain_due or self._wish_due)
 
     # -- time ----------------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
         """When `tick` has to be called at the latest; None: not before something else happens."""
-        times = [lane.deadline for lane in self._lanes.values()]
+        round_trip = self._figures.round_trip or 0.0
+        times = [lane.deadline(round_trip) for lane in self._lanes.values()]
         if self._lanes and (at := self._streams.notices.deadline) is not None:
             times.append(at)
         if self._lanes and self.scheduler.again_at is not None:
@@ -322,8 +360,10 @@ class Tunnel:
             if lane.is_dead(now):
                 self._events.append(LaneDead(lane.number, f"nothing was heard for {now - lane.heard:.0f} s"))
                 self.lane_down(lane.number, now)
-            else:
-                lane.tick(now)
+                continue
+            lane.tick(now)
+            if lane.falls_silent(now, self._figures.round_trip or 0.0):
+                self._events.append(LaneSilent(lane.number))
         self._streams.notices.tick(now)
         self.scheduler.tick(now)
         if self._alone_since is not None and now >= self._alone_since + self._settings.grace:
@@ -401,4 +441,5 @@ _HANDLERS: dict[int, Callable[[Tunnel, Lane, Buffer], None]] = {
     FrameType.ACK: Tunnel._receive_ack,
     FrameType.CREDIT: Tunnel._receive_credit,
     FrameType.DRAIN: Tunnel._receive_drain,
+    FrameType.LANES: Tunnel._receive_lanes,
 }

@@ -1,5 +1,7 @@
 """What may be sent and when: room and Writable, whose turn it is, what is held."""
 
+from typing import Any
+
 import pytest
 
 from proxy.protocol.codes import FrameType, ResetCode
@@ -11,7 +13,7 @@ from tests.unit.protocol.playbook import Script, batch
 KIB = 1 << 10
 
 
-def rich(streams: int = 1, **settings: float) -> Script:
+def rich(streams: int = 1, **settings: Any) -> Script:
     """Accepted streams 1, 3, ... with credit for anything."""
     script = Script(**settings)
     for index in range(streams):

@@ -174,6 +174,23 @@ def test_frames_of_the_tunnel_are_never_held_but_charged() -> None:
     assert line.script.flush() == ["ACK 2:1"]
 
 
+def test_a_tunnel_that_is_held_does_not_want_to_send_until_it_said() -> None:
+    line = Line(1000 * MBIT)
+    line.tunnel.scheduler.set_rate(MBIT, 0.0)
+    line.open(frame=64 * KIB)
+    line.fill()
+    assert line.tunnel.wants_to_send(1)
+    while line.tunnel.take(1, 1, line.now):
+        pass
+    assert not line.tunnel.wants_to_send(1), "a lane need not be asked for room"
+    deadline = line.tunnel.next_deadline()
+    assert deadline is not None
+    assert deadline > line.now
+    line.script.at(deadline)
+    assert line.tunnel.wants_to_send(1)
+    assert line.script.take(limit=1) == ["DATA 1#2 65536"]
+
+
 def test_what_the_kernel_repeats_is_charged() -> None:
     line = Line(1000 * MBIT)
     scheduler = line.tunnel.scheduler
@@ -208,7 +225,7 @@ def test_lanes_take_only_what_has_their_mark() -> None:
     first = scheduler.next(0.0, {46})
     assert first is not None
     assert first.number == gold
-    other = scheduler.next(0.0, {None})
+    other = scheduler.next(0.0, {0})
     assert other is not None
     assert other.number == plain
     assert scheduler.next(0.0, {10}) is None
