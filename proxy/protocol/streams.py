@@ -61,11 +61,16 @@ class Streams:
         self._push(self._begin(number, own=True, share=share), FrameType.OPEN, payload, now)
         return number
 
-    def accept(self, number: int, share: Share, now: float) -> None:
+    def assign(self, number: int, share: Share, now: float) -> None:
+        """What is sent on the stream belongs to that share from now on."""
+        stream = self._find(number)
+        if stream is not None:
+            self.scheduler.move(stream, share, now)
+
+    def accept(self, number: int, now: float) -> None:
         """The export of an offered stream is connected."""
         stream = self._find(number)
         if stream is not None and stream.accept():
-            self.scheduler.move(stream, share, now)
             self._push(stream, FrameType.ACCEPT, b"", now)
             self._wake(stream)
 

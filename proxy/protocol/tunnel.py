@@ -375,15 +375,19 @@ class Tunnel:
     def open(self, export: str, origin: str, share: Share = PLAIN) -> int:
         """Ask the peer for a stream to its export; `origin` is for its log. Raises OpenRefused.
 
-        What we send on it belongs to `share`, here and in `accept`.
+        What we send on it belongs to `share`.
         """
         if not self._lanes_seen:
             raise OpenRefused(ResetCode.UNREACHABLE, f"there is no tunnel to {self._peer}")
         return self._streams.open(export, origin, share, self._now)
 
-    def accept(self, stream: int, share: Share = PLAIN) -> None:
+    def assign(self, stream: int, share: Share) -> None:
+        """What we send on an offered stream belongs to `share` from now on."""
+        self._streams.assign(stream, share, self._now)
+
+    def accept(self, stream: int) -> None:
         """The export of an offered stream is connected."""
-        self._streams.accept(stream, share, self._now)
+        self._streams.accept(stream, self._now)
 
     def reset(self, stream: int, code: ResetCode, reason: str) -> None:
         """End both directions of the stream at once, and tell the peer. Events that are queued may still name it."""

@@ -284,11 +284,12 @@ def test_nothing_remains_of_streams_that_end_while_they_wait() -> None:
     assert not line.tunnel.scheduler.account(starved)
 
 
-def test_a_share_of_an_accepted_stream_begins_with_accept() -> None:
+def test_a_stream_of_the_peer_is_assigned_to_a_share() -> None:
     line = Line(MBIT)
     line.script.open(2)
     share = Share("export", maximum=MBIT)
-    line.tunnel.accept(2, share)
+    line.tunnel.assign(2, share)
+    line.tunnel.accept(2)
     assert "ACCEPT 2#0" in line.script.take()
     assert line.tunnel.scheduler.account(share).wire > 0
 
