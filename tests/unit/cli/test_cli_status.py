@@ -142,19 +142,14 @@ def test_many_streams_are_cut() -> None:
 
 def test_hostile_names_do_nothing() -> None:
     hostile = "[link=x]\x1b[2J\n[/link]"
-    peer = STATUS["peers"][0] | {
-        "shares": [],
-        "rate_bits_per_second": None,
-        "name": hostile,
-        "state": hostile,
-        "last_error": hostile,
-    }
+    share = STATUS["peers"][0]["shares"][0] | {"name": hostile, "priority": hostile}
+    peer = STATUS["peers"][0] | {"name": hostile, "state": hostile, "last_error": hostile, "shares": [share]}
     stream = STATUS["streams"][0] | {"peer": hostile, "forward": hostile, "origin": hostile}
     text = shown(
         STATUS | {"peers": [peer], "streams": [stream], "site": hostile, "version": hostile, "alarms": [hostile]}
     )
     assert all(line.isprintable() for line in text.splitlines())
-    assert text.count(r"[link=x]\x1b[2J\n[/link]") == 9
+    assert text.count(r"[link=x]\x1b[2J\n[/link]") == 13
 
 
 JSON = st.recursive(
