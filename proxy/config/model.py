@@ -296,7 +296,7 @@ _GUARANTEE = setting(
 )
 _MAXIMUM = setting("Rate on the wire that what this site sends does not exceed.", None)
 _BURST = setting(
-    "Bytes on the wire that may go at once after a rest, before `maximum` holds. Without it, 50 ms of `maximum`.", None
+    "Bytes on the wire that may go at once after a rest, before `maximum` holds. Without it, 100 ms of `maximum`.", None
 )
 _DSCP = setting("Mark of the packets that this site sends (DiffServ); they travel on lanes of their own.", None)
 

@@ -7,7 +7,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 from proxy.protocol.meter import Cap, Meter, Stopwatch
-from proxy.protocol.share import Share
+from proxy.protocol.share import BURST_SECONDS, Share
 
 if TYPE_CHECKING:
     from proxy.protocol.stream import Stream
@@ -25,7 +25,7 @@ class Account:
 
     def __init__(self, share: Share) -> None:
         self.share = share
-        self.cap = None if share.maximum is None else Cap(share.maximum, share.burst)
+        self.cap = None if share.maximum is None else Cap(share.maximum, share.burst or share.maximum * BURST_SECONDS)
         rate = share.guarantee
         self.guarantee = None if rate is None else Meter(rate, rate * LENDING_SECONDS)
         self.turn = 0.0

@@ -1,7 +1,7 @@
 """Rates as the time until which everything sent has been paid for. Bytes of the wire, seconds."""
 
-from proxy.protocol.share import BURST_SECONDS
-
+LATE_SECONDS = 0.05
+"""Of a tunnel's rate, as its burst: timers and the event loop are late by milliseconds, and nothing shall be lost."""
 URGENT_SECONDS = 0.1
 """Of the rate: what urgent frames may take at once although bulk has used up the rate. Bulk then waits for them."""
 GRAIN_SECONDS = 0.02
@@ -41,7 +41,7 @@ class Cap:
     __slots__ = ("_all", "_urgent")
 
     def __init__(self, rate: float, burst: float | None = None) -> None:
-        self._all = Meter(rate, burst or rate * BURST_SECONDS)
+        self._all = Meter(rate, burst or rate * LATE_SECONDS)
         self._urgent = Meter(rate, rate * URGENT_SECONDS)
 
     @property
@@ -61,7 +61,7 @@ class Cap:
 
     def change(self, rate: float, now: float) -> None:
         """Another rate, with its default burst."""
-        self._all.change(rate, rate * BURST_SECONDS, now)
+        self._all.change(rate, rate * LATE_SECONDS, now)
         self._urgent.change(rate, rate * URGENT_SECONDS, now)
 
     @property

@@ -16,8 +16,8 @@ WIRE = (1 + RECORD_OVERHEAD / RECORD) * (1 + SEGMENT_OVERHEAD / SEGMENT)
 WRITE_OVERHEAD = RECORD_OVERHEAD + SEGMENT_OVERHEAD
 """What a write of its own costs beyond that: it begins a record, and its last packet is not full."""
 
-BURST_SECONDS = 0.05
-"""Default burst in seconds of the maximum: timers are late by milliseconds, and nothing shall be lost by that."""
+BURST_SECONDS = 0.1
+"""Default burst in seconds of the maximum: a share must not lose by waiting for the end of another one's frame."""
 MARK_MAX = 63
 
 
@@ -42,7 +42,7 @@ class Share:
     """Served before all that is not guaranteed, and lent to the others while it is not used."""
     maximum: float | None = None
     burst: float | None = None
-    """Bytes of the wire that may go at once, above the maximum, after a rest. Default: 50 ms of the maximum."""
+    """Bytes of the wire that may go at once, above the maximum, after a rest. Default: 100 ms of the maximum."""
     mark: int = 0
     """DSCP of its packets; 0 is that of all others."""
 

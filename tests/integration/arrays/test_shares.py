@@ -3,6 +3,8 @@
 Times are judged from below alone: a cap that holds cannot be quicker, however slow the machine is.
 """
 
+import socket
+import threading
 import time
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from bench.sites import Site, free_port
 from proxy.protocol.share import SEGMENT, SEGMENT_OVERHEAD
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Array, connect, receipt, send
+from tests.integration.bed.ends import END, Array, Arrival, connect, receipt, send
 from tests.integration.bed.sites import Bed, Forward, drain, look_up, run, wire_bytes
 
 SIZE = 2 << 20
@@ -64,6 +66,33 @@ def test_an_exports_maximum_holds_for_what_comes_back(bed: Bed) -> None:
     assert seconds > SIZE / 1e6 - BURST_SECONDS
     assert look_up(status, "peers.0.shares.0.name") == "export array"
     assert look_up(status, "peers.0.shares.0.maximum_bits_per_second") == 8_000_000
+
+
+def test_requests_do_not_wait_for_what_bulk_owes(bed: Bed) -> None:
+    """Each of bulk's frames owes the better part of a second of the rate: forty requests are answered meanwhile."""
+    content = volume("bulk", SIZE)
+
+    def echo(arrival: Arrival) -> None:
+        while part := arrival.connection.recv(512):
+            arrival.connection.sendall(part)
+
+    with Array() as array, Array(echo) as answering:
+        listening = ("127.0.0.1", free_port())
+        exports = {"bulk": (array.address, ["east"]), "small": (answering.address, ["east"])}
+        west = bed.site("west", {"east": None}, exports=exports, tunnel={"listen": f"127.0.0.1:{listening[1]}"})
+        forwards = [Forward("bulk", "west"), Forward("small", "west")]
+        east = bed.site("east", {"west": listening}, forwards=forwards)
+        configure(east, "peer", 'rate = "2Mbit"\n')
+        run(west, east)
+        with connect(forwards[0].address) as bulk, connect(forwards[1].address) as small:
+            threading.Thread(target=bulk.sendall, args=(content,), daemon=True).start()
+            array.arrival()
+            for number in range(40):
+                small.sendall(volume(f"request {number}", 512))
+                assert small.recv(512, socket.MSG_WAITALL)
+            assert len(array.arrival().data) < SIZE
+        for site in (east, west):
+            site.kill()
 
 
 def test_a_capped_forward_holds_up_no_other(bed: Bed) -> None:
