@@ -1,4 +1,4 @@
-"""What makes the line: a process for each way over TUN devices. `netem` is the other way to make it."""
+"""What makes the line: the kernel's netem where there is one, otherwise a process for each way over TUN devices."""
 
 import json
 import os
@@ -13,13 +13,16 @@ from bench.wan import namespaces
 from bench.wan.carrier import MESSAGE_BYTES, Carrier
 from bench.wan.errors import WanFailure
 from bench.wan.model import Model
-from bench.wan.settings import WAYS, Line
-
-OTHER = {"west": "east", "east": "west"}
+from bench.wan.netem import NetemBackend, unable
+from bench.wan.netem import lacking as lacking_netem
+from bench.wan.settings import OTHER, WAYS, Line
 
 
 class Backend(Protocol):
     """A line between two namespaces that exist. Everything may raise WanFailure."""
+
+    name: str
+    """tun or netem."""
 
     def set(self, line: Line) -> None:
         """Other settings; the MTU stays."""
@@ -39,6 +42,8 @@ class Backend(Protocol):
 
 class TunBackend:
     """Packets of one way are carried by a process of its own: two cores, no lock between them."""
+
+    name = "tun"
 
     def __init__(self, names: dict[str, str], line: Line, seed: int | None) -> None:
         """`names`: of the namespaces east and west."""
@@ -114,3 +119,15 @@ class TunBackend:
         shown = namespaces.run(["ip", "-n", self._names[end], "-j", "-s", "link", "show", "dev", namespaces.INTERFACE])
         dropped: int = json.loads(shown)[0]["stats64"]["tx"]["dropped"]
         return dropped
+
+
+def join(names: dict[str, str], line: Line, seed: int | None, kind: str) -> Backend:
+    """A line between these namespaces, which exist. `kind`: netem, tun, or auto for netem where it can do this line."""
+    missing = lacking_netem(names["east"]) if kind in ("netem", "auto") else "not wanted"
+    if kind == "netem" and missing:
+        raise WanFailure(f"this kernel has no netem; choose the backend tun ({missing})")
+    if kind == "netem" or (not missing and not unable(line)):
+        return NetemBackend(names, line)
+    if reason := namespaces.lacking_tun():
+        raise WanFailure(f"the line needs netem or TUN devices, and there is neither: {reason}")
+    return TunBackend(names, line, seed)

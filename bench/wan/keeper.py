@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from bench.wan import namespaces
-from bench.wan.backend import Backend, TunBackend
+from bench.wan.backend import Backend, join
 from bench.wan.carrier import MESSAGE_BYTES
 from bench.wan.errors import WanFailure
 from bench.wan.settings import Line, chosen
@@ -61,8 +61,9 @@ class Keeper:
         try:
             match request["do"]:
                 case "set":
-                    self._line = self._line.changed(request["toward"], **request["texts"])
-                    self._backend.set(self._line)
+                    changed = self._line.changed(request["toward"], **request["texts"])
+                    self._backend.set(changed)
+                    self._line = changed
                 case "outage":
                     self._backend.outage(chosen(request["toward"]), request["out"])
                 case "stats":
@@ -71,7 +72,11 @@ class Keeper:
                     sys.exit()
         except WanFailure as error:
             return {"error": str(error)}
-        return {"answer": self._line.as_dict()}
+        return {"answer": self.shown()}
+
+    def shown(self) -> dict[str, Any]:
+        """What line this is."""
+        return {"backend": self._backend.name, "line": self._line.as_dict()}
 
 
 @contextlib.contextmanager
@@ -84,7 +89,7 @@ def _joined(task: Task, line: Line) -> Iterator[Backend]:
     try:
         for name in names.values():
             namespaces.add(name)
-        backend = TunBackend(names, line, task.seed)
+        backend = join(names, line, task.seed, task.backend)
         try:
             yield backend
         finally:
@@ -121,8 +126,9 @@ def main() -> None:
     try:
         line = Line.from_dict(task.line)
         with _listening(task.path) as listener, _joined(task, line) as backend:
-            _say(starter, {"answer": task.line})
-            Keeper(backend, line).run(starter, listener)
+            keeper = Keeper(backend, line)
+            _say(starter, {"answer": keeper.shown()})
+            keeper.run(starter, listener)
     except WanFailure as error:
         with contextlib.suppress(OSError):
             _say(starter, {"error": str(error)})

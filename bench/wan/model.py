@@ -63,7 +63,7 @@ class Model:
         self._room = way.queue_bytes(self._mtu) * self._seconds_a_byte
         self._longest = way.path_mtu or float("inf")
         self._recovery = 1 / way.burst
-        self._onset = min(1.0, way.loss / (way.burst * (1 - way.loss))) if way.loss < 1 else 1.0
+        self._onset = way.onset
         self._plain = not (way.jitter or way.reorder or way.duplicate)
         self._in_run = False
 

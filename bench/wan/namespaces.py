@@ -35,7 +35,13 @@ def lacking() -> str:
     """Why there can be no namespaces here, or nothing."""
     if os.geteuid() != 0:
         return "network namespaces need root; run it with sudo"
-    return "" if shutil.which("ip") else "the command ip is not installed (Debian: package iproute2)"
+    if not shutil.which("ip"):
+        return "the command ip is not installed (Debian: package iproute2)"
+    try:
+        run(["unshare", "--net", "true"])
+    except WanFailure as error:
+        return f"network namespaces are not allowed here, as in most containers ({error}); use a host or a VM"
+    return ""
 
 
 def lacking_tun() -> str:
@@ -76,8 +82,12 @@ def add(namespace: str) -> None:
 
 def remove(namespace: str) -> None:
     """Remove the namespace's name, if it is there; what runs in it keeps it until it ends."""
-    if exists(namespace):
-        run(["ip", "netns", "delete", namespace])
+    try:
+        if exists(namespace):
+            run(["ip", "netns", "delete", namespace])
+    except WanFailure:
+        if exists(namespace):  # and nobody else has removed it meanwhile
+            raise
 
 
 def bring_up(namespace: str, address: str, mtu: int) -> None:

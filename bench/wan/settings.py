@@ -14,6 +14,7 @@ from bench.wan.errors import WanFailure
 from proxy.config.units import DURATION, RATE, SIZE, parse_duration, parse_rate, parse_size
 
 WAYS = ("west", "east")
+OTHER = {"west": "east", "east": "west"}
 SMALLEST_QUEUE = 64 << 10
 """Bytes; a default queue is not shorter, however slow or short the line."""
 SMALLEST_QUEUE_PACKETS = 10
@@ -103,6 +104,11 @@ class Way:
         """Another way with these settings different, given as texts. Raises WanFailure."""
         parsed: dict[str, Any] = {name: _parse(name, text) for name, text in texts.items()}
         return replace(self, **parsed)
+
+    @property
+    def onset(self) -> float:
+        """The chance that a packet after one that was not lost begins a run of losses."""
+        return min(1.0, self.loss / (self.burst * (1 - self.loss))) if self.loss < 1 else 1.0
 
     def queue_bytes(self, mtu: int) -> int:
         """The length of the queue; by default what the line carries in a round trip, if both ways take `delay`."""

@@ -15,6 +15,8 @@ class Task:
     """As `Line.as_dict` gives it."""
     seed: int | None = None
     """For the random numbers; None takes others each time. netem has its own."""
+    backend: str = "auto"
+    """netem, tun, or auto: netem where there is one and it can do this line."""
     path: str = ""
     """Where a Unix socket listens for requests, or empty."""
 

@@ -70,19 +70,21 @@ class Wan:
 
 
 @contextlib.contextmanager
-def line(settings: Line, *, prefix: str = "", seed: int | None = None) -> Iterator[Wan]:
+def line(settings: Line, *, prefix: str = "", seed: int | None = None, backend: str = "auto") -> Iterator[Wan]:
     """A line, for as long as this lasts. Raises WanFailure where there can be none; `lacking` tells beforehand.
 
     `prefix`: of the namespaces' names; by default they are unique. `seed`: for the random numbers, so that the same
-    packets (by number, not by content) are lost each time.
+    packets (by number, not by content) are lost each time; netem has none. `backend`: see `Task`.
     """
-    task = Task(prefix or f"wan-{secrets.token_hex(4)}", settings.as_dict(), seed)
+    task = Task(prefix or f"wan-{secrets.token_hex(4)}", settings.as_dict(), seed, backend)
     keeper, control = start(task, None)
     try:
         with control:
             yield Wan(task.prefix, control)
     finally:
-        end(keeper, task.prefix)
+        _end(keeper)
+        for name in namespaces.names(task.prefix).values():
+            namespaces.remove(name)
 
 
 def start(task: Task, log: Path | None) -> tuple[subprocess.Popen[bytes], socket.socket]:
@@ -105,26 +107,23 @@ def start(task: Task, log: Path | None) -> tuple[subprocess.Popen[bytes], socket
         answer_on(ours)
     except BaseException:
         ours.close()
-        end(keeper, task.prefix)
+        _end(keeper)
         raise
     return keeper, ours
 
 
-def end(keeper: subprocess.Popen[bytes], prefix: str) -> None:
-    """End it, and remove what it may have left."""
+def _end(keeper: subprocess.Popen[bytes]) -> None:
     keeper.terminate()
     try:
         keeper.wait(PATIENCE)
     except subprocess.TimeoutExpired:
         keeper.kill()
         keeper.wait()
-    for name in namespaces.names(prefix).values():
-        namespaces.remove(name)
 
 
 def lacking() -> str:
     """Why no line can be emulated here, or nothing."""
-    return namespaces.lacking() or namespaces.lacking_tun()
+    return namespaces.lacking()
 
 
 def answer_on(control: socket.socket) -> Any:

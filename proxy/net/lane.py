@@ -6,7 +6,7 @@ from typing import Protocol, cast
 
 from proxy.net.handshake import explain
 from proxy.net.listener import name_of
-from proxy.net.outlet import Outlet
+from proxy.net.outlet import LEAST, Outlet
 from proxy.net.sockets import choose_congestion_control, mark_packets
 from proxy.net.tcpinfo import TcpInfo, tcp_info
 from proxy.protocol.codes import CloseCode
@@ -134,6 +134,11 @@ class Lane(asyncio.BufferedProtocol):
     def resume_writing(self) -> None:
         self._can_write = True
         self._room_again()
+
+    @property
+    def grain(self) -> int:
+        """Bytes that a frame should have at most: half of what the kernel is given."""
+        return self._outlet.size // 2 if self._outlet is not None else LEAST
 
     def room(self) -> int:
         """Bytes that are worth writing now; after 0 the owner hears of it when that has changed."""

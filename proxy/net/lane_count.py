@@ -19,8 +19,10 @@ BLOCKED = 0.6
 """Share of the time that data waited for the lanes, above which there may be too few of them."""
 PAYS = 0.3
 """Part of the growth in lanes that the rate has to follow for more to be tried."""
-SPARE = 1.25
-"""Lanes kept beyond those that the rate calls for: loss is uneven."""
+SPARE = 2.0
+"""Lanes kept for each that the rate calls for: loss is uneven, and a few lanes too many cost little."""
+WORTH = 1.08
+"""What more lanes have to multiply the rate by to be kept at all."""
 REST = 60.0
 """Seconds until it is tried again after it did not pay, or fewer are tried after little was to do."""
 
@@ -89,7 +91,7 @@ class LaneCount:
         if gain >= 1 + PAYS * (growth - 1):
             self._more(now, rate)
             return
-        self.wanted = min(self.wanted, max(lanes, round(lanes * gain * SPARE))) if gain > SPARE else lanes
+        self.wanted = min(self.wanted, max(lanes, round(lanes * gain * SPARE))) if gain > WORTH else lanes
         self._not_before = now + REST
 
     def _fewer(self, now: float) -> None:

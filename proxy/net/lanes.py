@@ -8,6 +8,7 @@ from proxy.net.lane import Lane
 from proxy.net.lane_count import LaneCount, Load
 from proxy.protocol.frames import LANES_MAX
 from proxy.protocol.tunnel import Tunnel
+from proxy.reduction.encoder import GRAIN_MAX
 
 _LOSS_BLIND = ("bbr",)
 """Congestion controls that do not take loss for congestion: one connection of theirs fills a lossy line."""
@@ -21,6 +22,8 @@ class Lanes:
         self.ended = Counter[str]()
         """Bytes on the wire of lanes that are gone."""
         self.wanted = asyncio.Event()
+        self.grain = GRAIN_MAX
+        """Bytes that a frame should have at most."""
         self._tunnel = tunnel
         self._loop = asyncio.get_running_loop()
         self._all: dict[int, Lane] = {}
@@ -152,6 +155,7 @@ class Lanes:
         tunnel = self._tunnel
         for lane in tuple(self._all.values()):
             while lane.up and tunnel.wants_to_send(lane.number) and (room := lane.room()):
+                self.grain = lane.grain
                 frames = tunnel.take(lane.number, room, now)
                 if not frames:
                     break

@@ -13,7 +13,7 @@ from proxy.net.tcpinfo import sending
 
 SECONDS = 0.008
 """What may wait in the kernel: enough for the event loop to be late, not enough to be felt."""
-LEAST = 16 << 10
+LEAST = 8 << 10
 MOST = 512 << 10
 _UNKNOWN = 64 << 10
 """Bytes, before the kernel has measured a rate."""
@@ -28,7 +28,8 @@ class Outlet:
         self._socket = connection.dup()
         self._on_room = on_room
         self._loop = asyncio.get_running_loop()
-        self._size = 0
+        self.size = 0
+        """Bytes that the kernel may hold unsent."""
         self._under_way = 0
         self._watching = False
         self._resize(_UNKNOWN)
@@ -51,8 +52,8 @@ class Outlet:
         unsent, rate = sending(self._socket)
         if rate:
             self._resize(min(MOST, max(LEAST, int(rate * SECONDS))))
-        room = self._size - unsent - buffered - self._under_way
-        if room > self._size // 4:
+        room = self.size - unsent - buffered - self._under_way
+        if room > self.size // 4:
             return room
         self._watching = True
         self._loop.add_writer(self._socket.fileno(), self._writable)
@@ -77,7 +78,7 @@ class Outlet:
 
     def _resize(self, size: int) -> None:
         """Rates waver: the kernel is told of changes that matter."""
-        if not self._size * 3 // 4 < size < self._size * 4 // 3:
-            self._size = size
+        if not self.size * 3 // 4 < size < self.size * 4 // 3:
+            self.size = size
             with contextlib.suppress(OSError):  # the connection has ended; its transport will say so
                 self._socket.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, size)

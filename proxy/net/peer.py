@@ -99,6 +99,11 @@ class Peer:
         return self._holdings
 
     @property
+    def grain(self) -> int:
+        """Literal bytes that one batch should have at most, so that no frame keeps a lane busy for long."""
+        return self.lanes.grain
+
+    @property
     def alarms(self) -> list[str]:
         """What an operator must know of this peer."""
         wrong = self.total().mismatches

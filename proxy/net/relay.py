@@ -27,7 +27,7 @@ from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.batch import CODEC_NONE
 from proxy.reduction.compression import Compressor, decode
 from proxy.reduction.decoder import DecodedBatch, Decoder
-from proxy.reduction.encoder import BATCH_TARGET, READ_BYTES, EncodedBatch, Encoder
+from proxy.reduction.encoder import READ_BYTES, EncodedBatch, Encoder
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.pace import HOLD, Pace
@@ -63,6 +63,10 @@ class RelayOwner(Protocol):
 
     def new_compressor(self) -> Compressor:
         """For one more stream."""
+
+    @property
+    def grain(self) -> int:
+        """Literal bytes that one batch should have at most."""
 
     @property
     def holdings(self) -> Holdings:
@@ -147,7 +151,7 @@ class Relay(asyncio.BufferedProtocol):
         self._pace.received(nbytes, self._loop.time())
         try:
             self._encoder.received(nbytes)
-            if self._encoder.plain >= BATCH_TARGET:
+            if self._encoder.ready:
                 self._ship()
         except Exception as error:
             self._defect(error)
@@ -265,10 +269,12 @@ class Relay(asyncio.BufferedProtocol):
     # -- outward -----------------------------------------------------------------------------------------------
 
     def _renew_allowance(self) -> None:
-        """What is read may need two batches, and `sendable` counts the overhead of one."""
+        """What is read, and what the encoder holds, may need some batches; `sendable` counts the overhead of one."""
         encoder = self._encoder
+        encoder.grain = grain = self._owner.grain
         sendable = self._owner.tunnel.sendable(self.stream)
-        self._allowance = sendable - encoder.plain - encoder.unsent - DATA_OVERHEAD
+        batches = 2 + sendable // grain
+        self._allowance = sendable - encoder.plain - encoder.unsent - batches * DATA_OVERHEAD
 
     def _pause(self) -> None:
         """The loop has come round: if the source has nothing more, what is left goes out."""
@@ -317,9 +323,20 @@ class Relay(asyncio.BufferedProtocol):
             self._pace.flushed(self._loop.time())
 
     def _ship(self) -> None:
+        """Send all batches that there are."""
         batch = self._encoder.take()
         if batch is None:
             return
+        while batch is not None:
+            self._send(batch)
+            batch = self._encoder.take()
+        self._owner.pump()
+        self._owner.worker.kick()
+        self._renew_allowance()
+        if self._owner.worker.congested:
+            self._rest_if_needed()
+
+    def _send(self, batch: EncodedBatch) -> None:
         self._owner.tunnel.send_data(self.stream, batch.data, batch.plain)
         length, batch.data = len(batch.data), b""  # the tunnel keeps it as long as need be
         self._cost += batch.plain + DATA_OVERHEAD
@@ -329,11 +346,6 @@ class Relay(asyncio.BufferedProtocol):
         traffic.after_deduplication += batch.after_deduplication
         traffic.after_compression += length
         traffic.references += len(batch.references)
-        self._owner.pump()
-        self._owner.worker.kick()
-        self._renew_allowance()
-        if self._owner.worker.congested:
-            self._rest_if_needed()
 
     def _rest_if_needed(self) -> None:
         """Stop reading while the tunnel has no credit for more, or the disk lags."""

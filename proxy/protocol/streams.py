@@ -255,6 +255,8 @@ class Streams:
     def _receive_new(self, stream: Stream, frame: Frame, now: float) -> None:
         incoming = stream.incoming
         incoming.charge(frame, now, self._round_trip)
+        if incoming.short():
+            self.notices.consumed(stream.number, True, now)
         if frame.number != incoming.expected:
             incoming.keep(frame)
             return

@@ -18,17 +18,22 @@ import pytest
 
 from bench.sites import free_port
 from bench.wan import Line, Wan, line
-from bench.wan.wan import lacking
+from bench.wan.namespaces import lacking, lacking_tun
 from tests.integration.bed.ends import Array, Behaviour
 from tests.integration.bed.sites import Bed, Pair
 
 
 @contextlib.contextmanager
-def line_or_skip(settings: Line | None = None, *, seed: int | None = 1, mtu: int = 1500, **texts: str) -> Iterator[Wan]:
-    """A line of these settings, or with both ways alike from texts; the test is skipped where there can be none."""
-    if reason := lacking():
+def line_or_skip(
+    settings: Line | None = None, *, seed: int | None = 1, mtu: int = 1500, backend: str = "tun", **texts: str
+) -> Iterator[Wan]:
+    """A line of these settings, or with both ways alike from texts; the test is skipped where there can be none.
+
+    Over TUN devices, if not said otherwise, so that tests see the same line everywhere.
+    """
+    if reason := lacking() or (backend == "tun" and lacking_tun()):
         pytest.skip(reason)
-    with line(settings or Line.of(mtu, **texts), seed=seed) as wan:
+    with line(settings or Line.of(mtu, **texts), seed=seed, backend=backend) as wan:
         yield wan
 
 

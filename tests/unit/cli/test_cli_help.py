@@ -36,6 +36,12 @@ def test_all_commands_are_there() -> None:
         ("store", "verify"),
         ("store", "purge"),
         ("demo",),
+        ("wan",),
+        ("wan", "up"),
+        ("wan", "down"),
+        ("wan", "set"),
+        ("wan", "outage"),
+        ("wan", "stats"),
         ("completion",),
     }
 
