@@ -44,6 +44,8 @@ def _parts(status: dict[str, Any]) -> Iterator[RenderableType]:
     for alarm in _list(status.get("alarms")):
         yield plain(f"! {alarm}", "bold red")
     yield _peers(_dicts(status.get("peers")))
+    if rows := list(_share_rows(_dicts(status.get("peers")))):
+        yield _shares(rows)
     streams = _dicts(status.get("streams"))
     if streams:
         yield _streams(streams)
@@ -76,6 +78,41 @@ def _peers(peers: list[dict[str, Any]]) -> Table:
             number(peer.get("streams")),
             plain(peer.get("last_error") or None),
         )
+    return table
+
+
+def _share_rows(peers: list[dict[str, Any]]) -> Iterator[tuple[Text | str, ...]]:
+    """What has a rule: the peer's rate, then its forwards and exports; nothing of a peer without any."""
+    for peer in peers:
+        shares = _dicts(peer.get("shares"))
+        name, limit, held = plain(peer.get("name")), peer.get("rate_bits_per_second"), peer.get("held_seconds")
+        if limit is None and not any(map(_is_ruled, shares)):
+            continue
+        now = sum(each["bits_per_second"] for each in shares if _is_number(each.get("bits_per_second")))
+        sent = sum(each["wire_bytes"] for each in shares if _is_number(each.get("wire_bytes")))
+        yield name, "all together", "", "-", rate(limit), rate(now), size(sent), duration(held)
+        for share in shares:
+            yield (
+                name,
+                plain(share.get("name")),
+                plain(share.get("priority")),
+                rate(share.get("guarantee_bits_per_second")),
+                rate(share.get("maximum_bits_per_second")),
+                rate(share.get("bits_per_second")),
+                size(share.get("wire_bytes")),
+                duration(share.get("held_seconds")),
+            )
+
+
+def _is_ruled(share: dict[str, Any]) -> bool:
+    limits = share.get("guarantee_bits_per_second"), share.get("maximum_bits_per_second")
+    return limits != (None, None) or share.get("priority") != "normal" or bool(share.get("dscp"))
+
+
+def _shares(rows: list[tuple[Text | str, ...]]) -> Table:
+    table = _table("Peer", "Share", "Priority", "Guarantee", "Maximum", "Now", "Sent", "Held")
+    for row in rows:
+        table.add_row(*row)
     return table
 
 

@@ -15,6 +15,7 @@ from proxy.net.environment import Environment
 from proxy.net.lane import Lane
 from proxy.net.lanes import Lanes
 from proxy.net.relay import Relay
+from proxy.net.shares import Shares
 from proxy.net.tls import Certificates
 from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
@@ -28,6 +29,9 @@ from proxy.reduction.compression import Compressor, zstd
 from proxy.reduction.holdings import Holdings
 
 log = logging.getLogger(__name__)
+
+_TIMER_SECONDS = 0.001
+"""The loop's timers and clock know whole milliseconds: whoever is called earlier finds that it is not time yet."""
 
 _REASONS_MAX = 64
 """Reasons for which ended streams are counted apart: some of them are the peer's own words."""
@@ -68,6 +72,7 @@ class Peer:
             needed=(Capability.SLICES,),
         )
         self.lanes = Lanes(self.tunnel, environment.config.tunnel.lanes)
+        self.shares = Shares(self.tunnel, environment.config, config, self._loop.time())
         self._handlers: dict[type, Callable[[Any], None]] = {
             events.DataReceived: self._data,
             events.Consumed: self._consumed,
@@ -137,7 +142,7 @@ class Peer:
         if self._holdings is None:
             return None, f"there is no tunnel to {self.name} yet"
         try:
-            stream = self.tunnel.open(export, origin)
+            stream = self.tunnel.open(export, origin, self.shares.of_forward(forward))
         except OpenRefused as refused:
             return None, str(refused)
         relay = self.relays[stream] = Relay(self, stream, forward, origin, opener=True)
@@ -188,6 +193,7 @@ class Peer:
     def sample(self) -> None:
         """Once a second: note what no event tells of lanes and relays, and end suspensions."""
         self.lanes.sample(self._loop.time())
+        self.shares.sample(self.lanes, self._loop.time())
         for lane in self.lanes.surplus():
             if lane.dialler:
                 lane.close(CloseCode.SURPLUS, "fewer lanes do")
@@ -268,6 +274,8 @@ class Peer:
 
     def _schedule(self) -> None:
         deadline = self.tunnel.next_deadline()
+        if deadline is not None:
+            deadline = max(deadline, self._loop.time() + _TIMER_SECONDS)
         if deadline is None or (self._timer is not None and self._deadline <= deadline):
             return
         if self._timer is not None:
@@ -310,6 +318,7 @@ class Peer:
             log.warning("peer %s asked for %r, which %s", self.name, event.export, known)
             self.tunnel.reset(event.stream, ResetCode.NOT_EXPORTED, f"{event.export!r} {known}")
             return
+        self.tunnel.assign(event.stream, self.shares.of_export(export.name))
         relay = self.relays[event.stream] = Relay(self, event.stream, export.name, event.origin, opener=False)
         self._connecting[relay] = self._loop.create_task(self._connect(relay, export.address))
 

@@ -63,6 +63,9 @@ def _peer(peer: Peer) -> PeerStatus:
         last_error=peer.last_error,
         bytes=_bytes(peer.total(), peer.lanes.wire()),
         ended_streams=dict(peer.resets),
+        rate_bits_per_second=peer.shares.rate,
+        held_seconds=peer.shares.held_seconds,
+        shares=peer.shares.status(),
     )
 
 

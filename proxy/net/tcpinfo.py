@@ -10,8 +10,10 @@ _PMTU = 60  # tcpi_pmtu, u32, bytes
 _RTT = 68  # tcpi_rtt, u32, microseconds
 _CWND = 80  # tcpi_snd_cwnd, u32, segments
 _BYTES_RECEIVED = 128  # tcpi_bytes_received, u64
+_PACKETS = 136  # tcpi_segs_out, u32
 _NOT_SENT = 144  # tcpi_notsent_bytes, u32
 _MIN_RTT = 148  # tcpi_min_rtt, u32, microseconds
+_DATA_PACKETS = 156  # tcpi_data_segs_out, u32
 _DELIVERY_RATE = 160  # tcpi_delivery_rate, u64, bytes a second; then busy, rwnd-limited and sndbuf-limited microseconds
 _BYTES_SENT = 200  # tcpi_bytes_sent, u64, with retransmissions
 _BYTES_RETRANS = 208  # tcpi_bytes_retrans, u64
@@ -34,6 +36,8 @@ class TcpInfo:
     bytes_sent: int = 0
     bytes_retransmitted: int = 0
     bytes_received: int = 0
+    empty_packets: int = 0
+    """Sent packets without payload: acknowledgements, mostly; modulo 2^32."""
     delivery_rate: int = 0
     """Bytes a second, of late; 0 before anything was measured."""
     busy_seconds: float = 0.0
@@ -65,6 +69,7 @@ def tcp_info(connection: socket.socket) -> TcpInfo | None:
         bytes_sent=_u64(data, _BYTES_SENT) - retransmitted,
         bytes_retransmitted=retransmitted,
         bytes_received=_u64(data, _BYTES_RECEIVED),
+        empty_packets=(_u32(data, _PACKETS) - _u32(data, _DATA_PACKETS)) & 0xFFFFFFFF,
         delivery_rate=rate,
         busy_seconds=busy / 1e6,
         receiver_limited_seconds=receiver_limited / 1e6,

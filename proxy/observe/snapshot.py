@@ -22,6 +22,23 @@ class LaneStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class ShareStatus:
+    """What this site sends to a peer for one forward or export. Bits and bytes are those on the wire."""
+
+    name: str
+    """ "forward replication", "export array"."""
+    priority: str
+    guarantee_bits_per_second: int | None
+    maximum_bits_per_second: int | None
+    dscp: int
+    bits_per_second: int
+    """Over the last five seconds."""
+    wire_bytes: int
+    held_seconds: float
+    """How long it had data that waited for its maximum or the peer's rate."""
+
+
+@dataclass(frozen=True, slots=True)
 class PeerStatus:
     """Another site and the tunnel to it."""
 
@@ -38,6 +55,11 @@ class PeerStatus:
     bytes: dict[str, int]
     ended_streams: dict[str, int]
     """Counted by reason."""
+    rate_bits_per_second: int | None
+    """What may go to the peer at this time of the timetable; None: no limit."""
+    held_seconds: float
+    """How long data has waited for that."""
+    shares: list[ShareStatus]
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,9 @@ from proxy.protocol.lanes import Lane, smoothed
 from proxy.protocol.notices import state_frames
 from proxy.protocol.pairing import Pairing
 from proxy.protocol.reader import HEADER_BYTES, Buffer, Frame, encode
+from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
+from proxy.protocol.share import PLAIN, WIRE, WRITE_OVERHEAD, Share
 from proxy.protocol.streams import Streams
 
 __all__ = ["Tunnel", "TunnelSettings"]
@@ -86,13 +88,16 @@ class Tunnel:
         self._events: deque[Event] = deque()
         self._figures = TunnelFigures()
         self._draining = ""
+        self.scheduler = Scheduler()
+        """Shares and caps; the driver sets rates, and charges what no frame accounts for. It outlives streams."""
         self._wish: dict[int, int] = {}
         self._begin()
         self.hello()  # so that a wrong name is found at once
 
     def _begin(self) -> None:
         odd = self._local.encode() < self._peer.encode()
-        self._streams = Streams(self._settings, odd, self._events, self._figures)
+        self.scheduler.clear()
+        self._streams = Streams(self._settings, odd, self._events, self._figures, self.scheduler)
         self._streams.admission.refusing = self._draining
         self._lanes: dict[int, Lane] = {}
         self._lanes_seen = 0
@@ -280,8 +285,12 @@ class Tunnel:
             return []
         self._now = now
         pieces = self._take_own(link)
-        if link.ready and self._streams.scheduler:
-            self._streams.take(lane, limit - sum(map(len, pieces)), now, pieces)
+        if pieces:
+            own = sum(map(len, pieces))
+            limit -= own
+            self.scheduler.charge((own + WRITE_OVERHEAD) * WIRE, now)
+        if link.ready and self.scheduler:
+            self._streams.take(lane, limit, now, pieces)
             link.busy = True
         return pieces
 
@@ -319,7 +328,7 @@ class Tunnel:
         return [encode(FrameType.LANES, 0, 0, encode_lanes(self._wish))] if understood else []
 
     def wants_to_send(self, lane: int | None = None) -> bool:
-        """True if `take` has something for the lane, or for any of them."""
+        """True if `take` has something for the lane, or for any of them, though that may have to wait for a cap."""
         if lane is None:
             return any(map(self.wants_to_send, self._lanes))
         link = self._lanes.get(lane)
@@ -328,7 +337,7 @@ class Tunnel:
         if not link.ready:
             return not link.greeted
         streams = self._streams
-        return bool(link.outbox or streams.scheduler or streams.notices.due or self._drain_due or self._wish_due)
+        return bool(link.outbox or self.scheduler or streams.notices.due or self._drain_due or self._wish_due)
 
     # -- time ----------------------------------------------------------------------------------------------------
 
@@ -338,6 +347,8 @@ class Tunnel:
         times = [lane.deadline(round_trip) for lane in self._lanes.values()]
         if self._lanes and (at := self._streams.notices.deadline) is not None:
             times.append(at)
+        if self._lanes and self.scheduler.again_at is not None:
+            times.append(self.scheduler.again_at)
         if self._alone_since is not None:
             times.append(self._alone_since + self._settings.grace)
         return min(times, default=None)
@@ -354,17 +365,25 @@ class Tunnel:
             if lane.falls_silent(now, self._figures.round_trip or 0.0):
                 self._events.append(LaneSilent(lane.number))
         self._streams.notices.tick(now)
+        self.scheduler.tick(now)
         if self._alone_since is not None and now >= self._alone_since + self._settings.grace:
             reason = f"there was no lane to {self._peer} for {self._settings.grace:.0f} s"
             self.abandon(ResetCode.GRACE_EXPIRED, reason, now)
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def open(self, export: str, origin: str) -> int:
-        """Ask the peer for a stream to its export; `origin` is for its log. Raises OpenRefused."""
+    def open(self, export: str, origin: str, share: Share = PLAIN) -> int:
+        """Ask the peer for a stream to its export; `origin` is for its log. Raises OpenRefused.
+
+        What we send on it belongs to `share`.
+        """
         if not self._lanes_seen:
             raise OpenRefused(ResetCode.UNREACHABLE, f"there is no tunnel to {self._peer}")
-        return self._streams.open(export, origin, self._now)
+        return self._streams.open(export, origin, share, self._now)
+
+    def assign(self, stream: int, share: Share) -> None:
+        """What we send on an offered stream belongs to `share` from now on."""
+        self._streams.assign(stream, share, self._now)
 
     def accept(self, stream: int) -> None:
         """The export of an offered stream is connected."""
@@ -400,6 +419,10 @@ class Tunnel:
     def consumed(self, stream: int, plain: int) -> None:
         """One DATA frame of that plain length was delivered to the array."""
         self._streams.consumed(stream, plain + DATA_OVERHEAD, self._now)
+
+    def grain(self, stream: int) -> int:
+        """Bytes that a frame of the stream should have at most, so that no cap is exceeded for long."""
+        return self._streams.grain(stream)
 
     def drain(self, reason: str) -> None:
         """Open and accept no more streams; those that live go on."""

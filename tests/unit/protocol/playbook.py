@@ -107,8 +107,14 @@ class Script:
     """A tunnel named "left" and a scripted peer "right" that has lane 1 up. Time stands still but for `at`."""
 
     def __init__(
-        self, initial_credit: float = 64 << 10, *, capabilities: Collection[int] = (), **settings: Any
+        self,
+        initial_credit: float = 64 << 10,
+        *,
+        capabilities: Collection[int] = (),
+        allowed: int = 4,
+        **settings: Any,
     ) -> None:
+        """`allowed`: streams that the peer lets us open."""
         self.tunnel = tunnel("left", "right", initial_credit=initial_credit, **settings)
         self.now = 0.0
         self.peer = Hello(
@@ -119,7 +125,7 @@ class Script:
             store=b"store of right  ",
             epochs=(b"epoch---",),
             initial_credit=64 << 10,
-            streams=4,
+            streams=allowed,
             capabilities=frozenset(capabilities),
         )
         self.join(1)
