@@ -110,7 +110,7 @@ def _is_ruled(share: dict[str, Any]) -> bool:
 
 
 def _shares(rows: list[tuple[Text | str, ...]]) -> Table:
-    table = _table("Peer", "Share", "Priority", "Guarantee", "Maximum", "Now", "Sent", "Held")
+    table = headed_table("Peer", "Share", "Priority", "Guarantee", "Maximum", "Now", "Sent", "Held")
     for row in rows:
         table.add_row(*row)
     return table
@@ -191,7 +191,7 @@ def rate(value: Any) -> str:
     if not _is_number(value):
         return "-"
     for unit in ("bit/s", "kbit/s", "Mbit/s"):
-        if abs(value) < 1000:
+        if abs(value) < 999.5:
             return f"{value:.3g} {unit}"
         value /= 1000
     return f"{value:,.3g} Gbit/s" if value < 1000 else f"{value:,.0f} Gbit/s"
