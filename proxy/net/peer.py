@@ -13,6 +13,7 @@ from proxy.config.model import Peer as PeerConfig
 from proxy.net.connecting import connect
 from proxy.net.environment import Environment
 from proxy.net.lane import Lane
+from proxy.net.lookout import Lookout
 from proxy.net.relay import Relay
 from proxy.net.tls import Certificates
 from proxy.net.worker import StoreWorker
@@ -57,6 +58,8 @@ class Peer:
         self.resets = Counter[str]()
         """Ended streams by reason."""
         self.last_error = ""
+        self.heard = float("-inf")
+        """When something came on any lane, by the loop's clock."""
         self.lane_wanted = asyncio.Event()
         self.lane_wanted.set()
         self._environment = environment
@@ -77,8 +80,10 @@ class Peer:
             software=environment.software,
             needed=(Capability.SLICES,),
         )
+        self.lookout = Lookout(self, environment.processor, environment.tunnel_settings.unacked_max)
         self._handlers: dict[type, Callable[[Any], None]] = {
             events.DataReceived: self._data,
+            events.Arrived: self._arrived,
             events.Consumed: self._consumed,
             events.Writable: self._stream_writable,
             events.StreamOffered: self._offered,
@@ -122,6 +127,16 @@ class Peer:
         return "connecting" if self.address else "waiting"
 
     @property
+    def reachable(self) -> bool:
+        """A lane is up, and heard of."""
+        return any(lane.up for lane in self.lanes.values()) and not self.lookout.silent
+
+    @property
+    def line_full(self) -> bool:
+        """Something is to be sent that the lanes do not take."""
+        return self.tunnel.backlog or not all(lane.can_write for lane in self.lanes.values())
+
+    @property
     def busy(self) -> bool:
         """True while an array may still get something: from a stream, or from what the tunnel or a socket holds."""
         return bool(self.relays or self.leaving or (self.lanes and self.tunnel.figures.streams))
@@ -152,6 +167,7 @@ class Peer:
             return
         if (connecting := self._connecting.pop(relay, None)) is not None:
             connecting.cancel()
+        self.lookout.ended(relay)
         if relay.in_order:
             self.leaving.add(relay)
         self.traffic.add(relay.traffic)
@@ -195,6 +211,7 @@ class Peer:
             relay.sample()
         if self._holdings is not None:
             self._holdings.tick(self._loop.time())
+        self.lookout.sample(self._loop.time())
 
     def total(self) -> Traffic:
         """Traffic of all streams, ended and live."""
@@ -232,6 +249,8 @@ class Peer:
         self.lane_wanted.clear()
         self.last_error = ""
         self.tunnel.lane_up(lane.number, now)
+        self.heard = now
+        self.lookout.look()
         log.info("lane %d with %s (%s) is up, %s", lane.number, self.name, lane.remote, hello.software)
         self._dispatch()
         self.pump()
@@ -243,7 +262,8 @@ class Peer:
 
     def burst(self, lane: Lane) -> None:
         """All that one read brought has been given: acknowledge and answer."""
-        self.tunnel.heard(lane.number, self._loop.time())
+        self.heard = self._loop.time()
+        self.tunnel.heard(lane.number, self.heard)
         self.pump()
         self._dispatch()
 
@@ -264,6 +284,7 @@ class Peer:
         self.tunnel.lane_down(lane.number, self._loop.time())
         if not self.lanes:
             self.lane_wanted.set()
+            self.lookout.look()
         self._dispatch()
         self.pump()
 
@@ -303,6 +324,11 @@ class Peer:
         relay = self.relays.get(event.stream)
         if relay is not None:
             relay.data(memoryview(event.batch))
+
+    def _arrived(self, event: events.Arrived) -> None:
+        relay = self.relays.get(event.stream)
+        if relay is not None:
+            relay.waits.look()
 
     def _consumed(self, event: events.Consumed) -> None:
         relay = self.relays.get(event.stream)

@@ -7,8 +7,6 @@ wait as they came. Every end goes through `close`.
 
 import asyncio
 import logging
-import socket
-import struct
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -17,13 +15,14 @@ from typing import Protocol, cast
 
 from dedupstore.chunker import Chunker
 from dedupstore.errors import StoreError
+from proxy.net.endings import end_connection, reset_connection, reset_transport, socket_of
 from proxy.net.tcpinfo import was_reset
-from proxy.net.worker import StoreWorker
+from proxy.net.waits import Waits, WaitsOwner
 from proxy.observe.counters import Traffic
+from proxy.observe.waiting import Waiting
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.errors import PeerError
-from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.batch import CODEC_NONE
 from proxy.reduction.compression import Compressor, decode
 from proxy.reduction.decoder import DecodedBatch, Decoder
@@ -50,15 +49,10 @@ _ALLOWANCE_MIN = 4 << 10
 _PATIENCE = 0.02
 """Seconds that a pause waits for the store's disk: what is found there need not go as literal bytes."""
 
-_LINGER_RESET = struct.pack("ii", 1, 0)
-_LINGER_NOT = struct.pack("ii", 0, 0)
 
-
-class RelayOwner(Protocol):
+class RelayOwner(WaitsOwner, Protocol):
     """What a relay needs of the peer that it belongs to."""
 
-    tunnel: Tunnel
-    worker: StoreWorker
     chunker: Chunker
 
     def new_compressor(self) -> Compressor:
@@ -92,6 +86,7 @@ class Relay(asyncio.BufferedProtocol):
         self.opener = opener
         self.started = time.time()
         self.traffic = Traffic()
+        self.waits = Waits(owner, stream)
         self.reason = ""
         self._owner = owner
         self._loop = asyncio.get_running_loop()
@@ -124,10 +119,10 @@ class Relay(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)  # uvloop's are not its subclasses
         if self.closed:
-            _reset(transport)
+            reset_transport(transport)
             return
         self._transport = transport
-        reset_connection(_socket(transport))  # unless it ends in order: also when this process is killed
+        reset_connection(socket_of(transport))  # unless it ends in order: also when this process is killed
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         if not self.opener:
             self._owner.tunnel.accept(self.stream)
@@ -141,6 +136,7 @@ class Relay(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self.closed:
             return
+        self.waits.outward(Waiting.CPU)
         self._full_read = nbytes == READ_BYTES
         self._came = True
         self._allowance -= nbytes
@@ -152,7 +148,9 @@ class Relay(asyncio.BufferedProtocol):
         except Exception as error:
             self._defect(error)
             return
-        if self._soon is None and self._patience is None:
+        if self._patience is not None:
+            self.waits.outward(Waiting.SOURCE)
+        elif self._soon is None:
             self._soon = self._loop.call_soon(self._pause)
         if self._allowance < _ALLOWANCE_MIN:
             self._rest_if_needed()
@@ -166,6 +164,7 @@ class Relay(asyncio.BufferedProtocol):
                 self._ship()
                 self._owner.tunnel.send_end(self.stream, *self._encoder.ending())
                 self._owner.pump()
+                self.waits.outward(Waiting.SOURCE)
                 self._finish_if_done()
         return True
 
@@ -179,7 +178,7 @@ class Relay(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._transport is not None and self.in_order and exc is None:
-            end_connection(_socket(self._transport))
+            end_connection(socket_of(self._transport))
         self._transport = None
         self._owner.left(self)
         reason = "the array reset its connection" if exc is None else f"the array's connection failed: {exc}"
@@ -194,9 +193,11 @@ class Relay(asyncio.BufferedProtocol):
         self.traffic.received += len(batch)
         if not self._may_deliver():
             self._decoder.keep(batch)
-            return
-        with self._blaming():
-            self._take_over(self._decoder.feed(batch))
+        else:
+            self.waits.inward(Waiting.CPU)
+            with self._blaming():
+                self._take_over(self._decoder.feed(batch))
+        self._note_inward()
 
     def ended(self, total: int, tokens: memoryview) -> None:
         """The far array has ended its side."""
@@ -239,8 +240,8 @@ class Relay(asyncio.BufferedProtocol):
             return
         if self.in_order:
             if self._loop.time() - self._ended_at > _LEAVE_SECONDS:
-                _reset(self._transport)
-        elif (self._resting or self._ended_here) and was_reset(_socket(self._transport)):
+                reset_transport(self._transport)
+        elif (self._resting or self._ended_here) and was_reset(socket_of(self._transport)):
             self.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
 
     def close(self, code: ResetCode, reason: str, *, tell: bool = True) -> None:
@@ -257,7 +258,7 @@ class Relay(asyncio.BufferedProtocol):
         self._outstanding.clear()
         self._encoder.close()
         if self._transport is not None:
-            _reset(self._transport)
+            reset_transport(self._transport)
         if tell:
             self._owner.tunnel.reset(self.stream, code, reason)
         self._owner.gone(self)
@@ -288,12 +289,14 @@ class Relay(asyncio.BufferedProtocol):
         if (wanted := self._encoder.wanted) is not None:
             self._encoder.wanted = None
             self._patience = self._loop.call_later(_PATIENCE, self._flush)
+            self.waits.outward(Waiting.STORE)
             self._owner.worker.load(wanted, self._flush)
             self._owner.worker.prefetch(wanted)
 
     def _hold(self) -> None:
         self._came = False
         self._patience = self._loop.call_later(HOLD, self._held)
+        self.waits.outward(Waiting.SOURCE)
 
     def _held(self) -> None:
         """The source has had its time: as long as it goes on sending, so does holding."""
@@ -315,6 +318,7 @@ class Relay(asyncio.BufferedProtocol):
             self._encoder.flush(patient=patient)
             self._ship()
             self._pace.flushed(self._loop.time())
+            self.waits.outward(Waiting.SOURCE)
 
     def _ship(self) -> None:
         batch = self._encoder.take()
@@ -352,6 +356,7 @@ class Relay(asyncio.BufferedProtocol):
         self._transport.pause_reading()
         if self._patience is not None:
             self._flush()
+        self.waits.rest()
 
     def _resume_if_possible(self) -> None:
         if not self._resting or self._transport is None:
@@ -360,6 +365,9 @@ class Relay(asyncio.BufferedProtocol):
         if self._allowance >= _ALLOWANCE_MIN:
             self._resting = False
             self._transport.resume_reading()
+            self.waits.resume()
+        else:
+            self.waits.rest()
 
     def _send_fill(self, name: bytes, loads: int = 0) -> None:
         if self.closed:
@@ -380,9 +388,20 @@ class Relay(asyncio.BufferedProtocol):
     def _deliver(self) -> None:
         with self._blaming():
             while self._may_deliver():
+                self.waits.inward(Waiting.CPU)
                 if not self._take_over(self._decoder.advance()):
                     break
             self._end_if_complete()
+        self._note_inward()
+
+    def _note_inward(self) -> None:
+        """What delivery waits for now."""
+        if self._array_paused or self._transport is None:
+            self.waits.inward(Waiting.ARRAY)
+        elif self._store_busy:
+            self.waits.inward(Waiting.STORE)
+        else:
+            self.waits.inward(Waiting.PEER if self._decoder.idle else Waiting.FILL)
 
     def _may_deliver(self) -> bool:
         """False while the array or the store has to be waited for; either calls for delivery afterwards."""
@@ -475,23 +494,3 @@ class Relay(asyncio.BufferedProtocol):
     def _defect(self, error: Exception) -> None:
         log.error("stream %d to %s: a defect", self.stream, self.name, exc_info=error)
         self.close(ResetCode.INTERNAL, f"a defect: {type(error).__name__}")
-
-
-def reset_connection(connection: socket.socket) -> None:
-    """Have a TCP connection end by RST when it is closed: an orderly end would say that all bytes have come."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
-
-
-def end_connection(connection: socket.socket) -> None:
-    """Undo `reset_connection`."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)
-
-
-def _socket(transport: asyncio.Transport) -> socket.socket:
-    found: socket.socket = transport.get_extra_info("socket")
-    return found
-
-
-def _reset(transport: asyncio.Transport) -> None:
-    reset_connection(_socket(transport))
-    transport.abort()

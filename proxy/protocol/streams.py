@@ -6,8 +6,9 @@ from proxy.protocol.admission import Admission
 from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.credit import ReceiveWindow, WindowBudget
 from proxy.protocol.errors import Misuse, PeerError
-from proxy.protocol.events import Consumed, Event, StreamReset, Writable
+from proxy.protocol.events import Arrived, Consumed, Event, StreamReset, Writable
 from proxy.protocol.figures import TunnelFigures
+from proxy.protocol.flow import Flow
 from proxy.protocol.frames import OVER, decode_reset, encode_end, encode_open, encode_reset
 from proxy.protocol.incoming import Incoming, KeptLedger
 from proxy.protocol.notices import Notices
@@ -80,6 +81,14 @@ class Streams:
         stream.told = room
         return room
 
+    def flow(self, number: int) -> Flow | None:
+        """What leaves the stream the least room; `Arrived` will tell when some of what it sent has arrived."""
+        stream = self._find(number)
+        if stream is None:
+            return None
+        stream.asked = True
+        return stream.outgoing.flow
+
     def send_data(self, number: int, batch: bytes, plain: int, now: float) -> None:
         """Queue a batch. Raises Misuse beyond the credit."""
         stream = self._find_sending(number)
@@ -141,6 +150,9 @@ class Streams:
             self._told_over(stream)
         else:
             stream.outgoing.acknowledge(next_)
+            if stream.asked:
+                stream.asked = False
+                self._events.append(Arrived(number))
             self._settle(stream)
 
     def after_acks(self, now: float) -> None:

@@ -14,6 +14,7 @@ from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.errors import HelloRefused, Misuse, OpenRefused, PeerError
 from proxy.protocol.events import Event, LaneClosed, LaneDead, PeerDraining, Resumed, StreamReset, TunnelReset
 from proxy.protocol.figures import TunnelFigures
+from proxy.protocol.flow import Flow
 from proxy.protocol.frames import (
     decode_ack,
     decode_close,
@@ -338,6 +339,13 @@ class Tunnel:
         """Plain bytes that `send_data` takes now; when that grows, `Writable` says so."""
         return self._streams.sendable(stream)
 
+    def flow(self, stream: int) -> Flow | None:
+        """What leaves the stream the least room, and the figures behind it; None if it has just ended.
+
+        It may change when `Arrived`, given once after this call, or `Writable` says so, and with time.
+        """
+        return self._streams.flow(stream)
+
     def send_data(self, stream: int, batch: bytes, plain: int) -> None:
         """Send a batch of that plain length; the caller does not change it afterwards. Raises Misuse beyond the credit.
 
@@ -366,6 +374,11 @@ class Tunnel:
         self._draining = reason or "draining"
         self._streams.admission.refusing = self._draining
         self._drain_due = bool(self._lanes)
+
+    @property
+    def backlog(self) -> bool:
+        """True if a stream has something to send that no lane has taken yet."""
+        return bool(self._streams.scheduler)
 
     @property
     def figures(self) -> TunnelFigures:

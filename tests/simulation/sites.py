@@ -421,7 +421,7 @@ class Site:
                 assert not any(not speaker.over for speaker in self.speakers.values())
                 self.speakers.clear()
                 self.refused.clear()
-            case events.StreamAccepted() | events.Resumed() | events.PeerDraining():
+            case events.StreamAccepted() | events.Arrived() | events.Resumed() | events.PeerDraining():
                 pass
             case _:
                 speaker = self.speakers.get(event.stream)

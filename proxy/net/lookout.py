@@ -1,0 +1,104 @@
+"""Watches what limits the streams of a peer: samples once a second, verdicts when asked."""
+
+from collections import Counter
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from proxy.net.relay import Relay
+from proxy.observe.processor import Processor
+from proxy.observe.verdict import Figures, Verdict, judge
+from proxy.observe.waiting import Recent, Spell, Waiting, blend
+
+if TYPE_CHECKING:
+    from proxy.net.peer import Peer
+
+_SILENCE = 3.0
+"""Seconds without a word, while something is unacknowledged, after which a peer counts as out of reach."""
+_ROUND_TRIPS = 4
+"""A long round trip may take that many of them."""
+
+
+class Lookout:
+    """Loop thread. One for each peer."""
+
+    def __init__(self, peer: "Peer", processor: Processor, unacked_max: int) -> None:
+        """`unacked_max`: the tunnel's setting, in bytes."""
+        self.silent = False
+        """Lanes are up, but nothing is heard."""
+        self._peer = peer
+        self._processor = processor
+        self._unacked_max = unacked_max
+        self._ended: list[tuple[Spell, Spell]] = []  # of relays that have ended since the last sample
+        self._ended_total: Counter[Waiting] = Counter()
+        self._recent = Recent()
+        self._lanes_before: dict[str, float] = {}
+
+    def sample(self, now: float) -> None:
+        """Once a second."""
+        figures = self._peer.tunnel.figures
+        patience = max(_SILENCE, _ROUND_TRIPS * (figures.round_trip or 0.0))
+        self.silent = figures.unacked_bytes > 0 and now - self._peer.heard > patience
+        samples, self._ended = self._ended, []
+        samples += [relay.waits.sample(relay.traffic) for relay in self._peer.relays.values()]
+        moved = {"sent": sum(out.moved for out, _ in samples), "delivered": sum(back.moved for _, back in samples)}
+        self._recent.note(blend(chain.from_iterable(samples)), moved | self._lanes())
+        self.look()
+
+    def look(self) -> None:
+        """Have all streams see anew what they wait for."""
+        for relay in self._peer.relays.values():
+            relay.waits.look()
+
+    def ended(self, relay: Relay) -> None:
+        """What it has done since the last sample counts, too."""
+        self._ended.append(relay.waits.sample(relay.traffic))
+        self._ended_total.update(relay.waits.total)
+
+    @property
+    def waited(self) -> Counter[Waiting]:
+        """Nanoseconds of all streams and both directions, up to the last sample."""
+        total = Counter(self._ended_total)
+        for relay in self._peer.relays.values():
+            total.update(relay.waits.total)
+        return total
+
+    def verdict(self) -> Verdict:
+        """What limited the tunnel over the last ten seconds."""
+        windows = [flow.window for stream in self._peer.relays if (flow := self._peer.tunnel.flow(stream)) is not None]
+        sent, delivered = self._recent.mean("sent"), self._recent.mean("delivered")
+        return judge(self._recent.times, self._figures(sent=sent, delivered=delivered, window=max(windows, default=0)))
+
+    def verdict_of(self, relay: Relay) -> Verdict:
+        """What limited one stream."""
+        flow = self._peer.tunnel.flow(relay.stream)
+        window, arrived = (flow.window, flow.arrived) if flow is not None else (0, 0)
+        sent, delivered = relay.waits.rates
+        return relay.waits.verdict(self._figures(sent=sent, delivered=delivered, window=window, arrived=arrived))
+
+    def _figures(self, *, sent: float, delivered: float, window: int, arrived: int = 0) -> Figures:
+        peer, recent = self._peer, self._recent
+        line, again = recent.mean("line"), recent.mean("again")
+        return Figures(
+            peer=peer.name,
+            reachable=peer.reachable,
+            streams=len(peer.relays),
+            sent=sent,
+            delivered=delivered,
+            line=line,
+            resent=again / line if line else 0.0,
+            receiver_limited=recent.mean("held_up"),
+            round_trip=peer.tunnel.figures.round_trip or 0.0,
+            window=window,
+            arrived=arrived,
+            unacked_max=self._unacked_max,
+            processor=self._processor.share,
+            unwritten=peer.worker.store.unwritten,
+        )
+
+    def _lanes(self) -> dict[str, float]:
+        """What the lanes have done since the last sample: bytes, and a share of the time."""
+        wire, lanes = self._peer.wire_total(), self._peer.lanes.values()
+        held_up = sum(lane.tcp_info().receiver_limited_seconds for lane in lanes) / max(1, len(lanes))
+        now = {"line": wire["sent"] + wire["retransmitted"], "again": wire["retransmitted"], "held_up": held_up}
+        before, self._lanes_before = self._lanes_before, now
+        return {name: max(0.0, total - before.get(name, 0.0)) for name, total in now.items()}
