@@ -8,12 +8,13 @@ from proxy.net.relay import Relay
 from proxy.observe.processor import Processor
 from proxy.observe.verdict import Figures, Verdict, judge
 from proxy.observe.waiting import Recent, Spell, Waiting, blend
+from proxy.protocol.tunnel import TunnelSettings
 
 if TYPE_CHECKING:
     from proxy.net.peer import Peer
 
 _SILENCE = 3.0
-"""Seconds without a word, while something is unacknowledged, after which a peer counts as out of reach."""
+"""Seconds that a peer may take for an acknowledgement or for the answer to a PING; then it is out of reach."""
 _ROUND_TRIPS = 4
 """A long round trip may take that many of them."""
 
@@ -21,13 +22,13 @@ _ROUND_TRIPS = 4
 class Lookout:
     """Loop thread. One for each peer."""
 
-    def __init__(self, peer: "Peer", processor: Processor, unacked_max: int) -> None:
-        """`unacked_max`: the tunnel's setting, in bytes."""
+    def __init__(self, peer: "Peer", processor: Processor, settings: TunnelSettings) -> None:
         self.silent = False
         """Lanes are up, but nothing is heard."""
         self._peer = peer
         self._processor = processor
-        self._unacked_max = unacked_max
+        self._unacked_max = settings.unacked_max
+        self._keepalive = settings.keepalive
         self._ended: list[tuple[Spell, Spell]] = []  # of relays that have ended since the last sample
         self._ended_total: Counter[Waiting] = Counter()
         self._recent = Recent()
@@ -36,12 +37,18 @@ class Lookout:
     def sample(self, now: float) -> None:
         """Once a second."""
         figures = self._peer.tunnel.figures
-        patience = max(_SILENCE, _ROUND_TRIPS * (figures.round_trip or 0.0))
-        self.silent = figures.unacked_bytes > 0 and now - self._peer.heard > patience
+        answer = max(_SILENCE, _ROUND_TRIPS * (figures.round_trip or 0.0))
+        patience = answer if figures.unacked_bytes else answer + self._keepalive
+        self.silent = now - self._peer.heard > patience
         samples, self._ended = self._ended, []
         samples += [relay.waits.sample(relay.traffic) for relay in self._peer.relays.values()]
         moved = {"sent": sum(out.moved for out, _ in samples), "delivered": sum(back.moved for _, back in samples)}
         self._recent.note(blend(chain.from_iterable(samples)), moved | self._lanes())
+        self.look()
+
+    def lanes_changed(self) -> None:
+        """The first lane has come up, or the last one is gone."""
+        self.silent = False
         self.look()
 
     def look(self) -> None:

@@ -80,7 +80,7 @@ class Peer:
             software=environment.software,
             needed=(Capability.SLICES,),
         )
-        self.lookout = Lookout(self, environment.processor, environment.tunnel_settings.unacked_max)
+        self.lookout = Lookout(self, environment.processor, environment.tunnel_settings)
         self._handlers: dict[type, Callable[[Any], None]] = {
             events.DataReceived: self._data,
             events.Arrived: self._arrived,
@@ -134,7 +134,7 @@ class Peer:
     @property
     def line_full(self) -> bool:
         """Something is to be sent that the lanes do not take."""
-        return self.tunnel.backlog or not all(lane.can_write for lane in self.lanes.values())
+        return self.tunnel.backlog or any(lane.tcp_info().unsent_bytes for lane in self.lanes.values())
 
     @property
     def busy(self) -> bool:
@@ -250,7 +250,7 @@ class Peer:
         self.last_error = ""
         self.tunnel.lane_up(lane.number, now)
         self.heard = now
-        self.lookout.look()
+        self.lookout.lanes_changed()
         log.info("lane %d with %s (%s) is up, %s", lane.number, self.name, lane.remote, hello.software)
         self._dispatch()
         self.pump()
@@ -284,7 +284,7 @@ class Peer:
         self.tunnel.lane_down(lane.number, self._loop.time())
         if not self.lanes:
             self.lane_wanted.set()
-            self.lookout.look()
+            self.lookout.lanes_changed()
         self._dispatch()
         self.pump()
 

@@ -8,6 +8,7 @@ _STATE = 0  # tcpi_state, u8
 _RTT = 68  # tcpi_rtt, u32, microseconds
 _CWND = 80  # tcpi_snd_cwnd, u32, segments
 _BYTES_RECEIVED = 128  # tcpi_bytes_received, u64
+_NOT_SENT = 144  # tcpi_notsent_bytes, u32
 _RECEIVER_LIMITED = 176  # tcpi_rwnd_limited, u64, microseconds
 _BYTES_SENT = 200  # tcpi_bytes_sent, u64, with retransmissions
 _BYTES_RETRANS = 208  # tcpi_bytes_retrans, u64
@@ -24,6 +25,8 @@ class TcpInfo:
     bytes_sent: int = 0
     bytes_retransmitted: int = 0
     bytes_received: int = 0
+    unsent_bytes: int = 0
+    """Given to the kernel, which has not sent them yet."""
     receiver_limited_seconds: float = 0.0
     """The other end's receive window held back."""
 
@@ -43,6 +46,7 @@ def tcp_info(connection: socket.socket) -> TcpInfo | None:
         bytes_sent=_u64(data, _BYTES_SENT) - retransmitted,
         bytes_retransmitted=retransmitted,
         bytes_received=_u64(data, _BYTES_RECEIVED),
+        unsent_bytes=_u32(data, _NOT_SENT),
         receiver_limited_seconds=_u64(data, _RECEIVER_LIMITED) / 1e6,
     )
 
