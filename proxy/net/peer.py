@@ -250,9 +250,9 @@ class Peer:
         self.last_error = ""
         self.tunnel.lane_up(lane.number, now)
         self.heard = now
-        self.lookout.lanes_changed()
         log.info("lane %d with %s (%s) is up, %s", lane.number, self.name, lane.remote, hello.software)
         self._dispatch()
+        self.lookout.lanes_changed()
         self.pump()
 
     def frame(self, lane: Lane, frame: Frame) -> None:

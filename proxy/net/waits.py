@@ -57,9 +57,7 @@ class Waits:
             self._outward.enter(state, monotonic_ns())
 
     def inward(self, state: Waiting) -> None:
-        """Towards the array: likewise. Waiting for a peer that cannot be reached is an outage."""
-        if state is Waiting.PEER and not self._owner.reachable:
-            state = Waiting.OUTAGE
+        """Towards the array: likewise."""
         if self._inward.state is not state:
             self._inward.enter(state, monotonic_ns())
 
@@ -83,7 +81,7 @@ class Waits:
         if self._resting:
             self.rest()
         if self._inward.state in (Waiting.PEER, Waiting.OUTAGE):
-            self.inward(Waiting.PEER)
+            self.inward(Waiting.PEER if self._owner.reachable else Waiting.OUTAGE)
 
     def sample(self, traffic: Traffic) -> tuple[Spell, Spell]:
         """Once a second, and at the end: what has passed since, outward and inward."""

@@ -83,8 +83,8 @@ class Streams:
 
     def flow(self, number: int) -> Flow | None:
         """What leaves the stream the least room; `Arrived` will tell when some of what it sent has arrived."""
-        stream = self._find(number)
-        if stream is None:
+        stream = self.live.get(number)  # all streams may just have been lost, of which events tell
+        if stream is None or stream.state is State.OVER:
             return None
         stream.asked = True
         return stream.outgoing.flow

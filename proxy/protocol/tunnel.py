@@ -340,7 +340,7 @@ class Tunnel:
         return self._streams.sendable(stream)
 
     def flow(self, stream: int) -> Flow | None:
-        """What leaves the stream the least room, and the figures behind it; None if it has just ended.
+        """What leaves the stream the least room, and the figures behind it; None if it has ended.
 
         It may change when `Arrived`, given once after this call, or `Writable` says so, and with time.
         """

@@ -96,3 +96,10 @@ def test_a_stream_that_has_ended_has_no_flow() -> None:
     send(it, 3)
     it.tunnel.reset(1, ResetCode.ORIGIN_RESET, "enough")
     assert it.tunnel.flow(1) is None
+
+
+def test_nor_has_one_that_was_lost_with_the_tunnel() -> None:
+    it = script(100_000)
+    send(it, 3)
+    it.tunnel.abandon(ResetCode.GRACE_EXPIRED, "gone", it.now)
+    assert it.tunnel.flow(1) is None
