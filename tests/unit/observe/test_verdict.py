@@ -1,6 +1,7 @@
 """Each verdict from its account, with the figure behind it, and ties."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -124,6 +125,11 @@ CASES: list[tuple[Times, Figures, Limit, float, str]] = [
 def test_each_verdict(times: Times, figures: Figures, limit: Limit, share: float, words: str) -> None:
     verdict = judge(times, figures)
     assert (verdict.limit, round(verdict.share, 6), verdict.words) == (limit, share, words)
+
+
+def test_the_readme_explains_each() -> None:
+    readme = (Path(__file__).parents[3] / "README.md").read_text()
+    assert [limit for limit in Limit if f"| `{limit.value}` |" not in readme] == []
 
 
 def test_there_is_a_case_for_each() -> None:
