@@ -1,13 +1,14 @@
 """Watches what limits the streams of a peer: samples once a second, verdicts when asked."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from proxy.net.relay import Relay
 from proxy.observe.processor import Processor
-from proxy.observe.verdict import Figures, Verdict, judge
-from proxy.observe.waiting import Recent, Spell, Waiting, blend
+from proxy.observe.verdict import Figures, Verdict, judge, with_rates
+from proxy.observe.waiting import Recent, Spell, Waiting, blend, moved_by
 from proxy.protocol.tunnel import TunnelSettings
 
 if TYPE_CHECKING:
@@ -41,9 +42,8 @@ class Lookout:
         patience = answer if figures.unacked_bytes else answer + self._keepalive
         self.silent = now - self._peer.heard > patience
         samples, self._ended = self._ended, []
-        samples += [relay.waits.sample(relay.traffic) for relay in self._peer.relays.values()]
-        moved = {"sent": sum(out.moved for out, _ in samples), "delivered": sum(back.moved for _, back in samples)}
-        self._recent.note(blend(chain.from_iterable(samples)), moved | self._lanes())
+        samples += [self._sample(relay) for relay in self._peer.relays.values()]
+        self._recent.note(blend(chain.from_iterable(samples)), moved_by(samples) | self._lanes())
         self.look()
 
     def lanes_changed(self) -> None:
@@ -58,7 +58,7 @@ class Lookout:
 
     def ended(self, relay: Relay) -> None:
         """What it has done since the last sample counts, too."""
-        self._ended.append(relay.waits.sample(relay.traffic))
+        self._ended.append(self._sample(relay))
         self._ended_total.update(relay.waits.total)
 
     @property
@@ -71,32 +71,31 @@ class Lookout:
 
     def verdict(self) -> Verdict:
         """What limited the tunnel over the last ten seconds."""
-        windows = [flow.window for stream in self._peer.relays if (flow := self._peer.tunnel.flow(stream)) is not None]
-        sent, delivered = self._recent.mean("sent"), self._recent.mean("delivered")
-        return judge(self._recent.times, self._figures(sent=sent, delivered=delivered, window=max(windows, default=0)))
+        flows = [flow for stream in self._peer.relays if (flow := self._peer.tunnel.flow(stream)) is not None]
+        figures = replace(self._figures(), window=max((flow.window for flow in flows), default=0))
+        return judge(self._recent.times, with_rates(figures, self._recent))
 
     def verdict_of(self, relay: Relay) -> Verdict:
         """What limited one stream."""
         flow = self._peer.tunnel.flow(relay.stream)
         window, arrived = (flow.window, flow.arrived) if flow is not None else (0, 0)
-        sent, delivered = relay.waits.rates
-        return relay.waits.verdict(self._figures(sent=sent, delivered=delivered, window=window, arrived=arrived))
+        return relay.waits.verdict(replace(self._figures(), window=window, arrived=arrived))
 
-    def _figures(self, *, sent: float, delivered: float, window: int, arrived: int = 0) -> Figures:
+    def _sample(self, relay: Relay) -> tuple[Spell, Spell]:
+        return relay.waits.sample(relay.traffic, self._peer.tunnel.figures.round_trip or 0.0)
+
+    def _figures(self) -> Figures:
+        """What all streams have in common."""
         peer, recent = self._peer, self._recent
         line, again = recent.mean("line"), recent.mean("again")
         return Figures(
             peer=peer.name,
             reachable=peer.reachable,
             streams=len(peer.relays),
-            sent=sent,
-            delivered=delivered,
             line=line,
             resent=again / line if line else 0.0,
             receiver_limited=recent.mean("held_up"),
             round_trip=peer.tunnel.figures.round_trip or 0.0,
-            window=window,
-            arrived=arrived,
             unacked_max=self._unacked_max,
             processor=self._processor.share,
             unwritten=peer.worker.store.unwritten,

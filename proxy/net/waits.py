@@ -6,8 +6,8 @@ from typing import Protocol
 
 from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
-from proxy.observe.verdict import Figures, Verdict, judge
-from proxy.observe.waiting import Account, Recent, Spell, Waiting, blend
+from proxy.observe.verdict import Figures, Verdict, judge, with_rates
+from proxy.observe.waiting import SECOND, Account, Recent, Spell, Waiting, blend, moved_by
 from proxy.protocol.flow import Obstacle
 from proxy.protocol.tunnel import Tunnel
 
@@ -17,6 +17,8 @@ _OBSTACLES = {
     Obstacle.FAR: Waiting.FAR_ARRAY,
     Obstacle.UNACKED: Waiting.UNACKED,
 }
+_TURN = 5 * 10**6
+"""Nanoseconds below which an answer is not told from the source's own pace; nor below one round trip."""
 _UNACKNOWLEDGED = (Waiting.WINDOW, Waiting.UNACKED)
 
 
@@ -48,18 +50,27 @@ class Waits:
         self._inward = Account(Waiting.PEER, now)
         self._recent = Recent()
         self._resting = False
+        self._answered = 0  # when the silent source was last given something, 0: not since it fell silent
+        self._answers = 0
+        self._turn = _TURN
         self._sent = 0
         self._delivered = 0
 
     def outward(self, state: Waiting) -> None:
         """Towards the peer: from now on it is this that is waited for, unless the source is not read anyway."""
         if self._outward.state is not state and not self._resting:
-            self._outward.enter(state, monotonic_ns())
+            now = monotonic_ns()
+            if self._answered:
+                self._end_turn(now)
+            self._outward.enter(state, now)
 
     def inward(self, state: Waiting) -> None:
         """Towards the array: likewise."""
         if self._inward.state is not state:
-            self._inward.enter(state, monotonic_ns())
+            now = monotonic_ns()
+            self._inward.enter(state, now)
+            if state is Waiting.CPU and self._outward.state is Waiting.SOURCE:
+                self._answered = now
 
     def rest(self) -> None:
         """The source is not read: see why, now or anew.
@@ -83,26 +94,31 @@ class Waits:
         if self._inward.state in (Waiting.PEER, Waiting.OUTAGE):
             self.inward(Waiting.PEER if self._owner.reachable else Waiting.OUTAGE)
 
-    def sample(self, traffic: Traffic) -> tuple[Spell, Spell]:
-        """Once a second, and at the end: what has passed since, outward and inward."""
+    def sample(self, traffic: Traffic, round_trip: float) -> tuple[Spell, Spell]:
+        """Once a second, and at the end: what has passed since, outward and inward. `round_trip` in seconds."""
         now = monotonic_ns()
+        self._turn = max(_TURN, round(round_trip * SECOND * 0.9))
+        answers, self._answers, self._answered = self._answers, 0, 0
         sent, delivered = traffic.raw - self._sent, traffic.delivered - self._delivered
         self._sent, self._delivered = traffic.raw, traffic.delivered
-        outward = Spell(self._outward.take(now), sent)
+        outward = Spell(self._outward.take(now), sent, answers)
         inward = Spell(self._inward.take(now), delivered)
         for spell in (outward, inward):
             self.total.update(spell.times)
-        self._recent.note(blend((outward, inward)), {"sent": sent, "delivered": delivered})
+        self._recent.note(blend((outward, inward)), moved_by([(outward, inward)]))
         return outward, inward
 
     def verdict(self, figures: Figures) -> Verdict:
-        """Of the last ten seconds. `figures` are the stream's."""
-        return judge(self._recent.times, figures)
+        """Of the last ten seconds. `figures`: what is known of the peer, and of this stream's window."""
+        return judge(self._recent.times, with_rates(figures, self._recent))
 
-    @property
-    def rates(self) -> tuple[float, float]:
-        """Plain bytes a second, sent and delivered, over the last ten seconds."""
-        return self._recent.mean("sent"), self._recent.mean("delivered")
+    def _end_turn(self, now: int) -> None:
+        """The source speaks, or rests. It took turns with the far array if the answer was what it was silent for."""
+        answered, self._answered = self._answered, 0
+        silent = answered - self._outward.since
+        if silent >= self._turn and silent > now - answered:
+            self._outward.divide(Waiting.ANSWER, answered)
+            self._answers += 1
 
     def _resume(self) -> None:
         self._resting = False

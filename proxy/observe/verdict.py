@@ -6,15 +6,17 @@ each verdict.
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from proxy.observe.waiting import Times, Waiting
+from proxy.observe.waiting import SECOND, Recent, Times, Waiting
 
 SATURATED = 0.9
 """Share of a core from which on the event loop has no time left: what comes then has waited for it."""
 RECEIVER_LIMITED = 0.5
 """Share of the time in which the other host's TCP takes no more, above which the line is not to blame."""
+SLOW_ANSWER = 2.0
+"""Round trips from which on an answer owes most of its time to the far array."""
 STARVED = 0.6
 """Part of its working time for which the event loop has a core, below which others are to blame."""
 LOSS_WORTH_SAYING = 0.001
@@ -36,6 +38,7 @@ class Limit(StrEnum):
 
 LIMITS = {
     Waiting.SOURCE: Limit.SOURCE,
+    Waiting.ANSWER: Limit.FAR_ARRAY,
     Waiting.CPU: Limit.CPU,
     Waiting.STORE: Limit.STORE,
     Waiting.LINE: Limit.WAN_RATE,
@@ -69,6 +72,8 @@ class Figures:
     receiver_limited: float = 0.0
     """Share of the time in which the other host's TCP took no more."""
     round_trip: float = 0.0
+    answer: float = 0.0
+    """How long the array waited for each answer, in seconds."""
     window: int = 0
     """What one stream may have under way."""
     arrived: int = 0
@@ -87,6 +92,17 @@ class Verdict:
     limit: Limit
     share: float
     words: str
+
+
+def with_rates(figures: Figures, recent: Recent) -> Figures:
+    """Figures with what `moved_by` has counted."""
+    answers = recent.mean("answers")
+    return replace(
+        figures,
+        sent=recent.mean("sent"),
+        delivered=recent.mean("delivered"),
+        answer=recent.mean("answering") / SECOND / answers if answers else 0.0,
+    )
 
 
 def judge(times: Times, figures: Figures) -> Verdict:
@@ -109,10 +125,16 @@ def _nothing_yet(figures: Figures) -> Verdict:
 
 
 def _limit(state: Waiting, figures: Figures) -> Limit:
-    """A busy loop hears late of what has come; lanes that the other host's TCP holds up are not short of rate."""
+    """What it comes to: figures may show that something else lies behind a wait.
+
+    A busy loop hears late of what has come. Lanes that the other host's TCP holds up are not short of rate. An answer
+    that takes a round trip comes at once.
+    """
     limit = LIMITS[state]
     if limit in (Limit.SOURCE, Limit.PEER) and figures.processor >= SATURATED and figures.sent + figures.delivered:
         return Limit.CPU
+    if state is Waiting.ANSWER and figures.answer < SLOW_ANSWER * figures.round_trip:
+        return Limit.WINDOW
     if state is Waiting.LINE and figures.receiver_limited > RECEIVER_LIMITED:
         return Limit.WINDOW
     return limit
@@ -125,7 +147,15 @@ def _outage(figures: Figures, times: Times, share: float) -> str:
     return f"{figures.peer} could not be reached for {share:.0%} of the time"
 
 
+def _turns(figures: Figures) -> str:
+    answer, round_trip = _milliseconds(figures.answer), _milliseconds(figures.round_trip)
+    return f"the arrays take turns: {answer} until each answer, {round_trip} of it round trip"
+
+
 def _far_array(figures: Figures, times: Times, share: float) -> str:
+    answer, taking = times.get(Waiting.ANSWER, 0), times.get(Waiting.ARRAY, 0) + times.get(Waiting.FAR_ARRAY, 0)
+    if answer > taking:
+        return _turns(figures)
     if times.get(Waiting.ARRAY, 0) > times.get(Waiting.FAR_ARRAY, 0):
         return f"the array here takes {_bytes_a_second(figures.delivered)}"
     waiting = f"; {_size(figures.arrived)} have arrived there and wait" if figures.arrived else ""
@@ -156,7 +186,10 @@ def _rate(figures: Figures, times: Times, share: float) -> str:
 
 def _window(figures: Figures, times: Times, share: float) -> str:
     unacked, window = times.get(Waiting.UNACKED, 0), times.get(Waiting.WINDOW, 0)
-    if times.get(Waiting.LINE, 0) > max(unacked, window):
+    line, answer = times.get(Waiting.LINE, 0), times.get(Waiting.ANSWER, 0)
+    if answer > max(unacked, window, line):
+        return _turns(figures)
+    if line > max(unacked, window):
         return f"the TCP window of {figures.peer}'s host was full for {figures.receiver_limited:.0%} of the time"
     name, size = ("tunnel.unacked", figures.unacked_max) if unacked > window else ("window", figures.window)
     if not figures.round_trip:

@@ -21,6 +21,8 @@ class Waiting(StrEnum):
 
     SOURCE = "source"
     """Outward: the array here sends nothing."""
+    ANSWER = "answer"
+    """Outward: the array here was silent until it was given an answer, and then went on."""
     CPU = "cpu"
     """Nothing: this process works for it."""
     STORE = "store"
@@ -55,20 +57,26 @@ IDLE = (Waiting.SOURCE, Waiting.PEER)
 class Account:
     """One direction of one stream. Times are of any one monotonic clock, in nanoseconds."""
 
-    __slots__ = ("_since", "_times", "state")
+    __slots__ = ("_times", "since", "state")
 
     def __init__(self, state: Waiting, now: int) -> None:
         self.state = state
         """What it waits for. May be set where it turns out that the present wait has been another one."""
-        self._since = now
+        self.since = now
+        """When that began, or was last taken."""
         self._times: dict[Waiting, int] = {}
 
     def enter(self, state: Waiting, now: int) -> None:
         """From now on it waits for that."""
         times, ending = self._times, self.state
-        times[ending] = times.get(ending, 0) + now - self._since
-        self._since = now
+        times[ending] = times.get(ending, 0) + now - self.since
+        self.since = now
         self.state = state
+
+    def divide(self, first: Waiting, until: int) -> None:
+        """Of the present wait, what was before that time has been another one."""
+        state, self.state = self.state, first
+        self.enter(state, until)
 
     def take(self, now: int) -> dict[Waiting, int]:
         """Times since the last `take`; they add up to all that has passed."""
@@ -83,6 +91,8 @@ class Spell:
 
     times: Times
     moved: int
+    answers: int = 0
+    """How often the array waited for one, if this is outward."""
 
     @property
     def weight(self) -> float:
@@ -104,6 +114,17 @@ def blend(spells: Iterable[Spell]) -> dict[Waiting, int]:
         for state, time in times.items():
             blended[state] += round(time * scale)
     return dict(blended)
+
+
+def moved_by(spells: Iterable[tuple[Spell, Spell]]) -> dict[str, float]:
+    """Counts of one second: plain bytes outward and inward, answers, and the seconds that were spent on them."""
+    counts = Counter[str]()
+    for outward, inward in spells:
+        counts["sent"] += outward.moved
+        counts["delivered"] += inward.moved
+        counts["answers"] += outward.answers
+        counts["answering"] += outward.times.get(Waiting.ANSWER, 0)
+    return dict(counts)
 
 
 class Recent:

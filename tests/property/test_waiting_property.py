@@ -12,18 +12,24 @@ FLOATS = st.floats(0, 1e12)
 SIZES = st.integers(0, 1 << 40)
 
 
-@given(STATES, st.integers(0, 1 << 62), st.lists(st.tuples(st.integers(0, 1 << 40), st.none() | STATES, st.booleans())))
+@given(
+    STATES,
+    st.integers(0, 1 << 62),
+    st.lists(st.tuples(st.integers(0, 1 << 40), st.none() | STATES, st.sampled_from(["enter", "rename", "divide"]))),
+)
 def test_nothing_is_lost_and_nothing_invented(
-    first: Waiting, began: int, steps: list[tuple[int, Waiting | None, bool]]
+    first: Waiting, began: int, steps: list[tuple[int, Waiting | None, str]]
 ) -> None:
     account, now, taken = Account(first, began), began, 0
-    for elapsed, state, rename in steps:
+    for elapsed, state, how in steps:
         now += elapsed
         if state is None:
             taken += sum(account.take(now).values())
             assert taken == now - began
-        elif rename:
+        elif how == "rename":
             account.state = state
+        elif how == "divide":
+            account.divide(state, (account.since + now) // 2)
         else:
             account.enter(state, now)
     assert taken + sum(account.take(now).values()) == now - began
@@ -51,6 +57,7 @@ def test_a_blend_is_one_second_of_what_was_there(spells: list[Spell]) -> None:
         resent=FLOATS,
         receiver_limited=FLOATS,
         round_trip=FLOATS,
+        answer=FLOATS,
         window=SIZES,
         arrived=SIZES,
         unacked_max=SIZES,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.observe.verdict import LIMITS, Figures, Limit, judge
-from proxy.observe.waiting import SECOND, Times, Waiting
+from proxy.observe.verdict import LIMITS, Figures, Limit, judge, with_rates
+from proxy.observe.waiting import SECOND, Recent, Times, Waiting
 
 MIB = 1 << 20
 FIGURES = Figures(
@@ -110,6 +110,20 @@ CASES: list[tuple[Times, Figures, Limit, float, str]] = [
     ),
     (account(far_array=8), replace(FIGURES, arrived=0), Limit.FAR_ARRAY, 1.0, "the far array takes 12 MB/s"),
     (account(array=8, peer=2), FIGURES, Limit.FAR_ARRAY, 0.8, "the array here takes 3.4 MB/s"),
+    (
+        account(answer=8, source=2),
+        replace(FIGURES, answer=0.104),
+        Limit.WINDOW,
+        0.8,
+        "the arrays take turns: 104 ms until each answer, 100 ms of it round trip",
+    ),
+    (
+        account(answer=8, source=2),
+        replace(FIGURES, answer=0.35),
+        Limit.FAR_ARRAY,
+        0.8,
+        "the arrays take turns: 350 ms until each answer, 100 ms of it round trip",
+    ),
     (account(outage=7, line=3), FIGURES, Limit.OUTAGE, 0.7, "west could not be reached for 70% of the time"),
     (
         account(peer=9, cpu=1),
@@ -139,7 +153,7 @@ def test_there_is_a_case_for_each() -> None:
 def test_everything_that_is_waited_for_means_something() -> None:
     assert set(LIMITS) == set(Waiting)
     for waiting in Waiting:
-        assert judge({waiting: 1}, FIGURES).limit is LIMITS[waiting]
+        assert judge({waiting: 1}, replace(FIGURES, answer=1.0)).limit is LIMITS[waiting]
 
 
 @pytest.mark.parametrize("first", range(len(Limit) - 1))
@@ -148,6 +162,15 @@ def test_of_equals_the_first_is_named(first: int) -> None:
     one, other = list(Limit)[first : first + 2]
     verdict = judge({waitings[other]: 5, waitings[one]: 5}, FIGURES)
     assert (verdict.limit, verdict.share) == (one, 0.5)
+
+
+def test_rates_of_the_last_seconds() -> None:
+    recent = Recent()
+    assert with_rates(FIGURES, recent).answer == 0
+    recent.note({}, {"sent": 4.0, "delivered": 2.0, "answers": 8, "answering": 2 * SECOND})
+    recent.note({}, {"sent": 2.0, "answers": 2})
+    found = with_rates(FIGURES, recent)
+    assert (found.sent, found.delivered, found.answer, found.line) == (3, 1, 0.2, FIGURES.line)
 
 
 @pytest.mark.parametrize("times", [{}, account(source=0)])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.observe.waiting import BLOCKED_BYTES, RECENT, SECOND, Account, Recent, Spell, Waiting, blend
+from proxy.observe.waiting import BLOCKED_BYTES, RECENT, SECOND, Account, Recent, Spell, Waiting, blend, moved_by
 
 MS = SECOND // 1000
 MB = 10**6
@@ -28,6 +28,13 @@ def test_a_wait_may_turn_out_to_be_another() -> None:
     account.state = Waiting.LINE
     account.enter(Waiting.WINDOW, 3 * MS)
     assert account.take(4 * MS) == {Waiting.LINE: 3 * MS, Waiting.WINDOW: MS}
+
+
+def test_a_wait_may_have_been_two() -> None:
+    account = Account(Waiting.SOURCE, 0)
+    account.divide(Waiting.ANSWER, 7 * MS)
+    assert (account.state, account.since) == (Waiting.SOURCE, 7 * MS)
+    assert account.take(9 * MS) == {Waiting.ANSWER: 7 * MS, Waiting.SOURCE: 2 * MS}
 
 
 def shares(*spells: Spell) -> dict[Waiting, float]:
@@ -63,6 +70,12 @@ def test_who_is_held_up_counts_though_it_moves_nothing() -> None:
 def test_without_streams_nothing_is_said() -> None:
     assert blend([]) == {}
     assert blend([Spell({}, 0)]) == {Waiting.SOURCE: SECOND}
+
+
+def test_what_was_moved() -> None:
+    one = Spell({Waiting.ANSWER: 300 * MS}, 10, answers=3), Spell(QUIET, 20)
+    other = Spell({Waiting.ANSWER: 100 * MS}, 1, answers=1), Spell(QUIET, 2)
+    assert moved_by([one, other]) == {"sent": 11, "delivered": 22, "answers": 4, "answering": 400 * MS}
 
 
 def test_the_last_ten_seconds() -> None:
