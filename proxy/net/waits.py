@@ -1,6 +1,7 @@
 """What a relay waits for, told by the relay as it happens, and found out of the tunnel while its source is not read."""
 
 from collections import Counter
+from collections.abc import Callable
 from time import monotonic_ns
 from typing import Protocol
 
@@ -40,12 +41,13 @@ class WaitsOwner(Protocol):
 class Waits:
     """Loop thread. Costs a reading of the clock for each change of state, and nothing for each byte."""
 
-    def __init__(self, owner: WaitsOwner, stream: int) -> None:
+    def __init__(self, owner: WaitsOwner, stream: int, clock: Callable[[], int] = monotonic_ns) -> None:
         self.total: Counter[Waiting] = Counter()
         """Nanoseconds of both directions, up to the last `sample`."""
         self._owner = owner
         self._stream = stream
-        now = monotonic_ns()
+        self._clock = clock
+        now = clock()
         self._outward = Account(Waiting.SOURCE, now)
         self._inward = Account(Waiting.PEER, now)
         self._recent = Recent()
@@ -59,7 +61,7 @@ class Waits:
     def outward(self, state: Waiting) -> None:
         """Towards the peer: from now on it is this that is waited for, unless the source is not read anyway."""
         if self._outward.state is not state and not self._resting:
-            now = monotonic_ns()
+            now = self._clock()
             if self._answered:
                 self._end_turn(now)
             self._outward.enter(state, now)
@@ -67,7 +69,7 @@ class Waits:
     def inward(self, state: Waiting) -> None:
         """Towards the array: likewise."""
         if self._inward.state is not state:
-            now = monotonic_ns()
+            now = self._clock()
             self._inward.enter(state, now)
             if state is Waiting.CPU and self._outward.state is Waiting.SOURCE:
                 self._answered = now
@@ -96,7 +98,7 @@ class Waits:
 
     def sample(self, traffic: Traffic, round_trip: float) -> tuple[Spell, Spell]:
         """Once a second, and at the end: what has passed since, outward and inward. `round_trip` in seconds."""
-        now = monotonic_ns()
+        now = self._clock()
         self._turn = max(_TURN, round(round_trip * SECOND * 0.9))
         answers, self._answers, self._answered = self._answers, 0, 0
         sent, delivered = traffic.raw - self._sent, traffic.delivered - self._delivered
