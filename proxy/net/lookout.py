@@ -14,42 +14,25 @@ from proxy.protocol.tunnel import TunnelSettings
 if TYPE_CHECKING:
     from proxy.net.peer import Peer
 
-_SILENCE = 3.0
-"""Seconds that a peer may take for an acknowledgement or for the answer to a PING; then it is out of reach."""
-_ROUND_TRIPS = 4
-"""A long round trip may take that many of them."""
-
 
 class Lookout:
     """Loop thread. One for each peer."""
 
     def __init__(self, peer: "Peer", processor: Processor, settings: TunnelSettings) -> None:
-        self.silent = False
-        """Lanes are up, but nothing is heard."""
         self._peer = peer
         self._processor = processor
         self._unacked_max = settings.unacked_max
-        self._keepalive = settings.keepalive
         self._ended: list[tuple[Spell, Spell]] = []  # of relays that have ended since the last sample
         self._ended_total: Counter[Waiting] = Counter()
         self._recent = Recent()
         self._lanes_before: dict[str, float] = {}
 
-    def sample(self, now: float) -> None:
+    def sample(self) -> None:
         """Once a second."""
-        figures = self._peer.tunnel.figures
-        answer = max(_SILENCE, _ROUND_TRIPS * (figures.round_trip or 0.0))
-        patience = answer if figures.unacked_bytes else answer + self._keepalive
-        self.silent = now - self._peer.heard > patience
+        self.look()
         samples, self._ended = self._ended, []
         samples += [self._sample(relay) for relay in self._peer.relays.values()]
         self._recent.note(blend(chain.from_iterable(samples)), moved_by(samples) | self._lanes())
-        self.look()
-
-    def lanes_changed(self) -> None:
-        """The first lane has come up, or the last one is gone."""
-        self.silent = False
-        self.look()
 
     def look(self) -> None:
         """Have all streams see anew what they wait for."""
@@ -79,7 +62,8 @@ class Lookout:
         """What limited one stream."""
         flow = self._peer.tunnel.flow(relay.stream)
         window, arrived = (flow.window, flow.arrived) if flow is not None else (0, 0)
-        return relay.waits.verdict(replace(self._figures(), window=window, arrived=arrived))
+        cap = self._peer.shares.cap_of(relay.name, forward=relay.opener)
+        return relay.waits.verdict(replace(self._figures(), window=window, arrived=arrived, cap=cap))
 
     def _sample(self, relay: Relay) -> tuple[Spell, Spell]:
         return relay.waits.sample(relay.traffic, self._peer.tunnel.figures.round_trip or 0.0)
@@ -103,7 +87,7 @@ class Lookout:
 
     def _lanes(self) -> dict[str, float]:
         """What the lanes have done since the last sample: bytes, and a share of the time."""
-        wire, lanes = self._peer.wire_total(), self._peer.lanes.values()
+        wire, lanes = self._peer.lanes.wire(), self._peer.lanes
         held_up = sum(lane.tcp_info().receiver_limited_seconds for lane in lanes) / max(1, len(lanes))
         now = {"line": wire["sent"] + wire["retransmitted"], "again": wire["retransmitted"], "held_up": held_up}
         before, self._lanes_before = self._lanes_before, now

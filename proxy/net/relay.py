@@ -11,24 +11,23 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol, cast
+from typing import cast
 
-from dedupstore.chunker import Chunker
 from dedupstore.errors import StoreError
 from proxy.net.endings import end_connection, reset_connection, reset_transport, socket_of
+from proxy.net.relay_owner import RelayOwner
 from proxy.net.tcpinfo import was_reset
-from proxy.net.waits import Waits, WaitsOwner
+from proxy.net.waits import Waits
 from proxy.observe.counters import Traffic
 from proxy.observe.waiting import Waiting
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.errors import PeerError
 from proxy.reduction.batch import CODEC_NONE
-from proxy.reduction.compression import Compressor, decode
+from proxy.reduction.compression import decode
 from proxy.reduction.decoder import DecodedBatch, Decoder
-from proxy.reduction.encoder import BATCH_TARGET, READ_BYTES, EncodedBatch, Encoder
+from proxy.reduction.encoder import READ_BYTES, EncodedBatch, Encoder
 from proxy.reduction.errors import BatchError, CorruptStream
-from proxy.reduction.holdings import Holdings
 from proxy.reduction.pace import HOLD, Pace
 
 log = logging.getLogger(__name__)
@@ -48,31 +47,6 @@ _ALLOWANCE_MIN = 4 << 10
 
 _PATIENCE = 0.02
 """Seconds that a pause waits for the store's disk: what is found there need not go as literal bytes."""
-
-
-class RelayOwner(WaitsOwner, Protocol):
-    """What a relay needs of the peer that it belongs to."""
-
-    chunker: Chunker
-
-    def new_compressor(self) -> Compressor:
-        """For one more stream."""
-
-    @property
-    def holdings(self) -> Holdings:
-        """What the peer's store is believed to hold."""
-
-    def pump(self) -> None:
-        """Write to the lanes what the tunnel wants sent."""
-
-    def breach(self, reason: str) -> None:
-        """The peer broke the protocol: end the tunnel."""
-
-    def gone(self, relay: "Relay") -> None:
-        """The relay has ended. If it has done so in order, its array may still have to take the last bytes."""
-
-    def left(self, relay: "Relay") -> None:
-        """The array's connection is closed."""
 
 
 class Relay(asyncio.BufferedProtocol):
@@ -143,7 +117,7 @@ class Relay(asyncio.BufferedProtocol):
         self._pace.received(nbytes, self._loop.time())
         try:
             self._encoder.received(nbytes)
-            if self._encoder.plain >= BATCH_TARGET:
+            if self._encoder.ready:
                 self._ship()
         except Exception as error:
             self._defect(error)
@@ -266,10 +240,12 @@ class Relay(asyncio.BufferedProtocol):
     # -- outward -----------------------------------------------------------------------------------------------
 
     def _renew_allowance(self) -> None:
-        """What is read may need two batches, and `sendable` counts the overhead of one."""
+        """What is read, and what the encoder holds, may need some batches; `sendable` counts the overhead of one."""
         encoder = self._encoder
+        encoder.grain = grain = self._owner.grain
         sendable = self._owner.tunnel.sendable(self.stream)
-        self._allowance = sendable - encoder.plain - encoder.unsent - DATA_OVERHEAD
+        batches = 2 + sendable // grain
+        self._allowance = sendable - encoder.plain - encoder.unsent - batches * DATA_OVERHEAD
 
     def _pause(self) -> None:
         """The loop has come round: if the source has nothing more, what is left goes out."""
@@ -321,9 +297,20 @@ class Relay(asyncio.BufferedProtocol):
             self.waits.outward(Waiting.SOURCE)
 
     def _ship(self) -> None:
+        """Send all batches that there are."""
         batch = self._encoder.take()
         if batch is None:
             return
+        while batch is not None:
+            self._send(batch)
+            batch = self._encoder.take()
+        self._owner.pump()
+        self._owner.worker.kick()
+        self._renew_allowance()
+        if self._owner.worker.congested:
+            self._rest_if_needed()
+
+    def _send(self, batch: EncodedBatch) -> None:
         self._owner.tunnel.send_data(self.stream, batch.data, batch.plain)
         length, batch.data = len(batch.data), b""  # the tunnel keeps it as long as need be
         self._cost += batch.plain + DATA_OVERHEAD
@@ -333,11 +320,6 @@ class Relay(asyncio.BufferedProtocol):
         traffic.after_deduplication += batch.after_deduplication
         traffic.after_compression += length
         traffic.references += len(batch.references)
-        self._owner.pump()
-        self._owner.worker.kick()
-        self._renew_allowance()
-        if self._owner.worker.congested:
-            self._rest_if_needed()
 
     def _rest_if_needed(self) -> None:
         """Stop reading while the tunnel has no credit for more, or the disk lags."""

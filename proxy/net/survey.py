@@ -25,7 +25,7 @@ def survey(site: "Site") -> Snapshot:
     wire = {"sent": 0, "retransmitted": 0, "received": 0}
     for peer in site.peers.values():
         total.add(peer.total())
-        wire = {key: wire[key] + peer.wire_total()[key] for key in wire}
+        wire = {key: wire[key] + peer.lanes.wire()[key] for key in wire}
     return Snapshot(
         site=site.config.site.name,
         version=__version__,
@@ -56,17 +56,20 @@ def _peer(peer: Peer) -> PeerStatus:
     return PeerStatus(
         name=peer.name,
         state=peer.state,
-        lanes=[_lane(lane) for lane in peer.lanes.values()],
+        lanes=[_lane(lane) for lane in peer.lanes],
         round_trip_seconds=figures.round_trip,
         outages=figures.outages,
         streams=len(peer.relays),
         unacked_bytes=figures.unacked_bytes,
         references_suspended=peer.references_suspended,
         last_error=peer.last_error,
-        bytes=_bytes(peer.total(), peer.wire_total()),
+        bytes=_bytes(peer.total(), peer.lanes.wire()),
         ended_streams=dict(peer.resets),
         verdict=_verdict(peer.lookout.verdict()),
         waiting_seconds=_seconds(peer.lookout.waited),
+        rate_bits_per_second=peer.shares.rate,
+        held_seconds=peer.shares.held_seconds,
+        shares=peer.shares.status(),
     )
 
 

@@ -9,7 +9,7 @@ from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
 from proxy.observe.verdict import Figures, Verdict, judge, with_rates
 from proxy.observe.waiting import SECOND, Account, Recent, Spell, Waiting, blend, moved_by
-from proxy.protocol.flow import Obstacle
+from proxy.protocol.flow import Flow, Obstacle
 from proxy.protocol.tunnel import Tunnel
 
 _OBSTACLES = {
@@ -20,7 +20,7 @@ _OBSTACLES = {
 }
 _TURN = 5 * 10**6
 """Nanoseconds below which an answer is not told from the source's own pace; nor below one round trip."""
-_UNACKNOWLEDGED = (Waiting.WINDOW, Waiting.UNACKED)
+_UNSENT = (Waiting.LINE, Waiting.WINDOW, Waiting.UNACKED)
 
 
 class WaitsOwner(Protocol):
@@ -32,10 +32,6 @@ class WaitsOwner(Protocol):
     @property
     def reachable(self) -> bool:
         """A lane is up, and heard of."""
-
-    @property
-    def line_full(self) -> bool:
-        """Something is to be sent that the lanes do not take."""
 
 
 class Waits:
@@ -52,6 +48,7 @@ class Waits:
         self._inward = Account(Waiting.PEER, now)
         self._recent = Recent()
         self._resting = False
+        self._held = 0.0
         self._answered = 0  # when the silent source was last given something, 0: not since it fell silent
         self._answers = 0
         self._turn = _TURN
@@ -75,18 +72,15 @@ class Waits:
                 self._answered = now
 
     def rest(self) -> None:
-        """The source is not read: see why, now or anew.
-
-        What is unacknowledged while the lanes have more than they take waits for the lanes, not for a round trip.
-        Only what has passed can tell: a full window always begins with full lanes.
-        """
-        self._resume()
-        self.outward(self._obstacle())
+        """The source is not read: see why, now or anew."""
+        flow = self._owner.tunnel.flow(self._stream)
+        self._settle(flow)
+        self.outward(self._obstacle(flow))
         self._resting = True
 
     def resume(self) -> None:
         """The source is read again."""
-        self._resume()
+        self._settle(self._owner.tunnel.flow(self._stream))
         self.outward(Waiting.SOURCE)
 
     def look(self) -> None:
@@ -122,16 +116,27 @@ class Waits:
             self._outward.divide(Waiting.ANSWER, answered)
             self._answers += 1
 
-    def _resume(self) -> None:
-        self._resting = False
-        if self._outward.state in _UNACKNOWLEDGED and self._owner.line_full:
-            self._outward.state = Waiting.LINE
+    def _settle(self, flow: Flow | None) -> None:
+        """What the present wait was for, now that it has passed.
 
-    def _obstacle(self) -> Waiting:
+        What is unacknowledged while the lanes have more than they take waits for the lanes, not for a round trip: a
+        full window always begins with full lanes. For as long as a cap held the share back, it waited for that.
+        """
+        self._resting = False
+        outward = self._outward
+        held = 0.0 if flow is None else flow.held
+        shaped, self._held = held - self._held, held
+        if outward.state not in _UNSENT:
+            return
+        if outward.state is not Waiting.LINE and self._owner.tunnel.backlog:
+            outward.state = Waiting.LINE
+        if shaped > 0:
+            outward.divide(Waiting.SHAPING, min(self._clock(), outward.since + round(shaped * SECOND)))
+
+    def _obstacle(self, flow: Flow | None) -> Waiting:
         owner = self._owner
         if owner.worker.congested:
             return Waiting.STORE
         if not owner.reachable:
             return Waiting.OUTAGE
-        flow = owner.tunnel.flow(self._stream)
         return _OBSTACLES[flow.obstacle] if flow is not None else Waiting.SOURCE

@@ -33,6 +33,23 @@ class LaneStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class ShareStatus:
+    """What this site sends to a peer for one forward or export. Bits and bytes are those on the wire."""
+
+    name: str
+    """ "forward replication", "export array"."""
+    priority: str
+    guarantee_bits_per_second: int | None
+    maximum_bits_per_second: int | None
+    dscp: int
+    bits_per_second: int
+    """Over the last five seconds."""
+    wire_bytes: int
+    held_seconds: float
+    """How long it had data that waited for its maximum or the peer's rate."""
+
+
+@dataclass(frozen=True, slots=True)
 class PeerStatus:
     """Another site and the tunnel to it."""
 
@@ -52,6 +69,11 @@ class PeerStatus:
     verdict: VerdictStatus
     waiting_seconds: dict[str, float]
     """By what was waited for (proxy/observe/waiting.py), of both directions of all streams, ended and live."""
+    rate_bits_per_second: int | None
+    """What may go to the peer at this time of the timetable; None: no limit."""
+    held_seconds: float
+    """How long data has waited for that."""
+    shares: list[ShareStatus]
 
 
 @dataclass(frozen=True, slots=True)

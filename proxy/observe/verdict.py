@@ -71,6 +71,8 @@ class Figures:
     """Of these, what was sent again, as a share."""
     receiver_limited: float = 0.0
     """Share of the time in which the other host's TCP took no more."""
+    cap: str = ""
+    """What holds the share back: a rate and whose."""
     round_trip: float = 0.0
     answer: float = 0.0
     """How long the array waited for each answer, in seconds."""
@@ -169,7 +171,7 @@ def _store(figures: Figures, times: Times, share: float) -> str:
 
 
 def _shaping(figures: Figures, times: Times, share: float) -> str:
-    return f"its share is held back; the tunnel sends {_bits_a_second(figures.line)}"
+    return f"{figures.cap or 'a configured rate'} holds it back for {share:.0%} of the time"
 
 
 def _cpu(figures: Figures, times: Times, share: float) -> str:
@@ -225,8 +227,8 @@ def _bytes_a_second(rate: float) -> str:
 
 
 def _bits_a_second(rate: float) -> str:
-    """43.1 Mb/s, of bytes a second."""
-    return f"{_three(rate * 8 / 1e6)} Mb/s"
+    """43.1 Mbit/s, of bytes a second."""
+    return f"{_three(rate * 8 / 1e6)} Mbit/s"
 
 
 def _milliseconds(seconds: float) -> str:

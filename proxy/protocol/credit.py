@@ -144,6 +144,17 @@ class ReceiveWindow:
             self._mark, self._mark_time = self.consumed, now
         self._last = now
 
+    def press(self, kept: int) -> bool:
+        """Double if the peer has used what it was given while the array waited; True if it has to be told.
+
+        `kept`: costs that came ahead of a gap. The line is what is slow then: what is on it must not be short.
+        """
+        if self.limit - self.arrived > self.size // 8 or self.arrived - self.consumed - kept > self.size // 8:
+            return False
+        size = self.size
+        self._tune(fast=True)
+        return self.size > size
+
     def consume(self, cost: int, now: float, round_trip: float) -> None:
         """The array has taken data of that cost. Raises Misuse if that has not arrived."""
         if self.consumed + cost > self.arrived:

@@ -1,5 +1,6 @@
 """What a Tunnel tells its driver. Streams are named by their number, lanes by the driver's own numbers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from proxy.protocol.codes import CloseCode, ResetCode
@@ -115,6 +116,20 @@ class LaneDead:
 
 
 @dataclass(frozen=True, slots=True)
+class LaneSilent:
+    """A PING on this lane has not been answered for long: another lane may do better. Said once, until it speaks."""
+
+    lane: int
+
+
+@dataclass(frozen=True, slots=True)
+class LanesWished:
+    """How many lanes of each mark the peer wishes for."""
+
+    counts: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class TunnelReset:
     """All streams are gone (a StreamReset for each came before); stream numbers begin anew."""
 
@@ -142,6 +157,8 @@ Event = (
     | PeerDraining
     | LaneClosed
     | LaneDead
+    | LaneSilent
+    | LanesWished
     | TunnelReset
     | Resumed
 )

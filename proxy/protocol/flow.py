@@ -28,3 +28,5 @@ class Flow:
     """Of it, queued or sent and not acknowledged."""
     arrived: int
     """Of it, acknowledged, and not taken by the far array as far as we know."""
+    held: float
+    """Seconds for which caps have held the stream's share back, since it began."""

@@ -26,7 +26,9 @@ UNCREDITED_BYTES = 16 << 20
 """The same in bytes of payload, for all streams together."""
 LIGHT_BYTES = 32 << 10
 LIGHT_PERIOD = 0.1
-"""A stream that sent less than LIGHT_BYTES in about so many seconds is not made to wait behind bulk."""
+"""A stream that has less than LIGHT_BYTES for about so many seconds, sent or waiting, does not wait behind bulk."""
+
+_DATA, _RESET = FrameType.DATA, FrameType.RESET  # each frame passes here, and an enum's attributes are slow
 
 
 class SendLedger:
@@ -64,7 +66,6 @@ class Outgoing:
 
     __slots__ = (
         "_acked",
-        "_again",
         "_arrived",
         "_control",
         "_costs",
@@ -77,6 +78,7 @@ class Outgoing:
         "_recent_since",
         "_unacked",
         "_uncredited",
+        "again",
         "credit",
         "ended",
         "plain",
@@ -91,7 +93,8 @@ class Outgoing:
         self._control: deque[tuple[int, bytes]] = deque()
         self._data: deque[tuple[int, bytes]] = deque()
         self._unacked: deque[Sent] = deque()
-        self._again: deque[Sent] = deque()
+        self.again: deque[Sent] = deque()
+        """What went by a lane that was lost, and has to go first."""
         self._next = 0
         self._acked = 0
         self._costs: deque[int] = deque()  # of the DATA that is not acknowledged, sent or not
@@ -119,8 +122,7 @@ class Outgoing:
         """True if it is the peer's credit that is missing."""
         return not self.ended and self.credit.room < ROOM_MIN
 
-    @property
-    def flow(self) -> Flow:
+    def flow(self, held: float) -> Flow:
         """What leaves the least room. A stream whose credit is used up waits for where most of it is."""
         credit, ledger = self.credit, self._ledger
         on_the_way, arrived = credit.sent - self._arrived, self._arrived - credit.consumed
@@ -130,7 +132,7 @@ class Outgoing:
             Obstacle.UNACKED: max(ledger.maximum - ledger.held, SHARE_MIN - self._held),
         }
         least = min(rooms, key=rooms.__getitem__)
-        return Flow(least, credit.limit - credit.consumed, on_the_way, arrived)
+        return Flow(least, credit.limit - credit.consumed, on_the_way, arrived, held)
 
     def push_control(self, kind: int, payload: bytes) -> None:
         """Queue a frame that does not wait for DATA."""
@@ -167,7 +169,7 @@ class Outgoing:
         self._ledger.uncredited -= sum(len(sent.payload) for sent in self._unacked if _is_uncredited(sent.kind))
         self._ledger.held -= self._held
         self._held = self._queued = self._uncredited = 0
-        for queue in (self._control, self._data, self._costs, self._unacked, self._again):
+        for queue in (self._control, self._data, self._costs, self._unacked, self.again):
             queue.clear()
 
     # -- emptying it ---------------------------------------------------------------------------------------------
@@ -175,19 +177,19 @@ class Outgoing:
     @property
     def waiting(self) -> bool:
         """True if there is something to take, though it may have to wait for acknowledgements."""
-        return bool(self._control or self._data or self._again)
+        return bool(self._control or self._data or self.again)
 
     def light(self, now: float) -> bool:
-        """True if the next frame should not wait behind bulk: it is no DATA, or little was sent lately."""
+        """True if the next frame should not wait behind bulk: it is no DATA, or little was sent lately and waits."""
         if now - self._recent_since > LIGHT_PERIOD:
             self._recent_since = now
             self._recent = 0
-        return bool(self._control) or self._recent < LIGHT_BYTES
+        return bool(self._control) or self._recent + self._queued < LIGHT_BYTES
 
     def take_again(self, lane: int) -> Sent | None:
         """The next frame that a lost lane may not have delivered."""
-        while self._again:
-            sent = self._again.popleft()
+        while self.again:
+            sent = self.again.popleft()
             if sent.number >= self._acked:
                 sent.lane = lane
                 self._recent += len(sent.payload)
@@ -200,13 +202,13 @@ class Outgoing:
         if not queue:
             return None
         kind, payload = queue[0]
-        if _is_uncredited(kind):
+        if kind == _DATA:
+            self._queued -= len(payload)
+        elif kind != _RESET:
             if not self._may_send_uncredited(len(payload)):
                 return None
             self._uncredited += 1
             self._ledger.uncredited += len(payload)
-        elif kind == FrameType.DATA:
-            self._queued -= len(payload)
         queue.popleft()
         sent = Sent(kind, self._next, payload, lane)
         self._next += 1
@@ -233,7 +235,7 @@ class Outgoing:
         for sent in lost:
             sent.lane = None
         if lost:
-            self._again = deque(sent for sent in self._unacked if sent.lane is None)
+            self.again = deque(sent for sent in self._unacked if sent.lane is None)
         return bool(lost)
 
     @property
@@ -262,7 +264,7 @@ class Outgoing:
         size = len(sent.payload)
         self._held -= size + FRAME_OVERHEAD
         self._ledger.held -= size + FRAME_OVERHEAD
-        if sent.kind == FrameType.DATA:
+        if sent.kind == _DATA:
             self._arrived += self._costs.popleft()
         if _is_uncredited(sent.kind):
             self._uncredited -= 1
@@ -270,4 +272,4 @@ class Outgoing:
 
 
 def _is_uncredited(kind: int) -> bool:
-    return kind not in (FrameType.DATA, FrameType.RESET)
+    return kind != _DATA and kind != _RESET  # noqa: PLR1714 (each frame passes here; a tuple would be built anew)

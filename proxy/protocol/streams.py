@@ -13,9 +13,10 @@ from proxy.protocol.frames import OVER, decode_reset, encode_end, encode_open, e
 from proxy.protocol.incoming import Incoming, KeptLedger
 from proxy.protocol.notices import Notices
 from proxy.protocol.outgoing import Outgoing, SendLedger, Sent
-from proxy.protocol.reader import HEADER_BYTES, Frame, header
-from proxy.protocol.scheduler import Scheduler
+from proxy.protocol.reader import BATCH_MAX, HEADER_BYTES, Frame, header
+from proxy.protocol.scheduler import Marks, Scheduler
 from proxy.protocol.settings import TunnelSettings
+from proxy.protocol.share import PLAIN, WRITE_OVERHEAD, Share
 from proxy.protocol.stream import State, Stream
 from proxy.protocol.table import StreamTable
 
@@ -26,12 +27,19 @@ JOIN_MAX = 4096
 class Streams:
     """Made when two sites pair, dropped whole when they lose each other. `now` is in seconds, on any one clock."""
 
-    def __init__(self, settings: TunnelSettings, odd: bool, events: deque[Event], figures: TunnelFigures) -> None:
-        """`odd`: the numbers of our own streams are. Events are appended to `events`."""
+    def __init__(
+        self,
+        settings: TunnelSettings,
+        odd: bool,
+        events: deque[Event],
+        figures: TunnelFigures,
+        scheduler: Scheduler,
+    ) -> None:
+        """`odd`: the numbers of our own streams are. Events are appended to `events`; no stream is in `scheduler`."""
         self.repeats = False
         """There has been more than one lane: frames may come twice."""
         self.notices = Notices()
-        self.scheduler = Scheduler()
+        self.scheduler = scheduler
         self._settings = settings
         self._initial = settings.offered_credit
         self._events = events
@@ -47,12 +55,18 @@ class Streams:
 
     # -- the driver's side ---------------------------------------------------------------------------------------
 
-    def open(self, export: str, origin: str, now: float) -> int:
+    def open(self, export: str, origin: str, share: Share, now: float) -> int:
         """Ask the peer for a stream. Raises OpenRefused, and Misuse for a name that cannot be sent."""
         payload = encode_open(export, origin)
         number = self.admission.admit_own()
-        self._push(self._begin(number, own=True), FrameType.OPEN, payload, now)
+        self._push(self._begin(number, own=True, share=share), FrameType.OPEN, payload, now)
         return number
+
+    def assign(self, number: int, share: Share, now: float) -> None:
+        """What is sent on the stream belongs to that share from now on."""
+        stream = self._find(number)
+        if stream is not None:
+            self.scheduler.move(stream, share, now)
 
     def accept(self, number: int, now: float) -> None:
         """The export of an offered stream is connected."""
@@ -81,13 +95,18 @@ class Streams:
         stream.told = room
         return room
 
-    def flow(self, number: int) -> Flow | None:
+    def flow(self, number: int, now: float) -> Flow | None:
         """What leaves the stream the least room; `Arrived` will tell when some of what it sent has arrived."""
         stream = self.live.get(number)  # all streams may just have been lost, of which events tell
         if stream is None or stream.state is State.OVER:
             return None
         stream.asked = True
-        return stream.outgoing.flow
+        return stream.outgoing.flow(stream.account.held.seconds(now))
+
+    def grain(self, number: int) -> int:
+        """Bytes that a frame should have at most under the caps that there are."""
+        stream = self._find(number)
+        return BATCH_MAX if stream is None else self.scheduler.grain(stream)
 
     def send_data(self, number: int, batch: bytes, plain: int, now: float) -> None:
         """Queue a batch. Raises Misuse beyond the credit."""
@@ -178,24 +197,28 @@ class Streams:
 
     # -- lanes ---------------------------------------------------------------------------------------------------
 
-    def take(self, lane: int, limit: int, now: float, pieces: list[bytes]) -> None:
-        """Append the frames that the lane should write next, about `limit` bytes."""
+    def take(self, lane: int, limit: int, now: float, pieces: list[bytes], marks: Marks | None = None) -> None:
+        """Append the frames that the lane should write next, about `limit` bytes; `marks`: only of such shares."""
+        scheduler = self.scheduler
         size = 0
-        while size < limit and (stream := self.scheduler.next()) is not None:
+        overhead = 0 if pieces else WRITE_OVERHEAD
+        while size < limit and (stream := scheduler.next(now, marks)) is not None:
             outgoing = stream.outgoing
-            sent = outgoing.take_again(lane)
+            sent = outgoing.take_again(lane) if outgoing.again else None
             if sent is not None:
                 self._figures.retransmitted += 1
                 self._figures.retransmitted_bytes += len(sent.payload)
             else:
                 sent = outgoing.take_new(lane)
             if sent is None:
+                scheduler.passed(stream)
                 if outgoing.waiting:
                     self._held_back.add(stream)
                 continue
-            size += self._write(stream.number, sent, pieces)
-            if outgoing.waiting:
-                self.scheduler.add(stream, now)
+            length = self._write(stream.number, sent, pieces)
+            size += length
+            scheduler.sent(stream, length + overhead, now)
+            overhead = 0
             if stream.watched:
                 self._wake(stream)
 
@@ -244,6 +267,8 @@ class Streams:
     def _receive_new(self, stream: Stream, frame: Frame, now: float) -> None:
         incoming = stream.incoming
         incoming.charge(frame, now, self._round_trip)
+        if incoming.short():
+            self.notices.consumed(stream.number, True, now)
         if frame.number != incoming.expected:
             incoming.keep(frame)
             return
@@ -289,6 +314,7 @@ class Streams:
         """The peer has forgotten the stream: it knows of our RESET, or both arrays have all of it."""
         if stream.state is State.OVER:
             self._table.forget(stream)
+            self.scheduler.remove(stream)
             return
         outgoing = stream.outgoing
         if not (stream.received_all and outgoing.sent_all):
@@ -304,14 +330,14 @@ class Streams:
     def _round_trip(self) -> float:
         return self._figures.round_trip or 0.0
 
-    def _begin(self, number: int, *, own: bool, refused: bool = False) -> Stream:
+    def _begin(self, number: int, *, own: bool, share: Share = PLAIN, refused: bool = False) -> Stream:
         """`refused`: without credit, which was not reserved; the stream will be reset at once."""
         agreement = self.admission.agreement
         outgoing = Outgoing(self._ledger, agreement.initial_credit if agreement else 0, self._settings.window_max)
         if refused:
             self._budget.reserve(0)
         window = ReceiveWindow(self._budget, 0 if refused else self._initial, self._settings.window_max)
-        stream = Stream(number, own, outgoing, Incoming(self._kept, window))
+        stream = Stream(number, own, outgoing, Incoming(self._kept, window), self.scheduler.account(share))
         self._table.add(stream)
         return stream
 
@@ -372,5 +398,6 @@ class Streams:
 
     def _forget(self, stream: Stream) -> None:
         self._table.forget(stream)
+        self.scheduler.remove(stream)
         self.notices.over(stream.number)
         self._uncrowd()

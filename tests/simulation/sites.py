@@ -414,14 +414,20 @@ class Site:
             case events.StreamReset(stream):
                 if speaker := self.speakers.pop(stream, None):
                     speaker.lost()
-            case events.LaneDead(lane) | events.LaneClosed(lane):
+            case events.LaneDead(lane) | events.LaneClosed(lane) | events.LaneSilent(lane):
                 if lane in self.ends:
                     self.ends[lane].abort()
             case events.TunnelReset():
                 assert not any(not speaker.over for speaker in self.speakers.values())
                 self.speakers.clear()
                 self.refused.clear()
-            case events.StreamAccepted() | events.Arrived() | events.Resumed() | events.PeerDraining():
+            case (
+                events.StreamAccepted()
+                | events.Arrived()
+                | events.Resumed()
+                | events.PeerDraining()
+                | events.LanesWished()
+            ):
                 pass
             case _:
                 speaker = self.speakers.get(event.stream)

@@ -19,16 +19,16 @@ class Scene:
     def __init__(self) -> None:
         self.now = 0
         self.obstacle: Obstacle | None = Obstacle.LINE
+        self.held = 0.0
         self.owner: Any = SimpleNamespace(
             reachable=True,
-            line_full=False,
             worker=SimpleNamespace(congested=False),
-            tunnel=SimpleNamespace(flow=self.flow),
+            tunnel=SimpleNamespace(flow=self.flow, backlog=False),
         )
         self.waits = Waits(cast(WaitsOwner, self.owner), 1, lambda: self.now)
 
     def flow(self, stream: int) -> Flow | None:
-        return None if self.obstacle is None else Flow(self.obstacle, 100, 50, 50)
+        return None if self.obstacle is None else Flow(self.obstacle, 100, 50, 50, self.held)
 
     def pass_(self, milliseconds: int) -> Waits:
         self.now += milliseconds * MS
@@ -98,19 +98,35 @@ def test_nothing_else_counts_while_the_source_rests(scene: Scene) -> None:
 def test_what_is_unacknowledged_while_the_lanes_are_full_waits_for_the_line(scene: Scene, obstacle: Obstacle) -> None:
     scene.obstacle = obstacle
     scene.waits.rest()
-    scene.owner.line_full = True
+    scene.owner.tunnel.backlog = True
     scene.pass_(3).look()
-    scene.owner.line_full = False
+    scene.owner.tunnel.backlog = False
     scene.pass_(4).resume()
     found = scene.outward()
     assert found.pop("line") == 3
     assert list(found.values()) == [4]
 
 
+@pytest.mark.parametrize("obstacle", [Obstacle.LINE, Obstacle.WINDOW, Obstacle.UNACKED])
+def test_while_a_cap_holds_the_share_back_it_waits_for_that(scene: Scene, obstacle: Obstacle) -> None:
+    scene.obstacle, scene.held = obstacle, 5.0
+    scene.waits.rest()
+    scene.held += 0.003
+    scene.pass_(4).look()
+    scene.held += 0.002
+    scene.pass_(1).resume()
+    scene.held += 0.1
+    scene.pass_(9).rest()
+    scene.pass_(2)
+    found = scene.outward()
+    assert (found.pop("shaping"), found.pop("source")) == (4, 9)
+    assert sum(found.values()) == 3
+
+
 def test_what_the_far_array_has_not_taken_does_not(scene: Scene) -> None:
     scene.obstacle = Obstacle.FAR
     scene.waits.rest()
-    scene.owner.line_full = True
+    scene.owner.tunnel.backlog = True
     scene.pass_(3).resume()
     assert scene.outward() == {"far_array": 3}
 

@@ -76,8 +76,8 @@ CASES: list[tuple[Times, Figures, Limit, float, str]] = [
         0.7,
         "fetching chunks that the store here lacks from west took 70% of the time",
     ),
-    (account(line=9, cpu=1), FIGURES, Limit.WAN_RATE, 0.9, "the line takes 43.1 Mb/s, of which 1.2% were sent again"),
-    (account(line=9, cpu=1), replace(FIGURES, resent=0.0), Limit.WAN_RATE, 0.9, "the line takes 43.1 Mb/s"),
+    (account(line=9, cpu=1), FIGURES, Limit.WAN_RATE, 0.9, "the line takes 43.1 Mbit/s, of which 1.2% were sent again"),
+    (account(line=9, cpu=1), replace(FIGURES, resent=0.0), Limit.WAN_RATE, 0.9, "the line takes 43.1 Mbit/s"),
     (
         account(line=9, cpu=1),
         replace(FIGURES, receiver_limited=0.88),
@@ -100,7 +100,14 @@ CASES: list[tuple[Times, Figures, Limit, float, str]] = [
         "tunnel.unacked 32 MiB / 100 ms round trip = 336 MB/s",
     ),
     (account(window=10), replace(FIGURES, round_trip=0.0), Limit.WINDOW, 1.0, "window 64 MiB is used up"),
-    (account(shaping=6, line=4), FIGURES, Limit.SHAPING, 0.6, "its share is held back; the tunnel sends 43.1 Mb/s"),
+    (account(shaping=6, line=4), FIGURES, Limit.SHAPING, 0.6, "a configured rate holds it back for 60% of the time"),
+    (
+        account(shaping=6, line=4),
+        replace(FIGURES, cap="the maximum of forward array, 30Mbit,"),
+        Limit.SHAPING,
+        0.6,
+        "the maximum of forward array, 30Mbit, holds it back for 60% of the time",
+    ),
     (
         account(far_array=8, window=2),
         FIGURES,
@@ -182,7 +189,7 @@ def test_before_anything_is_known(times: Times) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "words"), [(0, "0 Mb/s"), (125, "0.001 Mb/s"), (124.95e6, "1,000 Mb/s"), (5e9, "40,000 Mb/s")]
+    ("rate", "words"), [(0, "0 Mbit/s"), (125, "0.001 Mbit/s"), (124.95e6, "1,000 Mbit/s"), (5e9, "40,000 Mbit/s")]
 )
 def test_rates_to_three_figures(rate: float, words: str) -> None:
     assert judge(account(line=1), replace(FIGURES, line=rate, resent=0)).words == f"the line takes {words}"

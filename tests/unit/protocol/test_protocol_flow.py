@@ -1,5 +1,7 @@
 """Why a stream may send no more: the line, the window, the far array, or what all hold; and when that may change."""
 
+from typing import Any
+
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.events import Arrived, Event
 from proxy.protocol.flow import Flow, Obstacle
@@ -9,7 +11,7 @@ KIB = 1 << 10
 COST = 10_000 + 256
 
 
-def script(credit: int, **settings: float) -> Script:
+def script(credit: int, **settings: Any) -> Script:
     """Accepted stream 1 with that much credit."""
     found = Script(**settings)
     found.accepted(1)
@@ -36,10 +38,10 @@ def arrived(events: list[Event]) -> bool:
 def test_the_window_is_on_its_way() -> None:
     it = script(100_000)
     send(it, 9)
-    assert flow(it) == Flow(Obstacle.WINDOW, 100_000, 9 * COST, 0)
+    assert flow(it) == Flow(Obstacle.WINDOW, 100_000, 9 * COST, 0, 0.0)
     it.take()
     it.acknowledge(1, 1 + 4)
-    assert flow(it) == Flow(Obstacle.WINDOW, 100_000, 5 * COST, 4 * COST)
+    assert flow(it) == Flow(Obstacle.WINDOW, 100_000, 5 * COST, 4 * COST, 0.0)
 
 
 def test_the_far_array_has_not_taken_the_window() -> None:
@@ -47,9 +49,9 @@ def test_the_far_array_has_not_taken_the_window() -> None:
     send(it, 9)
     it.take()
     it.acknowledge(1, 1 + 5)
-    assert flow(it) == Flow(Obstacle.FAR, 100_000, 4 * COST, 5 * COST)
+    assert flow(it) == Flow(Obstacle.FAR, 100_000, 4 * COST, 5 * COST, 0.0)
     it.credit(1, 3 * COST, 100_000 + 1)
-    assert flow(it) == Flow(Obstacle.WINDOW, 100_001 - 3 * COST, 4 * COST, 2 * COST)
+    assert flow(it) == Flow(Obstacle.WINDOW, 100_001 - 3 * COST, 4 * COST, 2 * COST, 0.0)
 
 
 def test_the_lanes_take_no_more() -> None:

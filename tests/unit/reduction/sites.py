@@ -10,7 +10,7 @@ from dedupstore.chunker import Chunker
 from dedupstore.store import ChunkStore
 from proxy.reduction.compression import Compressor, zstd
 from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
-from proxy.reduction.encoder import BATCH_TARGET, EncodedBatch, Encoder
+from proxy.reduction.encoder import GRAIN_MAX, EncodedBatch, Encoder
 from proxy.reduction.holdings import Holdings
 from tests.unit.reduction.shelf import ShelfStore
 
@@ -64,6 +64,7 @@ class Stream:
     far: Site
     chunker: Chunker = SMALL_CHUNKS
     level: int | None = None
+    grain: int = GRAIN_MAX
     sent: bytearray = field(default_factory=bytearray)
     received: bytearray = field(default_factory=bytearray)
     wire: int = 0
@@ -76,6 +77,7 @@ class Stream:
 
     def __post_init__(self) -> None:
         self.encoder = encoder_of(self.near, self.chunker, self.level)
+        self.encoder.grain = self.grain
         self.decoder = decoder_of(self.far)
         self.queue: deque[bytes] = deque()
         self.undecoded: deque[EncodedBatch] = deque()
@@ -96,7 +98,7 @@ class Stream:
             room[:] = source[:n]
             source = source[n:]
             self.encoder.received(n)
-            if self.encoder.plain >= BATCH_TARGET:
+            if self.encoder.ready:
                 self.take()
 
     def pause(self) -> None:
@@ -109,8 +111,7 @@ class Stream:
 
     def take(self) -> None:
         """What is written goes out."""
-        batch = self.encoder.take()
-        if batch is not None:
+        while (batch := self.encoder.take()) is not None:
             self.wire += len(batch.data) + FRAME_BYTES
             self.queue.append(batch.data)
             self.undecoded.append(batch)
