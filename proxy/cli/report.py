@@ -209,7 +209,7 @@ def rate(value: Any) -> str:
     if not _is_number(value):
         return "-"
     for unit in ("bit/s", "kbit/s", "Mbit/s"):
-        if abs(value) < 1000:
+        if abs(value) < 999.5:
             return f"{value:.3g} {unit}"
         value /= 1000
     return f"{value:,.3g} Gbit/s" if value < 1000 else f"{value:,.0f} Gbit/s"
