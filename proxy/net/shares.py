@@ -45,6 +45,14 @@ class Shares:
         """The share of streams that the peer opens to the export."""
         return self._exports[name]
 
+    def cap_of(self, name: str, *, forward: bool) -> str:
+        """What may hold back the streams of a forward or an export, in words; empty if nothing may."""
+        share = self._forwards[name] if forward else self._exports[name]
+        own = _bits(share.maximum)
+        if self.rate is not None and (own is None or self.rate < own):
+            return f"the rate of peer {self._peer.name}, {show_rate(self.rate)},"
+        return "" if own is None else f"the maximum of {share.name}, {show_rate(own)},"
+
     @property
     def held_seconds(self) -> float:
         """How long data has waited for the peer's rate so far."""

@@ -24,6 +24,7 @@ from proxy.protocol.events import (
     TunnelReset,
 )
 from proxy.protocol.figures import TunnelFigures
+from proxy.protocol.flow import Flow
 from proxy.protocol.frames import (
     decode_ack,
     decode_close,
@@ -413,6 +414,13 @@ class Tunnel:
         """Plain bytes that `send_data` takes now; when that grows, `Writable` says so."""
         return self._streams.sendable(stream)
 
+    def flow(self, stream: int) -> Flow | None:
+        """What leaves the stream the least room, and the figures behind it; None if it has ended.
+
+        It may change when `Arrived`, given once after this call, or `Writable` says so, and with time.
+        """
+        return self._streams.flow(stream, self._now)
+
     def send_data(self, stream: int, batch: bytes, plain: int) -> None:
         """Send a batch of that plain length; the caller does not change it afterwards. Raises Misuse beyond the credit.
 
@@ -445,6 +453,11 @@ class Tunnel:
         self._draining = reason or "draining"
         self._streams.admission.refusing = self._draining
         self._drain_due = bool(self._lanes)
+
+    @property
+    def backlog(self) -> bool:
+        """True if a stream has something to send, which no cap holds back, and no lane has taken it yet."""
+        return bool(self.scheduler)
 
     @property
     def figures(self) -> TunnelFigures:
