@@ -271,7 +271,7 @@ class Relay(asyncio.BufferedProtocol):
     def _renew_allowance(self) -> None:
         """What is read, and what the encoder holds, may need some batches; `sendable` counts the overhead of one."""
         encoder = self._encoder
-        encoder.grain = grain = self._owner.grain
+        encoder.grain = grain = min(self._owner.grain, self._owner.tunnel.grain(self.stream))
         sendable = self._owner.tunnel.sendable(self.stream)
         batches = 2 + sendable // grain
         self._allowance = sendable - encoder.plain - encoder.unsent - batches * DATA_OVERHEAD
