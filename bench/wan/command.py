@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.wan import namespaces
+from bench.wan import namespaces, truth
 from bench.wan.errors import WanFailure
 from bench.wan.settings import WAYS, Line
 from bench.wan.stats import MEANINGS, OF_TUN, SETTINGS
@@ -81,6 +81,13 @@ def stats(prefix: str, as_json: bool) -> None:
     _rows(made["line"], SETTINGS)
     print()
     _rows(found, {**MEANINGS, **OF_TUN})
+
+
+def test(backend: str, as_json: bool) -> int:
+    """Measure how true lines are here; the exit code."""
+    if reason := lacking():
+        raise WanFailure(f"no line can be emulated here: {reason}")
+    return truth.run(backend, as_json)
 
 
 def _rows(values: Mapping[str, Any], meanings: Mapping[str, str]) -> None:

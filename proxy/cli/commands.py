@@ -152,6 +152,60 @@ def purge(config: Path, yes: bool) -> int | None:
     return _perform("store", config, yes, action="purge")
 
 
+@root.command(
+    epilog=_examples(
+        "isthmus plan --rate 45Mbit --round-trip 100ms --loss 1%",
+        "isthmus plan --rate 155Mbit --round-trip 40ms --volume 2.3GB --reduction 38%",
+        "isthmus plan --write-rate 40MB/s --write-size 12KB",
+        "isthmus plan --table",
+    )
+)
+@click.option("--rate", metavar="RATE", help="Of the line, such as 45Mbit.")
+@click.option("--round-trip", metavar="TIME", help="There and back, such as 100ms.")
+@click.option("--loss", default="0%", show_default=True, metavar="PERCENT", help="Packets lost at random.")
+@click.option("--mtu", default=1500, show_default=True, type=int, metavar="BYTES", help="Of the path.")
+@click.option("--distance", metavar="LENGTH", help="Of the fibre, such as 6000km: is the round trip plausible?")
+@click.option("--window", default="72KB", show_default=True, metavar="SIZE", help="The array's own TCP window.")
+@click.option("--volume", metavar="SIZE", help="Changes to replicate: how long does it take?")
+@click.option("--reduction", default="0%", show_default=True, metavar="PERCENT", help="Saved of new data.")
+@click.option("--connections", default=1, show_default=True, type=int, help="The array's volumes in progress.")
+@click.option("--site-rate", metavar="RATE", help="What the two hosts carry, by make bench-pipeline. [default: 2Gbit]")
+@click.option("--start", metavar="HH:MM", help="When the replication starts: when does it end?")
+@click.option("--write-rate", metavar="SIZE/s", help="Sum of write throughput: would a faster line help?")
+@click.option("--write-size", metavar="SIZE", help="Average size of a write: would a faster line help?")
+@click.option("--table", is_flag=True, help="Throughput by window and round trip.")
+@_json
+def plan(as_json: bool, **options: Any) -> int | None:
+    """Compute what a line can do.
+
+    From rate, round trip and loss: what one TCP connection gets, with which congestion control, which window and
+    kernel buffers the line needs; from a volume of changes how long its replication takes with the arrays alone and
+    with Isthmus, cold and warm. It measures nothing, and touches nothing.
+    """
+    return _perform("plan", options, as_json)
+
+
+@root.command(
+    epilog=_examples(
+        "isthmus doctor /etc/isthmus/east.toml",
+        "isthmus doctor /etc/isthmus/east.toml --rate 45Mbit",
+        "isthmus doctor /etc/isthmus/east.toml --json | jq .problem",
+    )
+)
+@_config
+@click.option("--rate", metavar="RATE", help="Of the line, such as 45Mbit: are buffers large enough?")
+@click.option("--round-trip", metavar="TIME", help="Of the line, such as 100ms. [default: measured]")
+@_json
+def doctor(config: Path, rate: str | None, round_trip: str | None, as_json: bool) -> int | None:
+    """See whether this host and its peers are fit.
+
+    Reaches each peer with the site's own certificates and each export, and looks at the kernel's TCP, the clock,
+    certificates, listen addresses, file descriptors, memory and disk. What is not as it should be comes with its
+    remedy. Changes nothing, and may be run beside a running site. Exits with 1 if there is a problem.
+    """
+    return _perform("doctor", config, rate, round_trip, as_json)
+
+
 @root.command(epilog=_examples("isthmus demo", "isthmus demo --volume-size 64MiB --store disk --json"))
 @click.option("--volume-size", default="256MiB", show_default=True, metavar="SIZE", help="Size of each volume.")
 @click.option(
@@ -177,6 +231,13 @@ _toward: Callable[[Any], Any] = click.option(
     default="both",
     show_default=True,
     help="Which way of the line.",
+)
+_backend: Callable[[Any], Any] = click.option(
+    "--backend",
+    type=click.Choice(["auto", "netem", "tun"]),
+    default="auto",
+    show_default=True,
+    help="The kernel's netem, if there is one, or processes over TUN devices.",
 )
 _WAY = {
     "rate": ("RATE", 'Of IP packets, such as "45Mbit".'),
@@ -229,13 +290,7 @@ def wan() -> None:
 )
 @_prefix
 @click.option("--mtu", type=int, default=1500, show_default=True, metavar="BYTES", help="Of the interfaces.")
-@click.option(
-    "--backend",
-    type=click.Choice(["auto", "netem", "tun"]),
-    default="auto",
-    show_default=True,
-    help="The kernel's netem, if there is one, or processes over TUN devices.",
-)
+@_backend
 @_way
 def up(prefix: str, mtu: int, backend: str, texts: dict[str, str]) -> int | None:
     """Make a line, both ways alike.
@@ -279,6 +334,18 @@ def outage(switch: str, prefix: str, toward: str) -> int | None:
 def line_stats(prefix: str, as_json: bool) -> int | None:
     """Show what the line has done with packets."""
     return _perform("wan", "stats", prefix, as_json)
+
+
+@wan.command("test", epilog=_examples("isthmus wan test", "isthmus wan test --backend tun --json"))
+@_backend
+@_json
+def line_test(backend: str, as_json: bool) -> int | None:
+    """Measure how true lines are on this machine.
+
+    Loss, runs of losses, delay and rate of lines beside their settings, then up to which rate a line keeps up. Takes
+    two minutes of a machine that has nothing else to do; the exit code is 1 if a line is not what it should be.
+    """
+    return _perform("wan", "test", backend, as_json)
 
 
 @root.command(

@@ -29,7 +29,7 @@ def report(status: dict[str, Any]) -> RenderableType:
 
 def store_table(store: dict[str, Any]) -> Table:
     """What a store holds, and what it was good for."""
-    table = _table("Store", plain(store.get("mode")))
+    table = headed_table("Store", plain(store.get("mode")))
     table.add_row("used", f"{size(store.get('used_bytes'))} of {size(store.get('size_bytes'))}")
     for key, meaning in {"chunks": "chunks", "hits": "hits", "misses": "misses", "invalid": "invalid"}.items():
         table.add_row(meaning, number(store.get(key)))
@@ -66,7 +66,7 @@ def _headline(status: dict[str, Any]) -> Text:
 
 
 def _peers(peers: list[dict[str, Any]]) -> Table:
-    table = _table("Peer", "State", "Lanes", "Round trip", "Outages", "Streams", "Last error")
+    table = headed_table("Peer", "State", "Lanes", "Round trip", "Outages", "Streams", "Last error")
     for peer in peers:
         lanes, state = peer.get("lanes"), peer.get("state")
         table.add_row(
@@ -110,7 +110,7 @@ def _is_ruled(share: dict[str, Any]) -> bool:
 
 
 def _shares(rows: list[tuple[Text | str, ...]]) -> Table:
-    table = _table("Peer", "Share", "Priority", "Guarantee", "Maximum", "Now", "Sent", "Held")
+    table = headed_table("Peer", "Share", "Priority", "Guarantee", "Maximum", "Now", "Sent", "Held")
     for row in rows:
         table.add_row(*row)
     return table
@@ -118,7 +118,7 @@ def _shares(rows: list[tuple[Text | str, ...]]) -> Table:
 
 def _streams(streams: list[dict[str, Any]]) -> Table:
     hidden = len(streams) - MOST_STREAMS
-    table = _table("Stream", "Peer", "By", "Origin", "Age", "Sent", "Delivered")
+    table = headed_table("Stream", "Peer", "By", "Origin", "Age", "Sent", "Delivered")
     table.caption = f"and {hidden} more: --json shows all" if hidden > 0 else None
     for stream in streams[:MOST_STREAMS]:
         forward, export = stream.get("forward"), stream.get("export")
@@ -137,7 +137,7 @@ def _streams(streams: list[dict[str, Any]]) -> Table:
 
 def _waterfall(counts: dict[str, Any]) -> Table:
     """What was sent, step by step, beside what the arrays gave; then what was received."""
-    table = _table("Bytes", "", "Of what was sent", "")
+    table = headed_table("Bytes", "", "Of what was sent", "")
     raw = counts.get("raw")
     steps = {"raw": "from arrays", "after_deduplication": "after deduplication"}
     steps |= {"after_compression": "after compression", "wire": "on the wire"}
@@ -150,7 +150,8 @@ def _waterfall(counts: dict[str, Any]) -> Table:
     return table
 
 
-def _table(*columns: str | Text) -> Table:
+def headed_table(*columns: str | Text) -> Table:
+    """A table as all commands show them: a line below its headings, no frame."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
@@ -186,14 +187,14 @@ def size(value: Any) -> str:
 
 
 def rate(value: Any) -> str:
-    """45 Mb/s, to three figures."""
+    """43.4 Mbit/s, to three figures."""
     if not _is_number(value):
         return "-"
-    for unit in ("b/s", "kb/s", "Mb/s", "Gb/s"):
+    for unit in ("bit/s", "kbit/s", "Mbit/s"):
         if abs(value) < 999.5:
             return f"{value:.3g} {unit}"
         value /= 1000
-    return f"{value:,.3g} Tb/s"
+    return f"{value:,.3g} Gbit/s" if value < 1000 else f"{value:,.0f} Gbit/s"
 
 
 def duration(value: Any) -> str:

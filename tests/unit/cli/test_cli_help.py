@@ -35,6 +35,8 @@ def test_all_commands_are_there() -> None:
         ("store", "stats"),
         ("store", "verify"),
         ("store", "purge"),
+        ("plan",),
+        ("doctor",),
         ("demo",),
         ("wan",),
         ("wan", "up"),
@@ -42,6 +44,7 @@ def test_all_commands_are_there() -> None:
         ("wan", "set"),
         ("wan", "outage"),
         ("wan", "stats"),
+        ("wan", "test"),
         ("completion",),
     }
 

@@ -113,8 +113,8 @@ def test_what_the_table_says() -> None:
 
 def test_shares_are_shown_if_there_is_a_rule() -> None:
     found = rows(shown(STATUS))
-    assert ["west", "all together", "-", "45 Mb/s", "12.3 Mb/s", "5 MiB", "1 min 1 s"] in found
-    assert ["west", "forward replication", "high", "30 Mb/s", "-", "12.3 Mb/s", "5 MiB", "3 s"] in found
+    assert ["west", "all together", "-", "45 Mbit/s", "12.3 Mbit/s", "5 MiB", "1 min 1 s"] in found
+    assert ["west", "forward replication", "high", "30 Mbit/s", "-", "12.3 Mbit/s", "5 MiB", "3 s"] in found
     (peer,) = STATUS["peers"]
     plain = peer["shares"][0] | {"guarantee_bits_per_second": None, "priority": "normal"}
     assert "all together" not in shown(STATUS | {"peers": [peer | {"rate_bits_per_second": None, "shares": [plain]}]})
@@ -123,7 +123,8 @@ def test_shares_are_shown_if_there_is_a_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bits", "text"), [(0, "0 b/s"), (64_000, "64 kb/s"), (999_600, "1 Mb/s"), (10**12, "1 Tb/s"), (None, "-")]
+    ("bits", "text"),
+    [(0, "0 bit/s"), (64_000, "64 kbit/s"), (999_600, "1 Mbit/s"), (10**12, "1,000 Gbit/s"), (None, "-")],
 )
 def test_rates(bits: int | None, text: str) -> None:
     assert rate(bits) == text
