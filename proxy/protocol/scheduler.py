@@ -154,6 +154,8 @@ class Scheduler:
 
     def grain(self, stream: Stream) -> int:
         """Bytes that a frame of the stream should have at most."""
+        if not self._ruled:
+            return BATCH_MAX
         return min((cap.grain for cap in (self.cap, stream.account.cap) if cap is not None), default=BATCH_MAX)
 
     def charge(self, wire: float, now: float) -> None:
