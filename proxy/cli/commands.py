@@ -102,8 +102,9 @@ def serve(config: Path) -> int | None:
 def status(config: Path, as_json: bool, watch: bool) -> int | None:
     """Show what a running site does.
 
-    Its peers, streams and store, and what reduction saves. Asks the site's status listener, so it works on the
-    site's own host, for anybody who can read its file.
+    Its peers, streams and store, what limits each of them and by which figure (the README's "Why is it slow?"), and
+    what reduction saves. Asks the site's status listener, so it works on the site's own host, for anybody who can
+    read its file.
     """
     return _perform("status", config, as_json, watch)
 

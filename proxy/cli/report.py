@@ -49,6 +49,7 @@ def _parts(status: dict[str, Any]) -> Iterator[RenderableType]:
     streams = _dicts(status.get("streams"))
     if streams:
         yield _streams(streams)
+    yield _verdicts(_dicts(status.get("peers")), streams)
     yield _waterfall(_dict(status.get("bytes")))
     yield store_table(_dict(status.get("store")))
 
@@ -131,6 +132,23 @@ def _streams(streams: list[dict[str, Any]]) -> Table:
             duration(stream.get("age_seconds")),
             size(moved.get("raw")),
             size(moved.get("delivered")),
+        )
+    return table
+
+
+def _verdicts(peers: list[dict[str, Any]], streams: list[dict[str, Any]]) -> Table:
+    """Why it is slow: of each tunnel, then of each stream."""
+    table = headed_table("Last 10 s", "Limited by", "Of the time", "Why")
+    named = [(f"tunnel {peer.get('name')}", peer) for peer in peers]
+    named += [(f"stream {stream.get('id')}", stream) for stream in streams[:MOST_STREAMS]]
+    for name, limited in named:
+        verdict = _dict(limited.get("verdict"))
+        share = verdict.get("share")
+        table.add_row(
+            plain(name),
+            plain(verdict.get("limit")),
+            f"{share:.0%}" if _is_number(share) else "-",
+            plain(verdict.get("words")),
         )
     return table
 

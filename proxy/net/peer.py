@@ -14,6 +14,7 @@ from proxy.net.connecting import connect
 from proxy.net.environment import Environment
 from proxy.net.lane import Lane
 from proxy.net.lanes import Lanes
+from proxy.net.lookout import Lookout
 from proxy.net.relay import Relay
 from proxy.net.shares import Shares
 from proxy.net.tls import Certificates
@@ -71,10 +72,12 @@ class Peer:
             software=environment.software,
             needed=(Capability.SLICES,),
         )
-        self.lanes = Lanes(self.tunnel, environment.config.tunnel.lanes)
         self.shares = Shares(self.tunnel, environment.config, config, self._loop.time())
+        self.lanes = Lanes(self.tunnel, environment.config.tunnel.lanes, self.shares.marks)
+        self.lookout = Lookout(self, environment.processor, environment.tunnel_settings)
         self._handlers: dict[type, Callable[[Any], None]] = {
             events.DataReceived: self._data,
+            events.Arrived: self._arrived,
             events.Consumed: self._consumed,
             events.Writable: self._stream_writable,
             events.StreamOffered: self._offered,
@@ -125,6 +128,11 @@ class Peer:
         return "connecting" if self.address else "waiting"
 
     @property
+    def reachable(self) -> bool:
+        """A lane is up, and heard of."""
+        return self.lanes.up
+
+    @property
     def busy(self) -> bool:
         """True while an array may still get something: from a stream, or from what the tunnel or a socket holds."""
         return bool(self.relays or self.leaving or (self.lanes and self.tunnel.figures.streams))
@@ -155,6 +163,7 @@ class Peer:
             return
         if (connecting := self._connecting.pop(relay, None)) is not None:
             connecting.cancel()
+        self.lookout.ended(relay)
         if relay.in_order:
             self.leaving.add(relay)
         self.traffic.add(relay.traffic)
@@ -201,6 +210,7 @@ class Peer:
             relay.sample()
         if self._holdings is not None:
             self._holdings.tick(self._loop.time())
+        self.lookout.sample()
 
     def total(self) -> Traffic:
         """Traffic of all streams, ended and live."""
@@ -235,6 +245,7 @@ class Peer:
         for other in replaced:
             other.abort(f"nothing was heard on it, and lane {lane.number} has come up in its place")
         self._dispatch()
+        self.lookout.look()
         self.pump()
 
     def frame(self, lane: Lane, frame: Frame) -> None:
@@ -262,6 +273,7 @@ class Peer:
             return
         log.warning("lane %d with %s is gone: %s", lane.number, self.name, reason)
         self.tunnel.lane_down(lane.number, self._loop.time())
+        self.lookout.look()
         self._dispatch()
         self.pump()
 
@@ -300,6 +312,11 @@ class Peer:
         relay = self.relays.get(event.stream)
         if relay is not None:
             relay.data(memoryview(event.batch))
+
+    def _arrived(self, event: events.Arrived) -> None:
+        relay = self.relays.get(event.stream)
+        if relay is not None:
+            relay.waits.look()
 
     def _consumed(self, event: events.Consumed) -> None:
         relay = self.relays.get(event.stream)

@@ -7,29 +7,27 @@ wait as they came. Every end goes through `close`.
 
 import asyncio
 import logging
-import socket
-import struct
 import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol, cast
+from typing import cast
 
-from dedupstore.chunker import Chunker
 from dedupstore.errors import StoreError
+from proxy.net.endings import end_connection, reset_connection, reset_transport, socket_of
+from proxy.net.relay_owner import RelayOwner
 from proxy.net.tcpinfo import was_reset
-from proxy.net.worker import StoreWorker
+from proxy.net.waits import Waits
 from proxy.observe.counters import Traffic
+from proxy.observe.waiting import Waiting
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.errors import PeerError
-from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.batch import CODEC_NONE
-from proxy.reduction.compression import Compressor, decode
+from proxy.reduction.compression import decode
 from proxy.reduction.decoder import DecodedBatch, Decoder
 from proxy.reduction.encoder import READ_BYTES, EncodedBatch, Encoder
 from proxy.reduction.errors import BatchError, CorruptStream
-from proxy.reduction.holdings import Holdings
 from proxy.reduction.pace import HOLD, Pace
 
 log = logging.getLogger(__name__)
@@ -50,40 +48,6 @@ _ALLOWANCE_MIN = 4 << 10
 _PATIENCE = 0.02
 """Seconds that a pause waits for the store's disk: what is found there need not go as literal bytes."""
 
-_LINGER_RESET = struct.pack("ii", 1, 0)
-_LINGER_NOT = struct.pack("ii", 0, 0)
-
-
-class RelayOwner(Protocol):
-    """What a relay needs of the peer that it belongs to."""
-
-    tunnel: Tunnel
-    worker: StoreWorker
-    chunker: Chunker
-
-    def new_compressor(self) -> Compressor:
-        """For one more stream."""
-
-    @property
-    def grain(self) -> int:
-        """Literal bytes that one batch should have at most."""
-
-    @property
-    def holdings(self) -> Holdings:
-        """What the peer's store is believed to hold."""
-
-    def pump(self) -> None:
-        """Write to the lanes what the tunnel wants sent."""
-
-    def breach(self, reason: str) -> None:
-        """The peer broke the protocol: end the tunnel."""
-
-    def gone(self, relay: "Relay") -> None:
-        """The relay has ended. If it has done so in order, its array may still have to take the last bytes."""
-
-    def left(self, relay: "Relay") -> None:
-        """The array's connection is closed."""
-
 
 class Relay(asyncio.BufferedProtocol):
     """Loop thread. Made when the stream is opened or offered; `connection_made` may come later."""
@@ -96,6 +60,7 @@ class Relay(asyncio.BufferedProtocol):
         self.opener = opener
         self.started = time.time()
         self.traffic = Traffic()
+        self.waits = Waits(owner, stream)
         self.reason = ""
         self._owner = owner
         self._loop = asyncio.get_running_loop()
@@ -128,10 +93,10 @@ class Relay(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)  # uvloop's are not its subclasses
         if self.closed:
-            _reset(transport)
+            reset_transport(transport)
             return
         self._transport = transport
-        reset_connection(_socket(transport))  # unless it ends in order: also when this process is killed
+        reset_connection(socket_of(transport))  # unless it ends in order: also when this process is killed
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         if not self.opener:
             self._owner.tunnel.accept(self.stream)
@@ -145,6 +110,7 @@ class Relay(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self.closed:
             return
+        self.waits.outward(Waiting.CPU)
         self._full_read = nbytes == READ_BYTES
         self._came = True
         self._allowance -= nbytes
@@ -156,7 +122,9 @@ class Relay(asyncio.BufferedProtocol):
         except Exception as error:
             self._defect(error)
             return
-        if self._soon is None and self._patience is None:
+        if self._patience is not None:
+            self.waits.outward(Waiting.SOURCE)
+        elif self._soon is None:
             self._soon = self._loop.call_soon(self._pause)
         if self._allowance < _ALLOWANCE_MIN:
             self._rest_if_needed()
@@ -170,6 +138,7 @@ class Relay(asyncio.BufferedProtocol):
                 self._ship()
                 self._owner.tunnel.send_end(self.stream, *self._encoder.ending())
                 self._owner.pump()
+                self.waits.outward(Waiting.SOURCE)
                 self._finish_if_done()
         return True
 
@@ -183,7 +152,7 @@ class Relay(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._transport is not None and self.in_order and exc is None:
-            end_connection(_socket(self._transport))
+            end_connection(socket_of(self._transport))
         self._transport = None
         self._owner.left(self)
         reason = "the array reset its connection" if exc is None else f"the array's connection failed: {exc}"
@@ -198,9 +167,11 @@ class Relay(asyncio.BufferedProtocol):
         self.traffic.received += len(batch)
         if not self._may_deliver():
             self._decoder.keep(batch)
-            return
-        with self._blaming():
-            self._take_over(self._decoder.feed(batch))
+        else:
+            self.waits.inward(Waiting.CPU)
+            with self._blaming():
+                self._take_over(self._decoder.feed(batch))
+        self._note_inward()
 
     def ended(self, total: int, tokens: memoryview) -> None:
         """The far array has ended its side."""
@@ -243,8 +214,8 @@ class Relay(asyncio.BufferedProtocol):
             return
         if self.in_order:
             if self._loop.time() - self._ended_at > _LEAVE_SECONDS:
-                _reset(self._transport)
-        elif (self._resting or self._ended_here) and was_reset(_socket(self._transport)):
+                reset_transport(self._transport)
+        elif (self._resting or self._ended_here) and was_reset(socket_of(self._transport)):
             self.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
 
     def close(self, code: ResetCode, reason: str, *, tell: bool = True) -> None:
@@ -261,7 +232,7 @@ class Relay(asyncio.BufferedProtocol):
         self._outstanding.clear()
         self._encoder.close()
         if self._transport is not None:
-            _reset(self._transport)
+            reset_transport(self._transport)
         if tell:
             self._owner.tunnel.reset(self.stream, code, reason)
         self._owner.gone(self)
@@ -271,8 +242,9 @@ class Relay(asyncio.BufferedProtocol):
     def _renew_allowance(self) -> None:
         """What is read, and what the encoder holds, may need some batches; `sendable` counts the overhead of one."""
         encoder = self._encoder
-        encoder.grain = grain = min(self._owner.grain, self._owner.tunnel.grain(self.stream))
-        sendable = self._owner.tunnel.sendable(self.stream)
+        tunnel = self._owner.tunnel
+        encoder.grain = grain = min(self._owner.grain, tunnel.grain(self.stream))
+        sendable = tunnel.sendable(self.stream)
         batches = 2 + sendable // grain
         self._allowance = sendable - encoder.plain - encoder.unsent - batches * DATA_OVERHEAD
 
@@ -294,12 +266,14 @@ class Relay(asyncio.BufferedProtocol):
         if (wanted := self._encoder.wanted) is not None:
             self._encoder.wanted = None
             self._patience = self._loop.call_later(_PATIENCE, self._flush)
+            self.waits.outward(Waiting.STORE)
             self._owner.worker.load(wanted, self._flush)
             self._owner.worker.prefetch(wanted)
 
     def _hold(self) -> None:
         self._came = False
         self._patience = self._loop.call_later(HOLD, self._held)
+        self.waits.outward(Waiting.SOURCE)
 
     def _held(self) -> None:
         """The source has had its time: as long as it goes on sending, so does holding."""
@@ -321,6 +295,7 @@ class Relay(asyncio.BufferedProtocol):
             self._encoder.flush(patient=patient)
             self._ship()
             self._pace.flushed(self._loop.time())
+            self.waits.outward(Waiting.SOURCE)
 
     def _ship(self) -> None:
         """Send all batches that there are."""
@@ -364,6 +339,7 @@ class Relay(asyncio.BufferedProtocol):
         self._transport.pause_reading()
         if self._patience is not None:
             self._flush()
+        self.waits.rest()
 
     def _resume_if_possible(self) -> None:
         if not self._resting or self._transport is None:
@@ -372,6 +348,9 @@ class Relay(asyncio.BufferedProtocol):
         if self._allowance >= _ALLOWANCE_MIN:
             self._resting = False
             self._transport.resume_reading()
+            self.waits.resume()
+        else:
+            self.waits.rest()
 
     def _send_fill(self, name: bytes, loads: int = 0) -> None:
         if self.closed:
@@ -392,9 +371,20 @@ class Relay(asyncio.BufferedProtocol):
     def _deliver(self) -> None:
         with self._blaming():
             while self._may_deliver():
+                self.waits.inward(Waiting.CPU)
                 if not self._take_over(self._decoder.advance()):
                     break
             self._end_if_complete()
+        self._note_inward()
+
+    def _note_inward(self) -> None:
+        """What delivery waits for now."""
+        if self._array_paused or self._transport is None:
+            self.waits.inward(Waiting.ARRAY)
+        elif self._store_busy:
+            self.waits.inward(Waiting.STORE)
+        else:
+            self.waits.inward(Waiting.PEER if self._decoder.idle else Waiting.FILL)
 
     def _may_deliver(self) -> bool:
         """False while the array or the store has to be waited for; either calls for delivery afterwards."""
@@ -487,23 +477,3 @@ class Relay(asyncio.BufferedProtocol):
     def _defect(self, error: Exception) -> None:
         log.error("stream %d to %s: a defect", self.stream, self.name, exc_info=error)
         self.close(ResetCode.INTERNAL, f"a defect: {type(error).__name__}")
-
-
-def reset_connection(connection: socket.socket) -> None:
-    """Have a TCP connection end by RST when it is closed: an orderly end would say that all bytes have come."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
-
-
-def end_connection(connection: socket.socket) -> None:
-    """Undo `reset_connection`."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)
-
-
-def _socket(transport: asyncio.Transport) -> socket.socket:
-    found: socket.socket = transport.get_extra_info("socket")
-    return found
-
-
-def _reset(transport: asyncio.Transport) -> None:
-    reset_connection(_socket(transport))
-    transport.abort()

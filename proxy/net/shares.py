@@ -41,6 +41,11 @@ class Shares:
             self._scheduler.account(share)
         self._set_rate(now)
 
+    @property
+    def marks(self) -> set[int]:
+        """DSCP of what this site sends to the peer."""
+        return {share.mark for share in (*self._forwards.values(), *self._exports.values())}
+
     def of_forward(self, name: str) -> Share:
         """The share of streams that this site opens for the forward."""
         return self._forwards[name]
@@ -48,6 +53,14 @@ class Shares:
     def of_export(self, name: str) -> Share:
         """The share of streams that the peer opens to the export."""
         return self._exports[name]
+
+    def cap_of(self, name: str, *, forward: bool) -> str:
+        """What may hold back the streams of a forward or an export, in words; empty if nothing may."""
+        share = self._forwards[name] if forward else self._exports[name]
+        own = _bits(share.maximum)
+        if self.rate is not None and (own is None or self.rate < own):
+            return f"the rate of peer {self._peer.name}, {show_rate(self.rate)},"
+        return "" if own is None else f"the maximum of {share.name}, {show_rate(own)},"
 
     @property
     def held_seconds(self) -> float:

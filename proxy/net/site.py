@@ -23,6 +23,7 @@ from proxy.net.peer import Peer
 from proxy.net.sockets import congestion_control
 from proxy.net.tls import Certificates
 from proxy.net.worker import StoreWorker
+from proxy.observe.processor import Processor
 from proxy.protocol.codes import CloseCode, ResetCode
 from proxy.protocol.tunnel import TunnelSettings
 
@@ -46,6 +47,7 @@ class Site:
             tunnel_settings=_tunnel_settings(config),
             exports={export.name: export for export in config.exports},
             software=f"isthmus {__version__}",
+            processor=Processor(),
         )
         self.peers = {peer.name: Peer(self.environment, peer) for peer in config.peers}
         self.forwards: list[Forward] = []
@@ -157,6 +159,7 @@ class Site:
         while True:
             await asyncio.sleep(1)
             self.worker.kick()
+            self.environment.processor.note(time.thread_time(), time.monotonic())
             for peer in self.peers.values():
                 peer.sample()
 

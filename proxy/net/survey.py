@@ -10,7 +10,9 @@ from proxy.net.lane import Lane
 from proxy.net.peer import Peer
 from proxy.net.relay import Relay
 from proxy.observe.counters import Traffic
-from proxy.observe.snapshot import LaneStatus, PeerStatus, Snapshot, StreamStatus
+from proxy.observe.snapshot import LaneStatus, PeerStatus, Snapshot, StreamStatus, VerdictStatus
+from proxy.observe.verdict import Verdict
+from proxy.observe.waiting import SECOND, Times, Waiting
 
 if TYPE_CHECKING:
     from proxy.net.site import Site
@@ -63,6 +65,8 @@ def _peer(peer: Peer) -> PeerStatus:
         last_error=peer.last_error,
         bytes=_bytes(peer.total(), peer.lanes.wire()),
         ended_streams=dict(peer.resets),
+        verdict=_verdict(peer.lookout.verdict()),
+        waiting_seconds=_seconds(peer.lookout.waited),
         rate_bits_per_second=peer.shares.rate,
         held_seconds=peer.shares.held_seconds,
         shares=peer.shares.status(),
@@ -75,6 +79,8 @@ def _lane(lane: Lane) -> LaneStatus:
         number=lane.number,
         remote=lane.remote,
         dialler=lane.dialler,
+        dscp=lane.mark,
+        congestion_control=lane.congestion_control,
         round_trip_seconds=info.round_trip_seconds,
         congestion_window_segments=info.congestion_window_segments,
         bytes_sent=info.bytes_sent,
@@ -93,4 +99,15 @@ def _stream(peer: Peer, relay: Relay, now: float) -> StreamStatus:
         direction="outward" if relay.opener else "inward",
         age_seconds=now - relay.started,
         bytes=relay.traffic.as_dict(),
+        verdict=_verdict(peer.lookout.verdict_of(relay)),
+        waiting_seconds=_seconds(relay.waits.total),
     )
+
+
+def _verdict(verdict: Verdict) -> VerdictStatus:
+    return VerdictStatus(verdict.limit.value, round(verdict.share, 3), verdict.words)
+
+
+def _seconds(times: Times) -> dict[str, float]:
+    """All that can be waited for, so that no counter comes and goes."""
+    return {waiting.value: times.get(waiting, 0) / SECOND for waiting in Waiting}

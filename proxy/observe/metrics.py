@@ -39,6 +39,10 @@ def _store(key: str) -> Callable[[Snapshot], Samples]:
     return lambda snapshot: [((), float(snapshot.store[key]))]
 
 
+def _waited(snapshot: Snapshot) -> Samples:
+    return [((peer.name, what), seconds) for peer in snapshot.peers for what, seconds in peer.waiting_seconds.items()]
+
+
 def _ended(snapshot: Snapshot) -> Samples:
     return [((peer.name,), sum(peer.ended_streams.values())) for peer in snapshot.peers]
 
@@ -77,6 +81,13 @@ DECLARATIONS = (
         "Frame bytes kept until acknowledged",
         _PEER,
         _per_peer(lambda p: p.unacked_bytes),
+    ),
+    Declaration(
+        "isthmus_waiting_seconds",
+        C,
+        "Seconds that streams spent in each direction, by what they waited for",
+        ("peer", "waiting"),
+        _waited,
     ),
     Declaration(
         "isthmus_peer_rate_bits_per_second",

@@ -8,12 +8,25 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
+class VerdictStatus:
+    """What limited a stream or a tunnel over the last ten seconds (README.md, "Why is it slow?")."""
+
+    limit: str
+    share: float
+    """Of the time, 0 to 1."""
+    words: str
+    """A sentence with the figure."""
+
+
+@dataclass(frozen=True, slots=True)
 class LaneStatus:
     """One TLS connection of a tunnel."""
 
     number: int
     remote: str
     dialler: bool
+    dscp: int
+    congestion_control: str
     round_trip_seconds: float
     congestion_window_segments: int
     bytes_sent: int
@@ -55,6 +68,9 @@ class PeerStatus:
     bytes: dict[str, int]
     ended_streams: dict[str, int]
     """Counted by reason."""
+    verdict: VerdictStatus
+    waiting_seconds: dict[str, float]
+    """By what was waited for (proxy/observe/waiting.py), of both directions of all streams, ended and live."""
     rate_bits_per_second: int | None
     """What may go to the peer at this time of the timetable; None: no limit."""
     held_seconds: float
@@ -75,6 +91,9 @@ class StreamStatus:
     """outward (we opened it) or inward."""
     age_seconds: float
     bytes: dict[str, int]
+    verdict: VerdictStatus
+    waiting_seconds: dict[str, float]
+    """As of a peer: of both directions together, so they grow by two a second."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,13 @@ class FillReceived:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrived:
+    """Some of what the stream has sent has arrived, since `flow` was asked; it may wait for something else now."""
+
+    stream: int
+
+
+@dataclass(frozen=True, slots=True)
 class Consumed:
     """The far array has taken everything that we sent up to this sum of costs."""
 
@@ -144,6 +151,7 @@ Event = (
     | StreamReset
     | MissReceived
     | FillReceived
+    | Arrived
     | Consumed
     | Writable
     | PeerDraining

@@ -7,8 +7,9 @@ stream's own DATA, and frames that a reset discards leave no gap. RESET needs no
 from collections import deque
 
 from proxy.protocol.codes import FrameType
-from proxy.protocol.credit import SendCredit
+from proxy.protocol.credit import DATA_OVERHEAD, SendCredit
 from proxy.protocol.errors import Misuse, PeerError
+from proxy.protocol.flow import Flow, Obstacle
 from proxy.protocol.reader import PLAIN_MAX
 
 QUEUE_MAX = 512 << 10
@@ -65,7 +66,9 @@ class Outgoing:
 
     __slots__ = (
         "_acked",
+        "_arrived",
         "_control",
+        "_costs",
         "_data",
         "_held",
         "_ledger",
@@ -94,6 +97,8 @@ class Outgoing:
         """What went by a lane that was lost, and has to go first."""
         self._next = 0
         self._acked = 0
+        self._costs: deque[int] = deque()  # of the DATA that is not acknowledged, sent or not
+        self._arrived = 0  # cost of the DATA that is
         self._queued = 0
         self._held = 0
         self._uncredited = 0
@@ -117,6 +122,18 @@ class Outgoing:
         """True if it is the peer's credit that is missing."""
         return not self.ended and self.credit.room < ROOM_MIN
 
+    def flow(self, held: float) -> Flow:
+        """What leaves the least room. A stream whose credit is used up waits for where most of it is."""
+        credit, ledger = self.credit, self._ledger
+        on_the_way, arrived = credit.sent - self._arrived, self._arrived - credit.consumed
+        rooms = {
+            Obstacle.WINDOW if on_the_way >= arrived else Obstacle.FAR: credit.room,
+            Obstacle.LINE: QUEUE_MAX - self._queued,
+            Obstacle.UNACKED: max(ledger.maximum - ledger.held, SHARE_MIN - self._held),
+        }
+        least = min(rooms, key=rooms.__getitem__)
+        return Flow(least, credit.limit - credit.consumed, on_the_way, arrived, held)
+
     def push_control(self, kind: int, payload: bytes) -> None:
         """Queue a frame that does not wait for DATA."""
         self._control.append((kind, payload))
@@ -127,6 +144,7 @@ class Outgoing:
         if self.ended:
             raise Misuse("DATA after END")
         self.credit.spend(plain)
+        self._costs.append(plain + DATA_OVERHEAD)
         self.plain += plain
         self._queued += len(batch)
         self._data.append((FrameType.DATA, batch))
@@ -151,7 +169,7 @@ class Outgoing:
         self._ledger.uncredited -= sum(len(sent.payload) for sent in self._unacked if _is_uncredited(sent.kind))
         self._ledger.held -= self._held
         self._held = self._queued = self._uncredited = 0
-        for queue in (self._control, self._data, self._unacked, self.again):
+        for queue in (self._control, self._data, self._costs, self._unacked, self.again):
             queue.clear()
 
     # -- emptying it ---------------------------------------------------------------------------------------------
@@ -246,6 +264,8 @@ class Outgoing:
         size = len(sent.payload)
         self._held -= size + FRAME_OVERHEAD
         self._ledger.held -= size + FRAME_OVERHEAD
+        if sent.kind == _DATA:
+            self._arrived += self._costs.popleft()
         if _is_uncredited(sent.kind):
             self._uncredited -= 1
             self._ledger.uncredited -= size

@@ -60,6 +60,7 @@ class Stream:
 
     __slots__ = (
         "account",
+        "asked",
         "bulk",
         "incoming",
         "number",
@@ -83,6 +84,7 @@ class Stream:
         self.watched = False
         self.told = 0
         self.starved = False
+        self.asked = False
         self.account = account
         self.turn = 0.0
         self.urgent = False

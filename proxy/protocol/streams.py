@@ -6,8 +6,9 @@ from proxy.protocol.admission import Admission
 from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.credit import ReceiveWindow, WindowBudget
 from proxy.protocol.errors import Misuse, PeerError
-from proxy.protocol.events import Consumed, Event, StreamReset, Writable
+from proxy.protocol.events import Arrived, Consumed, Event, StreamReset, Writable
 from proxy.protocol.figures import TunnelFigures
+from proxy.protocol.flow import Flow
 from proxy.protocol.frames import OVER, decode_reset, encode_end, encode_open, encode_reset
 from proxy.protocol.incoming import Incoming, KeptLedger
 from proxy.protocol.notices import Notices
@@ -94,6 +95,14 @@ class Streams:
         stream.told = room
         return room
 
+    def flow(self, number: int, now: float) -> Flow | None:
+        """What leaves the stream the least room; `Arrived` will tell when some of what it sent has arrived."""
+        stream = self.live.get(number)  # all streams may just have been lost, of which events tell
+        if stream is None or stream.state is State.OVER:
+            return None
+        stream.asked = True
+        return stream.outgoing.flow(stream.account.held.seconds(now))
+
     def grain(self, number: int) -> int:
         """Bytes that a frame should have at most under the caps that there are."""
         stream = self._find(number)
@@ -160,6 +169,9 @@ class Streams:
             self._told_over(stream)
         else:
             stream.outgoing.acknowledge(next_)
+            if stream.asked:
+                stream.asked = False
+                self._events.append(Arrived(number))
             self._settle(stream)
 
     def after_acks(self, now: float) -> None:

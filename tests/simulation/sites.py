@@ -430,7 +430,13 @@ class Site:
                 assert not any(not speaker.over for speaker in self.speakers.values())
                 self.speakers.clear()
                 self.refused.clear()
-            case events.StreamAccepted() | events.Resumed() | events.PeerDraining() | events.LanesWished():
+            case (
+                events.StreamAccepted()
+                | events.Arrived()
+                | events.Resumed()
+                | events.PeerDraining()
+                | events.LanesWished()
+            ):
                 pass
             case _:
                 speaker = self.speakers.get(event.stream)

@@ -47,6 +47,7 @@ STATUS: dict[str, Any] = {
                     "held_seconds": 3.0,
                 }
             ],
+            "verdict": {"limit": "wan rate", "share": 0.93, "words": "the line takes 43.1 Mb/s"},
         }
     ],
     "streams": [
@@ -59,6 +60,7 @@ STATUS: dict[str, Any] = {
             "direction": "outward",
             "age_seconds": 61.0,
             "bytes": {"raw": 5 * MiB, "delivered": 4096},
+            "verdict": {"limit": "source idle", "share": 0.614, "words": "nothing came from the array"},
         }
     ],
     "store": {"mode": "memory", "size_bytes": 2048 * MiB, "used_bytes": 512 * MiB, "chunks": 32768, "hits": 12},
@@ -97,6 +99,8 @@ def test_what_the_table_says() -> None:
     assert ["! the store is full of [red]holes[/red]"] in found
     assert ["west", "up", "1", "100 ms", "2", "1", "-"] in found
     assert ["7", "west", "forward replication", "10.0.0.9:51234", "1 min 1 s", "5 MiB", "4 KiB"] in found
+    assert ["tunnel west", "wan rate", "93%", "the line takes 43.1 Mb/s"] in found
+    assert ["stream 7", "source idle", "61%", "nothing came from the array"] in found
     assert ["Store", "memory"] in found
     assert ["used", "512 MiB of 2 GiB"] in found
     assert [row for row in found if row[0] in ("chunks", "hits", "misses")] == [
@@ -143,14 +147,16 @@ def test_many_streams_are_cut() -> None:
 
 def test_hostile_names_do_nothing() -> None:
     hostile = "[link=x]\x1b[2J\n[/link]"
+    verdict = {"limit": hostile, "share": hostile, "words": hostile}
     share = STATUS["peers"][0]["shares"][0] | {"name": hostile, "priority": hostile}
-    peer = STATUS["peers"][0] | {"name": hostile, "state": hostile, "last_error": hostile, "shares": [share]}
-    stream = STATUS["streams"][0] | {"peer": hostile, "forward": hostile, "origin": hostile}
+    limited = {"verdict": verdict}
+    peer = STATUS["peers"][0] | limited | {"name": hostile, "state": hostile, "last_error": hostile, "shares": [share]}
+    stream = STATUS["streams"][0] | limited | {"peer": hostile, "forward": hostile, "origin": hostile}
     text = shown(
         STATUS | {"peers": [peer], "streams": [stream], "site": hostile, "version": hostile, "alarms": [hostile]}
     )
     assert all(line.isprintable() for line in text.splitlines())
-    assert text.count(r"[link=x]\x1b[2J\n[/link]") == 13
+    assert text.count(r"[link=x]\x1b[2J\n[/link]") == 18
 
 
 JSON = st.recursive(
