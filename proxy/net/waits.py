@@ -20,6 +20,7 @@ _OBSTACLES = {
 }
 _TURN = 5 * 10**6
 """Nanoseconds below which an answer is not told from the source's own pace; nor below one round trip."""
+_CPU, _SOURCE = Waiting.CPU, Waiting.SOURCE  # each read passes here, and an enum's attributes are slow
 _UNSENT = (Waiting.LINE, Waiting.WINDOW, Waiting.UNACKED)
 
 
@@ -65,7 +66,7 @@ class Waits:
         if self._inward.state is not state:
             now = self._clock()
             self._inward.enter(state, now)
-            if state is Waiting.CPU and self._outward.state is Waiting.SOURCE:
+            if state is _CPU and self._outward.state is _SOURCE:
                 self._answered = now
 
     def rest(self) -> None:
