@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from proxy.net.lane import Lane
 from proxy.net.lane_count import LaneCount, Load
@@ -17,8 +17,8 @@ _LOSS_BLIND = ("bbr",)
 class Lanes:
     """Loop thread. Lanes that are up; `wanted` is set while the dialler has to bring up more."""
 
-    def __init__(self, tunnel: Tunnel, fixed: int | None) -> None:
-        """`fixed`: the number of lanes, None to find it."""
+    def __init__(self, tunnel: Tunnel, fixed: int | None, marks: Iterable[int] = ()) -> None:
+        """`fixed`: the number of lanes of each mark, None to find it. `marks`: DSCP of what this side sends."""
         self.ended = Counter[str]()
         """Bytes on the wire of lanes that are gone."""
         self.wanted = asyncio.Event()
@@ -29,7 +29,7 @@ class Lanes:
         self._all: dict[int, Lane] = {}
         self._fixed = fixed
         self._count = LaneCount(LANES_MAX // 2)
-        self._ours: dict[int, int] = {0: fixed or 1}  # wished for, by mark
+        self._ours = dict.fromkeys(sorted(set(marks)) or [0], fixed or 1)  # wished for, by mark
         self._theirs: Mapping[int, int] = {}
         self._blocked = 0.0
         self._blocked_since: float | None = None
@@ -126,8 +126,8 @@ class Lanes:
             return
         wire = self.wire()
         wanted = self._count.see(now, Load(wire["sent"], wire["retransmitted"], self.blocked_seconds))
-        if wanted != self._ours[0]:
-            self._ours[0] = wanted
+        if wanted not in self._ours.values():
+            self._ours = dict.fromkeys(self._ours, wanted)
             self._tunnel.wish(self._ours)
             self._review()
 

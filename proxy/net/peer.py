@@ -72,8 +72,8 @@ class Peer:
             software=environment.software,
             needed=(Capability.SLICES,),
         )
-        self.lanes = Lanes(self.tunnel, environment.config.tunnel.lanes)
         self.shares = Shares(self.tunnel, environment.config, config, self._loop.time())
+        self.lanes = Lanes(self.tunnel, environment.config.tunnel.lanes, self.shares.marks)
         self.lookout = Lookout(self, environment.processor, environment.tunnel_settings)
         self._handlers: dict[type, Callable[[Any], None]] = {
             events.DataReceived: self._data,

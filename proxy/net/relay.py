@@ -244,8 +244,9 @@ class Relay(asyncio.BufferedProtocol):
     def _renew_allowance(self) -> None:
         """What is read, and what the encoder holds, may need some batches; `sendable` counts the overhead of one."""
         encoder = self._encoder
-        encoder.grain = grain = self._owner.grain
-        sendable = self._owner.tunnel.sendable(self.stream)
+        tunnel = self._owner.tunnel
+        encoder.grain = grain = min(self._owner.grain, tunnel.grain(self.stream))
+        sendable = tunnel.sendable(self.stream)
         batches = 2 + sendable // grain
         self._allowance = sendable - encoder.plain - encoder.unsent - batches * DATA_OVERHEAD
 

@@ -32,6 +32,11 @@ class Shares:
             self._scheduler.account(share)
         self._set_rate(now)
 
+    @property
+    def marks(self) -> set[int]:
+        """DSCP of what this site sends to the peer."""
+        return {share.mark for share in (*self._forwards.values(), *self._exports.values())}
+
     def of_forward(self, name: str) -> Share:
         """The share of streams that this site opens for the forward."""
         return self._forwards[name]

@@ -79,6 +79,8 @@ def _lane(lane: Lane) -> LaneStatus:
         number=lane.number,
         remote=lane.remote,
         dialler=lane.dialler,
+        dscp=lane.mark,
+        congestion_control=lane.congestion_control,
         round_trip_seconds=info.round_trip_seconds,
         congestion_window_segments=info.congestion_window_segments,
         bytes_sent=info.bytes_sent,

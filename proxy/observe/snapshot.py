@@ -25,6 +25,8 @@ class LaneStatus:
     number: int
     remote: str
     dialler: bool
+    dscp: int
+    congestion_control: str
     round_trip_seconds: float
     congestion_window_segments: int
     bytes_sent: int

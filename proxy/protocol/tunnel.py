@@ -42,7 +42,7 @@ from proxy.protocol.lanes import Lane, smoothed
 from proxy.protocol.notices import state_frames
 from proxy.protocol.pairing import Pairing
 from proxy.protocol.reader import HEADER_BYTES, Buffer, Frame, encode
-from proxy.protocol.scheduler import Scheduler
+from proxy.protocol.scheduler import Marks, Scheduler
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import PLAIN, WIRE, WRITE_OVERHEAD, Share
 from proxy.protocol.streams import Streams
@@ -101,6 +101,7 @@ class Tunnel:
         self._streams = Streams(self._settings, odd, self._events, self._figures, self.scheduler)
         self._streams.admission.refusing = self._draining
         self._lanes: dict[int, Lane] = {}
+        self._marks: set[int] = set()  # of the lanes that are ready
         self._lanes_seen = 0
         self._alone_since: float | None = None  # paired, but without a lane
         self._drain_due = self._wish_due = False
@@ -161,6 +162,7 @@ class Tunnel:
         self._now = now
         if self._lanes.pop(lane, None) is None:
             return
+        self._note_marks()
         self._streams.lane_lost(lane, now)
         self._drain_due = bool(self._draining)
         self._wish_due = bool(self._wish)
@@ -238,7 +240,9 @@ class Tunnel:
         handle(self, lane, frame.payload)
 
     def _receive_ack(self, lane: Lane, payload: Buffer) -> None:
-        lane.ready = True
+        if not lane.ready:
+            lane.ready = True
+            self._note_marks()
         for number, next_ in decode_ack(payload):
             self._streams.acknowledged(number, next_, self._now)
         self._streams.after_acks(self._now)
@@ -291,9 +295,21 @@ class Tunnel:
             limit -= own
             self.scheduler.charge((own + WRITE_OVERHEAD) * WIRE, now)
         if link.ready and self.scheduler:
-            self._streams.take(lane, limit, now, pieces)
+            self._streams.take(lane, limit, now, pieces, self._marks_of(link))
             link.busy = True
         return pieces
+
+    def _marks_of(self, lane: Lane) -> Marks | None:
+        """Which shares go by the lane: those of its mark; by the least marked lanes also those that have none."""
+        marks = self._marks
+        if len(marks) < 2:
+            return None
+        if lane.mark != min(marks):
+            return {lane.mark}
+        return {lane.mark} | {share.mark for share in self.scheduler.accounts} - marks
+
+    def _note_marks(self) -> None:
+        self._marks = {lane.mark for lane in self._lanes.values() if lane.ready}
 
     def _take_own(self, lane: Lane) -> list[bytes]:
         """Frames of the tunnel. First our state, then nothing until the peer's has come: it may not know the lane."""

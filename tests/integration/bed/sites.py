@@ -200,6 +200,12 @@ def ends(site: Site, peer: int = 0) -> dict[str, int]:
     return found
 
 
+def lanes_of(site: Site, peer: int = 0) -> list[dict[str, Any]]:
+    """Its lanes to a peer."""
+    found: list[dict[str, Any]] = site.status()["peers"][peer]["lanes"]
+    return found
+
+
 def wire_bytes(site: Site) -> int:
     """What the site has sent to its peers, as TCP payload."""
     found: int = site.status()["bytes"]["wire"]

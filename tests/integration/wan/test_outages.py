@@ -20,7 +20,7 @@ from bench.wan import Wan
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import END, OPEN, RESET, Array, Sending, connect, echo, how_it_ends, receipt, send
 from tests.integration.bed.lines import array_at, line_or_skip, pair_over
-from tests.integration.bed.sites import Bed, Pair, ends, eventually, look_up, resident
+from tests.integration.bed.sites import Bed, Pair, ends, eventually, lanes_of, look_up, resident
 
 pytestmark = pytest.mark.root
 
@@ -216,12 +216,12 @@ def descriptors(site: Site) -> int:
 
 
 def lanes(site: Site) -> int:
-    return len(site.status()["peers"][0]["lanes"])
+    return len(lanes_of(site))
 
 
 def kill_connection(wan: Wan, site: Site) -> None:
     """One of its connections to the other end of the line, by the kernel's hand, without the site's doing."""
-    port = site.status()["peers"][0]["lanes"][0]["remote"].rpartition(":")[2]
+    port = lanes_of(site)[0]["remote"].rpartition(":")[2]
     command = [*wan.command("east"), "ss", "-Htn", "state", "established", f"( dport = :{port} )"]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
     local = next(word for word in listed if word.startswith(wan.addresses["east"]))

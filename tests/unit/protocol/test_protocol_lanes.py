@@ -16,6 +16,7 @@ from proxy.protocol.events import (
 )
 from proxy.protocol.frames import Frame, encode_close, encode_drain, encode_lanes, encode_token
 from proxy.protocol.hello import Hello
+from proxy.protocol.share import Share
 from tests.unit.protocol.playbook import Pair, Script, batch, lines
 
 
@@ -327,3 +328,21 @@ def test_lanes_that_are_unknown_are_no_trouble() -> None:
 def test_hello_decodes_as_it_was_said() -> None:
     hello = Script().tunnel.hello()
     assert Hello.decode(hello.encode()) == hello
+
+
+def test_marked_streams_go_by_lanes_of_their_mark() -> None:
+    """What has no lane of its mark goes by the least marked one, and by its own again when that comes."""
+    script = Script()
+    marked = script.tunnel.open("array", "10.0.0.2", Share("marked", mark=18))
+    plain = script.tunnel.open("array", "10.0.0.2")
+    assert (marked, plain) == (1, 3)
+    assert sorted(script.take(1)) == ["OPEN 1#0 array", "OPEN 3#0 array"]
+    script.tunnel.lane_up(2, script.now, 18)
+    script.give(FrameType.ACK, 0, 0, b"", lane=2)
+    script.take(2)
+    for stream in (marked, plain):
+        script.tunnel.send_miss(stream, [bytes(32)])
+    assert script.take(1) == ["MISS 3#1 1"]
+    assert script.take(2) == ["MISS 1#1 1"]
+    script.tunnel.lane_down(2, script.now)
+    assert "MISS 1#1 1" in script.take(1)
