@@ -58,9 +58,14 @@ class Shares:
         """What may hold back the streams of a forward or an export, in words; empty if nothing may."""
         share = self._forwards[name] if forward else self._exports[name]
         own = _bits(share.maximum)
-        if self.rate is not None and (own is None or self.rate < own):
-            return f"the rate of peer {self._peer.name}, {show_rate(self.rate)},"
-        return "" if own is None else f"the maximum of {share.name}, {show_rate(own)},"
+        if own is None or (self.rate is not None and self.rate < own):
+            return self.cap
+        return f"the maximum of {share.name}, {show_rate(own)},"
+
+    @property
+    def cap(self) -> str:
+        """What may hold back everything, in words; empty if nothing may."""
+        return "" if self.rate is None else f"the rate of peer {self._peer.name}, {show_rate(self.rate)},"
 
     @property
     def held_seconds(self) -> float:

@@ -9,22 +9,15 @@ import time
 
 import pytest
 
-from bench.sites import Site, free_port
+from bench.sites import free_port
 from proxy.protocol.share import SEGMENT, SEGMENT_OVERHEAD
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import END, Array, Arrival, connect, receipt, send
-from tests.integration.bed.sites import Bed, Forward, drain, look_up, run, wire_bytes
+from tests.integration.bed.sites import Bed, Forward, configure, drain, look_up, run, wire_bytes
 
 SIZE = 2 << 20
 BURST_SECONDS = 0.25
 """What the burst of 50 ms, what is urgent and one frame may come to."""
-
-
-def configure(site: Site, table: str, text: str) -> None:
-    """Add keys to the first table of that kind in the site's file."""
-    content = site.config.read_text()
-    assert f"[[{table}]]\n" in content
-    site.config.write_text(content.replace(f"[[{table}]]\n", f"[[{table}]]\n{text}", 1))
 
 
 def read(connection: socket.socket, size: int) -> None:
