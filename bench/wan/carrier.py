@@ -84,7 +84,7 @@ class Carrier:
         for count in range(BATCH):
             try:
                 packet = read(source, longest)
-            except OSError:  # nothing is there; or the interface is down
+            except BlockingIOError:
                 return count
             fate = take(time.monotonic(), len(packet))
             if fate is not None:
