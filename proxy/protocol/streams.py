@@ -73,6 +73,7 @@ class Streams:
         stream = self._find(number)
         if stream is not None and stream.accept():
             self._push(stream, FrameType.ACCEPT, b"", now)
+            self._widen(stream, now)
             self._wake(stream)
 
     def reset(self, number: int, code: ResetCode, reason: str, now: float) -> None:
@@ -283,7 +284,12 @@ class Streams:
             if window.idle:
                 self.notices.consumed(stream.number, window.untold, now)
         elif frame.type == FrameType.ACCEPT:
+            self._widen(stream, now)
             self._wake(stream)
+
+    def _widen(self, stream: Stream, now: float) -> None:
+        if stream.incoming.window.widen(self._settings.opening_window):
+            self.notices.consumed(stream.number, True, now)
 
     def _receive_again(self, stream: Stream, frame: Frame, now: float) -> None:
         if not self.repeats:
