@@ -138,7 +138,7 @@ class Streams:
         if stream is not None:
             window = stream.incoming.window
             window.consume(cost, now, self._round_trip)
-            self.notices.consumed(number, window.due or stream.received_all, now)
+            self.notices.consumed(number, stream.incoming.short() or window.due or stream.received_all, now)
             self._settle(stream)
 
     # -- the peer's side -----------------------------------------------------------------------------------------
@@ -268,10 +268,10 @@ class Streams:
     def _receive_new(self, stream: Stream, frame: Frame, now: float) -> None:
         incoming = stream.incoming
         incoming.charge(frame, now, self._round_trip)
-        if incoming.short():
-            self.notices.consumed(stream.number, True, now)
         if frame.number != incoming.expected:
             incoming.keep(frame)
+            if incoming.short():
+                self.notices.consumed(stream.number, True, now)
             return
         self._deliver(stream, frame, now)
         while (kept := incoming.next_kept()) is not None:

@@ -52,3 +52,25 @@ def test_the_acceptor_is_told_when_it_has_accepted() -> None:
     script.acknowledge(number, 1)
     script.give(FrameType.ACCEPT, number, 0)
     assert f"CREDIT {number}:0/{MIB}" in script.flush()
+
+
+def test_a_window_that_the_line_has_used_up_grows() -> None:
+    """All that came has been taken, or waits behind a gap: more may be under way."""
+    budget = WindowBudget(128 * MIB)
+    budget.reserve(INITIAL)
+    window = ReceiveWindow(budget, INITIAL, 64 * MIB)
+    window.arrive(INITIAL - 1000, 1.0, 0.1)
+    assert not window.press(0), "the array has not taken it"
+    assert window.press(INITIAL - 1000), "it is not the array that it waits for"
+    assert window.size == 2 * INITIAL
+    assert window.tell() == (0, 2 * INITIAL)
+    assert not window.press(INITIAL - 1000), "there is room now"
+
+
+def test_gaps_make_room_for_what_other_lanes_bring() -> None:
+    script = Script()
+    script.open(2)
+    assert script.data(2, 2, 63_000) == []
+    assert script.take() == ["CREDIT 2:0/131072"]
+    assert script.data(2, 3, 60_000) == []
+    assert script.take()[0].startswith("CREDIT 2:0/262144")
