@@ -151,16 +151,24 @@ class Lanes:
     # -- sending -----------------------------------------------------------------------------------------------
 
     def pump(self, now: float) -> None:
-        """Write what the tunnel wants sent to the lanes that take it."""
+        """Write what the tunnel wants sent to the lanes that take it, in turns, for what one takes another may not."""
         tunnel = self._tunnel
-        for lane in tuple(self._all.values()):
-            while lane.up and tunnel.wants_to_send(lane.number) and (room := lane.room()):
-                self.grain = lane.grain
-                frames = tunnel.take(lane.number, room, now)
-                if not frames:
-                    break
-                lane.write(frames)
+        given = True
+        while given:
+            wanting = [lane for lane in self if lane.up and tunnel.wants_to_send(lane.number)]
+            rooms = [(lane, room) for lane in wanting if (room := lane.room())]
+            tunnel.lanes_with_room(lane.number for lane, _ in rooms)
+            given = False
+            for lane, room in rooms:
+                given = self._give(lane, room, now) or given
         self._note_blocked(now)
+
+    def _give(self, lane: Lane, room: int, now: float) -> bool:
+        self.grain = lane.grain
+        frames = self._tunnel.take(lane.number, room, now)
+        if frames:
+            lane.write(frames)
+        return bool(frames)
 
     def _note_blocked(self, now: float) -> None:
         blocked = bool(self._all) and self._tunnel.wants_to_send()
