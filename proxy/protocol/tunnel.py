@@ -302,9 +302,8 @@ class Tunnel:
     def lanes_with_room(self, lanes: Iterable[int]) -> None:
         """These lanes will be asked now, in any order: what a cap lets go is for the share whose turn it is."""
         served = [self._marks_of(self._lanes[lane]) for lane in lanes if lane in self._lanes]
-        self.scheduler.rivals = (
-            None if None in served or not served else {mark for marks in served for mark in marks or ()}
-        )
+        alike = None in served or not served
+        self.scheduler.rivals = None if alike else {mark for marks in served for mark in marks or ()}
 
     def _marks_of(self, lane: Lane) -> Marks | None:
         """Which shares go by the lane: those of its mark; by the least marked lanes also those that have none."""
