@@ -152,16 +152,19 @@ class Lanes:
 
     def pump(self, now: float) -> None:
         """Write what the tunnel wants sent to the lanes that take it, in turns, for what one takes another may not."""
-        tunnel = self._tunnel
         given = True
-        while given:
-            wanting = [lane for lane in self if lane.up and tunnel.wants_to_send(lane.number)]
-            rooms = [(lane, room) for lane in wanting if (room := lane.room())]
-            tunnel.lanes_with_room(lane.number for lane, _ in rooms)
+        while given and (rooms := self._rooms()):
+            self._tunnel.lanes_with_room(lane.number for lane, _ in rooms)
             given = False
             for lane, room in rooms:
                 given = self._give(lane, room, now) or given
         self._note_blocked(now)
+
+    def _rooms(self) -> list[tuple[Lane, int]]:
+        """Lanes that something may be sent on, and how many bytes."""
+        wants = self._tunnel.wants_to_send
+        wanting = [lane for lane in self._all.values() if lane.up and wants(lane.number)]
+        return [(lane, room) for lane in wanting if (room := lane.room())]
 
     def _give(self, lane: Lane, room: int, now: float) -> bool:
         self.grain = lane.grain
