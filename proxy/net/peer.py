@@ -25,6 +25,7 @@ from proxy.protocol.codes import Capability, CloseCode, ResetCode
 from proxy.protocol.errors import HelloRefused, OpenRefused
 from proxy.protocol.frames import LANES_MAX, Frame, FrameType, encode
 from proxy.protocol.hello import Hello
+from proxy.protocol.reader import HELLO_MAX
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.compression import Compressor, zstd
 from proxy.reduction.holdings import Holdings
@@ -54,6 +55,8 @@ class Peer:
         self.resets = Counter[str]()
         """Ended streams by reason."""
         self.last_error = ""
+        self.short_packets = False
+        """Lanes came up with short packets only."""
         self._environment = environment
         self._loop = asyncio.get_running_loop()
         self._zstd = zstd(environment.config.compression.level)
@@ -109,9 +112,14 @@ class Peer:
     @property
     def alarms(self) -> list[str]:
         """What an operator must know of this peer."""
-        wrong = self.total().mismatches
-        words = f"{wrong} chunks from {self.name} did not match their fingerprints and were refused"
-        return [f"{words}; look at its log, and test the memory of its host"] if wrong else []
+        found = []
+        if wrong := self.total().mismatches:
+            words = f"{wrong} chunks from {self.name} did not match their fingerprints and were refused"
+            found.append(f"{words}; look at its log, and test the memory of its host")
+        if self.short_packets:
+            words = f"packets of full size to {self.name} are lost on the way, so short ones are sent"
+            found.append(f"{words}; let ICMP pass on that way, or lower the MTU, then `kill -HUP` this site")
+        return found
 
     @property
     def references_suspended(self) -> bool:
@@ -223,9 +231,9 @@ class Peer:
     # -- lanes (LaneOwner) -------------------------------------------------------------------------------------
 
     def greet(self, lane: Lane) -> None:
-        """A dialled lane is connected: send HELLO."""
+        """A dialled lane is connected: send HELLO, as long as may be: a way that loses long packets shall show now."""
         lane.said = self.tunnel.hello(lane.mark)
-        lane.write([encode(FrameType.HELLO, 0, 0, lane.said.encode())])
+        lane.write([encode(FrameType.HELLO, 0, 0, lane.said.encode(HELLO_MAX))])
 
     def hello(self, lane: Lane, hello: Hello) -> None:
         """The other side's HELLO: join the lane to the tunnel. Raises HelloRefused."""
