@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from dedupstore.chunker import Chunker
 from dedupstore.fingerprint import fingerprint
 from proxy.config.addresses import Address
 from proxy.config.model import Peer as PeerConfig
@@ -24,7 +23,11 @@ from proxy.protocol.frames import Frame, FrameType, encode
 from proxy.protocol.hello import Hello
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.compression import Compressor, zstd
+from proxy.reduction.contexts import ContextReader
+from proxy.reduction.decoder import Decoder
+from proxy.reduction.encoder import Encoder
 from proxy.reduction.holdings import Holdings
+from proxy.reduction.windows import ContextMemory
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +48,7 @@ class Peer:
         self.name = config.name
         self.address = config.address
         self.worker: StoreWorker = environment.worker
-        self.chunker: Chunker = environment.chunker
+        self._chunker = environment.chunker
         self.lanes: dict[int, Lane] = {}
         self.relays: dict[int, Relay] = {}
         self.leaving: set[Relay] = set()
@@ -62,6 +65,7 @@ class Peer:
         self._environment = environment
         self._loop = asyncio.get_running_loop()
         self._zstd = zstd(environment.config.compression.level)
+        self._context_memory = ContextMemory()
         self._holdings: Holdings | None = None
         self._peer_store: tuple[bytes, bytes] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -126,11 +130,21 @@ class Peer:
         """True while an array may still get something: from a stream, or from what the tunnel or a socket holds."""
         return bool(self.relays or self.leaving or (self.lanes and self.tunnel.figures.streams))
 
-    def new_compressor(self) -> Compressor:
-        """For one more stream."""
+    def coders(self, stream: int) -> tuple[Encoder, Decoder]:
+        """Both directions of one more stream."""
+        store = self.worker.store
+        writer = stream >> 1  # of streams that one side opened, the lowest bit is the same
+        context = ContextReader(self._context_memory) if self._agreed(Capability.CONTEXTS) else None
+        encoder = Encoder(self._chunker, store, self.holdings, self._compression(), writer)
+        return encoder, Decoder(store, self.holdings, writer, context)
+
+    def _compression(self) -> Compressor:
+        wanted = self._agreed(Capability.ZSTD) and self._environment.config.compression.codec == "zstd"
+        return Compressor(self._zstd if wanted else None)
+
+    def _agreed(self, capability: Capability) -> bool:
         agreement = self.tunnel.agreement
-        both = agreement is not None and Capability.ZSTD in agreement.capabilities
-        return Compressor(self._zstd if both and self._environment.config.compression.codec == "zstd" else None)
+        return agreement is not None and capability in agreement.capabilities
 
     # -- relays ------------------------------------------------------------------------------------------------
 

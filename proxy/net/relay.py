@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol, cast
 
-from dedupstore.chunker import Chunker
 from dedupstore.errors import StoreError
 from proxy.net.tcpinfo import was_reset
 from proxy.net.worker import StoreWorker
@@ -25,7 +24,7 @@ from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.errors import PeerError
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.batch import CODEC_NONE
-from proxy.reduction.compression import Compressor, decode
+from proxy.reduction.compression import decode
 from proxy.reduction.decoder import DecodedBatch, Decoder
 from proxy.reduction.encoder import BATCH_TARGET, READ_BYTES, EncodedBatch, Encoder
 from proxy.reduction.errors import BatchError, CorruptStream
@@ -59,10 +58,9 @@ class RelayOwner(Protocol):
 
     tunnel: Tunnel
     worker: StoreWorker
-    chunker: Chunker
 
-    def new_compressor(self) -> Compressor:
-        """For one more stream."""
+    def coders(self, stream: int) -> tuple[Encoder, Decoder]:
+        """Both directions of one more stream."""
 
     @property
     def holdings(self) -> Holdings:
@@ -95,10 +93,7 @@ class Relay(asyncio.BufferedProtocol):
         self.reason = ""
         self._owner = owner
         self._loop = asyncio.get_running_loop()
-        store = owner.worker.store
-        writer = stream >> 1  # of streams that one side opened, the lowest bit is the same
-        self._encoder = Encoder(owner.chunker, store, owner.holdings, owner.new_compressor(), writer)
-        self._decoder = Decoder(store, owner.holdings, writer)
+        self._encoder, self._decoder = owner.coders(stream)
         self._transport: asyncio.Transport | None = None
         self._outstanding: deque[tuple[int, EncodedBatch]] = deque()
         self._cost = 0
@@ -256,6 +251,7 @@ class Relay(asyncio.BufferedProtocol):
             self._encoder.abandon(batch)
         self._outstanding.clear()
         self._encoder.close()
+        self._decoder.close()
         if self._transport is not None:
             _reset(self._transport)
         if tell:

@@ -79,3 +79,5 @@ class Capability(IntEnum):
     """Codec 1."""
     SLICES = 2
     """Tokens SLICE and MORE."""
+    CONTEXTS = 3
+    """Codec 2."""

@@ -110,6 +110,11 @@ class Outgoing:
         return room if room >= ROOM_MIN else 0
 
     @property
+    def queued(self) -> int:
+        """Bytes of DATA that were never taken."""
+        return self._queued
+
+    @property
     def starved(self) -> bool:
         """True if it is the peer's credit that is missing."""
         return not self.ended and self.credit.room < ROOM_MIN

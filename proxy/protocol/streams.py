@@ -80,6 +80,11 @@ class Streams:
         stream.told = room
         return room
 
+    def waiting(self, number: int) -> int:
+        """Bytes of DATA that were never taken."""
+        stream = self._find(number)
+        return stream.outgoing.queued if stream is not None else 0
+
     def send_data(self, number: int, batch: bytes, plain: int, now: float) -> None:
         """Queue a batch. Raises Misuse beyond the credit."""
         stream = self._find_sending(number)

@@ -54,7 +54,7 @@ class Tunnel:
         now: float,
         *,
         random: Callable[[int], bytes] = os.urandom,
-        capabilities: Collection[int] = (Capability.ZSTD, Capability.SLICES),
+        capabilities: Collection[int] = (Capability.ZSTD, Capability.SLICES, Capability.CONTEXTS),
         software: str = "",
         needed: Collection[int] = (),
     ) -> None:
@@ -337,6 +337,14 @@ class Tunnel:
     def sendable(self, stream: int) -> int:
         """Plain bytes that `send_data` takes now; when that grows, `Writable` says so."""
         return self._streams.sendable(stream)
+
+    def waiting(self, stream: int) -> int:
+        """Bytes of the stream's batches that no lane has taken yet."""
+        return self._streams.waiting(stream)
+
+    def remembers(self, stream: int) -> bool:
+        """False of a stream that is over: the peer has forgotten it, or is going to when it hears that."""
+        return stream in self._streams.live
 
     def send_data(self, stream: int, batch: bytes, plain: int) -> None:
         """Send a batch of that plain length; the caller does not change it afterwards. Raises Misuse beyond the credit.

@@ -5,6 +5,7 @@ declares and by default ignores what follows the frame, so both are checked here
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 import zstandard
 
@@ -19,6 +20,13 @@ _GAIN = 0.97
 _SHORTEST_REST = 2
 _LONGEST_REST = 32
 """Batches."""
+
+
+class Compression(Protocol):
+    """One stream's way to compress its batches."""
+
+    def encode(self, literals: bytes) -> tuple[int, bytes]:
+        """Codec and encoded bytes, of a batch that will be sent: what comes later may build on it."""
 
 
 class Compressor:
