@@ -67,6 +67,8 @@ def _section(title: str, model: dict[str, Any]) -> Iterator[str]:
 def _kind(value: dict[str, Any]) -> str:
     if "enum" in value or "const" in value:
         return " or ".join(_literal(choice) for choice in value.get("enum") or [value["const"]])
+    if "anyOf" in value:
+        return " or ".join(_kind(choice) for choice in value["anyOf"])
     if value["type"] == "integer":
         return f"number, {value['minimum']} to {value['maximum']}"
     if value["type"] == "array":

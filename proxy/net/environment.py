@@ -1,11 +1,12 @@
 """What all peers of a site share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dedupstore.chunker import Chunker
 from proxy.config.model import Export, SiteConfig
 from proxy.net.worker import StoreWorker
 from proxy.protocol.tunnel import TunnelSettings
+from proxy.reduction.effort import Load
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +19,4 @@ class Environment:
     tunnel_settings: TunnelSettings
     exports: dict[str, Export]
     software: str
+    load: Load = field(default_factory=Load)

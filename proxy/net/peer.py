@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from dedupstore.fingerprint import fingerprint
@@ -22,12 +23,14 @@ from proxy.protocol.errors import HelloRefused, OpenRefused
 from proxy.protocol.frames import Frame, FrameType, encode
 from proxy.protocol.hello import Hello
 from proxy.protocol.tunnel import Tunnel
-from proxy.reduction.compression import Compressor, zstd
+from proxy.reduction.adaptive import AdaptiveCompression
+from proxy.reduction.compression import Compression, Compressor, zstd
 from proxy.reduction.contexts import ContextReader
 from proxy.reduction.decoder import Decoder
+from proxy.reduction.effort import Effort
 from proxy.reduction.encoder import Encoder
 from proxy.reduction.holdings import Holdings
-from proxy.reduction.windows import ContextMemory
+from proxy.reduction.windows import ContextClaims, ContextMemory
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +67,6 @@ class Peer:
         self.lane_wanted.set()
         self._environment = environment
         self._loop = asyncio.get_running_loop()
-        self._zstd = zstd(environment.config.compression.level)
         self._context_memory = ContextMemory()
         self._holdings: Holdings | None = None
         self._peer_store: tuple[bytes, bytes] | None = None
@@ -81,6 +83,7 @@ class Peer:
             software=environment.software,
             needed=(Capability.SLICES,),
         )
+        self._context_claims = ContextClaims(self.tunnel.remembers)
         self._handlers: dict[type, Callable[[Any], None]] = {
             events.DataReceived: self._data,
             events.Consumed: self._consumed,
@@ -135,12 +138,24 @@ class Peer:
         store = self.worker.store
         writer = stream >> 1  # of streams that one side opened, the lowest bit is the same
         context = ContextReader(self._context_memory) if self._agreed(Capability.CONTEXTS) else None
-        encoder = Encoder(self._chunker, store, self.holdings, self._compression(), writer)
+        encoder = Encoder(self._chunker, store, self.holdings, self._compression(stream), writer)
         return encoder, Decoder(store, self.holdings, writer, context)
 
-    def _compression(self) -> Compressor:
-        wanted = self._agreed(Capability.ZSTD) and self._environment.config.compression.codec == "zstd"
-        return Compressor(self._zstd if wanted else None)
+    def _compression(self, stream: int) -> Compression:
+        """As configured and agreed."""
+        codec, level = self._environment.config.compression.codec, self._environment.config.compression.level
+        if codec == "none" or not self._agreed(Capability.ZSTD):
+            return Compressor(None)
+        if level != "auto":
+            return Compressor(zstd(level), f"zstd {level}")
+        effort = Effort(self._environment.load)
+        pressed = partial(self.tunnel.pressed, stream)
+        return AdaptiveCompression(effort, pressed, partial(self._claim_window, stream))
+
+    def _claim_window(self, stream: int) -> int:
+        if not self._agreed(Capability.CONTEXTS):
+            return 0
+        return self._context_claims.claim(stream, len(self.relays))
 
     def _agreed(self, capability: Capability) -> bool:
         agreement = self.tunnel.agreement

@@ -94,6 +94,7 @@ class Relay(asyncio.BufferedProtocol):
         self._owner = owner
         self._loop = asyncio.get_running_loop()
         self._encoder, self._decoder = owner.coders(stream)
+        self.compression = self._encoder.compression
         self._transport: asyncio.Transport | None = None
         self._outstanding: deque[tuple[int, EncodedBatch]] = deque()
         self._cost = 0
@@ -324,6 +325,7 @@ class Relay(asyncio.BufferedProtocol):
         traffic.raw += batch.plain
         traffic.after_deduplication += batch.after_deduplication
         traffic.after_compression += length
+        traffic.compression_microseconds = int(self.compression.seconds * 1e6)
         traffic.references += len(batch.references)
         self._owner.pump()
         self._owner.worker.kick()

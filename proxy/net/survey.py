@@ -89,5 +89,6 @@ def _stream(peer: Peer, relay: Relay, now: float) -> StreamStatus:
         origin=relay.origin,
         direction="outward" if relay.opener else "inward",
         age_seconds=now - relay.started,
+        compression=relay.compression.describe,
         bytes=relay.traffic.as_dict(),
     )

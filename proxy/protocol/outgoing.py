@@ -7,7 +7,7 @@ stream's own DATA, and frames that a reset discards leave no gap. RESET needs no
 from collections import deque
 
 from proxy.protocol.codes import FrameType
-from proxy.protocol.credit import SendCredit
+from proxy.protocol.credit import DATA_OVERHEAD, SendCredit
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.reader import PLAIN_MAX
 
@@ -64,6 +64,7 @@ class Outgoing:
     __slots__ = (
         "_acked",
         "_again",
+        "_arrived",
         "_control",
         "_data",
         "_held",
@@ -91,6 +92,7 @@ class Outgoing:
         self._again: deque[Sent] = deque()
         self._next = 0
         self._acked = 0
+        self._arrived = 0  # of credit.sent, what the peer has acknowledged
         self._queued = 0
         self._held = 0
         self._uncredited = 0
@@ -110,9 +112,10 @@ class Outgoing:
         return room if room >= ROOM_MIN else 0
 
     @property
-    def queued(self) -> int:
-        """Bytes of DATA that were never taken."""
-        return self._queued
+    def pressed(self) -> bool:
+        """True if DATA waits for a lane, or for credit while most of what used it up is still on its way."""
+        credit = self.credit
+        return self._queued > 0 or (self.starved and 2 * (credit.sent - self._arrived) >= credit.sent - credit.consumed)
 
     @property
     def starved(self) -> bool:
@@ -248,7 +251,9 @@ class Outgoing:
         size = len(sent.payload)
         self._held -= size + FRAME_OVERHEAD
         self._ledger.held -= size + FRAME_OVERHEAD
-        if _is_uncredited(sent.kind):
+        if sent.kind == FrameType.DATA:
+            self._arrived += int.from_bytes(sent.payload[:4]) + DATA_OVERHEAD
+        elif _is_uncredited(sent.kind):
             self._uncredited -= 1
             self._ledger.uncredited -= size
 

@@ -57,7 +57,19 @@ _MAY_SEND = (State.OPENING, State.OPEN, State.OPEN_ENDED)
 class Stream:
     """One stream at one site. What is not explained here is noted by `Streams` and its scheduler."""
 
-    __slots__ = ("bulk", "incoming", "number", "outgoing", "own", "starved", "state", "told", "urgent", "watched")
+    __slots__ = (
+        "bulk",
+        "incoming",
+        "number",
+        "outgoing",
+        "own",
+        "pressed",
+        "starved",
+        "state",
+        "told",
+        "urgent",
+        "watched",
+    )
 
     def __init__(self, number: int, own: bool, outgoing: Outgoing, incoming: Incoming) -> None:
         """`own`: we opened it."""
@@ -69,6 +81,7 @@ class Stream:
         self.watched = False
         self.told = 0
         self.starved = False
+        self.pressed = False
         self.urgent = False
         self.bulk = False
 

@@ -75,15 +75,20 @@ class Streams:
         starved = not room and stream.outgoing.starved
         self._figures.credit_stalls += starved and not stream.starved
         stream.starved = starved
+        stream.pressed = stream.pressed or (not room and stream.outgoing.pressed)
         self._crowded = self._crowded or self._ledger.crowded
         stream.watched = True
         stream.told = room
         return room
 
-    def waiting(self, number: int) -> int:
-        """Bytes of DATA that were never taken."""
+    def pressed(self, number: int) -> bool:
+        """True if DATA waits for lanes, or `sendable` found so since this was asked last."""
         stream = self._find(number)
-        return stream.outgoing.queued if stream is not None else 0
+        if stream is None:
+            return False
+        pressed = stream.pressed or stream.outgoing.pressed
+        stream.pressed = False
+        return pressed
 
     def send_data(self, number: int, batch: bytes, plain: int, now: float) -> None:
         """Queue a batch. Raises Misuse beyond the credit."""

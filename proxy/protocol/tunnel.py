@@ -338,9 +338,9 @@ class Tunnel:
         """Plain bytes that `send_data` takes now; when that grows, `Writable` says so."""
         return self._streams.sendable(stream)
 
-    def waiting(self, stream: int) -> int:
-        """Bytes of the stream's batches that no lane has taken yet."""
-        return self._streams.waiting(stream)
+    def pressed(self, stream: int) -> bool:
+        """True if the stream waits for lanes to carry what it has sent, or has done so since this was asked last."""
+        return self._streams.pressed(stream)
 
     def remembers(self, stream: int) -> bool:
         """False of a stream that is over: the peer has forgotten it, or is going to when it hears that."""

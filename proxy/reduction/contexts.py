@@ -40,6 +40,7 @@ class ContextWriter:
             write_checksum=False,
         )
         self.level = level
+        self.window = 1 << window_log
         self._frame = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
 
     def encode(self, literals: bytes) -> bytes:

@@ -66,7 +66,7 @@ class Encoder:
         self._writer = writer
         self._store = store
         self._holdings = holdings
-        self._compression = compression
+        self.compression = compression
         self._view = memoryview(bytearray())  # until the source first sends: a peer may open many streams at once
         self._start = 0  # where the incomplete chunk begins
         self._sent = 0  # up to where its bytes are in a batch
@@ -143,7 +143,7 @@ class Encoder:
         self._draft = _Draft()
         tokens = b"".join(draft.tokens)
         literals = b"".join(draft.literals)
-        codec, encoded = self._compression.encode(literals)
+        codec, encoded = self.compression.encode(literals)
         data = assemble(draft.plain, codec, tokens, len(literals), encoded)
         self._note_outstanding(draft)
         self._holdings.send(place for _, place in draft.learned)

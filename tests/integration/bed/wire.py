@@ -17,7 +17,9 @@ _LINGER_RESET = struct.pack("ii", 1, 0)
 class Wire:
     """Listens on loopback and carries each connection to `far`, on an event loop in a thread. A context manager."""
 
-    def __init__(self, far: Address) -> None:
+    def __init__(self, far: Address, rate: float = 0.0) -> None:
+        """`rate`: bytes a second of each direction of each connection; 0: as fast as it goes."""
+        self.rate = rate
         self.address: Address = ("127.0.0.1", 0)
         """Where it listens; known once it is entered."""
         self.taken = 0
@@ -123,6 +125,8 @@ class _End(asyncio.Protocol):
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
         self.other: _End | None = None
+        self._free_at = 0.0  # when the line has carried what came so far
+        self._carrying = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -136,7 +140,7 @@ class _End(asyncio.Protocol):
 
     def resume(self) -> None:
         """Read, unless the wire swallows what comes here."""
-        if not isinstance(self, self.wire.swallowed):
+        if not isinstance(self, self.wire.swallowed) and not self._carrying:
             self.transport.resume_reading()
 
     def cut(self) -> None:
@@ -149,6 +153,21 @@ class _End(asyncio.Protocol):
         assert self.other is not None
         self.wire.carried += len(data)
         self.other.transport.write(data)
+        if self.wire.rate:
+            self._carry(len(data))
+
+    def _carry(self, length: int) -> None:
+        """Read nothing more until the line has carried that."""
+        loop = asyncio.get_running_loop()
+        self._free_at = max(self._free_at, loop.time()) + length / self.wire.rate
+        self._carrying = True
+        self.transport.pause_reading()
+        loop.call_at(self._free_at, self._carried)
+
+    def _carried(self) -> None:
+        self._carrying = False
+        if self in self.wire.ends:
+            self.resume()
 
     def pause_writing(self) -> None:
         if self.other is not None:

@@ -44,6 +44,7 @@ STATUS: dict[str, Any] = {
             "origin": "10.0.0.9:51234",
             "direction": "outward",
             "age_seconds": 61.0,
+            "compression": "zstd 3, 8 MiB",
             "bytes": {"raw": 5 * MiB, "delivered": 4096},
         }
     ],
@@ -82,7 +83,16 @@ def test_what_the_table_says() -> None:
     found = rows(shown(STATUS))
     assert ["! the store is full of [red]holes[/red]"] in found
     assert ["west", "up", "1", "100 ms", "2", "1", "-"] in found
-    assert ["7", "west", "forward replication", "10.0.0.9:51234", "1 min 1 s", "5 MiB", "4 KiB"] in found
+    assert [
+        "7",
+        "west",
+        "forward replication",
+        "10.0.0.9:51234",
+        "1 min 1 s",
+        "5 MiB",
+        "zstd 3, 8 MiB",
+        "4 KiB",
+    ] in found
     assert ["Store", "memory"] in found
     assert ["used", "512 MiB of 2 GiB"] in found
     assert [row for row in found if row[0] in ("chunks", "hits", "misses")] == [
