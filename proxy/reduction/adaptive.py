@@ -5,7 +5,7 @@ from functools import cache
 from time import monotonic, thread_time
 
 from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
-from proxy.reduction.compression import GAIN, WORTH_TRYING, Rest, zstd
+from proxy.reduction.compression import WORTH_TRYING, Rest, zstd
 from proxy.reduction.contexts import ContextWriter
 from proxy.reduction.effort import Effort, Measured
 
@@ -52,8 +52,7 @@ class AdaptiveCompression:
         now, cpu = self._clock(), self._cpu_clock() - cpu
         self.seconds += cpu
         self._effort.note(Measured(len(literals), len(encoded), now - begun, cpu), pressed=pressed, now=now)
-        gains = len(encoded) < len(literals) * GAIN
-        self._rest.note(gains)
+        gains = self._rest.gains(len(literals), len(encoded))
         return (codec, encoded) if gains or codec == CODEC_CONTEXT else (CODEC_NONE, literals)
 
     def _compress(self, literals: bytes) -> tuple[int, bytes]:

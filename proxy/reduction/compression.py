@@ -18,9 +18,10 @@ WINDOW_MAX = 8 << 20
 
 WORTH_TRYING = 64
 """Fewer bytes than this go as they are."""
-GAIN = 0.97
-"""What compression has to leave of the bytes at most."""
 
+_GAIN = 0.97
+_TELLING = 2048
+"""Bytes."""
 _SHORTEST_REST = 2
 _LONGEST_REST = 32
 """Batches."""
@@ -59,12 +60,14 @@ class Rest:
         self._left -= 1
         return True
 
-    def note(self, gains: bool) -> None:
-        """Whether a batch has become shorter."""
-        if gains:
+    def gains(self, length: int, encoded: int) -> bool:
+        """Whether a batch has become so much shorter that it was worth it. A short one that has not tells little."""
+        if encoded < length * _GAIN:
             self._next = _SHORTEST_REST
-        else:
+            return True
+        if length >= _TELLING:
             self._left, self._next = self._next, min(2 * self._next, _LONGEST_REST)
+        return False
 
 
 class Compressor:
@@ -97,9 +100,9 @@ class Compressor:
         begun = self._clock()
         encoded = self._compress(literals)
         self.seconds += self._clock() - begun
-        gains = len(encoded) < len(literals) * GAIN
-        self._rest.note(gains)
-        return (CODEC_ZSTD, encoded) if gains else (CODEC_NONE, literals)
+        if self._rest.gains(len(literals), len(encoded)):
+            return CODEC_ZSTD, encoded
+        return CODEC_NONE, literals
 
 
 def zstd(level: int) -> Callable[[bytes], bytes]:

@@ -44,6 +44,8 @@ _SURE = 1.0
 """Seconds that batches must have waited for the line before a raise."""
 _FREE = 0.5
 """Seconds without waiting after which the line is what waits. Credit comes in pieces, so batches come in bursts."""
+_PAUSE = 10.0
+"""Seconds without a batch after which what was known of the line is old."""
 _SETTLED = 30.0
 """Seconds from one raise to the next: it would have to bring more than the new context costs at first."""
 _RECOVERED = 0.5
@@ -76,6 +78,8 @@ class Load:
     """What all streams of one loop compress, over about the last 0.4 s. `now` in seconds, monotonic."""
 
     _SPAN = 0.4
+    _LONGEST = 0.25
+    """Seconds. A longer pause or outage makes nothing be forgotten: what comes after it is taken to be as before."""
 
     def __init__(self) -> None:
         self._bytes = self._seconds = self._cpu_seconds = self._at = 0.0
@@ -103,7 +107,7 @@ class Load:
         return self._cpu_seconds / self._SPAN
 
     def _age(self, now: float) -> None:
-        fading = exp(min(self._at - now, 0.0) / self._SPAN)
+        fading = exp(-min(max(now - self._at, 0.0), self._LONGEST) / self._SPAN)
         self._bytes *= fading
         self._seconds *= fading
         self._cpu_seconds *= fading
@@ -123,6 +127,7 @@ class Effort:
         self._before: tuple[int, float] | None = None  # step and ratio from which a raise on trial started
         self._pressed_since: float | None = None
         self._pressed_last = 0.0
+        self._heard = 0.0
         self._changed = float("-inf")
         self._no_raise_before = float("-inf")
         self._rest = _REST
@@ -157,6 +162,9 @@ class Effort:
         self._costs[self._at] = cost + (batch.cpu_seconds / length - cost) * weight
 
     def _watch(self, pressed: bool, now: float) -> None:
+        if now - self._heard > _PAUSE:
+            self._pressed_since = None
+        self._heard = now
         if pressed:
             self._pressed_since = now if self._pressed_since is None else self._pressed_since
             self._pressed_last = now

@@ -227,4 +227,25 @@ def test_load_is_of_the_last_moment() -> None:
     assert load.rate(1.0) == pytest.approx(100_000 * 0.918, rel=0.02)
     assert load.share(1.0) == pytest.approx(0.2 * 0.918, rel=0.02)
     assert load.cpu_share(1.0) == pytest.approx(0.1 * 0.918, rel=0.02)
-    assert load.share(5.0) < 0.001
+    for tick in range(100):
+        load.note(Measured(10, 5, 0.0, 0.0), 1.0 + tick * 0.1)
+    assert load.share(11.0) < 0.001
+
+
+def test_a_pause_is_no_slow_line() -> None:
+    """After an outage everything waits for a line that is as fast as before: that is no reason to try harder."""
+    core = Core(1250e6)
+    (stream,) = core.streams(1)
+    for pause in (0.3, 1.0, 3.0, 30.0, 3600.0):
+        core.run(3, stream)
+        core.now += pause
+        core.queued = QUEUE
+        core.run(0.2, stream)
+    assert stream.changes == 0
+
+
+def test_batches_that_are_seconds_apart() -> None:
+    core = Core(20e3)
+    (stream,) = core.streams(1)
+    core.run(60, stream)
+    assert at(stream) == LAST
