@@ -48,7 +48,7 @@ _PAUSE = 10.0
 """Seconds without a batch after which what was known of the line is old."""
 _SETTLED = 30.0
 """Seconds from one raise to the next: it would have to bring more than the new context costs at first."""
-_RECOVERED = 0.5
+_RECOVERED = 1.5
 """Seconds from any change until the load shows it."""
 _REST = 10.0
 _LONGEST_REST = 640.0
