@@ -21,9 +21,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from bench.wan import Wan
 
 Address = tuple[str, int]
 
@@ -47,6 +50,8 @@ class Site:
         self.config = directory / f"{name}.toml"
         self.log = directory / f"{name}.log"
         self.status_port = status_port
+        self.inside: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
+        """Entered to start the process and to ask it, such as `bench.wan`'s way into a network namespace."""
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -63,7 +68,7 @@ class Site:
 
     def start(self) -> None:
         """Start `isthmus serve`, without waiting. Its log is appended to."""
-        with self.log.open("ab") as log:
+        with self.log.open("ab") as log, self.inside():
             self._process = subprocess.Popen(
                 isthmus("serve", str(self.config)),
                 stdin=subprocess.DEVNULL,
@@ -103,6 +108,8 @@ class Site:
         """Status and body of a GET from the status listener. Raises OSError if it does not answer within 5 s."""
         connection = http.client.HTTPConnection("127.0.0.1", self.status_port, timeout=5)
         try:
+            with self.inside():
+                connection.connect()
             connection.request("GET", path)
             answer = connection.getresponse()
             return answer.status, answer.read()
@@ -165,8 +172,15 @@ class Pair:
         store_size: str = "1GiB",
         directory: Path | None = None,
         settings: str = "",
+        tunnel_settings: str = "",
+        forward_settings: Mapping[str, str] | None = None,
+        wan: Wan | None = None,
     ) -> None:
         """`exports`: name to the far address; `store`: memory or disk; `settings`: TOML added to both files.
+
+        `tunnel_settings`: TOML added to both [tunnel] tables; `forward_settings`: to a forward, by its name.
+        `wan`: a line at whose ends the sites stand; what connects to a forward has to be at its east end then, and the
+        far addresses at its west end.
 
         Without a directory a temporary one is used and removed at the end. With one, certificates, stores and logs
         stay, so that a later pair starts warm.
@@ -180,6 +194,13 @@ class Pair:
         self._exports = dict(exports)
         self._store_size = store_size
         self._settings = settings
+        self._tunnel_settings = tunnel_settings
+        self._forward_settings = forward_settings or {}
+        self._tunnel = "127.0.0.1"
+        if wan is not None:
+            self._tunnel = wan.addresses["west"]
+            for site in self.sites:
+                site.inside = partial(wan.inside, site.name)
 
     @property
     def sites(self) -> tuple[Site, Site]:
@@ -215,7 +236,7 @@ class Pair:
         for site in self.sites:
             if not (self.directory / f"{site.name}.key").exists():
                 keygen(site.name, self.directory)
-        tunnel = f"127.0.0.1:{free_port()}"
+        tunnel = f"{self._tunnel}:{free_port()}"
         self.west.config.write_text(self._west(tunnel))
         self.east.config.write_text(self._east(tunnel))
 
@@ -247,16 +268,19 @@ class Pair:
     def _east(self, tunnel: str) -> str:
         forwards = "".join(
             f'[[forward]]\nname = "{name}"\nlisten = "{host}:{port}"\npeer = "west"\nexport = "{name}"\n'
+            f"{self._forward_settings.get(name, '')}"
             for name, (host, port) in self.forwards.items()
         )
-        return f'{self._common(self.east)}\n[[peer]]\nname = "west"\naddress = "{tunnel}"\n{_trust("west")}{forwards}'
+        own = f"[tunnel]\n{self._tunnel_settings}\n"
+        peer = f'[[peer]]\nname = "west"\naddress = "{tunnel}"\n{_trust("west")}'
+        return f"{self._common(self.east)}\n{own}{peer}{forwards}"
 
     def _west(self, tunnel: str) -> str:
         exports = "".join(
             f'[[export]]\nname = "{name}"\naddress = "{host}:{port}"\npeers = ["east"]\n'
             for name, (host, port) in self._exports.items()
         )
-        listen = f'[tunnel]\nlisten = "{tunnel}"\n'
+        listen = f'[tunnel]\nlisten = "{tunnel}"\n{self._tunnel_settings}\n'
         return f'{self._common(self.west)}\n{listen}[[peer]]\nname = "east"\n{_trust("east")}{exports}'
 
     def _common(self, site: Site) -> str:

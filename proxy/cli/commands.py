@@ -1,5 +1,6 @@
 """What can be typed: every command with its options, help and examples. What it does is in the module of its name."""
 
+import functools
 import importlib
 import sys
 from collections.abc import Callable
@@ -101,8 +102,9 @@ def serve(config: Path) -> int | None:
 def status(config: Path, as_json: bool, watch: bool) -> int | None:
     """Show what a running site does.
 
-    Its peers, streams and store, and what reduction saves. Asks the site's status listener, so it works on the
-    site's own host, for anybody who can read its file.
+    Its peers, streams and store, what limits each of them and by which figure (the README's "Why is it slow?"), and
+    what reduction saves. Asks the site's status listener, so it works on the site's own host, for anybody who can
+    read its file.
     """
     return _perform("status", config, as_json, watch)
 
@@ -151,6 +153,60 @@ def purge(config: Path, yes: bool) -> int | None:
     return _perform("store", config, yes, action="purge")
 
 
+@root.command(
+    epilog=_examples(
+        "isthmus plan --rate 45Mbit --round-trip 100ms --loss 1%",
+        "isthmus plan --rate 155Mbit --round-trip 40ms --volume 2.3GB --reduction 38%",
+        "isthmus plan --write-rate 40MB/s --write-size 12KB",
+        "isthmus plan --table",
+    )
+)
+@click.option("--rate", metavar="RATE", help="Of the line, such as 45Mbit.")
+@click.option("--round-trip", metavar="TIME", help="There and back, such as 100ms.")
+@click.option("--loss", default="0%", show_default=True, metavar="PERCENT", help="Packets lost at random.")
+@click.option("--mtu", default=1500, show_default=True, type=int, metavar="BYTES", help="Of the path.")
+@click.option("--distance", metavar="LENGTH", help="Of the fibre, such as 6000km: is the round trip plausible?")
+@click.option("--window", default="72KB", show_default=True, metavar="SIZE", help="The array's own TCP window.")
+@click.option("--volume", metavar="SIZE", help="Changes to replicate: how long does it take?")
+@click.option("--reduction", default="0%", show_default=True, metavar="PERCENT", help="Saved of new data.")
+@click.option("--connections", default=1, show_default=True, type=int, help="The array's volumes in progress.")
+@click.option("--site-rate", metavar="RATE", help="What the two hosts carry, by make bench-pipeline. [default: 2Gbit]")
+@click.option("--start", metavar="HH:MM", help="When the replication starts: when does it end?")
+@click.option("--write-rate", metavar="SIZE/s", help="Sum of write throughput: would a faster line help?")
+@click.option("--write-size", metavar="SIZE", help="Average size of a write: would a faster line help?")
+@click.option("--table", is_flag=True, help="Throughput by window and round trip.")
+@_json
+def plan(as_json: bool, **options: Any) -> int | None:
+    """Compute what a line can do.
+
+    From rate, round trip and loss: what one TCP connection gets, with which congestion control, which window and
+    kernel buffers the line needs; from a volume of changes how long its replication takes with the arrays alone and
+    with Isthmus, cold and warm. It measures nothing, and touches nothing.
+    """
+    return _perform("plan", options, as_json)
+
+
+@root.command(
+    epilog=_examples(
+        "isthmus doctor /etc/isthmus/east.toml",
+        "isthmus doctor /etc/isthmus/east.toml --rate 45Mbit",
+        "isthmus doctor /etc/isthmus/east.toml --json | jq .problem",
+    )
+)
+@_config
+@click.option("--rate", metavar="RATE", help="Of the line, such as 45Mbit: are buffers large enough?")
+@click.option("--round-trip", metavar="TIME", help="Of the line, such as 100ms. [default: measured]")
+@_json
+def doctor(config: Path, rate: str | None, round_trip: str | None, as_json: bool) -> int | None:
+    """See whether this host and its peers are fit.
+
+    Reaches each peer with the site's own certificates and each export, and looks at the kernel's TCP, the clock,
+    certificates, listen addresses, file descriptors, memory and disk. What is not as it should be comes with its
+    remedy. Changes nothing, and may be run beside a running site. Exits with 1 if there is a problem.
+    """
+    return _perform("doctor", config, rate, round_trip, as_json)
+
+
 @root.command(epilog=_examples("isthmus demo", "isthmus demo --volume-size 64MiB --store disk --json"))
 @click.option("--volume-size", default="256MiB", show_default=True, metavar="SIZE", help="Size of each volume.")
 @click.option(
@@ -165,6 +221,132 @@ def demo(volume_size: str, mode: str, as_json: bool) -> int | None:
     compared; the exit code is 1 if any differs.
     """
     return _perform("demo", volume_size, mode, as_json)
+
+
+_prefix: Callable[[Any], Any] = click.option(
+    "--prefix", default="isthmus-wan", show_default=True, metavar="NAME", help="Of the namespaces NAME-east, NAME-west."
+)
+_toward: Callable[[Any], Any] = click.option(
+    "--toward",
+    type=click.Choice(["west", "east", "both"]),
+    default="both",
+    show_default=True,
+    help="Which way of the line.",
+)
+_backend: Callable[[Any], Any] = click.option(
+    "--backend",
+    type=click.Choice(["auto", "netem", "tun"]),
+    default="auto",
+    show_default=True,
+    help="The kernel's netem, if there is one, or processes over TUN devices.",
+)
+_WAY = {
+    "rate": ("RATE", 'Of IP packets, such as "45Mbit".'),
+    "delay": ("TIME", 'One way, such as "50ms".'),
+    "jitter": ("TIME", "Up to that much more; the order stays."),
+    "loss": ("SHARE", 'Of the packets, such as "1%".'),
+    "burst": ("PACKETS", "Mean length of a run of losses; 1: independent."),
+    "reorder": ("SHARE", "Of the packets; they overtake others."),
+    "duplicate": ("SHARE", "Of the packets; they come twice."),
+    "queue": ("SIZE", "What may wait; by default what the line holds."),
+    "path_mtu": ("SIZE", "Longer packets vanish."),
+}
+
+
+def _way(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a way of the line, as the argument `texts`."""
+
+    @functools.wraps(command)
+    def with_texts(**given: Any) -> Any:
+        texts = {name: given.pop(name) for name in _WAY}
+        return command(**given, texts={name: text for name, text in texts.items() if text is not None})
+
+    decorated: Callable[..., Any] = with_texts
+    for name, (kind, meaning) in reversed(_WAY.items()):
+        decorated = click.option(f"--{name.replace('_', '-')}", metavar=kind, help=meaning)(decorated)
+    return decorated
+
+
+@root.group(
+    epilog=_examples(
+        "isthmus wan up --rate 45Mbit --delay 50ms --loss 1%",
+        "isthmus wan outage on",
+        "isthmus wan stats",
+        "isthmus wan down",
+    )
+)
+def wan() -> None:
+    """Emulate a WAN on this machine.
+
+    A line is two network namespaces, east and west, joined by a link with rate, delay, loss and so on, each way its
+    own. It stays up until `down`. Needs root.
+    """
+
+
+@wan.command(
+    epilog=_examples(
+        "isthmus wan up --rate 45Mbit --delay 50ms --loss 1%",
+        "isthmus wan up --prefix second --rate 1Gbit --delay 10ms --mtu 9000",
+    )
+)
+@_prefix
+@click.option("--mtu", type=int, default=1500, show_default=True, metavar="BYTES", help="Of the interfaces.")
+@_backend
+@_way
+def up(prefix: str, mtu: int, backend: str, texts: dict[str, str]) -> int | None:
+    """Make a line, both ways alike.
+
+    Prints the addresses of its ends and how to run something there. `isthmus wan set` makes its ways different.
+    """
+    return _perform("wan", "up", prefix, backend, mtu, texts)
+
+
+@wan.command(epilog=_examples("isthmus wan down", "isthmus wan down --prefix second"))
+@_prefix
+def down(prefix: str) -> int | None:
+    """Remove a line, also what a crash has left."""
+    return _perform("wan", "down", prefix)
+
+
+@wan.command(
+    "set",
+    epilog=_examples("isthmus wan set --loss 3%", "isthmus wan set --toward east --rate 2Mbit --queue 64KiB"),
+)
+@_prefix
+@_toward
+@_way
+def change(prefix: str, toward: str, texts: dict[str, str]) -> int | None:
+    """Change a line that is up."""
+    return _perform("wan", "change", prefix, toward, texts)
+
+
+@wan.command(epilog=_examples("isthmus wan outage on", "isthmus wan outage off", "isthmus wan outage on --toward west"))
+@click.argument("switch", type=click.Choice(["on", "off"]))
+@_prefix
+@_toward
+def outage(switch: str, prefix: str, toward: str) -> int | None:
+    """Let all packets vanish, or end that."""
+    return _perform("wan", "outage", prefix, toward, switch == "on")
+
+
+@wan.command("stats", epilog=_examples("isthmus wan stats", "isthmus wan stats --json"))
+@_prefix
+@_json
+def line_stats(prefix: str, as_json: bool) -> int | None:
+    """Show what the line has done with packets."""
+    return _perform("wan", "stats", prefix, as_json)
+
+
+@wan.command("test", epilog=_examples("isthmus wan test", "isthmus wan test --backend tun --json"))
+@_backend
+@_json
+def line_test(backend: str, as_json: bool) -> int | None:
+    """Measure how true lines are on this machine.
+
+    Loss, runs of losses, delay and rate of lines beside their settings, then up to which rate a line keeps up. Takes
+    two minutes of a machine that has nothing else to do; the exit code is 1 if a line is not what it should be.
+    """
+    return _perform("wan", "test", backend, as_json)
 
 
 @root.command(

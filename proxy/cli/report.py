@@ -29,7 +29,7 @@ def report(status: dict[str, Any]) -> RenderableType:
 
 def store_table(store: dict[str, Any]) -> Table:
     """What a store holds, and what it was good for."""
-    table = _table("Store", plain(store.get("mode")))
+    table = headed_table("Store", plain(store.get("mode")))
     table.add_row("used", f"{size(store.get('used_bytes'))} of {size(store.get('size_bytes'))}")
     for key, meaning in {"chunks": "chunks", "hits": "hits", "misses": "misses", "invalid": "invalid"}.items():
         table.add_row(meaning, number(store.get(key)))
@@ -44,9 +44,12 @@ def _parts(status: dict[str, Any]) -> Iterator[RenderableType]:
     for alarm in _list(status.get("alarms")):
         yield plain(f"! {alarm}", "bold red")
     yield _peers(_dicts(status.get("peers")))
+    if rows := list(_share_rows(_dicts(status.get("peers")))):
+        yield _shares(rows)
     streams = _dicts(status.get("streams"))
     if streams:
         yield _streams(streams)
+    yield _verdicts(_dicts(status.get("peers")), streams)
     yield _waterfall(_dict(status.get("bytes")))
     yield store_table(_dict(status.get("store")))
 
@@ -64,7 +67,7 @@ def _headline(status: dict[str, Any]) -> Text:
 
 
 def _peers(peers: list[dict[str, Any]]) -> Table:
-    table = _table("Peer", "State", "Lanes", "Round trip", "Outages", "Streams", "Last error")
+    table = headed_table("Peer", "State", "Lanes", "Round trip", "Outages", "Streams", "Last error")
     for peer in peers:
         lanes, state = peer.get("lanes"), peer.get("state")
         table.add_row(
@@ -79,9 +82,44 @@ def _peers(peers: list[dict[str, Any]]) -> Table:
     return table
 
 
+def _share_rows(peers: list[dict[str, Any]]) -> Iterator[tuple[Text | str, ...]]:
+    """What has a rule: the peer's rate, then its forwards and exports; nothing of a peer without any."""
+    for peer in peers:
+        shares = _dicts(peer.get("shares"))
+        name, limit, held = plain(peer.get("name")), peer.get("rate_bits_per_second"), peer.get("held_seconds")
+        if limit is None and not any(map(_is_ruled, shares)):
+            continue
+        now = sum(each["bits_per_second"] for each in shares if _is_number(each.get("bits_per_second")))
+        sent = sum(each["wire_bytes"] for each in shares if _is_number(each.get("wire_bytes")))
+        yield name, "all together", "", "-", rate(limit), rate(now), size(sent), duration(held)
+        for share in shares:
+            yield (
+                name,
+                plain(share.get("name")),
+                plain(share.get("priority")),
+                rate(share.get("guarantee_bits_per_second")),
+                rate(share.get("maximum_bits_per_second")),
+                rate(share.get("bits_per_second")),
+                size(share.get("wire_bytes")),
+                duration(share.get("held_seconds")),
+            )
+
+
+def _is_ruled(share: dict[str, Any]) -> bool:
+    limits = share.get("guarantee_bits_per_second"), share.get("maximum_bits_per_second")
+    return limits != (None, None) or share.get("priority") != "normal" or bool(share.get("dscp"))
+
+
+def _shares(rows: list[tuple[Text | str, ...]]) -> Table:
+    table = headed_table("Peer", "Share", "Priority", "Guarantee", "Maximum", "Now", "Sent", "Held")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
 def _streams(streams: list[dict[str, Any]]) -> Table:
     hidden = len(streams) - MOST_STREAMS
-    table = _table("Stream", "Peer", "By", "Origin", "Age", "Sent", "Compression", "Delivered")
+    table = headed_table("Stream", "Peer", "By", "Origin", "Age", "Sent", "Compression", "Delivered")
     table.caption = f"and {hidden} more: --json shows all" if hidden > 0 else None
     for stream in streams[:MOST_STREAMS]:
         forward, export = stream.get("forward"), stream.get("export")
@@ -99,9 +137,26 @@ def _streams(streams: list[dict[str, Any]]) -> Table:
     return table
 
 
+def _verdicts(peers: list[dict[str, Any]], streams: list[dict[str, Any]]) -> Table:
+    """Why it is slow: of each tunnel, then of each stream."""
+    table = headed_table("Last 10 s", "Limited by", "Of the time", "Why")
+    named = [(f"tunnel {peer.get('name')}", peer) for peer in peers]
+    named += [(f"stream {stream.get('id')}", stream) for stream in streams[:MOST_STREAMS]]
+    for name, limited in named:
+        verdict = _dict(limited.get("verdict"))
+        share = verdict.get("share")
+        table.add_row(
+            plain(name),
+            plain(verdict.get("limit")),
+            f"{share:.0%}" if _is_number(share) else "-",
+            plain(verdict.get("words")),
+        )
+    return table
+
+
 def _waterfall(counts: dict[str, Any]) -> Table:
     """What was sent, step by step, beside what the arrays gave; then what was received."""
-    table = _table("Bytes", "", "Of what was sent", "")
+    table = headed_table("Bytes", "", "Of what was sent", "")
     raw = counts.get("raw")
     steps = {"raw": "from arrays", "after_deduplication": "after deduplication"}
     steps |= {"after_compression": "after compression", "wire": "on the wire"}
@@ -114,7 +169,8 @@ def _waterfall(counts: dict[str, Any]) -> Table:
     return table
 
 
-def _table(*columns: str | Text) -> Table:
+def headed_table(*columns: str | Text) -> Table:
+    """A table as all commands show them: a line below its headings, no frame."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
@@ -147,6 +203,17 @@ def size(value: Any) -> str:
             return f"{value} B" if unit == "B" else f"{value:.3g} {unit}"
         value /= 1024
     return f"{value:,.3g} TiB" if value < 1000 else f"{value:,.0f} TiB"
+
+
+def rate(value: Any) -> str:
+    """43.4 Mbit/s, to three figures."""
+    if not _is_number(value):
+        return "-"
+    for unit in ("bit/s", "kbit/s", "Mbit/s"):
+        if abs(value) < 999.5:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    return f"{value:,.3g} Gbit/s" if value < 1000 else f"{value:,.0f} Gbit/s"
 
 
 def duration(value: Any) -> str:

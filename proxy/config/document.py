@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from proxy.config.schema import schema
-from proxy.config.units import DURATION, SIZE
+from proxy.config.units import DURATION, RATE, SIZE
 from proxy.errors import ExitCode
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -45,13 +45,16 @@ def documents() -> dict[str, str]:
 
 def _page(described: dict[str, Any]) -> Iterator[str]:
     units = ", ".join(
-        f'{unit.name.split()[1]}s in {" ".join(unit.factors)} (`"{unit.example}"`)' for unit in (SIZE, DURATION)
+        f'{unit.name.split()[1]}s in {" ".join(unit.factors)} (`"{unit.example}"`)' for unit in (SIZE, RATE, DURATION)
     )
     yield _HEAD.format(units=units)
     for section, reference in described["properties"].items():
         many = "items" in reference
         model = described["$defs"][(reference["items"] if many else reference)["$ref"].rpartition("/")[2]]
         yield from _section(f"[[{section}]]" if many else f"[{section}]", model)
+        for key, value in model["properties"].items():
+            if inner := value.get("items", {}).get("$ref"):
+                yield from _section(f"[[{section}.{key}]]", described["$defs"][inner.rpartition("/")[2]])
     yield from _exit_codes()
 
 
@@ -68,11 +71,11 @@ def _kind(value: dict[str, Any]) -> str:
     if "enum" in value or "const" in value:
         return " or ".join(_literal(choice) for choice in value.get("enum") or [value["const"]])
     if "anyOf" in value:
-        return " or ".join(_kind(choice) for choice in value["anyOf"])
+        return " or ".join(map(_kind, value["anyOf"]))
     if value["type"] == "integer":
         return f"number, {value['minimum']} to {value['maximum']}"
     if value["type"] == "array":
-        return f"list of {value['items']['title']}s"
+        return f"list of {value['items']['title']}s" if "title" in value["items"] else "tables, see below"
     bounds = f", {value['$comment']}" if "$comment" in value else ""
     return f"{value['title']}{bounds}"
 

@@ -5,6 +5,7 @@ with several keys together is in `checks`, so that all of it is reported at once
 """
 
 import re
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -20,9 +21,19 @@ from pydantic import (
 )
 
 from proxy.config.addresses import ListenAddress, RemoteAddress
-from proxy.config.units import Duration, Size, Within, mistaken, shape
+from proxy.config.timetable import Clock, Days, covers
+from proxy.config.units import Duration, Rate, Size, Within, mistaken, shape
 
 NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$"
+CONGESTION_CONTROL_PATTERN = r"^[a-z0-9_]{1,15}$"
+LANES_MAX = 64
+"""Lanes of a tunnel by choice."""
+DSCP_NAMES = (
+    {f"cs{number}": 8 * number for number in range(8)}
+    | {f"af{number}{drop}": 8 * number + 2 * drop for number in range(1, 5) for drop in range(1, 4)}
+    | {"ef": 46, "va": 44, "le": 1}
+)
+"""RFC 2474 (cs), 2597 (af), 3246 (ef), 5865 (va), 8622 (le)."""
 NAME_REMEDY = "write 1 to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit"
 
 
@@ -68,6 +79,56 @@ _LEVEL_SCHEMA = {
 
 Level = Annotated[int | Literal["auto"], PlainValidator(_level), WithJsonSchema(_LEVEL_SCHEMA)]
 """Of zstd."""
+
+
+def _congestion_control(value: Any) -> str:
+    remedy = 'write "auto", or a name that `sysctl net.ipv4.tcp_available_congestion_control` shows'
+    if not isinstance(value, str):
+        raise mistaken("is not text in quotes", remedy)
+    if not re.fullmatch(CONGESTION_CONTROL_PATTERN, value):
+        raise mistaken("is not the name of a congestion control", remedy)
+    return value
+
+
+def _lanes(value: Any) -> int | None:
+    if value == "auto":
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LANES_MAX:
+        raise mistaken(f'is neither "auto" nor a number from 1 to {LANES_MAX}', 'write "auto"')
+    return value
+
+
+def _dscp(value: Any) -> int:
+    remedy = 'write a name such as "ef", "af21", "cs1" or "le", or a number from 0 to 63'
+    if isinstance(value, str) and value in DSCP_NAMES:
+        return DSCP_NAMES[value]
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 63:
+        raise mistaken("is not a DSCP", remedy)
+    return value
+
+
+CongestionControl = Annotated[str, PlainValidator(_congestion_control), shape("name", CONGESTION_CONTROL_PATTERN)]
+"""A congestion control by the kernel's name, or "auto"."""
+Lanes = Annotated[
+    int | None,
+    PlainValidator(_lanes),
+    WithJsonSchema({"title": "number", "anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 1, "maximum": 64}]}),
+]
+"""A number of lanes; None: to be found."""
+Dscp = Annotated[
+    int,
+    PlainValidator(_dscp),
+    WithJsonSchema(
+        {
+            "title": "DSCP",
+            "anyOf": [
+                {"title": "name", "type": "string", "pattern": "^(cs[0-7]|af[1-4][1-3]|ef|va|le)$"},
+                {"type": "integer", "minimum": 0, "maximum": 63},
+            ],
+        }
+    ),
+]
+"""The mark of a packet."""
 Name = Annotated[str, PlainValidator(_name), shape("name", NAME_PATTERN, maxLength=63)]
 """The name of a site, a forward or an export."""
 FilePath = Annotated[Path, PlainValidator(_file), shape("path", "^[^\\u0000-\\u001f]+$")]
@@ -75,9 +136,14 @@ FilePath = Annotated[Path, PlainValidator(_file), shape("path", "^[^\\u0000-\\u0
 Integer = Annotated[int, Strict()]
 
 
-def setting(description: str, default: Any = ..., *, example: str | list[str] | None = None) -> Any:
-    """A key: what it means, and its default as it would stand in the file (required without) or an example."""
-    return Field(default, description=description, examples=None if example is None else [example])
+def setting(
+    description: str, default: Any = ..., *, example: str | list[str] | None = None, key: str | None = None
+) -> Any:
+    """A key: what it means, and its default as it would stand in the file (required without) or an example.
+
+    `key`: as it stands in the file, if not as here.
+    """
+    return Field(default, description=description, examples=None if example is None else [example], alias=key)
 
 
 class Section(BaseModel):
@@ -130,6 +196,14 @@ class Tunnel(Section):
     )
     streams: Annotated[Integer, Field(ge=1, le=65536)] = setting(
         "Live streams (array connections) that one peer may open.", 1024
+    )
+    congestion_control: CongestionControl = setting(
+        "Of the tunnel's connections. `auto`: `bbr` where the kernel offers it, otherwise the kernel's default.", "auto"
+    )
+    lanes: Lanes = setting(
+        "Connections that the tunnel is spread over, 1 to 64. `auto`: one with `bbr`, otherwise as many as loss and"
+        " round trip call for. The dialling site opens them, and heeds the other site's need as well.",
+        "auto",
     )
     connect_timeout: Annotated[Duration, Within("100ms", "5m")] = setting(
         "How long connecting may take, to a peer or to an export.", "10s"
@@ -200,6 +274,21 @@ class Log(Section):
     )
 
 
+LineRate = Annotated[Rate, Within("64kbit", "1Tbit")]
+"""Bits a second on the wire: everything that packets are made of counts, but what the link itself adds."""
+
+
+class ScheduledRate(Section):
+    """Another rate of that peer at certain times, by this host's clock. The first table that fits the time counts."""
+
+    days: Days = setting("Days on which it begins.", "mon-sun")
+    begin: Clock = Field(description="When it begins.", examples=["08:00"], alias="from")
+    end: Clock = Field(
+        description="When it ends; on the next day if that is before `from`.", examples=["18:00"], alias="to"
+    )
+    rate: LineRate = setting("The rate during that time.", example="10Mbit")
+
+
 class Peer(Section):
     """A site that this one has a tunnel with. One table a peer."""
 
@@ -210,6 +299,31 @@ class Peer(Section):
     certificate: FilePath | None = setting(
         "Its certificate (PEM), and no other is accepted. Needed unless `identity.ca` is given.", None
     )
+    rate: LineRate | None = setting(
+        "Most that this site sends to it, all lanes together, in bits on the wire: TLS, TCP and IP headers and what is"
+        " sent again included. Without it, as much as the line takes.",
+        None,
+    )
+    schedule: tuple[ScheduledRate, ...] = setting("Other rates at certain times.", ())
+
+    def rate_at(self, when: datetime) -> int | None:
+        """Bits a second that may be sent at that local time; None: no limit."""
+        return next((entry.rate for entry in self.schedule if covers(entry, when)), self.rate)
+
+
+_PRIORITY = setting(
+    "Who goes first with what no `guarantee` claims: `high` before `normal` before `low`, which gets what the others"
+    " leave. Those of one priority get the same.",
+    "normal",
+)
+_GUARANTEE = setting(
+    "Rate on the wire, of what this site sends, that is there whenever it is wanted; lent to others otherwise.", None
+)
+_MAXIMUM = setting("Rate on the wire that what this site sends does not exceed.", None)
+_BURST = setting(
+    "Bytes on the wire that may go at once after a rest, before `maximum` holds. Without it, 100 ms of `maximum`.", None
+)
+_DSCP = setting("Mark of the packets that this site sends (DiffServ); they travel on lanes of their own.", None)
 
 
 class Forward(Section):
@@ -220,6 +334,11 @@ class Forward(Section):
     peer: Name = setting("Name of the peer.", example="west")
     export: Name = setting("Name of the export, as the peer's file gives it.", example="array")
     protocol: Literal["tcp"] = setting("What the connections carry.", "tcp")
+    priority: Literal["high", "normal", "low"] = _PRIORITY
+    guarantee: LineRate | None = _GUARANTEE
+    maximum: LineRate | None = _MAXIMUM
+    burst: Annotated[Size, Within("1500B", "1GiB")] | None = _BURST
+    dscp: Dscp | None = _DSCP
 
 
 class Export(Section):
@@ -230,6 +349,11 @@ class Export(Section):
     peers: Annotated[tuple[Name, ...], Field(min_length=1)] = setting(
         "Names of the peers that may reach it.", example=["east"]
     )
+    priority: Literal["high", "normal", "low"] = _PRIORITY
+    guarantee: LineRate | None = _GUARANTEE
+    maximum: LineRate | None = _MAXIMUM
+    burst: Annotated[Size, Within("1500B", "1GiB")] | None = _BURST
+    dscp: Dscp | None = _DSCP
 
 
 class SiteConfig(Section):

@@ -100,7 +100,7 @@ def _read_table(model: type[BaseModel], table: Table, where: KeyPath, draft: Dra
         key = info.alias or name
         section, many = _section(info.annotation)
         if section is None:
-            _read_key(model, name, table.get(name, ABSENT), (*where, name), draft)
+            _read_key(model, name, table.get(key, ABSENT), (*where, key), draft)
         elif many:
             _read_tables(section, table.get(key, []), (*where, key), draft)
         else:
@@ -112,7 +112,7 @@ def _read_key(model: type[BaseModel], name: str, value: Any, where: KeyPath, dra
     if value is not ABSENT:
         _read_value(model, name, value, where, draft)
     elif info.is_required():
-        draft.wrong(where, "is missing", f"add {name} = {_example(info)} to {_section_name(where)}")
+        draft.wrong(where, "is missing", f"add {where[-1]} = {_example(info)} to {_section_name(where)}")
     elif info.default is not None:
         _read_value(model, name, info.default, where, draft)
 
@@ -121,18 +121,18 @@ def _read_section(section: type[BaseModel], table: Any, where: KeyPath, draft: D
     if isinstance(table, dict):
         _read_table(section, table, where, draft)
     else:
-        draft.wrong(where, "is not a section", f"write it as [{where[0]}], once, and its keys on the lines below")
+        draft.wrong(where, "is not a section", f"write it as [{_name(where)}], once, and its keys on the lines below")
 
 
 def _read_tables(section: type[BaseModel], tables: Any, where: KeyPath, draft: Draft) -> None:
     if not isinstance(tables, list):
-        draft.wrong(where, "is not a list of tables", f"write [[{where[0]}]] in double brackets, one for each")
+        draft.wrong(where, "is not a list of tables", f"write [[{_name(where)}]] in double brackets, one for each")
         return
     for index, table in enumerate(tables):
         if isinstance(table, dict):
             _read_table(section, table, (*where, index), draft)
         else:
-            draft.wrong((*where, index), "is not a table", f"write [[{where[0]}]] in double brackets, one for each")
+            draft.wrong((*where, index), "is not a table", f"write [[{_name(where)}]] in double brackets, one for each")
 
 
 def _read_value(model: type[BaseModel], name: str, value: Any, where: KeyPath, draft: Draft) -> None:
@@ -144,7 +144,13 @@ def _read_value(model: type[BaseModel], name: str, value: Any, where: KeyPath, d
 
 
 def _section_name(where: KeyPath) -> str:
-    return f"that [[{where[0]}]]" if len(where) == 3 else f"[{where[0]}]"
+    table = _name(where[:-1])
+    return f"that [[{table}]]" if isinstance(where[-2], int) else f"[{table}]"
+
+
+def _name(where: KeyPath) -> str:
+    """Of a table, as it stands in brackets."""
+    return ".".join(step for step in where if isinstance(step, str))
 
 
 def _section(annotation: Any) -> tuple[type[BaseModel] | None, bool]:

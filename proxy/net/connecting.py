@@ -4,7 +4,7 @@ import asyncio
 import socket
 
 from proxy.config.addresses import Address
-from proxy.net.relay import reset_connection
+from proxy.net.endings import reset_connection
 
 
 async def connect(address: Address) -> socket.socket:

@@ -1,4 +1,8 @@
-"""Keeps a lane to a peer that has an address: connects, and after a failure waits longer each time, with jitter."""
+"""Brings up the lanes to a peer that has an address: connects, and after a failure waits longer each time, with jitter.
+
+An attempt that is under way does not keep the next one from starting: on a line that is out each sends a few SYNs and
+waits, and the first that gets through wins. So a line that returns is noticed within about a second.
+"""
 
 import asyncio
 import logging
@@ -14,8 +18,12 @@ from proxy.protocol.codes import CloseCode
 log = logging.getLogger(__name__)
 
 _FIRST_PAUSE = 0.25
+_PAUSE_AT_REST = 1.0
+"""Seconds; no longer pause while arrays' connections rest for want of a lane."""
 _LASTING = 2.0
 """Seconds after which a lane counts as a success: a peer that ends each lane at once is not dialled without a pause."""
+_AT_ONCE = 16
+"""Attempts under way."""
 
 
 class Dialler:
@@ -27,6 +35,7 @@ class Dialler:
         address: Address,
         certificates: Certificates,
         *,
+        congestion_control: str,
         connect_timeout: float,
         pause_max: float,
     ) -> None:
@@ -34,28 +43,53 @@ class Dialler:
         self._peer = peer
         self._address = address
         self._certificates = certificates
+        self._congestion_control = congestion_control
         self._connect_timeout = connect_timeout
         self._pause_max = pause_max
         self._hurry = asyncio.Event()
+        self._attempts: dict[asyncio.Task[None], int] = {}
+        """Those under way, and the mark that each is for."""
 
     async def run(self) -> None:
-        """Dial whenever the peer has no lane."""
-        loop = asyncio.get_running_loop()
+        """Dial whenever the peer lacks lanes."""
         pause = _FIRST_PAUSE
-        while True:
-            await self._peer.lane_wanted.wait()
-            began = loop.time()
-            if await self._dial():
-                await self._peer.lane_wanted.wait()
-                if loop.time() - began >= _LASTING:
+        try:
+            while True:
+                await self._peer.lanes.wanted.wait()
+                if self._lasting():
                     pause = _FIRST_PAUSE
-                    continue
-            await self._rest(pause * random.uniform(0.5, 1.0))
-            pause = min(pause * 2, self._pause_max)
+                self._start()
+                await self._rest(pause * random.uniform(0.5, 1.0))
+                pause = min(pause * 2, self._pause_max, _PAUSE_AT_REST if self._peer.relays else self._pause_max)
+        finally:
+            self._cancel()
 
     def hurry(self) -> None:
         """Do not wait any longer: what kept the peer away may have been put right."""
         self._hurry.set()
+
+    def _lasting(self) -> bool:
+        """A lane has been up long enough for the peer to be in good health."""
+        now = asyncio.get_running_loop().time()
+        return any(lane.dialler and now - lane.since >= _LASTING for lane in self._peer.lanes)
+
+    def _start(self) -> None:
+        """One attempt at a time while no lane works; as many as lanes are missing once one does."""
+        missing = self._peer.lanes.missing()
+        if not self._peer.lanes.up:
+            missing = missing[:1]
+        else:
+            for mark in self._attempts.values():
+                if mark in missing:
+                    missing.remove(mark)
+        for mark in missing[: _AT_ONCE - len(self._attempts)]:
+            task = asyncio.get_running_loop().create_task(self._dial(mark))
+            self._attempts[task] = mark
+            task.add_done_callback(lambda done: self._attempts.pop(done, None))
+
+    def _cancel(self) -> None:
+        for task in tuple(self._attempts):
+            task.cancel()
 
     async def _rest(self, seconds: float) -> None:
         try:
@@ -65,9 +99,9 @@ class Dialler:
             return
         self._hurry.clear()
 
-    async def _dial(self) -> bool:
-        """True if a lane came up; otherwise the peer has been told why not."""
-        lane = Lane(self._peer, dialler=True)
+    async def _dial(self, mark: int) -> None:
+        """Bring up a lane; if that cannot be, the peer is told why not."""
+        lane = Lane(self._peer, dialler=True, congestion_control=self._congestion_control)
         loop = asyncio.get_running_loop()
         limit = asyncio.timeout(self._connect_timeout)
         handshake = None
@@ -87,11 +121,13 @@ class Dialler:
         except (OSError, ValueError) as error:
             self._failed(handshake, error)
         else:
+            lane.carry(mark)
             await self._introduce(lane)
-        return lane.up
 
     async def _introduce(self, lane: Lane) -> None:
         """See that it is the peer, say HELLO, and wait until the lane is up or gone; it keeps the time limit itself."""
+        if lane.connected and not self._peer.lanes.missing():
+            lane.abort("another attempt was quicker")
         if lane.connected and not self._certificates.proves(self._peer.name, *lane.certificate):
             shown = names_of(lane.certificate[1])
             lane.close(CloseCode.NOT_A_PEER, f"the certificate is for {shown}, not for {self._peer.name}")

@@ -29,8 +29,10 @@ class Door:
         listener: socket.socket,
         certificates: Certificates,
         peers: Mapping[str, Peer],
+        congestion_control: str = "",
     ) -> None:
-        """`listener` is bound, listening and non-blocking."""
+        """`listener` is bound, listening and non-blocking. `congestion_control`: of the lanes, as for `Lane`."""
+        self._congestion_control = congestion_control
         self._listener = listener
         self._closed = False
         self._certificates = certificates
@@ -69,7 +71,7 @@ class Door:
         oldest.cancel(f"more than {PENDING_MAX} connections wait before the door")
 
     async def _admit(self, connection: socket.socket, remote: str) -> None:
-        lane = Lane(self, dialler=False)
+        lane = Lane(self, dialler=False, congestion_control=self._congestion_control)
         loop = asyncio.get_running_loop()
         limit = asyncio.timeout(HELLO_TIMEOUT)
         handshake = Handshake(self._certificates.answering, limit)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from dedupstore.chunker import Chunker
 from proxy.config.model import Export, SiteConfig
 from proxy.net.worker import StoreWorker
+from proxy.observe.processor import Processor
 from proxy.protocol.tunnel import TunnelSettings
 from proxy.reduction.effort import Load
 
@@ -19,4 +20,5 @@ class Environment:
     tunnel_settings: TunnelSettings
     exports: dict[str, Export]
     software: str
+    processor: Processor
     load: Load = field(default_factory=Load)

@@ -5,9 +5,9 @@ import logging
 import socket
 
 from proxy.config.model import Forward as ForwardConfig
+from proxy.net.endings import reset_connection
 from proxy.net.listener import name_of
 from proxy.net.peer import Peer
-from proxy.net.relay import reset_connection
 from proxy.protocol.codes import ResetCode
 
 log = logging.getLogger(__name__)

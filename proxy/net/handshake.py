@@ -66,6 +66,12 @@ _OUR_FAULT = ("CERTIFICATE", "UNKNOWN_CA", "ACCESS_DENIED")
 """In the names of the alerts by which the other side refuses our certificate (RFC 8446, section 6.2)."""
 
 
+def refuses_us(error: Exception) -> bool:
+    """The other side has ended TLS because of our certificate."""
+    _, _, alert = ((isinstance(error, ssl.SSLError) and error.reason) or "").partition("_ALERT_")
+    return any(name in alert for name in _OUR_FAULT)
+
+
 def explain(error: Exception) -> str:
     """Why a connection failed, in words: whose certificate was refused by whom, or what went wrong otherwise."""
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -77,6 +83,6 @@ def explain(error: Exception) -> str:
     if not is_alert:
         return f"TLS failed: {reason.lower().replace('_', ' ')}"
     words = alert.lower().replace("_", " ")
-    if any(name in alert for name in _OUR_FAULT):
+    if refuses_us(error):
         return f"the other side refuses our certificate: {words}"
     return f"the other side ended TLS: {words}"

@@ -6,6 +6,8 @@ from typing import Protocol, cast
 
 from proxy.net.handshake import explain
 from proxy.net.listener import name_of
+from proxy.net.outlet import LEAST, Outlet
+from proxy.net.sockets import choose_congestion_control, mark_packets
 from proxy.net.tcpinfo import TcpInfo, tcp_info
 from proxy.protocol.codes import CloseCode
 from proxy.protocol.errors import HelloRefused, PeerError
@@ -18,6 +20,7 @@ HELLO_TIMEOUT = 10.0
 READ_CAPACITY = 1 << 20
 _WRITE_HIGH = 512 << 10
 _WRITE_LOW = 128 << 10
+"""Bytes that TLS holds: a second line of defence, `outlet` is the first."""
 
 
 class LaneOwner(Protocol):
@@ -47,8 +50,12 @@ class Lane(asyncio.BufferedProtocol):
 
     _counter = 0
 
-    def __init__(self, owner: LaneOwner, *, dialler: bool) -> None:
+    def __init__(self, owner: LaneOwner, *, dialler: bool, congestion_control: str = "") -> None:
+        """`congestion_control`: what is asked of the kernel; empty: what it does by itself."""
         Lane._counter += 1
+        self.congestion_control = ""
+        """What the kernel does."""
+        self._wanted_congestion_control = congestion_control
         self.number = Lane._counter
         self.owner = owner
         self.dialler = dialler
@@ -61,11 +68,18 @@ class Lane(asyncio.BufferedProtocol):
         """Set when the lane is up, or gone."""
         self.disconnected = asyncio.Event()
         """Set when the connection is closed, with what was to be sent on it."""
-        self.can_write = True
+        self.mark = 0
+        """DSCP of its packets."""
+        self.silent = False
+        """It is suspected to be dead."""
+        self.since = 0.0
+        """When it came up, by the loop's clock."""
         self.reason = ""
         """Why the lane ends, if we know before the connection does."""
         self._reader: FrameReader | None = None  # a connection without a TLS handshake shall cost nothing
         self._transport: asyncio.Transport | None = None
+        self._outlet: Outlet | None = None
+        self._can_write = True
         self._timer: asyncio.TimerHandle | None = None
         self._lost = False
         self._last_info = TcpInfo()
@@ -86,6 +100,9 @@ class Lane(asyncio.BufferedProtocol):
         transport = cast(asyncio.Transport, transport)  # uvloop's are not its subclasses
         self._transport = transport
         self.remote = name_of(transport.get_extra_info("peername"))
+        connection: socket.socket = transport.get_extra_info("socket")
+        self._outlet = Outlet(connection, self._room_again)
+        self.congestion_control = choose_congestion_control(connection, self._wanted_congestion_control)
         self._reader = FrameReader(READ_CAPACITY)
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         loop = asyncio.get_running_loop()
@@ -112,21 +129,35 @@ class Lane(asyncio.BufferedProtocol):
         return False
 
     def pause_writing(self) -> None:
-        self.can_write = False
+        self._can_write = False
 
     def resume_writing(self) -> None:
-        self.can_write = True
-        if self.up:
-            self.owner.writable(self)
+        self._can_write = True
+        self._room_again()
+
+    @property
+    def grain(self) -> int:
+        """Bytes that a frame should have at most: half of what the kernel is given."""
+        return self._outlet.size // 2 if self._outlet is not None else LEAST
+
+    def room(self) -> int:
+        """Bytes that are worth writing now; after 0 the owner hears of it when that has changed."""
+        if not self._can_write or self._outlet is None or self._transport is None:
+            return 0
+        return self._outlet.room(self._transport.get_write_buffer_size())
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end(self.reason or (explain(exc) if exc else "the other side closed the connection"))
+        if self._outlet is not None:
+            self._outlet.close()
+        self._outlet = None
         self._transport = self._timer = self._reader = None  # no cycles: many lanes may fail before a collection
         self.disconnected.set()
 
     def start(self) -> None:
         """HELLOs have been exchanged: frames may flow."""
         self.up = True
+        self.since = asyncio.get_running_loop().time()
         self.settled.set()
         if self._timer is not None:
             self._timer.cancel()
@@ -134,7 +165,10 @@ class Lane(asyncio.BufferedProtocol):
     def write(self, frames: list[bytes]) -> None:
         """Send frames, in order."""
         if self._transport is not None and not self._lost:
-            self._transport.write(frames[0] if len(frames) == 1 else b"".join(frames))
+            data = frames[0] if len(frames) == 1 else b"".join(frames)
+            self._transport.write(data)
+            if self._outlet is not None:
+                self._outlet.wrote(len(data))
 
     def close(self, code: CloseCode, reason: str) -> None:
         """Say why, then end the connection; what is unsent after a second is given up."""
@@ -160,6 +194,16 @@ class Lane(asyncio.BufferedProtocol):
         if connection is not None and not self._lost:
             self._last_info = tcp_info(connection) or self._last_info
         return self._last_info
+
+    def carry(self, mark: int) -> None:
+        """Have the packets carry that DSCP mark."""
+        self.mark = mark
+        if mark and self._transport is not None:
+            mark_packets(self._transport.get_extra_info("socket"), mark)
+
+    def _room_again(self) -> None:
+        if self.up:
+            self.owner.writable(self)
 
     def _give(self, frame: Frame) -> None:
         if self.up:

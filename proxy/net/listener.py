@@ -15,6 +15,18 @@ def name_of(address: tuple[Any, ...] | None) -> str:
 
 def bind(address: Address) -> socket.socket:
     """A non-blocking listening socket. Raises OSError with the address in its message."""
+    listener = reserve(address)
+    try:
+        listener.listen(BACKLOG)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def reserve(address: Address) -> socket.socket:
+    """A socket that is bound, and does not listen yet: nobody can connect. Raises OSError."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -24,8 +36,6 @@ def bind(address: Address) -> socket.socket:
         host, _, scope = address.host.partition("%")
         where = (host, address.port, 0, socket.if_nametoindex(scope) if scope else 0)
         listener.bind(where if family == socket.AF_INET6 else where[:2])
-        listener.listen(BACKLOG)
-        listener.setblocking(False)
     except OSError:
         listener.close()
         raise

@@ -13,14 +13,17 @@ from proxy.config.model import Peer as PeerConfig
 from proxy.net.connecting import connect
 from proxy.net.environment import Environment
 from proxy.net.lane import Lane
+from proxy.net.lanes import Lanes
+from proxy.net.lookout import Lookout
 from proxy.net.relay import Relay
+from proxy.net.shares import Shares
 from proxy.net.tls import Certificates
 from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
 from proxy.protocol import events
 from proxy.protocol.codes import Capability, CloseCode, ResetCode
 from proxy.protocol.errors import HelloRefused, OpenRefused
-from proxy.protocol.frames import Frame, FrameType, encode
+from proxy.protocol.frames import LANES_MAX, Frame, FrameType, encode
 from proxy.protocol.hello import Hello
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.adaptive import AdaptiveCompression
@@ -34,11 +37,8 @@ from proxy.reduction.windows import ContextClaims, ContextMemory
 
 log = logging.getLogger(__name__)
 
-_TAKE = 256 << 10
-"""Bytes of frames that are handed to a lane at once."""
-
-LANES_MAX = 16
-"""Of one peer: what a flapping link leaves behind until it is found dead, and a bound for one that means no good."""
+_TIMER_SECONDS = 0.001
+"""The loop's timers and clock know whole milliseconds: whoever is called earlier finds that it is not time yet."""
 
 _REASONS_MAX = 64
 """Reasons for which ended streams are counted apart: some of them are the peer's own words."""
@@ -52,19 +52,14 @@ class Peer:
         self.address = config.address
         self.worker: StoreWorker = environment.worker
         self._chunker = environment.chunker
-        self.lanes: dict[int, Lane] = {}
         self.relays: dict[int, Relay] = {}
         self.leaving: set[Relay] = set()
         """Relays that have ended in order, whose arrays have not taken the last bytes yet."""
         self.traffic = Traffic()
         """Of relays that have ended."""
-        self.wire = Counter[str]()
-        """Of lanes that have ended."""
         self.resets = Counter[str]()
         """Ended streams by reason."""
         self.last_error = ""
-        self.lane_wanted = asyncio.Event()
-        self.lane_wanted.set()
         self._environment = environment
         self._loop = asyncio.get_running_loop()
         self._context_memory = ContextMemory()
@@ -84,8 +79,12 @@ class Peer:
             needed=(Capability.SLICES,),
         )
         self._context_claims = ContextClaims(self.tunnel.remembers)
+        self.shares = Shares(self.tunnel, environment.config, config, self._loop.time())
+        self.lanes = Lanes(self.tunnel, environment.config.tunnel.lanes, self.shares.marks)
+        self.lookout = Lookout(self, environment.processor, environment.tunnel_settings)
         self._handlers: dict[type, Callable[[Any], None]] = {
             events.DataReceived: self._data,
+            events.Arrived: self._arrived,
             events.Consumed: self._consumed,
             events.Writable: self._stream_writable,
             events.StreamOffered: self._offered,
@@ -97,6 +96,8 @@ class Peer:
             events.PeerDraining: self._peer_draining,
             events.LaneClosed: self._lane_closed,
             events.LaneDead: self._lane_dead,
+            events.LaneSilent: self._lane_silent,
+            events.LanesWished: self._lanes_wished,
             events.TunnelReset: self._tunnel_reset,
             events.Resumed: self._resumed,
         }
@@ -106,6 +107,11 @@ class Peer:
         """What the peer's store is believed to hold; known as soon as a stream can exist."""
         assert self._holdings is not None
         return self._holdings
+
+    @property
+    def grain(self) -> int:
+        """Literal bytes that one batch should have at most, so that no frame keeps a lane busy for long."""
+        return self.lanes.grain
 
     @property
     def alarms(self) -> list[str]:
@@ -122,11 +128,16 @@ class Peer:
     @property
     def state(self) -> str:
         """ "up", "outage" (streams wait for a lane), "connecting" (we dial) or "waiting" (it dials)."""
-        if any(lane.up for lane in self.lanes.values()):
+        if self.lanes.up:
             return "up"
         if self.relays:
             return "outage"
         return "connecting" if self.address else "waiting"
+
+    @property
+    def reachable(self) -> bool:
+        """A lane is up, and heard of."""
+        return self.lanes.up
 
     @property
     def busy(self) -> bool:
@@ -168,7 +179,7 @@ class Peer:
         if self._holdings is None:
             return None, f"there is no tunnel to {self.name} yet"
         try:
-            stream = self.tunnel.open(export, origin)
+            stream = self.tunnel.open(export, origin, self.shares.of_forward(forward))
         except OpenRefused as refused:
             return None, str(refused)
         relay = self.relays[stream] = Relay(self, stream, forward, origin, opener=True)
@@ -181,6 +192,7 @@ class Peer:
             return
         if (connecting := self._connecting.pop(relay, None)) is not None:
             connecting.cancel()
+        self.lookout.ended(relay)
         if relay.in_order:
             self.leaving.add(relay)
         self.traffic.add(relay.traffic)
@@ -200,14 +212,14 @@ class Peer:
 
     def end(self, code: CloseCode, reason: str, reset: ResetCode) -> None:
         """Close all lanes with that reason and reset all streams."""
-        for lane in list(self.lanes.values()):
+        for lane in self.lanes:
             lane.close(code, reason)
         self.tunnel.abandon(reset, reason, self._loop.time())
         self._dispatch()
 
     def review(self, certificates: Certificates) -> None:
         """Certificates were read anew: end lanes whose own is no longer this peer's. Streams wait for another lane."""
-        for lane in list(self.lanes.values()):
+        for lane in self.lanes:
             if not certificates.proves(self.name, *lane.certificate):
                 lane.close(CloseCode.NOT_A_PEER, "the certificate of this lane is no longer trusted")
 
@@ -218,12 +230,16 @@ class Peer:
 
     def sample(self) -> None:
         """Once a second: note what no event tells of lanes and relays, and end suspensions."""
-        for lane in self.lanes.values():
-            lane.tcp_info()
+        self.lanes.sample(self._loop.time())
+        self.shares.sample(self.lanes, self._loop.time())
+        for lane in self.lanes.surplus():
+            if lane.dialler:
+                lane.close(CloseCode.SURPLUS, "fewer lanes do")
         for relay in (*self.relays.values(), *self.leaving):
             relay.sample()
         if self._holdings is not None:
             self._holdings.tick(self._loop.time())
+        self.lookout.sample()
 
     def total(self) -> Traffic:
         """Traffic of all streams, ended and live."""
@@ -233,36 +249,32 @@ class Peer:
             total.add(relay.traffic)
         return total
 
-    def wire_total(self) -> Counter[str]:
-        """Bytes of TCP payload on all lanes, ended and live."""
-        total = Counter(self.wire)
-        for lane in self.lanes.values():
-            total.update(_wire(lane))
-        return total
-
     # -- lanes (LaneOwner) -------------------------------------------------------------------------------------
 
     def greet(self, lane: Lane) -> None:
         """A dialled lane is connected: send HELLO."""
-        lane.said = self.tunnel.hello()
+        lane.said = self.tunnel.hello(lane.mark)
         lane.write([encode(FrameType.HELLO, 0, 0, lane.said.encode())])
 
     def hello(self, lane: Lane, hello: Hello) -> None:
         """The other side's HELLO: join the lane to the tunnel. Raises HelloRefused."""
         now = self._loop.time()
-        if len(self.lanes) >= LANES_MAX and hello.known_half == self.tunnel.hello().half:
+        if self.lanes.full and hello.known_half == self.tunnel.hello().half:
             raise HelloRefused(CloseCode.SURPLUS, f"{LANES_MAX} lanes are up already")
         self.tunnel.join(hello, dialler=lane.dialler, now=now, mine=lane.said)
         self._trust_store(hello)
         if not lane.dialler:
+            lane.carry(hello.mark)
             self.greet(lane)
         lane.start()
-        self.lanes[lane.number] = lane
-        self.lane_wanted.clear()
+        replaced = self.lanes.add(lane)
         self.last_error = ""
-        self.tunnel.lane_up(lane.number, now)
+        self.tunnel.lane_up(lane.number, now, lane.mark)
         log.info("lane %d with %s (%s) is up, %s", lane.number, self.name, lane.remote, hello.software)
+        for other in replaced:
+            other.abort(f"nothing was heard on it, and lane {lane.number} has come up in its place")
         self._dispatch()
+        self.lookout.look()
         self.pump()
 
     def frame(self, lane: Lane, frame: Frame) -> None:
@@ -273,6 +285,7 @@ class Peer:
     def burst(self, lane: Lane) -> None:
         """All that one read brought has been given: acknowledge and answer."""
         self.tunnel.heard(lane.number, self._loop.time())
+        self.lanes.speak(lane)
         self.pump()
         self._dispatch()
 
@@ -283,31 +296,27 @@ class Peer:
 
     def lost(self, lane: Lane, reason: str) -> None:
         """A lane is gone."""
-        if self.lanes.pop(lane.number, None) is None:
-            self.last_error = reason
+        self.last_error = reason
+        if not self.lanes.remove(lane):
             log.warning("lane with %s (%s) failed: %s", self.name, lane.remote, reason)
             return
-        self.last_error = reason
-        self.wire.update(_wire(lane))
         log.warning("lane %d with %s is gone: %s", lane.number, self.name, reason)
         self.tunnel.lane_down(lane.number, self._loop.time())
-        if not self.lanes:
-            self.lane_wanted.set()
+        self.lookout.look()
         self._dispatch()
         self.pump()
 
     def pump(self) -> None:
         """Write to the lanes what the tunnel wants sent, and note when it wants to be called next."""
-        now = self._loop.time()
-        for lane in list(self.lanes.values()):
-            while lane.can_write and lane.up and (frames := self.tunnel.take(lane.number, _TAKE, now)):
-                lane.write(frames)
+        self.lanes.pump(self._loop.time())
         self._schedule()
 
     # -- time --------------------------------------------------------------------------------------------------
 
     def _schedule(self) -> None:
         deadline = self.tunnel.next_deadline()
+        if deadline is not None:
+            deadline = max(deadline, self._loop.time() + _TIMER_SECONDS)
         if deadline is None or (self._timer is not None and self._deadline <= deadline):
             return
         if self._timer is not None:
@@ -333,6 +342,11 @@ class Peer:
         if relay is not None:
             relay.data(memoryview(event.batch))
 
+    def _arrived(self, event: events.Arrived) -> None:
+        relay = self.relays.get(event.stream)
+        if relay is not None:
+            relay.waits.look()
+
     def _consumed(self, event: events.Consumed) -> None:
         relay = self.relays.get(event.stream)
         if relay is not None:
@@ -350,6 +364,7 @@ class Peer:
             log.warning("peer %s asked for %r, which %s", self.name, event.export, known)
             self.tunnel.reset(event.stream, ResetCode.NOT_EXPORTED, f"{event.export!r} {known}")
             return
+        self.tunnel.assign(event.stream, self.shares.of_export(export.name))
         relay = self.relays[event.stream] = Relay(self, event.stream, export.name, event.origin, opener=False)
         self._connecting[relay] = self._loop.create_task(self._connect(relay, export.address))
 
@@ -403,6 +418,13 @@ class Peer:
         if lane is not None:
             lane.abort(event.reason)
 
+    def _lane_silent(self, event: events.LaneSilent) -> None:
+        log.warning("lane %d with %s is silent: another one is tried beside it", event.lane, self.name)
+        self.lanes.silence(event.lane)
+
+    def _lanes_wished(self, event: events.LanesWished) -> None:
+        self.lanes.wish_of_peer(event.counts)
+
     def _tunnel_reset(self, event: events.TunnelReset) -> None:
         log.warning("the tunnel with %s begins anew: %s", self.name, event.reason)
 
@@ -423,12 +445,3 @@ class Peer:
         store.remember(key, hello.epochs[0])
         self._peer_store = seen
         self._holdings = Holdings(store, key)
-
-
-def _wire(lane: Lane) -> dict[str, int]:
-    info = lane.tcp_info()
-    return {
-        "sent": info.bytes_sent,
-        "retransmitted": info.bytes_retransmitted,
-        "received": info.bytes_received,
-    }

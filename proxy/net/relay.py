@@ -7,31 +7,32 @@ wait as they came. Every end goes through `close`.
 
 import asyncio
 import logging
-import socket
-import struct
 import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol, cast
+from typing import cast
 
 from dedupstore.errors import StoreError
+from proxy.net.endings import end_connection, reset_connection, reset_transport, socket_of
+from proxy.net.relay_owner import RelayOwner
 from proxy.net.tcpinfo import was_reset
-from proxy.net.worker import StoreWorker
+from proxy.net.waits import Waits
 from proxy.observe.counters import Traffic
+from proxy.observe.waiting import Waiting
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.errors import PeerError
-from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.batch import CODEC_NONE
 from proxy.reduction.compression import decode
-from proxy.reduction.decoder import DecodedBatch, Decoder
-from proxy.reduction.encoder import BATCH_TARGET, READ_BYTES, EncodedBatch, Encoder
+from proxy.reduction.decoder import DecodedBatch
+from proxy.reduction.encoder import READ_BYTES, EncodedBatch
 from proxy.reduction.errors import BatchError, CorruptStream
-from proxy.reduction.holdings import Holdings
 from proxy.reduction.pace import HOLD, Pace
 
 log = logging.getLogger(__name__)
+
+_CPU, _SOURCE, _PEER = Waiting.CPU, Waiting.SOURCE, Waiting.PEER  # each read passes here, and an enum's are slow
 
 _WRITE_HIGH = 256 << 10
 """Bytes waiting for a slow array above which decoding rests; they count as consumed."""
@@ -49,35 +50,6 @@ _ALLOWANCE_MIN = 4 << 10
 _PATIENCE = 0.02
 """Seconds that a pause waits for the store's disk: what is found there need not go as literal bytes."""
 
-_LINGER_RESET = struct.pack("ii", 1, 0)
-_LINGER_NOT = struct.pack("ii", 0, 0)
-
-
-class RelayOwner(Protocol):
-    """What a relay needs of the peer that it belongs to."""
-
-    tunnel: Tunnel
-    worker: StoreWorker
-
-    def coders(self, stream: int) -> tuple[Encoder, Decoder]:
-        """Both directions of one more stream."""
-
-    @property
-    def holdings(self) -> Holdings:
-        """What the peer's store is believed to hold."""
-
-    def pump(self) -> None:
-        """Write to the lanes what the tunnel wants sent."""
-
-    def breach(self, reason: str) -> None:
-        """The peer broke the protocol: end the tunnel."""
-
-    def gone(self, relay: "Relay") -> None:
-        """The relay has ended. If it has done so in order, its array may still have to take the last bytes."""
-
-    def left(self, relay: "Relay") -> None:
-        """The array's connection is closed."""
-
 
 class Relay(asyncio.BufferedProtocol):
     """Loop thread. Made when the stream is opened or offered; `connection_made` may come later."""
@@ -90,6 +62,7 @@ class Relay(asyncio.BufferedProtocol):
         self.opener = opener
         self.started = time.time()
         self.traffic = Traffic()
+        self.waits = Waits(owner, stream)
         self.reason = ""
         self._owner = owner
         self._loop = asyncio.get_running_loop()
@@ -120,10 +93,10 @@ class Relay(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)  # uvloop's are not its subclasses
         if self.closed:
-            _reset(transport)
+            reset_transport(transport)
             return
         self._transport = transport
-        reset_connection(_socket(transport))  # unless it ends in order: also when this process is killed
+        reset_connection(socket_of(transport))  # unless it ends in order: also when this process is killed
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         if not self.opener:
             self._owner.tunnel.accept(self.stream)
@@ -137,18 +110,21 @@ class Relay(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self.closed:
             return
+        self.waits.outward(_CPU)
         self._full_read = nbytes == READ_BYTES
         self._came = True
         self._allowance -= nbytes
         self._pace.received(nbytes, self._loop.time())
         try:
             self._encoder.received(nbytes)
-            if self._encoder.plain >= BATCH_TARGET:
+            if self._encoder.ready:
                 self._ship()
         except Exception as error:
             self._defect(error)
             return
-        if self._soon is None and self._patience is None:
+        if self._patience is not None:
+            self.waits.outward(_SOURCE)
+        elif self._soon is None:
             self._soon = self._loop.call_soon(self._pause)
         if self._allowance < _ALLOWANCE_MIN:
             self._rest_if_needed()
@@ -162,6 +138,7 @@ class Relay(asyncio.BufferedProtocol):
                 self._ship()
                 self._owner.tunnel.send_end(self.stream, *self._encoder.ending())
                 self._owner.pump()
+                self.waits.outward(_SOURCE)
                 self._finish_if_done()
         return True
 
@@ -175,7 +152,7 @@ class Relay(asyncio.BufferedProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._transport is not None and self.in_order and exc is None:
-            end_connection(_socket(self._transport))
+            end_connection(socket_of(self._transport))
         self._transport = None
         self._owner.left(self)
         reason = "the array reset its connection" if exc is None else f"the array's connection failed: {exc}"
@@ -190,9 +167,11 @@ class Relay(asyncio.BufferedProtocol):
         self.traffic.received += len(batch)
         if not self._may_deliver():
             self._decoder.keep(batch)
-            return
-        with self._blaming():
-            self._take_over(self._decoder.feed(batch))
+        else:
+            self.waits.inward(_CPU)
+            with self._blaming():
+                self._take_over(self._decoder.feed(batch))
+        self._note_inward()
 
     def ended(self, total: int, tokens: memoryview) -> None:
         """The far array has ended its side."""
@@ -235,8 +214,8 @@ class Relay(asyncio.BufferedProtocol):
             return
         if self.in_order:
             if self._loop.time() - self._ended_at > _LEAVE_SECONDS:
-                _reset(self._transport)
-        elif (self._resting or self._ended_here) and was_reset(_socket(self._transport)):
+                reset_transport(self._transport)
+        elif (self._resting or self._ended_here) and was_reset(socket_of(self._transport)):
             self.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
 
     def close(self, code: ResetCode, reason: str, *, tell: bool = True) -> None:
@@ -254,7 +233,7 @@ class Relay(asyncio.BufferedProtocol):
         self._encoder.close()
         self._decoder.close()
         if self._transport is not None:
-            _reset(self._transport)
+            reset_transport(self._transport)
         if tell:
             self._owner.tunnel.reset(self.stream, code, reason)
         self._owner.gone(self)
@@ -262,10 +241,13 @@ class Relay(asyncio.BufferedProtocol):
     # -- outward -----------------------------------------------------------------------------------------------
 
     def _renew_allowance(self) -> None:
-        """What is read may need two batches, and `sendable` counts the overhead of one."""
+        """What is read, and what the encoder holds, may need some batches; `sendable` counts the overhead of one."""
         encoder = self._encoder
-        sendable = self._owner.tunnel.sendable(self.stream)
-        self._allowance = sendable - encoder.plain - encoder.unsent - DATA_OVERHEAD
+        tunnel = self._owner.tunnel
+        encoder.grain = grain = min(self._owner.grain, tunnel.grain(self.stream))
+        sendable = tunnel.sendable(self.stream)
+        batches = 2 + sendable // grain
+        self._allowance = sendable - encoder.plain - encoder.unsent - batches * DATA_OVERHEAD
 
     def _pause(self) -> None:
         """The loop has come round: if the source has nothing more, what is left goes out."""
@@ -285,12 +267,14 @@ class Relay(asyncio.BufferedProtocol):
         if (wanted := self._encoder.wanted) is not None:
             self._encoder.wanted = None
             self._patience = self._loop.call_later(_PATIENCE, self._flush)
+            self.waits.outward(Waiting.STORE)
             self._owner.worker.load(wanted, self._flush)
             self._owner.worker.prefetch(wanted)
 
     def _hold(self) -> None:
         self._came = False
         self._patience = self._loop.call_later(HOLD, self._held)
+        self.waits.outward(_SOURCE)
 
     def _held(self) -> None:
         """The source has had its time: as long as it goes on sending, so does holding."""
@@ -312,11 +296,23 @@ class Relay(asyncio.BufferedProtocol):
             self._encoder.flush(patient=patient)
             self._ship()
             self._pace.flushed(self._loop.time())
+            self.waits.outward(_SOURCE)
 
     def _ship(self) -> None:
+        """Send all batches that there are."""
         batch = self._encoder.take()
         if batch is None:
             return
+        while batch is not None:
+            self._send(batch)
+            batch = self._encoder.take()
+        self._owner.pump()
+        self._owner.worker.kick()
+        self._renew_allowance()
+        if self._owner.worker.congested:
+            self._rest_if_needed()
+
+    def _send(self, batch: EncodedBatch) -> None:
         self._owner.tunnel.send_data(self.stream, batch.data, batch.plain)
         length, batch.data = len(batch.data), b""  # the tunnel keeps it as long as need be
         self._cost += batch.plain + DATA_OVERHEAD
@@ -327,11 +323,6 @@ class Relay(asyncio.BufferedProtocol):
         traffic.after_compression += length
         traffic.compression_microseconds = int(self.compression.seconds * 1e6)
         traffic.references += len(batch.references)
-        self._owner.pump()
-        self._owner.worker.kick()
-        self._renew_allowance()
-        if self._owner.worker.congested:
-            self._rest_if_needed()
 
     def _rest_if_needed(self) -> None:
         """Stop reading while the tunnel has no credit for more, or the disk lags."""
@@ -350,6 +341,7 @@ class Relay(asyncio.BufferedProtocol):
         self._transport.pause_reading()
         if self._patience is not None:
             self._flush()
+        self.waits.rest()
 
     def _resume_if_possible(self) -> None:
         if not self._resting or self._transport is None:
@@ -358,6 +350,9 @@ class Relay(asyncio.BufferedProtocol):
         if self._allowance >= _ALLOWANCE_MIN:
             self._resting = False
             self._transport.resume_reading()
+            self.waits.resume()
+        else:
+            self.waits.rest()
 
     def _send_fill(self, name: bytes, loads: int = 0) -> None:
         if self.closed:
@@ -378,9 +373,20 @@ class Relay(asyncio.BufferedProtocol):
     def _deliver(self) -> None:
         with self._blaming():
             while self._may_deliver():
+                self.waits.inward(_CPU)
                 if not self._take_over(self._decoder.advance()):
                     break
             self._end_if_complete()
+        self._note_inward()
+
+    def _note_inward(self) -> None:
+        """What delivery waits for now."""
+        if self._array_paused or self._transport is None:
+            self.waits.inward(Waiting.ARRAY)
+        elif self._store_busy:
+            self.waits.inward(Waiting.STORE)
+        else:
+            self.waits.inward(_PEER if self._decoder.idle else Waiting.FILL)
 
     def _may_deliver(self) -> bool:
         """False while the array or the store has to be waited for; either calls for delivery afterwards."""
@@ -473,23 +479,3 @@ class Relay(asyncio.BufferedProtocol):
     def _defect(self, error: Exception) -> None:
         log.error("stream %d to %s: a defect", self.stream, self.name, exc_info=error)
         self.close(ResetCode.INTERNAL, f"a defect: {type(error).__name__}")
-
-
-def reset_connection(connection: socket.socket) -> None:
-    """Have a TCP connection end by RST when it is closed: an orderly end would say that all bytes have come."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
-
-
-def end_connection(connection: socket.socket) -> None:
-    """Undo `reset_connection`."""
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_NOT)
-
-
-def _socket(transport: asyncio.Transport) -> socket.socket:
-    found: socket.socket = transport.get_extra_info("socket")
-    return found
-
-
-def _reset(transport: asyncio.Transport) -> None:
-    reset_connection(_socket(transport))
-    transport.abort()

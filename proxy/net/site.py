@@ -20,8 +20,10 @@ from proxy.net.environment import Environment
 from proxy.net.forward import Forward
 from proxy.net.listener import bind
 from proxy.net.peer import Peer
+from proxy.net.sockets import congestion_control
 from proxy.net.tls import Certificates
 from proxy.net.worker import StoreWorker
+from proxy.observe.processor import Processor
 from proxy.protocol.codes import CloseCode, ResetCode
 from proxy.protocol.tunnel import TunnelSettings
 
@@ -45,9 +47,11 @@ class Site:
             tunnel_settings=_tunnel_settings(config),
             exports={export.name: export for export in config.exports},
             software=f"isthmus {__version__}",
+            processor=Processor(),
         )
         self.peers = {peer.name: Peer(self.environment, peer) for peer in config.peers}
         self.forwards: list[Forward] = []
+        self._congestion_control = congestion_control(config.tunnel.congestion_control)
         self.door: Door | None = None
         self._diallers: list[Dialler] = []
         self._tasks: list[asyncio.Task[None]] = []
@@ -56,7 +60,7 @@ class Site:
         """Bind everything, then begin. Raises OperatorError naming each address that cannot be had."""
         doors, forwards = self._bind()
         for listener in doors:
-            self.door = Door(listener, self.certificates, self.peers)
+            self.door = Door(listener, self.certificates, self.peers, self._congestion_control)
             self._run(self.door.run())
         for config, listener in zip(self.config.forwards, forwards, strict=True):
             forward = Forward(config, self.peers[config.peer], listener)
@@ -80,7 +84,7 @@ class Site:
             peer.drain(reason)
         await self._rest_of_streams(self.config.tunnel.drain)
         self._retire()
-        lanes = [lane for peer in self.peers.values() for lane in peer.lanes.values()]
+        lanes = [lane for peer in self.peers.values() for lane in peer.lanes]
         for peer in self.peers.values():
             peer.end(CloseCode.SHUTDOWN, reason, ResetCode.SHUTDOWN)
         for lane in lanes:  # the reason may have to wait behind much else; the lane limits how long
@@ -140,6 +144,7 @@ class Site:
             peer,
             address,
             self.certificates,
+            congestion_control=self._congestion_control,
             connect_timeout=tunnel.connect_timeout,
             pause_max=tunnel.reconnect_max,
         )
@@ -154,6 +159,7 @@ class Site:
         while True:
             await asyncio.sleep(1)
             self.worker.kick()
+            self.environment.processor.note(time.thread_time(), time.monotonic())
             for peer in self.peers.values():
                 peer.sample()
 

@@ -10,7 +10,9 @@ from proxy.net.lane import Lane
 from proxy.net.peer import Peer
 from proxy.net.relay import Relay
 from proxy.observe.counters import Traffic
-from proxy.observe.snapshot import LaneStatus, PeerStatus, Snapshot, StreamStatus
+from proxy.observe.snapshot import LaneStatus, PeerStatus, Snapshot, StreamStatus, VerdictStatus
+from proxy.observe.verdict import Verdict
+from proxy.observe.waiting import SECOND, Times, Waiting
 
 if TYPE_CHECKING:
     from proxy.net.site import Site
@@ -23,7 +25,7 @@ def survey(site: "Site") -> Snapshot:
     wire = {"sent": 0, "retransmitted": 0, "received": 0}
     for peer in site.peers.values():
         total.add(peer.total())
-        wire = {key: wire[key] + peer.wire_total()[key] for key in wire}
+        wire = {key: wire[key] + peer.lanes.wire()[key] for key in wire}
     return Snapshot(
         site=site.config.site.name,
         version=__version__,
@@ -54,15 +56,20 @@ def _peer(peer: Peer) -> PeerStatus:
     return PeerStatus(
         name=peer.name,
         state=peer.state,
-        lanes=[_lane(lane) for lane in peer.lanes.values()],
+        lanes=[_lane(lane) for lane in peer.lanes],
         round_trip_seconds=figures.round_trip,
         outages=figures.outages,
         streams=len(peer.relays),
         unacked_bytes=figures.unacked_bytes,
         references_suspended=peer.references_suspended,
         last_error=peer.last_error,
-        bytes=_bytes(peer.total(), peer.wire_total()),
+        bytes=_bytes(peer.total(), peer.lanes.wire()),
         ended_streams=dict(peer.resets),
+        verdict=_verdict(peer.lookout.verdict()),
+        waiting_seconds=_seconds(peer.lookout.waited),
+        rate_bits_per_second=peer.shares.rate,
+        held_seconds=peer.shares.held_seconds,
+        shares=peer.shares.status(),
     )
 
 
@@ -72,6 +79,8 @@ def _lane(lane: Lane) -> LaneStatus:
         number=lane.number,
         remote=lane.remote,
         dialler=lane.dialler,
+        dscp=lane.mark,
+        congestion_control=lane.congestion_control,
         round_trip_seconds=info.round_trip_seconds,
         congestion_window_segments=info.congestion_window_segments,
         bytes_sent=info.bytes_sent,
@@ -91,4 +100,15 @@ def _stream(peer: Peer, relay: Relay, now: float) -> StreamStatus:
         age_seconds=now - relay.started,
         compression=relay.compression.describe,
         bytes=relay.traffic.as_dict(),
+        verdict=_verdict(peer.lookout.verdict_of(relay)),
+        waiting_seconds=_seconds(relay.waits.total),
     )
+
+
+def _verdict(verdict: Verdict) -> VerdictStatus:
+    return VerdictStatus(verdict.limit.value, round(verdict.share, 3), verdict.words)
+
+
+def _seconds(times: Times) -> dict[str, float]:
+    """All that can be waited for, so that no counter comes and goes."""
+    return {waiting.value: times.get(waiting, 0) / SECOND for waiting in Waiting}

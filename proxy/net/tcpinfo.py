@@ -5,13 +5,23 @@ import struct
 from dataclasses import dataclass
 
 _STATE = 0  # tcpi_state, u8
+_MSS = 16  # tcpi_snd_mss, u32, bytes
+_PMTU = 60  # tcpi_pmtu, u32, bytes
 _RTT = 68  # tcpi_rtt, u32, microseconds
 _CWND = 80  # tcpi_snd_cwnd, u32, segments
 _BYTES_RECEIVED = 128  # tcpi_bytes_received, u64
+_PACKETS = 136  # tcpi_segs_out, u32
+_NOT_SENT = 144  # tcpi_notsent_bytes, u32
+_MIN_RTT = 148  # tcpi_min_rtt, u32, microseconds
+_DATA_PACKETS = 156  # tcpi_data_segs_out, u32
+_DELIVERY_RATE = 160  # tcpi_delivery_rate, u64, bytes a second; then busy, rwnd-limited and sndbuf-limited microseconds
 _BYTES_SENT = 200  # tcpi_bytes_sent, u64, with retransmissions
 _BYTES_RETRANS = 208  # tcpi_bytes_retrans, u64
 _LENGTH = 216
 _TCP_CLOSE = 7
+
+_TIMES = struct.Struct("=QQQQ")
+_SENDING = struct.Struct("=IIIIQ")  # from _NOT_SENT on: that, least round trip, data segments in and out, delivery rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,28 +29,61 @@ class TcpInfo:
     """Bytes are TCP payload: TLS records and what they hold."""
 
     round_trip_seconds: float = 0.0
+    least_round_trip_seconds: float = 0.0
     congestion_window_segments: int = 0
+    segment_bytes: int = 0
+    path_mtu: int = 0
     bytes_sent: int = 0
     bytes_retransmitted: int = 0
     bytes_received: int = 0
+    empty_packets: int = 0
+    """Sent packets without payload: acknowledgements, mostly; modulo 2^32."""
+    delivery_rate: int = 0
+    """Bytes a second, of late; 0 before anything was measured."""
+    busy_seconds: float = 0.0
+    """There was something to send or unacknowledged."""
+    receiver_limited_seconds: float = 0.0
+    """Of these, the other end's receive window held back."""
+    buffer_limited_seconds: float = 0.0
+    """Of these, our send buffer was too small."""
+
+    @property
+    def loss(self) -> float:
+        """Share of the bytes that had to be sent again, since the connection began."""
+        return self.bytes_retransmitted / max(1, self.bytes_sent + self.bytes_retransmitted)
 
 
 def tcp_info(connection: socket.socket) -> TcpInfo | None:
     """None if the kernel does not tell (an old kernel, or a closed connection)."""
-    try:
-        data = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
-    except OSError:
-        return None
-    if len(data) < _LENGTH:
+    data = _raw(connection)
+    if data is None:
         return None
     retransmitted = _u64(data, _BYTES_RETRANS)
+    rate, busy, receiver_limited, buffer_limited = _TIMES.unpack_from(data, _DELIVERY_RATE)
     return TcpInfo(
         round_trip_seconds=_u32(data, _RTT) / 1e6,
+        least_round_trip_seconds=_u32(data, _MIN_RTT) / 1e6,
         congestion_window_segments=_u32(data, _CWND),
+        segment_bytes=_u32(data, _MSS),
+        path_mtu=_u32(data, _PMTU),
         bytes_sent=_u64(data, _BYTES_SENT) - retransmitted,
         bytes_retransmitted=retransmitted,
         bytes_received=_u64(data, _BYTES_RECEIVED),
+        empty_packets=(_u32(data, _PACKETS) - _u32(data, _DATA_PACKETS)) & 0xFFFFFFFF,
+        delivery_rate=rate,
+        busy_seconds=busy / 1e6,
+        receiver_limited_seconds=receiver_limited / 1e6,
+        buffer_limited_seconds=buffer_limited / 1e6,
     )
+
+
+def sending(connection: socket.socket) -> tuple[int, int]:
+    """Bytes that the kernel has been given and not sent yet, and the delivery rate in bytes a second."""
+    data = _raw(connection)
+    if data is None:
+        return 0, 0
+    not_sent, _, _, _, rate = _SENDING.unpack_from(data, _NOT_SENT)
+    return not_sent, rate
 
 
 def was_reset(connection: socket.socket) -> bool:
@@ -53,6 +96,14 @@ def was_reset(connection: socket.socket) -> bool:
         return closed and connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
     except OSError:
         return False
+
+
+def _raw(connection: socket.socket) -> bytes | None:
+    try:
+        data = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LENGTH)
+    except OSError:
+        return None
+    return data if len(data) == _LENGTH else None
 
 
 def _u32(data: bytes, offset: int) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from proxy.observe.snapshot import PeerStatus, Snapshot
+from proxy.observe.snapshot import PeerStatus, ShareStatus, Snapshot
 
 Family = type[CounterMetricFamily] | type[GaugeMetricFamily]
 Samples = Iterable[tuple[tuple[str, ...], float]]
@@ -40,6 +40,10 @@ def _store(key: str) -> Callable[[Snapshot], Samples]:
     return lambda snapshot: [((), float(snapshot.store[key]))]
 
 
+def _waited(snapshot: Snapshot) -> Samples:
+    return [((peer.name, what), seconds) for peer in snapshot.peers for what, seconds in peer.waiting_seconds.items()]
+
+
 def _ended(snapshot: Snapshot) -> Samples:
     return [((peer.name,), sum(peer.ended_streams.values())) for peer in snapshot.peers]
 
@@ -51,8 +55,15 @@ def _by_compression(snapshot: Snapshot) -> Samples:
     return list(counted.items())
 
 
+def _per_share(value: Callable[[ShareStatus], float]) -> Callable[[Snapshot], Samples]:
+    return lambda snapshot: [
+        ((peer.name, share.name), value(share)) for peer in snapshot.peers for share in peer.shares
+    ]
+
+
 C, G = CounterMetricFamily, GaugeMetricFamily
 _PEER = ("peer",)
+_SHARE = ("peer", "share")
 
 DECLARATIONS = (
     Declaration("isthmus_ready", G, "1 when the site accepts streams", (), _site(lambda s: s.ready)),
@@ -78,6 +89,37 @@ DECLARATIONS = (
         "Frame bytes kept until acknowledged",
         _PEER,
         _per_peer(lambda p: p.unacked_bytes),
+    ),
+    Declaration(
+        "isthmus_waiting_seconds",
+        C,
+        "Seconds that streams spent in each direction, by what they waited for",
+        ("peer", "waiting"),
+        _waited,
+    ),
+    Declaration(
+        "isthmus_peer_rate_bits_per_second",
+        G,
+        "What may be sent now, by the timetable; 0 without a limit",
+        _PEER,
+        _per_peer(lambda p: p.rate_bits_per_second or 0),
+    ),
+    Declaration(
+        "isthmus_peer_held_seconds",
+        C,
+        "Time that data waited for that rate",
+        _PEER,
+        _per_peer(lambda p: p.held_seconds),
+    ),
+    Declaration(
+        "isthmus_share_wire_bytes", C, "Bytes on the wire, with headers", _SHARE, _per_share(lambda s: s.wire_bytes)
+    ),
+    Declaration(
+        "isthmus_share_held_seconds",
+        C,
+        "Time that data waited for the share's maximum or the peer's rate",
+        _SHARE,
+        _per_share(lambda s: s.held_seconds),
     ),
     Declaration("isthmus_sent_raw_bytes", C, "Plain bytes from local arrays", _PEER, _bytes("raw")),
     Declaration(

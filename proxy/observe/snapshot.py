@@ -8,17 +8,47 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
+class VerdictStatus:
+    """What limited a stream or a tunnel over the last ten seconds (README.md, "Why is it slow?")."""
+
+    limit: str
+    share: float
+    """Of the time, 0 to 1."""
+    words: str
+    """A sentence with the figure."""
+
+
+@dataclass(frozen=True, slots=True)
 class LaneStatus:
     """One TLS connection of a tunnel."""
 
     number: int
     remote: str
     dialler: bool
+    dscp: int
+    congestion_control: str
     round_trip_seconds: float
     congestion_window_segments: int
     bytes_sent: int
     bytes_retransmitted: int
     bytes_received: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShareStatus:
+    """What this site sends to a peer for one forward or export. Bits and bytes are those on the wire."""
+
+    name: str
+    """ "forward replication", "export array"."""
+    priority: str
+    guarantee_bits_per_second: int | None
+    maximum_bits_per_second: int | None
+    dscp: int
+    bits_per_second: int
+    """Over the last five seconds."""
+    wire_bytes: int
+    held_seconds: float
+    """How long it had data that waited for its maximum or the peer's rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +68,14 @@ class PeerStatus:
     bytes: dict[str, int]
     ended_streams: dict[str, int]
     """Counted by reason."""
+    verdict: VerdictStatus
+    waiting_seconds: dict[str, float]
+    """By what was waited for (proxy/observe/waiting.py), of both directions of all streams, ended and live."""
+    rate_bits_per_second: int | None
+    """What may go to the peer at this time of the timetable; None: no limit."""
+    held_seconds: float
+    """How long data has waited for that."""
+    shares: list[ShareStatus]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +93,9 @@ class StreamStatus:
     compression: str
     """Of what is sent: "none", "zstd 1", or with a context's length "zstd 9, 32 MiB"."""
     bytes: dict[str, int]
+    verdict: VerdictStatus
+    waiting_seconds: dict[str, float]
+    """As of a peer: of both directions together, so they grow by two a second."""
 
 
 @dataclass(frozen=True, slots=True)

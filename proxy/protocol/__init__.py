@@ -6,7 +6,8 @@ frames (`receive`) and the clock (`tick`), answers with events (`next_event`) an
 (`take`). Inside it a `Lane` knows whether its connection lives, and `Streams` holds all that two paired sites share: a
 `Stream` each with one direction in (`Incoming`: order, credit given) and one out (`Outgoing`: queue, credit had, what
 is not acknowledged), a `StreamTable` and an `Admission` that know which numbers are live and whether one more may be,
-a `Scheduler` that chooses whose frame goes next, and `Notices`, the acknowledgements and credits that wait to be told.
+and `Notices`, the acknowledgements and credits that wait to be told. A `Scheduler` chooses whose frame goes next: each
+stream belongs to a `Share`, whose `Account` knows what it may send and has sent, by `Meter`s and `Cap`s.
 When two sites lose each other for good, `Streams` is dropped whole and a new one begins.
 
 A `PeerError` is the peer's fault and ends the tunnel; a `Misuse` is ours. Nothing here is thread-safe.

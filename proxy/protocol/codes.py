@@ -24,6 +24,8 @@ class FrameType(IntEnum):
     """n x (stream u32, consumed u64, limit u64). Costs up to `limit` may be sent, up to `consumed` were delivered."""
     DRAIN = 0x07
     """reason. New streams will be refused."""
+    LANES = 0x08
+    """n x (mark u8, count u8). How many lanes the sender wishes for; it replaces its last one."""
     OPEN = 0x10
     """export: u8 and text; origin: u8 and text. Asks for a stream; number 0."""
     ACCEPT = 0x11
@@ -81,3 +83,5 @@ class Capability(IntEnum):
     """Tokens SLICE and MORE."""
     CONTEXTS = 3
     """Codec 2."""
+    LANES = 4
+    """The frame LANES."""

@@ -1,5 +1,6 @@
 """What a Tunnel tells its driver. Streams are named by their number, lanes by the driver's own numbers."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from proxy.protocol.codes import CloseCode, ResetCode
@@ -69,6 +70,13 @@ class FillReceived:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrived:
+    """Some of what the stream has sent has arrived, since `flow` was asked; it may wait for something else now."""
+
+    stream: int
+
+
+@dataclass(frozen=True, slots=True)
 class Consumed:
     """The far array has taken everything that we sent up to this sum of costs."""
 
@@ -108,6 +116,20 @@ class LaneDead:
 
 
 @dataclass(frozen=True, slots=True)
+class LaneSilent:
+    """A PING on this lane has not been answered for long: another lane may do better. Said once, until it speaks."""
+
+    lane: int
+
+
+@dataclass(frozen=True, slots=True)
+class LanesWished:
+    """How many lanes of each mark the peer wishes for."""
+
+    counts: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class TunnelReset:
     """All streams are gone (a StreamReset for each came before); stream numbers begin anew."""
 
@@ -129,11 +151,14 @@ Event = (
     | StreamReset
     | MissReceived
     | FillReceived
+    | Arrived
     | Consumed
     | Writable
     | PeerDraining
     | LaneClosed
     | LaneDead
+    | LaneSilent
+    | LanesWished
     | TunnelReset
     | Resumed
 )

@@ -4,7 +4,7 @@ Every `decode_*` takes the payload as it came and raises PeerError, naming the t
 PROTOCOL.md says. Texts come back fit for a log line. What `reader` has can be imported from here as well.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from struct import Struct
 
 from proxy.protocol.codes import CloseCode, FrameType, ResetCode
@@ -12,6 +12,7 @@ from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.reader import (
     CHUNK_MAX,
     FINGERPRINT_BYTES,
+    MARKS,
     MISS_MAX,
     NAME_MAX,
     PLAIN_MAX,
@@ -25,6 +26,7 @@ from proxy.text import printable
 
 __all__ = [
     "BATCH_MIN",
+    "LANES_MAX",
     "OVER",
     "Frame",
     "FrameReader",
@@ -37,6 +39,7 @@ __all__ = [
     "decode_drain",
     "decode_end",
     "decode_fill",
+    "decode_lanes",
     "decode_miss",
     "decode_open",
     "decode_reset",
@@ -49,6 +52,7 @@ __all__ = [
     "encode_drain",
     "encode_end",
     "encode_fill",
+    "encode_lanes",
     "encode_miss",
     "encode_open",
     "encode_reset",
@@ -60,6 +64,9 @@ OVER = (1 << 64) - 1
 """In ACK: the stream is over."""
 BATCH_MIN = 12
 """A batch's own header."""
+LANES_MAX = 128
+"""Lanes of a tunnel: a bound for a peer that means no good."""
+MARK_MAX = MARKS - 1
 
 _U16 = Struct(">H")
 _U32 = Struct(">I")
@@ -148,6 +155,22 @@ def encode_drain(reason: str) -> bytes:
 def decode_drain(payload: Buffer) -> str:
     """DRAIN: the reason."""
     return decode_text("DRAIN", payload)
+
+
+def encode_lanes(counts: Mapping[int, int]) -> bytes:
+    """LANES: how many lanes of each mark."""
+    return b"".join([bytes(entry) for entry in sorted(counts.items())])
+
+
+def decode_lanes(payload: Buffer) -> dict[int, int]:
+    """LANES: how many lanes of each mark, 1 to LANES_MAX."""
+    _expect("LANES", len(payload) % 2 == 0, f"{len(payload)} bytes are no whole entries")
+    counts = dict(zip(payload[::2], payload[1::2], strict=True))
+    _expect("LANES", len(counts) * 2 == len(payload), "a mark comes twice")
+    _expect("LANES", all(mark <= MARK_MAX for mark in counts), f"marks are 0 to {MARK_MAX}")
+    _expect("LANES", 0 not in counts.values(), "it wishes for no lanes of a mark")
+    _expect("LANES", sum(counts.values()) <= LANES_MAX, f"it wishes for more than {LANES_MAX} lanes")
+    return counts
 
 
 # -- frames of a stream ----------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from struct import Struct
 
 from proxy.protocol.codes import VERSION, CloseCode
 from proxy.protocol.errors import HelloRefused, Misuse, PeerError
-from proxy.protocol.frames import decode_text, encode_text
+from proxy.protocol.frames import MARK_MAX, decode_text, encode_text
 from proxy.protocol.reader import HELLO_MAX, Buffer
 
 MAGIC = b"ISTHMUS\0"
@@ -21,11 +21,12 @@ CREDIT_MIN = 64 << 10
 CREDIT_MAX = 16 << 20
 STREAMS_MAX = 1 << 16
 
-_SITE, _PEER, _HALF, _KNOWN_HALF, _STORE, _EPOCHS, _CREDIT, _STREAMS, _CAPABILITIES, _SOFTWARE = range(1, 11)
+_SITE, _PEER, _HALF, _KNOWN_HALF, _STORE, _EPOCHS, _CREDIT, _STREAMS, _CAPABILITIES, _SOFTWARE, _MARK = range(1, 12)
 _MUST = {_SITE, _PEER, _HALF, _STORE, _EPOCHS, _CREDIT, _STREAMS, _CAPABILITIES}
 
 _HEAD = Struct(">8sHH")
 _FIELD = Struct(">HH")
+_U8 = Struct(">B")
 _U16 = Struct(">H")
 _U32 = Struct(">I")
 _U64 = Struct(">Q")
@@ -67,6 +68,8 @@ class Hello:
     streams: int
     capabilities: frozenset[int] = frozenset()
     software: str = ""
+    mark: int = 0
+    """DSCP mark that the lane's packets shall carry, both ways; the dialler's word counts."""
     lowest: int = VERSION
     highest: int = VERSION
 
@@ -87,6 +90,7 @@ class Hello:
             (_STREAMS, _U32.pack(self.streams)),
             (_CAPABILITIES, b"".join(map(_U16.pack, sorted(self.capabilities)))),
             (_SOFTWARE, encode_text(self.software, SOFTWARE_MAX) or None),
+            (_MARK, bytes([self.mark]) if self.mark else None),
         ]
         body = [_FIELD.pack(kind, len(value)) + value for kind, value in fields if value is not None]
         return _HEAD.pack(MAGIC, self.lowest, self.highest) + b"".join(body)
@@ -115,6 +119,7 @@ class Hello:
                 streams=_number(_U32, "streams", fields[_STREAMS]),
                 capabilities=_capabilities(fields[_CAPABILITIES]),
                 software=decode_text("HELLO", fields.get(_SOFTWARE, b"")),
+                mark=_number(_U8, "mark", fields.get(_MARK, b"\0")),
                 lowest=lowest,
                 highest=highest,
             )
@@ -160,6 +165,7 @@ def _problems(hello: Hello) -> Iterator[str]:
     yield from _beyond("epochs", len(hello.epochs), 1, EPOCHS_MAX)
     yield from _beyond("initial credit", hello.initial_credit, CREDIT_MIN, CREDIT_MAX)
     yield from _beyond("streams", hello.streams, 1, STREAMS_MAX)
+    yield from _beyond("mark", hello.mark, 0, MARK_MAX)
     yield from _beyond("capabilities", len(hello.capabilities), 0, CAPABILITIES_MAX)
 
 

@@ -21,7 +21,7 @@ class KeptLedger:
 class Incoming:
     """One stream's receiving direction."""
 
-    __slots__ = ("_kept", "_ledger", "_uncredited", "expected", "plain", "window")
+    __slots__ = ("_kept", "_kept_cost", "_ledger", "_uncredited", "expected", "plain", "window")
 
     def __init__(self, ledger: KeptLedger, window: ReceiveWindow) -> None:
         self.window = window
@@ -31,6 +31,7 @@ class Incoming:
         """Plain bytes delivered."""
         self._ledger = ledger
         self._kept: dict[int, Frame] = {}
+        self._kept_cost = 0
         self._uncredited = 0
 
     def has(self, number: int) -> bool:
@@ -42,6 +43,10 @@ class Incoming:
         if frame.type == FrameType.DATA:
             self.window.arrive(decode_data(frame.payload) + DATA_OVERHEAD, now, round_trip)
 
+    def short(self) -> bool:
+        """True if the window has grown because it was used up, though not by the array: the peer has to be told."""
+        return self.window.press(self._kept_cost)
+
     def keep(self, frame: Frame) -> None:
         """Keep a copy until the gap before it closes. DATA is bounded by its credit, the others here."""
         size = len(frame.payload)
@@ -50,6 +55,8 @@ class Incoming:
             self._ledger.uncredited += size
             if self._uncredited > UNCREDITED_FRAMES or self._ledger.uncredited > UNCREDITED_BYTES:
                 raise PeerError.of(frame, f"too much came ahead of frame {self.expected}, which is missing")
+        else:
+            self._kept_cost += decode_data(frame.payload) + DATA_OVERHEAD
         self._kept[frame.number] = frame._replace(payload=bytes(frame.payload))
         self._ledger.total += size
 
@@ -74,3 +81,5 @@ class Incoming:
         if frame.type != FrameType.DATA:
             self._uncredited -= 1
             self._ledger.uncredited -= len(frame.payload)
+        else:
+            self._kept_cost -= decode_data(frame.payload) + DATA_OVERHEAD

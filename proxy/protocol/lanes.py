@@ -10,14 +10,21 @@ PING_BUSY = 1.0
 PONGS_MAX = 16
 """Answers that may wait: a side has one PING under way at a time."""
 SMOOTHING = 1 / 8
+SILENT_AFTER = 3.0
+"""Seconds without an answer to a PING, and without anything else, after which a lane is suspected to be dead. An
+outage that ends leaves its connection waiting for TCP's next try, up to two minutes (RFC 6298, section 5.5)."""
+SILENT_ROUND_TRIPS = 4
 
 
 class Lane:
     """One connection of a tunnel. `ready`: the peer's state has come, numbered frames may be sent on it."""
 
-    def __init__(self, number: int, keepalive: float, dead_after: float, now: float) -> None:
-        """Times in seconds."""
+    def __init__(self, number: int, mark: int, keepalive: float, dead_after: float, now: float) -> None:
+        """Times in seconds. `mark`: DSCP, of its packets."""
         self.number = number
+        self.mark = mark
+        self.silent = False
+        """It has been told that the lane is suspected to be dead; nothing was heard since."""
         self.ready = False
         self.greeted = False
         self.busy = False
@@ -30,11 +37,24 @@ class Lane:
         self._asked_at: float | None = None
         self._token = 0
 
-    @property
-    def deadline(self) -> float:
+    def deadline(self, round_trip: float) -> float:
         """When `tick` should be called."""
         dead = self.heard + self._dead_after
-        return dead if self._asked_at is not None else min(dead, self._next_ping)
+        if self._asked_at is None:
+            return min(dead, self._next_ping)
+        return dead if self.silent else min(dead, self._silent_at(round_trip))
+
+    def falls_silent(self, now: float, round_trip: float) -> bool:
+        """True once, when the lane is suspected to be dead."""
+        if self.silent or self._asked_at is None or now < self._silent_at(round_trip):
+            return False
+        self.silent = True
+        return True
+
+    def hears(self, now: float) -> None:
+        """Bytes have come."""
+        self.heard = now
+        self.silent = False
 
     def is_dead(self, now: float) -> bool:
         """True if nothing was heard for too long."""
@@ -62,6 +82,10 @@ class Lane:
         self._next_ping = now + (min(PING_BUSY, self._keepalive) if self.busy else self._keepalive)
         self.busy = False
         return round_trip
+
+    def _silent_at(self, round_trip: float) -> float:
+        assert self._asked_at is not None
+        return max(self.heard, self._asked_at) + max(SILENT_AFTER, SILENT_ROUND_TRIPS * round_trip)
 
 
 def smoothed(average: float | None, sample: float) -> float:

@@ -9,6 +9,7 @@ from collections import deque
 from proxy.protocol.codes import FrameType
 from proxy.protocol.credit import DATA_OVERHEAD, SendCredit
 from proxy.protocol.errors import Misuse, PeerError
+from proxy.protocol.flow import Flow, Obstacle
 from proxy.protocol.reader import PLAIN_MAX
 
 QUEUE_MAX = 512 << 10
@@ -25,7 +26,9 @@ UNCREDITED_BYTES = 16 << 20
 """The same in bytes of payload, for all streams together."""
 LIGHT_BYTES = 32 << 10
 LIGHT_PERIOD = 0.1
-"""A stream that sent less than LIGHT_BYTES in about so many seconds is not made to wait behind bulk."""
+"""A stream that has less than LIGHT_BYTES for about so many seconds, sent or waiting, does not wait behind bulk."""
+
+_DATA, _RESET = FrameType.DATA, FrameType.RESET  # each frame passes here, and an enum's attributes are slow
 
 
 class SendLedger:
@@ -63,9 +66,9 @@ class Outgoing:
 
     __slots__ = (
         "_acked",
-        "_again",
         "_arrived",
         "_control",
+        "_costs",
         "_data",
         "_held",
         "_ledger",
@@ -75,6 +78,7 @@ class Outgoing:
         "_recent_since",
         "_unacked",
         "_uncredited",
+        "again",
         "credit",
         "ended",
         "plain",
@@ -89,10 +93,12 @@ class Outgoing:
         self._control: deque[tuple[int, bytes]] = deque()
         self._data: deque[tuple[int, bytes]] = deque()
         self._unacked: deque[Sent] = deque()
-        self._again: deque[Sent] = deque()
+        self.again: deque[Sent] = deque()
+        """What went by a lane that was lost, and has to go first."""
         self._next = 0
         self._acked = 0
-        self._arrived = 0  # of credit.sent, what the peer has acknowledged
+        self._costs: deque[int] = deque()  # of the DATA that is not acknowledged, sent or not
+        self._arrived = 0  # cost of the DATA that is
         self._queued = 0
         self._held = 0
         self._uncredited = 0
@@ -122,6 +128,18 @@ class Outgoing:
         """True if it is the peer's credit that is missing."""
         return not self.ended and self.credit.room < ROOM_MIN
 
+    def flow(self, held: float) -> Flow:
+        """What leaves the least room. A stream whose credit is used up waits for where most of it is."""
+        credit, ledger = self.credit, self._ledger
+        on_the_way, arrived = credit.sent - self._arrived, self._arrived - credit.consumed
+        rooms = {
+            Obstacle.WINDOW if on_the_way >= arrived else Obstacle.FAR: credit.room,
+            Obstacle.LINE: QUEUE_MAX - self._queued,
+            Obstacle.UNACKED: max(ledger.maximum - ledger.held, SHARE_MIN - self._held),
+        }
+        least = min(rooms, key=rooms.__getitem__)
+        return Flow(least, credit.limit - credit.consumed, on_the_way, arrived, held)
+
     def push_control(self, kind: int, payload: bytes) -> None:
         """Queue a frame that does not wait for DATA."""
         self._control.append((kind, payload))
@@ -132,6 +150,7 @@ class Outgoing:
         if self.ended:
             raise Misuse("DATA after END")
         self.credit.spend(plain)
+        self._costs.append(plain + DATA_OVERHEAD)
         self.plain += plain
         self._queued += len(batch)
         self._data.append((FrameType.DATA, batch))
@@ -156,7 +175,7 @@ class Outgoing:
         self._ledger.uncredited -= sum(len(sent.payload) for sent in self._unacked if _is_uncredited(sent.kind))
         self._ledger.held -= self._held
         self._held = self._queued = self._uncredited = 0
-        for queue in (self._control, self._data, self._unacked, self._again):
+        for queue in (self._control, self._data, self._costs, self._unacked, self.again):
             queue.clear()
 
     # -- emptying it ---------------------------------------------------------------------------------------------
@@ -164,19 +183,19 @@ class Outgoing:
     @property
     def waiting(self) -> bool:
         """True if there is something to take, though it may have to wait for acknowledgements."""
-        return bool(self._control or self._data or self._again)
+        return bool(self._control or self._data or self.again)
 
     def light(self, now: float) -> bool:
-        """True if the next frame should not wait behind bulk: it is no DATA, or little was sent lately."""
+        """True if the next frame should not wait behind bulk: it is no DATA, or little was sent lately and waits."""
         if now - self._recent_since > LIGHT_PERIOD:
             self._recent_since = now
             self._recent = 0
-        return bool(self._control) or self._recent < LIGHT_BYTES
+        return bool(self._control) or self._recent + self._queued < LIGHT_BYTES
 
     def take_again(self, lane: int) -> Sent | None:
         """The next frame that a lost lane may not have delivered."""
-        while self._again:
-            sent = self._again.popleft()
+        while self.again:
+            sent = self.again.popleft()
             if sent.number >= self._acked:
                 sent.lane = lane
                 self._recent += len(sent.payload)
@@ -189,13 +208,13 @@ class Outgoing:
         if not queue:
             return None
         kind, payload = queue[0]
-        if _is_uncredited(kind):
+        if kind == _DATA:
+            self._queued -= len(payload)
+        elif kind != _RESET:
             if not self._may_send_uncredited(len(payload)):
                 return None
             self._uncredited += 1
             self._ledger.uncredited += len(payload)
-        elif kind == FrameType.DATA:
-            self._queued -= len(payload)
         queue.popleft()
         sent = Sent(kind, self._next, payload, lane)
         self._next += 1
@@ -222,7 +241,7 @@ class Outgoing:
         for sent in lost:
             sent.lane = None
         if lost:
-            self._again = deque(sent for sent in self._unacked if sent.lane is None)
+            self.again = deque(sent for sent in self._unacked if sent.lane is None)
         return bool(lost)
 
     @property
@@ -251,12 +270,12 @@ class Outgoing:
         size = len(sent.payload)
         self._held -= size + FRAME_OVERHEAD
         self._ledger.held -= size + FRAME_OVERHEAD
-        if sent.kind == FrameType.DATA:
-            self._arrived += int.from_bytes(sent.payload[:4]) + DATA_OVERHEAD
-        elif _is_uncredited(sent.kind):
+        if sent.kind == _DATA:
+            self._arrived += self._costs.popleft()
+        if _is_uncredited(sent.kind):
             self._uncredited -= 1
             self._ledger.uncredited -= size
 
 
 def _is_uncredited(kind: int) -> bool:
-    return kind not in (FrameType.DATA, FrameType.RESET)
+    return kind != _DATA and kind != _RESET  # noqa: PLR1714 (each frame passes here; a tuple would be built anew)

@@ -1,38 +1,271 @@
-"""Whose frame goes next: streams that others wait for before bulk, each kind round robin."""
+"""Whose frame goes next, and when, if a cap has to be waited for.
 
-from collections import deque
+1. Urgent streams, first come first served: they sent little lately, or have frames that others wait for.
+2. Shares that have had less than their guarantee, the one that is furthest behind first.
+3. By priority; among equals the share that has had least of what no guarantee claimed.
 
-from proxy.protocol.stream import Stream
+Within a share the stream goes that has had least. All is counted in bytes of the wire and charged to every cap, also
+what is urgent, which only does not wait for what bulk owes. Where the line is slower than all guarantees together,
+the guarantees' clock is as slow, so that they divide the line in proportion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from heapq import heapreplace
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING
+
+from proxy.protocol.account import LENDING_SECONDS, Account
+from proxy.protocol.meter import Cap, Stopwatch
+from proxy.protocol.reader import BATCH_MAX
+from proxy.protocol.share import WIRE, Priority, Share
+
+if TYPE_CHECKING:
+    from proxy.protocol.stream import Stream
+
+Marks = Collection[int]
+"""DSCP marks of the shares that a lane serves."""
 
 
 class Scheduler:
-    """Streams that may have something to send. One may stand in both queues; what it has nothing for, it passes."""
+    """Streams that may have something to send, by share. Rates in bytes of the wire a second; `now` in seconds."""
 
     def __init__(self) -> None:
-        self._urgent: deque[Stream] = deque()
-        self._bulk: deque[Stream] = deque()
+        self.accounts: dict[Share, Account] = {}
+        self.cap: Cap | None = None
+        """On everything together."""
+        self.held = Stopwatch()
+        """Runs while something waits for that."""
+        self.again_at: float | None = None
+        """When to ask again: something waits for a cap."""
+        self.rivals: Marks | None = None
+        """Marks that the lanes with room serve: under a common cap none takes another's turn. None: each for itself."""
+        self._waiting: list[Account] = []  # those that have something to send
+        self._ruled = False  # some share is not like the others, or there is a cap
+        self._held_all = False  # everything waits for a cap, until `again_at`
+        self._order = 0
+        self._urgent = False  # what `next` gave last is; and it goes on account of a guarantee
+        self._owed = False
+        self._last = [0.0] * len(Priority)  # turn at which shares of that priority begin if none waits
+        self._clock = 0.0  # of the guarantees
+        self._clock_set = 0.0
+
+    # -- shares --------------------------------------------------------------------------------------------------
+
+    def account(self, share: Share) -> Account:
+        """The account of a share, which stays for good."""
+        found = self.accounts.get(share)
+        if found is None:
+            found = self.accounts[share] = Account(share)
+            self._ruled = self._ruled or share.ruled
+        return found
+
+    def set_rate(self, rate: float | None, now: float) -> None:
+        """Cap everything together; None: no longer."""
+        if rate is None:
+            self.cap = None
+        elif self.cap is None:
+            self.cap = Cap(rate)
+        else:
+            self.cap.change(rate, now)
+        self._ruled = rate is not None or any(share.ruled for share in self.accounts)
+        self.again_at = None
+        self._held_all = False
+
+    def clear(self) -> None:
+        """All streams are gone; shares have sent what they have sent."""
+        for account in self._waiting:
+            account.clear()
+        self._waiting.clear()
+        self.again_at = None
+
+    # -- streams -------------------------------------------------------------------------------------------------
 
     def __bool__(self) -> bool:
-        return bool(self._urgent or self._bulk)
+        """True if `next` may have a stream: something waits, and not all of it for a cap."""
+        return bool(self._waiting) and not self._held_all
 
     def add(self, stream: Stream, now: float) -> None:
-        """The stream has something to send."""
-        if stream.outgoing.light(now):
-            if not stream.urgent:
-                stream.urgent = True
-                self._urgent.append(stream)
-        elif not stream.bulk:
-            stream.bulk = True
-            self._bulk.append(stream)
+        """The stream has something to send. It may stand in both queues; what it has nothing for, it passes."""
+        light = stream.outgoing.light(now)
+        if stream.urgent if light else stream.bulk:
+            return
+        self._held_all = False
+        account = stream.account
+        if not account.listed:
+            self._list(account)
+        if light:
+            self._order += 1
+            account.add_urgent(stream, self._order)
+        else:
+            account.add_bulk(stream)
 
-    def next(self) -> Stream | None:
-        """The stream whose turn it is; it has to be added again if it has more."""
+    def next(self, now: float, marks: Marks | None = None) -> Stream | None:
+        """The stream whose turn it is, to be given to `sent` or `passed`.
+
+        None if nothing waits that has one of the marks (None: any) or all of it waits for a cap, until `again_at`.
+        """
+        account = self._choose(now, marks) if self._ruled or marks is not None else self._choose_alike()
+        if account is None:
+            return None
+        return account.urgent[0][1] if self._urgent else account.bulk[0][2]
+
+    def sent(self, stream: Stream, size: float, now: float) -> None:
+        """What `next` gave has sent a frame of that many bytes; it waits again if it has more."""
+        cost = size * WIRE
+        account = stream.account
+        account.wire += cost
+        stream.turn += cost
+        if self._ruled:
+            self._charge(account, cost, now)
+        else:
+            account.turn += cost
+        if not stream.outgoing.waiting:
+            self.passed(stream)
+        elif self._urgent:
+            account.pop_urgent()
+            self.add(stream, now)
+        else:
+            heapreplace(account.bulk, (stream.turn, stream.number, stream))
+
+    def passed(self, stream: Stream) -> None:
+        """What `next` gave has nothing that may be sent now; it has to be added again."""
+        account = stream.account
         if self._urgent:
-            stream = self._urgent.popleft()
-            stream.urgent = False
-            return stream
-        if self._bulk:
-            stream = self._bulk.popleft()
-            stream.bulk = False
-            return stream
-        return None
+            account.pop_urgent()
+        else:
+            account.pop_bulk()
+        if not (account.urgent or account.bulk):
+            self._unlist(account)
+
+    def move(self, stream: Stream, share: Share, now: float) -> None:
+        """The stream belongs to that share from now on."""
+        self.remove(stream)
+        stream.account = self.account(share)
+        if stream.outgoing.waiting:
+            self.add(stream, now)
+
+    def remove(self, stream: Stream) -> None:
+        """The stream is over."""
+        if stream.urgent or stream.bulk:
+            account = stream.account
+            account.remove(stream)
+            if not (account.urgent or account.bulk):
+                self._unlist(account)
+
+    def grain(self, stream: Stream) -> int:
+        """Bytes that a frame of the stream should have at most."""
+        if not self._ruled:
+            return BATCH_MAX
+        return min((cap.grain for cap in (self.cap, stream.account.cap) if cap is not None), default=BATCH_MAX)
+
+    def charge(self, wire: float, now: float) -> None:
+        """So many bytes of the wire went for no stream: they wait for nobody, but count."""
+        if self.cap is not None:
+            self.cap.charge(wire, now, urgent=False)
+
+    def tick(self, now: float) -> None:
+        """Time has passed: who was held may ask again."""
+        if self.again_at is not None and now >= self.again_at:
+            self.again_at = None
+            self._held_all = False
+
+    def _list(self, account: Account) -> None:
+        """It has something to send again, and begins where those are that wait, or where the last one ended."""
+        account.listed = True
+        priority = account.share.priority
+        turns = [other.turn for other in self._waiting if other.share.priority == priority]
+        account.turn = max(account.turn, min(turns, default=self._last[priority]))
+        self._waiting.append(account)
+
+    def _unlist(self, account: Account) -> None:
+        account.listed = False
+        self._waiting.remove(account)
+        priority = account.share.priority
+        self._last[priority] = max(self._last[priority], account.turn)
+
+    # -- choosing ------------------------------------------------------------------------------------------------
+
+    def _choose_alike(self) -> Account | None:
+        """The share whose turn it is if all are alike."""
+        waiting = self._waiting
+        if not waiting:
+            return None
+        if len(waiting) == 1:
+            self._urgent = bool(waiting[0].urgent)
+            return waiting[0]
+        urgent = [account for account in waiting if account.urgent]
+        self._urgent = bool(urgent)
+        return min(urgent, key=_first) if urgent else min(waiting, key=_turn)
+
+    def _choose(self, now: float, marks: Marks | None) -> Account | None:
+        """The share whose turn it is, and in `_urgent` and `_owed` on account of what."""
+        self._urgent, self._owed = True, False
+        urgent = self._free([account for account in self._waiting if account.urgent], now)
+        if suited := _marked(urgent, marks):
+            return min(suited, key=_first)
+        self._urgent = False
+        free = self._free([account for account in self._waiting if account.bulk], now)
+        self._held_all = not (urgent or free)
+        bulk = _marked(free, marks if self.cap is None or self.rivals is None else self.rivals)
+        if not bulk:
+            return None
+        owed = self._behind(bulk, now)
+        self._owed = owed is not None
+        best = min(bulk, key=_rank) if owed is None else owed
+        return best if marks is None or best.share.mark in marks else None
+
+    def _free(self, accounts: list[Account], now: float) -> list[Account]:
+        """Those that no cap makes wait; `again_at` is when one more will be."""
+        if not accounts:
+            return accounts
+        at = float("-inf") if self.cap is None else self.cap.free_at(self._urgent)
+        if at > now:
+            self.held.start(now, at)
+        free = []
+        for account in accounts:
+            own = at if account.cap is None else max(at, account.cap.free_at(self._urgent))
+            if own <= now:
+                free.append(account)
+            else:
+                account.held.start(now, own)
+                self.again_at = own if self.again_at is None else min(own, self.again_at)
+        return free
+
+    def _behind(self, accounts: list[Account], now: float) -> Account | None:
+        """The account that has had least of its guarantee, if that is too little."""
+        clock, self._clock_set = self._clock + now - self._clock_set, now
+        guaranteed = [(account.guarantee.paid, account) for account in accounts if account.guarantee is not None]
+        if not guaranteed:
+            self._clock = clock
+            return None
+        paid, account = min(guaranteed, key=itemgetter(0))
+        self._clock = max(self._clock, min(clock, paid + LENDING_SECONDS))
+        return account if paid <= self._clock else None
+
+    def _charge(self, account: Account, cost: float, now: float) -> None:
+        account.held.stop(now)
+        self.held.stop(now)
+        for cap in (self.cap, account.cap):
+            if cap is not None:
+                cap.charge(cost, now, self._urgent)
+        if account.guarantee is not None and (self._owed or self._urgent):
+            account.guarantee.charge(cost, self._clock)
+        else:
+            account.turn += cost
+
+
+_turn = attrgetter("turn")
+
+
+def _marked(accounts: list[Account], marks: Marks | None) -> list[Account]:
+    return accounts if marks is None else [account for account in accounts if account.share.mark in marks]
+
+
+def _first(account: Account) -> int:
+    return account.urgent[0][0]
+
+
+def _rank(account: Account) -> tuple[int, float]:
+    return account.share.priority, account.turn

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from enum import IntEnum, auto
 
+from proxy.protocol.account import Account
 from proxy.protocol.codes import FrameType
 from proxy.protocol.errors import PeerError
 from proxy.protocol.events import (
@@ -58,6 +59,8 @@ class Stream:
     """One stream at one site. What is not explained here is noted by `Streams` and its scheduler."""
 
     __slots__ = (
+        "account",
+        "asked",
         "bulk",
         "incoming",
         "number",
@@ -67,12 +70,13 @@ class Stream:
         "starved",
         "state",
         "told",
+        "turn",
         "urgent",
         "watched",
     )
 
-    def __init__(self, number: int, own: bool, outgoing: Outgoing, incoming: Incoming) -> None:
-        """`own`: we opened it."""
+    def __init__(self, number: int, own: bool, outgoing: Outgoing, incoming: Incoming, account: Account) -> None:
+        """`own`: we opened it; `account`: of the share that what it sends belongs to."""
         self.number = number
         self.own = own
         self.state = State.OPENING if own else State.IDLE
@@ -82,6 +86,9 @@ class Stream:
         self.told = 0
         self.starved = False
         self.pressed = False
+        self.asked = False
+        self.account = account
+        self.turn = 0.0
         self.urgent = False
         self.bulk = False
 

@@ -6,15 +6,17 @@ from proxy.protocol.admission import Admission
 from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.credit import ReceiveWindow, WindowBudget
 from proxy.protocol.errors import Misuse, PeerError
-from proxy.protocol.events import Consumed, Event, StreamReset, Writable
+from proxy.protocol.events import Arrived, Consumed, Event, StreamReset, Writable
 from proxy.protocol.figures import TunnelFigures
+from proxy.protocol.flow import Flow
 from proxy.protocol.frames import OVER, decode_reset, encode_end, encode_open, encode_reset
 from proxy.protocol.incoming import Incoming, KeptLedger
 from proxy.protocol.notices import Notices
 from proxy.protocol.outgoing import Outgoing, SendLedger, Sent
-from proxy.protocol.reader import HEADER_BYTES, Frame, header
-from proxy.protocol.scheduler import Scheduler
+from proxy.protocol.reader import BATCH_MAX, HEADER_BYTES, Frame, header
+from proxy.protocol.scheduler import Marks, Scheduler
 from proxy.protocol.settings import TunnelSettings
+from proxy.protocol.share import PLAIN, WRITE_OVERHEAD, Share
 from proxy.protocol.stream import State, Stream
 from proxy.protocol.table import StreamTable
 
@@ -25,12 +27,19 @@ JOIN_MAX = 4096
 class Streams:
     """Made when two sites pair, dropped whole when they lose each other. `now` is in seconds, on any one clock."""
 
-    def __init__(self, settings: TunnelSettings, odd: bool, events: deque[Event], figures: TunnelFigures) -> None:
-        """`odd`: the numbers of our own streams are. Events are appended to `events`."""
+    def __init__(
+        self,
+        settings: TunnelSettings,
+        odd: bool,
+        events: deque[Event],
+        figures: TunnelFigures,
+        scheduler: Scheduler,
+    ) -> None:
+        """`odd`: the numbers of our own streams are. Events are appended to `events`; no stream is in `scheduler`."""
         self.repeats = False
         """There has been more than one lane: frames may come twice."""
         self.notices = Notices()
-        self.scheduler = Scheduler()
+        self.scheduler = scheduler
         self._settings = settings
         self._initial = settings.offered_credit
         self._events = events
@@ -46,18 +55,25 @@ class Streams:
 
     # -- the driver's side ---------------------------------------------------------------------------------------
 
-    def open(self, export: str, origin: str, now: float) -> int:
+    def open(self, export: str, origin: str, share: Share, now: float) -> int:
         """Ask the peer for a stream. Raises OpenRefused, and Misuse for a name that cannot be sent."""
         payload = encode_open(export, origin)
         number = self.admission.admit_own()
-        self._push(self._begin(number, own=True), FrameType.OPEN, payload, now)
+        self._push(self._begin(number, own=True, share=share), FrameType.OPEN, payload, now)
         return number
+
+    def assign(self, number: int, share: Share, now: float) -> None:
+        """What is sent on the stream belongs to that share from now on."""
+        stream = self._find(number)
+        if stream is not None:
+            self.scheduler.move(stream, share, now)
 
     def accept(self, number: int, now: float) -> None:
         """The export of an offered stream is connected."""
         stream = self._find(number)
         if stream is not None and stream.accept():
             self._push(stream, FrameType.ACCEPT, b"", now)
+            self._widen(stream, now)
             self._wake(stream)
 
     def reset(self, number: int, code: ResetCode, reason: str, now: float) -> None:
@@ -90,6 +106,19 @@ class Streams:
         stream.pressed = False
         return pressed
 
+    def flow(self, number: int, now: float) -> Flow | None:
+        """What leaves the stream the least room; `Arrived` will tell when some of what it sent has arrived."""
+        stream = self.live.get(number)  # all streams may just have been lost, of which events tell
+        if stream is None or stream.state is State.OVER:
+            return None
+        stream.asked = True
+        return stream.outgoing.flow(stream.account.held.seconds(now))
+
+    def grain(self, number: int) -> int:
+        """Bytes that a frame should have at most under the caps that there are."""
+        stream = self._find(number)
+        return BATCH_MAX if stream is None else self.scheduler.grain(stream)
+
     def send_data(self, number: int, batch: bytes, plain: int, now: float) -> None:
         """Queue a batch. Raises Misuse beyond the credit."""
         stream = self._find_sending(number)
@@ -119,7 +148,7 @@ class Streams:
         if stream is not None:
             window = stream.incoming.window
             window.consume(cost, now, self._round_trip)
-            self.notices.consumed(number, window.due or stream.received_all, now)
+            self.notices.consumed(number, stream.incoming.short() or window.due or stream.received_all, now)
             self._settle(stream)
 
     # -- the peer's side -----------------------------------------------------------------------------------------
@@ -151,6 +180,9 @@ class Streams:
             self._told_over(stream)
         else:
             stream.outgoing.acknowledge(next_)
+            if stream.asked:
+                stream.asked = False
+                self._events.append(Arrived(number))
             self._settle(stream)
 
     def after_acks(self, now: float) -> None:
@@ -176,24 +208,28 @@ class Streams:
 
     # -- lanes ---------------------------------------------------------------------------------------------------
 
-    def take(self, lane: int, limit: int, now: float, pieces: list[bytes]) -> None:
-        """Append the frames that the lane should write next, about `limit` bytes."""
+    def take(self, lane: int, limit: int, now: float, pieces: list[bytes], marks: Marks | None = None) -> None:
+        """Append the frames that the lane should write next, about `limit` bytes; `marks`: only of such shares."""
+        scheduler = self.scheduler
         size = 0
-        while size < limit and (stream := self.scheduler.next()) is not None:
+        overhead = 0 if pieces else WRITE_OVERHEAD
+        while size < limit and (stream := scheduler.next(now, marks)) is not None:
             outgoing = stream.outgoing
-            sent = outgoing.take_again(lane)
+            sent = outgoing.take_again(lane) if outgoing.again else None
             if sent is not None:
                 self._figures.retransmitted += 1
                 self._figures.retransmitted_bytes += len(sent.payload)
             else:
                 sent = outgoing.take_new(lane)
             if sent is None:
+                scheduler.passed(stream)
                 if outgoing.waiting:
                     self._held_back.add(stream)
                 continue
-            size += self._write(stream.number, sent, pieces)
-            if outgoing.waiting:
-                self.scheduler.add(stream, now)
+            length = self._write(stream.number, sent, pieces)
+            size += length
+            scheduler.sent(stream, length + overhead, now)
+            overhead = 0
             if stream.watched:
                 self._wake(stream)
 
@@ -244,6 +280,8 @@ class Streams:
         incoming.charge(frame, now, self._round_trip)
         if frame.number != incoming.expected:
             incoming.keep(frame)
+            if incoming.short():
+                self.notices.consumed(stream.number, True, now)
             return
         self._deliver(stream, frame, now)
         while (kept := incoming.next_kept()) is not None:
@@ -256,7 +294,12 @@ class Streams:
             if window.idle:
                 self.notices.consumed(stream.number, window.untold, now)
         elif frame.type == FrameType.ACCEPT:
+            self._widen(stream, now)
             self._wake(stream)
+
+    def _widen(self, stream: Stream, now: float) -> None:
+        if stream.incoming.window.widen(self._settings.opening_window):
+            self.notices.consumed(stream.number, True, now)
 
     def _receive_again(self, stream: Stream, frame: Frame, now: float) -> None:
         if not self.repeats:
@@ -287,6 +330,7 @@ class Streams:
         """The peer has forgotten the stream: it knows of our RESET, or both arrays have all of it."""
         if stream.state is State.OVER:
             self._table.forget(stream)
+            self.scheduler.remove(stream)
             return
         outgoing = stream.outgoing
         if not (stream.received_all and outgoing.sent_all):
@@ -302,14 +346,14 @@ class Streams:
     def _round_trip(self) -> float:
         return self._figures.round_trip or 0.0
 
-    def _begin(self, number: int, *, own: bool, refused: bool = False) -> Stream:
+    def _begin(self, number: int, *, own: bool, share: Share = PLAIN, refused: bool = False) -> Stream:
         """`refused`: without credit, which was not reserved; the stream will be reset at once."""
         agreement = self.admission.agreement
         outgoing = Outgoing(self._ledger, agreement.initial_credit if agreement else 0, self._settings.window_max)
         if refused:
             self._budget.reserve(0)
         window = ReceiveWindow(self._budget, 0 if refused else self._initial, self._settings.window_max)
-        stream = Stream(number, own, outgoing, Incoming(self._kept, window))
+        stream = Stream(number, own, outgoing, Incoming(self._kept, window), self.scheduler.account(share))
         self._table.add(stream)
         return stream
 
@@ -370,5 +414,6 @@ class Streams:
 
     def _forget(self, stream: Stream) -> None:
         self._table.forget(stream)
+        self.scheduler.remove(stream)
         self.notices.over(stream.number)
         self._uncrowd()

@@ -7,21 +7,34 @@ monotonic clock; methods that have no such argument use the latest that was give
 
 import os
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from proxy.protocol.codes import Capability, CloseCode, FrameType, ResetCode
 from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.errors import HelloRefused, Misuse, OpenRefused, PeerError
-from proxy.protocol.events import Event, LaneClosed, LaneDead, PeerDraining, Resumed, StreamReset, TunnelReset
+from proxy.protocol.events import (
+    Event,
+    LaneClosed,
+    LaneDead,
+    LaneSilent,
+    LanesWished,
+    PeerDraining,
+    Resumed,
+    StreamReset,
+    TunnelReset,
+)
 from proxy.protocol.figures import TunnelFigures
+from proxy.protocol.flow import Flow
 from proxy.protocol.frames import (
     decode_ack,
     decode_close,
     decode_credit,
     decode_drain,
+    decode_lanes,
     decode_token,
     encode_drain,
     encode_fill,
+    encode_lanes,
     encode_miss,
 )
 from proxy.protocol.hello import Agreement, Hello, agree
@@ -29,7 +42,9 @@ from proxy.protocol.lanes import Lane, smoothed
 from proxy.protocol.notices import state_frames
 from proxy.protocol.pairing import Pairing
 from proxy.protocol.reader import HEADER_BYTES, Buffer, Frame, encode
+from proxy.protocol.scheduler import Marks, Scheduler
 from proxy.protocol.settings import TunnelSettings
+from proxy.protocol.share import PLAIN, WIRE, WRITE_OVERHEAD, Share
 from proxy.protocol.streams import Streams
 
 __all__ = ["Tunnel", "TunnelSettings"]
@@ -54,7 +69,7 @@ class Tunnel:
         now: float,
         *,
         random: Callable[[int], bytes] = os.urandom,
-        capabilities: Collection[int] = (Capability.ZSTD, Capability.SLICES, Capability.CONTEXTS),
+        capabilities: Collection[int] = tuple(Capability),
         software: str = "",
         needed: Collection[int] = (),
     ) -> None:
@@ -74,23 +89,28 @@ class Tunnel:
         self._events: deque[Event] = deque()
         self._figures = TunnelFigures()
         self._draining = ""
+        self.scheduler = Scheduler()
+        """Shares and caps; the driver sets rates, and charges what no frame accounts for. It outlives streams."""
+        self._wish: dict[int, int] = {}
         self._begin()
         self.hello()  # so that a wrong name is found at once
 
     def _begin(self) -> None:
         odd = self._local.encode() < self._peer.encode()
-        self._streams = Streams(self._settings, odd, self._events, self._figures)
+        self.scheduler.clear()
+        self._streams = Streams(self._settings, odd, self._events, self._figures, self.scheduler)
         self._streams.admission.refusing = self._draining
         self._lanes: dict[int, Lane] = {}
+        self._marks: set[int] = set()  # of the lanes that are ready
         self._lanes_seen = 0
         self._alone_since: float | None = None  # paired, but without a lane
-        self._drain_due = False
+        self._drain_due = self._wish_due = False
         self.agreement = None
 
     # -- lanes ---------------------------------------------------------------------------------------------------
 
-    def hello(self) -> Hello:
-        """What to say now on a new lane."""
+    def hello(self, mark: int = 0) -> Hello:
+        """What to say now on a new lane, whose packets shall carry that mark."""
         return Hello(
             site=self._local,
             peer=self._peer,
@@ -102,6 +122,7 @@ class Tunnel:
             streams=self._settings.streams,
             capabilities=self._capabilities,
             software=self._software,
+            mark=mark,
         )
 
     def join(self, theirs: Hello, *, dialler: bool, now: float, mine: Hello | None = None) -> Agreement:
@@ -123,8 +144,8 @@ class Tunnel:
             self._alone_since = now
         return agreement
 
-    def lane_up(self, lane: int, now: float) -> None:
-        """A joined lane may carry frames. `lane` is a number that was never used before."""
+    def lane_up(self, lane: int, now: float, mark: int = 0) -> None:
+        """A joined lane may carry frames. `lane` is a number that was never used before; `mark` the lane's DSCP."""
         if self.agreement is None or lane in self._lanes:
             raise Misuse(f"lane {lane} came up without having joined, or twice")
         self._now = now
@@ -133,7 +154,7 @@ class Tunnel:
         self._alone_since = None
         self._lanes_seen += 1
         self._streams.repeats = self._lanes_seen > 1
-        self._lanes[lane] = Lane(lane, self._settings.keepalive, self._settings.dead_after, now)
+        self._lanes[lane] = Lane(lane, mark, self._settings.keepalive, self._settings.dead_after, now)
         self._lanes[lane].tick(now)
 
     def lane_down(self, lane: int, now: float) -> None:
@@ -141,8 +162,10 @@ class Tunnel:
         self._now = now
         if self._lanes.pop(lane, None) is None:
             return
+        self._note_marks()
         self._streams.lane_lost(lane, now)
         self._drain_due = bool(self._draining)
+        self._wish_due = bool(self._wish)
         if not self._lanes:
             self._alone_since = now
             self._figures.outages += 1
@@ -150,7 +173,12 @@ class Tunnel:
     def heard(self, lane: int, now: float) -> None:
         """Bytes have come on the lane, if no whole frame yet: on a slow link a long one takes its time."""
         if lane in self._lanes:
-            self._lanes[lane].heard = now
+            self._lanes[lane].hears(now)
+
+    def wish(self, counts: Mapping[int, int]) -> None:
+        """Say how many lanes of each mark this side wishes for: the dialler sees to it."""
+        self._wish = dict(counts)
+        self._wish_due = bool(self._lanes)
 
     def abandon(self, code: ResetCode, reason: str, now: float) -> None:
         """Give up all streams and lanes; the tunnel can be joined anew. StreamReset tells of each."""
@@ -182,7 +210,8 @@ class Tunnel:
         link = self._lanes.get(lane)
         if link is None:
             return
-        self._now = link.heard = now
+        self._now = now
+        link.hears(now)
         try:
             self._receive(link, frame)
         except PeerError as error:
@@ -211,7 +240,9 @@ class Tunnel:
         handle(self, lane, frame.payload)
 
     def _receive_ack(self, lane: Lane, payload: Buffer) -> None:
-        lane.ready = True
+        if not lane.ready:
+            lane.ready = True
+            self._note_marks()
         for number, next_ in decode_ack(payload):
             self._streams.acknowledged(number, next_, self._now)
         self._streams.after_acks(self._now)
@@ -232,6 +263,9 @@ class Tunnel:
         if not self._streams.admission.peer_refusing:
             self._streams.admission.peer_refusing = f"{self._peer} drains: {reason}"
             self._events.append(PeerDraining(reason))
+
+    def _receive_lanes(self, lane: Lane, payload: Buffer) -> None:
+        self._events.append(LanesWished(decode_lanes(payload)))
 
     def _receive_close(self, lane: Lane, payload: Buffer) -> None:
         code, reason = decode_close(payload)
@@ -256,10 +290,32 @@ class Tunnel:
             return []
         self._now = now
         pieces = self._take_own(link)
-        if link.ready and self._streams.scheduler:
-            self._streams.take(lane, limit - sum(map(len, pieces)), now, pieces)
+        if pieces:
+            own = sum(map(len, pieces))
+            limit -= own
+            self.scheduler.charge((own + WRITE_OVERHEAD) * WIRE, now)
+        if link.ready and self.scheduler:
+            self._streams.take(lane, limit, now, pieces, self._marks_of(link))
             link.busy = True
         return pieces
+
+    def lanes_with_room(self, lanes: Iterable[int]) -> None:
+        """These lanes will be asked now, in any order: what a cap lets go is for the share whose turn it is."""
+        served = [self._marks_of(self._lanes[lane]) for lane in lanes if lane in self._lanes]
+        alike = None in served or not served
+        self.scheduler.rivals = None if alike else {mark for marks in served for mark in marks or ()}
+
+    def _marks_of(self, lane: Lane) -> Marks | None:
+        """Which shares go by the lane: those of its mark; by the least marked lanes also those that have none."""
+        marks = self._marks
+        if len(marks) < 2:
+            return None
+        if lane.mark != min(marks):
+            return {lane.mark}
+        return {lane.mark} | {share.mark for share in self.scheduler.accounts} - marks
+
+    def _note_marks(self) -> None:
+        self._marks = {lane.mark for lane in self._lanes.values() if lane.ready}
 
     def _take_own(self, lane: Lane) -> list[bytes]:
         """Frames of the tunnel. First our state, then nothing until the peer's has come: it may not know the lane."""
@@ -270,6 +326,7 @@ class Tunnel:
             frames += state_frames(streams.live)
             if self._draining:
                 frames.append(self._drain_frame())
+            self._wish_due = bool(self._wish)
         if lane.ready:
             frames += lane.outbox
             lane.outbox.clear()
@@ -278,6 +335,9 @@ class Tunnel:
             if self._drain_due:
                 self._drain_due = False
                 frames.append(self._drain_frame())
+            if self._wish_due:
+                self._wish_due = False
+                frames += self._wish_frames()
         for frame in frames:
             self._figures.frames_sent[frame[0]] += 1
             self._figures.bytes_sent[frame[0]] += len(frame) - HEADER_BYTES
@@ -286,20 +346,32 @@ class Tunnel:
     def _drain_frame(self) -> bytes:
         return encode(FrameType.DRAIN, 0, 0, encode_drain(self._draining))
 
-    def wants_to_send(self) -> bool:
-        """True if `take` has something for at least one lane."""
-        if any(lane.outbox if lane.ready else not lane.greeted for lane in self._lanes.values()):
-            return True
-        waiting = self._streams.notices.due or self._drain_due or self._streams.scheduler
-        return bool(waiting) and any(lane.ready for lane in self._lanes.values())
+    def _wish_frames(self) -> list[bytes]:
+        understood = self.agreement is not None and Capability.LANES in self.agreement.capabilities
+        return [encode(FrameType.LANES, 0, 0, encode_lanes(self._wish))] if understood else []
+
+    def wants_to_send(self, lane: int | None = None) -> bool:
+        """True if `take` has something for the lane, or for any of them, though that may have to wait for a cap."""
+        if lane is None:
+            return any(map(self.wants_to_send, self._lanes))
+        link = self._lanes.get(lane)
+        if link is None:
+            return False
+        if not link.ready:
+            return not link.greeted
+        streams = self._streams
+        return bool(link.outbox or self.scheduler or streams.notices.due or self._drain_due or self._wish_due)
 
     # -- time ----------------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
         """When `tick` has to be called at the latest; None: not before something else happens."""
-        times = [lane.deadline for lane in self._lanes.values()]
+        round_trip = self._figures.round_trip or 0.0
+        times = [lane.deadline(round_trip) for lane in self._lanes.values()]
         if self._lanes and (at := self._streams.notices.deadline) is not None:
             times.append(at)
+        if self._lanes and self.scheduler.again_at is not None:
+            times.append(self.scheduler.again_at)
         if self._alone_since is not None:
             times.append(self._alone_since + self._settings.grace)
         return min(times, default=None)
@@ -311,20 +383,30 @@ class Tunnel:
             if lane.is_dead(now):
                 self._events.append(LaneDead(lane.number, f"nothing was heard for {now - lane.heard:.0f} s"))
                 self.lane_down(lane.number, now)
-            else:
-                lane.tick(now)
+                continue
+            lane.tick(now)
+            if lane.falls_silent(now, self._figures.round_trip or 0.0):
+                self._events.append(LaneSilent(lane.number))
         self._streams.notices.tick(now)
+        self.scheduler.tick(now)
         if self._alone_since is not None and now >= self._alone_since + self._settings.grace:
             reason = f"there was no lane to {self._peer} for {self._settings.grace:.0f} s"
             self.abandon(ResetCode.GRACE_EXPIRED, reason, now)
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def open(self, export: str, origin: str) -> int:
-        """Ask the peer for a stream to its export; `origin` is for its log. Raises OpenRefused."""
+    def open(self, export: str, origin: str, share: Share = PLAIN) -> int:
+        """Ask the peer for a stream to its export; `origin` is for its log. Raises OpenRefused.
+
+        What we send on it belongs to `share`.
+        """
         if not self._lanes_seen:
             raise OpenRefused(ResetCode.UNREACHABLE, f"there is no tunnel to {self._peer}")
-        return self._streams.open(export, origin, self._now)
+        return self._streams.open(export, origin, share, self._now)
+
+    def assign(self, stream: int, share: Share) -> None:
+        """What we send on an offered stream belongs to `share` from now on."""
+        self._streams.assign(stream, share, self._now)
 
     def accept(self, stream: int) -> None:
         """The export of an offered stream is connected."""
@@ -345,6 +427,13 @@ class Tunnel:
     def remembers(self, stream: int) -> bool:
         """False of a stream that is over: the peer has forgotten it, or is going to when it hears that."""
         return stream in self._streams.live
+
+    def flow(self, stream: int) -> Flow | None:
+        """What leaves the stream the least room, and the figures behind it; None if it has ended.
+
+        It may change when `Arrived`, given once after this call, or `Writable` says so, and with time.
+        """
+        return self._streams.flow(stream, self._now)
 
     def send_data(self, stream: int, batch: bytes, plain: int) -> None:
         """Send a batch of that plain length; the caller does not change it afterwards. Raises Misuse beyond the credit.
@@ -369,11 +458,20 @@ class Tunnel:
         """One DATA frame of that plain length was delivered to the array."""
         self._streams.consumed(stream, plain + DATA_OVERHEAD, self._now)
 
+    def grain(self, stream: int) -> int:
+        """Bytes that a frame of the stream should have at most, so that no cap is exceeded for long."""
+        return self._streams.grain(stream)
+
     def drain(self, reason: str) -> None:
         """Open and accept no more streams; those that live go on."""
         self._draining = reason or "draining"
         self._streams.admission.refusing = self._draining
         self._drain_due = bool(self._lanes)
+
+    @property
+    def backlog(self) -> bool:
+        """True if a stream has something to send, which no cap holds back, and no lane has taken it yet."""
+        return bool(self.scheduler)
 
     @property
     def figures(self) -> TunnelFigures:
@@ -390,4 +488,5 @@ _HANDLERS: dict[int, Callable[[Tunnel, Lane, Buffer], None]] = {
     FrameType.ACK: Tunnel._receive_ack,
     FrameType.CREDIT: Tunnel._receive_credit,
     FrameType.DRAIN: Tunnel._receive_drain,
+    FrameType.LANES: Tunnel._receive_lanes,
 }

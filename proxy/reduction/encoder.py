@@ -6,7 +6,7 @@ alone. While the data follows what was stored before, even the piece of a chunk 
 bytes: the chunk that was stored after the last one is expected, and if the piece is its beginning, it goes as SLICE.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from dedupstore.chunker import Chunker
@@ -23,6 +23,9 @@ READ_BYTES = 64 << 10
 
 BATCH_TARGET = 192 << 10
 """A batch is to be taken at this many plain bytes: with one read and one chunk more it is still legal."""
+
+GRAIN_MAX = 256 << 10
+"""Literal bytes of one batch, at most. On a slow line less, so that no frame keeps the line busy for long."""
 
 _WORTH_SLICING = 64
 
@@ -45,6 +48,8 @@ class _Draft:
     """The batch being written."""
 
     plain: int = 0
+    literal: int = 0
+    """Of these, bytes that go as they are."""
     tokens: list[bytes] = field(default_factory=list)
     literals: list[bytes] = field(default_factory=list)
     references: list[bytes] = field(default_factory=list)
@@ -81,13 +86,22 @@ class Encoder:
         self._outstanding_learned: Counter[bytes] = Counter()
         self._outstanding: Counter[bytes] = Counter()  # batches not yet consumed that refer to a chunk
         self._missed: Counter[bytes] = Counter()  # how many of those the peer has asked for it
+        self._sealed: deque[_Draft] = deque()  # batches that are full
+        self._sealed_plain = 0
+        self.grain = GRAIN_MAX
+        """Literal bytes at which a batch is full; at least 1."""
         self.wanted: bytes | None = None
         """A chunk whose container, once loaded, would let the next pause go as a SLICE."""
 
     @property
     def plain(self) -> int:
-        """Plain bytes in the batch being written."""
-        return self._draft.plain
+        """Plain bytes in the batch being written, and in those that are full."""
+        return self._sealed_plain + self._draft.plain
+
+    @property
+    def ready(self) -> bool:
+        """True if a batch is full, or delivers enough to be taken."""
+        return bool(self._sealed) or self._draft.plain >= BATCH_TARGET
 
     @property
     def unsent(self) -> int:
@@ -114,7 +128,7 @@ class Encoder:
             self._cut(final=False)
 
     def flush(self, *, patient: bool = False) -> None:
-        """The source pauses: put what is left into the batch. `take` it before the next pause.
+        """The source pauses: put what is left into the batch. `take` all before the next pause.
 
         `patient`: what may go as a SLICE once `wanted` is loaded stays for the next `flush`, which must come soon.
         """
@@ -124,7 +138,7 @@ class Encoder:
             self._literal(self._end)
 
     def finish(self) -> None:
-        """The source has ended: what is left is a chunk. `take` the last batch, then ask `ending`."""
+        """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""
         self._cut_ahead()
         self._cut(final=True)
 
@@ -136,11 +150,14 @@ class Encoder:
         return self._total, b"".join(draft.tokens)
 
     def take(self) -> EncodedBatch | None:
-        """The batch written so far, or None if it delivers nothing. Its chunks stay pinned until `delivered`."""
-        draft = self._draft
-        if not draft.plain:
+        """The next batch, or None if there is none that delivers anything. Its chunks stay pinned until `delivered`."""
+        if self._sealed:
+            draft = self._sealed.popleft()
+            self._sealed_plain -= draft.plain
+        elif self._draft.plain:
+            draft, self._draft = self._draft, _Draft()
+        else:
             return None
-        self._draft = _Draft()
         tokens = b"".join(draft.tokens)
         literals = b"".join(draft.literals)
         codec, encoded = self.compression.encode(literals)
@@ -177,9 +194,12 @@ class Encoder:
         return True
 
     def close(self) -> None:
-        """Release the pins of the batch being written; batches that were taken are released by `delivered`."""
-        for container in self._draft.pinned:
-            self._store.unpin(container)
+        """Release the pins of what was not taken; batches that were are released by `delivered`."""
+        for draft in (*self._sealed, self._draft):
+            for container in draft.pinned:
+                self._store.unpin(container)
+        self._sealed.clear()
+        self._sealed_plain = 0
         self._draft = _Draft()
 
     def _make_room(self) -> None:
@@ -253,13 +273,24 @@ class Encoder:
         self._sent = end
 
     def _literal(self, end: int) -> None:
-        n = end - self._sent
-        if n:
-            self._draft.tokens.append(literal_token(n))
-            self._draft.literals.append(bytes(self._view[self._sent : end]))
+        while self._sent < end:
+            draft = self._draft
+            n = min(end - self._sent, self.grain - draft.literal)
+            if n <= 0:
+                self._seal()
+                continue
+            draft.tokens.append(literal_token(n))
+            draft.literals.append(bytes(self._view[self._sent : self._sent + n]))
+            draft.literal += n
             self._count(n)
-            self._sent = end
+            self._sent += n
             self._slice = None
+
+    def _seal(self) -> None:
+        """The batch is full: another one is begun."""
+        self._sealed.append(self._draft)
+        self._sealed_plain += self._draft.plain
+        self._draft = _Draft()
 
     def _learn(self, name: bytes, data: memoryview) -> None:
         self._draft.tokens.append(learn_token(len(data), name))

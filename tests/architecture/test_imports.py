@@ -26,6 +26,11 @@ MAY_IMPORT = {
     "proxy.observe": {"proxy.observe"} | LEAVES,
     # Pages read snapshots, so no request can touch a tunnel.
     "proxy.web": {"proxy.web", "proxy.observe"} | LEAVES,
+    # Arithmetic about lines: anybody may use it, it needs nobody.
+    "proxy.plan": {"proxy.plan"} | LEAVES,
+    # Judgement of facts about a host and its peers; who collects them from sockets imports the facts.
+    "proxy.doctor": {"proxy.doctor", "proxy.plan", "proxy.config", "proxy.identity"} | LEAVES,
+    "proxy.doctor.facts": {"proxy.doctor.facts"},
     # The one place where everything that moves bytes meets.
     "proxy.net": {
         "proxy.net",
@@ -33,6 +38,7 @@ MAY_IMPORT = {
         "proxy.reduction",
         "proxy.iscsi",
         "proxy.observe",
+        "proxy.doctor.facts",
         "proxy.config",
         "proxy.identity",
         "proxy.log",

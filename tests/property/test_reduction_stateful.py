@@ -7,6 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from proxy.reduction.encoder import GRAIN_MAX
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Stream, noise, two_sites
 
@@ -30,10 +31,10 @@ class Reduction(RuleBasedStateMachine):
         self.streams: list[Stream] = []
 
     @precondition(lambda self: len(self.streams) < MOST_STREAMS)
-    @rule(back=st.booleans(), level=st.sampled_from([None, 1]))
-    def open(self, back: bool, level: int | None) -> None:
+    @rule(back=st.booleans(), level=st.sampled_from([None, 1]), grain=st.sampled_from([1, 100, GRAIN_MAX]))
+    def open(self, back: bool, level: int | None, grain: int) -> None:
         near, far = self.sites[::-1] if back else self.sites
-        self.streams.append(Stream(near, far, level=level))
+        self.streams.append(Stream(near, far, level=level, grain=grain))
 
     @precondition(lambda self: self.streams)
     @rule(which=some, at=st.integers(0, 20_000), n=st.integers(1, 9000), pause=st.booleans(), zeros=st.booleans())

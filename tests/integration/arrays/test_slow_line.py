@@ -33,7 +33,7 @@ def compressions(pair: Pair) -> set[str]:
 def test_a_context_is_used(bed: Bed) -> None:
     content = b"".join(Dataset("slow line", SIZE, 38))
     tunnel = ("127.0.0.1", free_port())
-    with Wire(tunnel, RATE) as wire, Array() as far, ThreadPoolExecutor() as threads:
+    with Wire(tunnel, rate=RATE) as wire, Array() as far, ThreadPoolExecutor() as threads:
         pair = bed.pair(far.address, tunnel_address=tunnel, dialled=wire.address)
         with pair.running():
             sending = threads.submit(send, cut(content, WRITE), pair.entrance)

@@ -149,6 +149,13 @@ class Bed:
         ]
 
 
+def configure(site: Site, table: str, text: str) -> None:
+    """Add keys to the first table of that kind in the site's file."""
+    content = site.config.read_text()
+    assert f"[[{table}]]\n" in content
+    site.config.write_text(content.replace(f"[[{table}]]\n", f"[[{table}]]\n{text}", 1))
+
+
 def run(*sites: Site) -> None:
     """Start the sites, and wait until all their tunnels are up."""
     for site in sites:
@@ -190,6 +197,12 @@ def alarm(site: Site, words: str) -> None:
 def ends(site: Site, peer: int = 0) -> dict[str, int]:
     """Ended streams by reason."""
     found: dict[str, int] = site.status()["peers"][peer]["ended_streams"]
+    return found
+
+
+def lanes_of(site: Site, peer: int = 0) -> list[dict[str, Any]]:
+    """Its lanes to a peer."""
+    found: list[dict[str, Any]] = site.status()["peers"][peer]["lanes"]
     return found
 
 

@@ -1,9 +1,13 @@
-"""The WAN between two sites: a forwarder of TCP connections that can be cut, stalled, and made to refuse."""
+"""The WAN between two sites: a forwarder of TCP connections that can be cut, stalled, and made to refuse.
+
+It can also be slow, or long. (`bench/wan` drops, delays and delivers packets; this needs no root.)
+"""
 
 import asyncio
 import socket
 import struct
 import threading
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from types import TracebackType
@@ -11,15 +15,18 @@ from typing import Any, Self, cast
 
 from bench.sites import Address
 
+_SMALL_BUFFER = 64 << 10
+"""A slow wire takes little ahead of time."""
 _LINGER_RESET = struct.pack("ii", 1, 0)
 
 
 class Wire:
     """Listens on loopback and carries each connection to `far`, on an event loop in a thread. A context manager."""
 
-    def __init__(self, far: Address, rate: float = 0.0) -> None:
-        """`rate`: bytes a second of each direction of each connection; 0: as fast as it goes."""
+    def __init__(self, far: Address, *, rate: float = 0.0, delay: float = 0.0) -> None:
+        """`rate`: bytes a second of each direction, 0 for no limit; `delay`: seconds that each direction takes."""
         self.rate = rate
+        self.delay = delay
         self.address: Address = ("127.0.0.1", 0)
         """Where it listens; known once it is entered."""
         self.taken = 0
@@ -29,7 +36,7 @@ class Wire:
         self.swallowed: tuple[type[_End], ...] = ()
         """Which ends are not read."""
         self.ends: set[_End] = set()
-        self._far = far
+        self.far = far
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="wire", daemon=True)
         self._server: asyncio.Server | None = None
@@ -81,6 +88,9 @@ class Wire:
     async def _listen(self) -> None:
         self._server = await self._loop.create_server(lambda: _Near(self), *self.address)
         self.address = self._server.sockets[0].getsockname()[:2]
+        if self.rate:
+            for listener in self._server.sockets:
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _SMALL_BUFFER)
 
     async def _ignore(self) -> None:
         if self._server is not None:
@@ -110,7 +120,7 @@ class Wire:
     async def dial(self, near: "_End") -> None:
         """Join an accepted connection to a new one to the far side, or reset it."""
         try:
-            _, far = await self._loop.create_connection(lambda: _Far(self), *self._far)
+            _, far = await self._loop.create_connection(lambda: _Far(self), *self.far)
         except OSError:
             near.cut()
             return
@@ -125,8 +135,7 @@ class _End(asyncio.Protocol):
     def __init__(self, wire: Wire) -> None:
         self.wire = wire
         self.other: _End | None = None
-        self._free_at = 0.0  # when the line has carried what came so far
-        self._carrying = False
+        self.under_way: deque[bytes] = deque()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast(asyncio.Transport, transport)
@@ -140,7 +149,7 @@ class _End(asyncio.Protocol):
 
     def resume(self) -> None:
         """Read, unless the wire swallows what comes here."""
-        if not isinstance(self, self.wire.swallowed) and not self._carrying:
+        if not isinstance(self, self.wire.swallowed) and not self.transport.is_closing():
             self.transport.resume_reading()
 
     def cut(self) -> None:
@@ -152,22 +161,22 @@ class _End(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         assert self.other is not None
         self.wire.carried += len(data)
-        self.other.transport.write(data)
-        if self.wire.rate:
-            self._carry(len(data))
-
-    def _carry(self, length: int) -> None:
-        """Read nothing more until the line has carried that."""
         loop = asyncio.get_running_loop()
-        self._free_at = max(self._free_at, loop.time()) + length / self.wire.rate
-        self._carrying = True
-        self.transport.pause_reading()
-        loop.call_at(self._free_at, self._carried)
+        if self.wire.rate:
+            self.transport.pause_reading()
+            loop.call_later(len(data) / self.wire.rate, self.resume)
+        if self.wire.delay:
+            self.under_way.append(data)
+            loop.call_later(self.wire.delay, self.deliver)
+        else:
+            self.other.transport.write(data)
 
-    def _carried(self) -> None:
-        self._carrying = False
-        if self in self.wire.ends:
-            self.resume()
+    def deliver(self) -> None:
+        """What has been on its way for longest is there."""
+        assert self.other is not None
+        data = self.under_way.popleft()
+        if not self.other.transport.is_closing():
+            self.other.transport.write(data)
 
     def pause_writing(self) -> None:
         if self.other is not None:

@@ -9,7 +9,7 @@ import socket
 from dataclasses import replace
 
 from proxy.protocol.codes import CloseCode, ResetCode
-from proxy.protocol.frames import OVER, FrameType, encode, encode_ack, encode_reset, encode_token
+from proxy.protocol.frames import LANES_MAX, OVER, FrameType, encode, encode_ack, encode_reset, encode_token
 from tests.integration.bed.ends import Array
 from tests.integration.bed.sites import Bed
 from tests.integration.peers.scripted import ScriptedLane, hello, open_
@@ -108,14 +108,14 @@ def give_up(number: int) -> bytes:
 
 
 def test_lanes_beyond_the_cap(bed: Bed) -> None:
-    """Of one tunnel sixteen lanes come up; a further one is told that it is not wanted, and the tunnel goes on."""
+    """Of one tunnel so many lanes come up; a further one is told that it is not wanted, and the tunnel goes on."""
     with Array() as array, hub(bed, array.address) as stage:
         first = stage.dial()
         lanes = [first]
         with first:
             mine = hello("rogue", "west")
             said = first.come_up(mine)
-            for _ in range(15):
+            for _ in range(LANES_MAX - 1):
                 lane = stage.dial()
                 lanes.append(lane)
                 lane.come_up(replace(mine, known_half=said.half))
@@ -124,7 +124,7 @@ def test_lanes_beyond_the_cap(bed: Bed) -> None:
                 assert surplus.close_of()[0] == CloseCode.SURPLUS
             says(stage.west, "rogue", "lanes are up already")
             check_alive(first)
-            assert len(peer_of(stage.west, "rogue")["lanes"]) == 16
+            assert len(peer_of(stage.west, "rogue")["lanes"]) == LANES_MAX
         for lane in lanes:
             lane.connection.close()
         stage.still_works(array)

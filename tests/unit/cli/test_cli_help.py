@@ -35,7 +35,16 @@ def test_all_commands_are_there() -> None:
         ("store", "stats"),
         ("store", "verify"),
         ("store", "purge"),
+        ("plan",),
+        ("doctor",),
         ("demo",),
+        ("wan",),
+        ("wan", "up"),
+        ("wan", "down"),
+        ("wan", "set"),
+        ("wan", "outage"),
+        ("wan", "stats"),
+        ("wan", "test"),
         ("completion",),
     }
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from proxy.cli.report import BAR, MOST_STREAMS, duration, report, size
+from proxy.cli.report import BAR, MOST_STREAMS, duration, rate, report, size
 from proxy.cli.status import follow
 from proxy.errors import ExitCode, OperatorError
 from tests.unit.cli.conftest import Isthmus, StatusSite
@@ -33,6 +33,21 @@ STATUS: dict[str, Any] = {
             "outages": 2,
             "streams": 1,
             "last_error": "",
+            "rate_bits_per_second": 45_000_000,
+            "held_seconds": 61.0,
+            "shares": [
+                {
+                    "name": "forward replication",
+                    "priority": "high",
+                    "guarantee_bits_per_second": 30_000_000,
+                    "maximum_bits_per_second": None,
+                    "dscp": 0,
+                    "bits_per_second": 12_345_678,
+                    "wire_bytes": 5 * MiB,
+                    "held_seconds": 3.0,
+                }
+            ],
+            "verdict": {"limit": "wan rate", "share": 0.93, "words": "the line takes 43.1 Mb/s"},
         }
     ],
     "streams": [
@@ -46,6 +61,7 @@ STATUS: dict[str, Any] = {
             "age_seconds": 61.0,
             "compression": "zstd 3, 8 MiB",
             "bytes": {"raw": 5 * MiB, "delivered": 4096},
+            "verdict": {"limit": "source idle", "share": 0.614, "words": "nothing came from the array"},
         }
     ],
     "store": {"mode": "memory", "size_bytes": 2048 * MiB, "used_bytes": 512 * MiB, "chunks": 32768, "hits": 12},
@@ -83,16 +99,10 @@ def test_what_the_table_says() -> None:
     found = rows(shown(STATUS))
     assert ["! the store is full of [red]holes[/red]"] in found
     assert ["west", "up", "1", "100 ms", "2", "1", "-"] in found
-    assert [
-        "7",
-        "west",
-        "forward replication",
-        "10.0.0.9:51234",
-        "1 min 1 s",
-        "5 MiB",
-        "zstd 3, 8 MiB",
-        "4 KiB",
-    ] in found
+    stream = "forward replication", "10.0.0.9:51234", "1 min 1 s", "5 MiB", "zstd 3, 8 MiB", "4 KiB"
+    assert ["7", "west", *stream] in found
+    assert ["tunnel west", "wan rate", "93%", "the line takes 43.1 Mb/s"] in found
+    assert ["stream 7", "source idle", "61%", "nothing came from the array"] in found
     assert ["Store", "memory"] in found
     assert ["used", "512 MiB of 2 GiB"] in found
     assert [row for row in found if row[0] in ("chunks", "hits", "misses")] == [
@@ -107,26 +117,48 @@ def test_what_the_table_says() -> None:
     assert ["verified", "900 MiB"] in found
 
 
+def test_shares_are_shown_if_there_is_a_rule() -> None:
+    found = rows(shown(STATUS))
+    assert ["west", "all together", "-", "45 Mbit/s", "12.3 Mbit/s", "5 MiB", "1 min 1 s"] in found
+    assert ["west", "forward replication", "high", "30 Mbit/s", "-", "12.3 Mbit/s", "5 MiB", "3 s"] in found
+    (peer,) = STATUS["peers"]
+    plain = peer["shares"][0] | {"guarantee_bits_per_second": None, "priority": "normal"}
+    assert "all together" not in shown(STATUS | {"peers": [peer | {"rate_bits_per_second": None, "shares": [plain]}]})
+    marked = plain | {"dscp": 46}
+    assert "all together" in shown(STATUS | {"peers": [peer | {"rate_bits_per_second": None, "shares": [marked]}]})
+
+
+@pytest.mark.parametrize(
+    ("bits", "text"),
+    [(0, "0 bit/s"), (64_000, "64 kbit/s"), (999_600, "1 Mbit/s"), (10**12, "1,000 Gbit/s"), (None, "-")],
+)
+def test_rates(bits: int | None, text: str) -> None:
+    assert rate(bits) == text
+
+
 def test_states_in_words() -> None:
     assert "draining" in shown(STATUS | {"draining": True})
     assert "not ready" in shown(STATUS | {"ready": False})
 
 
 def test_many_streams_are_cut() -> None:
-    text = shown(STATUS | {"streams": STATUS["streams"] * (MOST_STREAMS + 3)})
+    text = shown(STATUS | {"peers": [], "streams": STATUS["streams"] * (MOST_STREAMS + 3)})
     assert text.count("forward replication") == MOST_STREAMS
     assert "and 3 more: --json shows all" in text
 
 
 def test_hostile_names_do_nothing() -> None:
     hostile = "[link=x]\x1b[2J\n[/link]"
-    peer = STATUS["peers"][0] | {"name": hostile, "state": hostile, "last_error": hostile}
-    stream = STATUS["streams"][0] | {"peer": hostile, "forward": hostile, "origin": hostile}
+    verdict = {"limit": hostile, "share": hostile, "words": hostile}
+    share = STATUS["peers"][0]["shares"][0] | {"name": hostile, "priority": hostile}
+    limited = {"verdict": verdict}
+    peer = STATUS["peers"][0] | limited | {"name": hostile, "state": hostile, "last_error": hostile, "shares": [share]}
+    stream = STATUS["streams"][0] | limited | {"peer": hostile, "forward": hostile, "origin": hostile}
     text = shown(
         STATUS | {"peers": [peer], "streams": [stream], "site": hostile, "version": hostile, "alarms": [hostile]}
     )
     assert all(line.isprintable() for line in text.splitlines())
-    assert text.count(r"[link=x]\x1b[2J\n[/link]") == 9
+    assert text.count(r"[link=x]\x1b[2J\n[/link]") == 18
 
 
 JSON = st.recursive(

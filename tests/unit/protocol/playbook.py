@@ -6,7 +6,8 @@ DATA 1#2 500            frame 2 of stream 1, 500 plain bytes
 RESET 1#0 UNREACHABLE   and so on
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
 from proxy.protocol import frames
 from proxy.protocol.codes import FrameType
@@ -64,6 +65,10 @@ def _credits(payload: Buffer) -> str:
     return " ".join(f"{stream}:{consumed}/{limit}" for stream, consumed, limit in entries)
 
 
+def _lanes(payload: Buffer) -> str:
+    return " ".join(f"{mark}:{count}" for mark, count in frames.decode_lanes(payload).items())
+
+
 _TUNNEL: dict[int, Callable[[Buffer], object]] = {
     FrameType.CLOSE: lambda payload: frames.decode_close(payload)[0].name,
     FrameType.PING: lambda payload: frames.decode_token("PING", payload),
@@ -71,6 +76,7 @@ _TUNNEL: dict[int, Callable[[Buffer], object]] = {
     FrameType.ACK: _acks,
     FrameType.CREDIT: _credits,
     FrameType.DRAIN: frames.decode_drain,
+    FrameType.LANES: _lanes,
 }
 _STREAM: dict[int, Callable[[Buffer], object]] = {
     FrameType.OPEN: lambda payload: frames.decode_open(payload)[0],
@@ -84,7 +90,8 @@ _STREAM: dict[int, Callable[[Buffer], object]] = {
 
 
 def tunnel(name: str, peer: str, **settings: float) -> Tunnel:
-    """A tunnel whose halves count, so that transcripts are the same each time."""
+    """A tunnel whose halves count, so that transcripts are the same each time; windows stay as they begin."""
+    settings = {"opening_window": 0} | settings
     drawn = iter(range(1000))
     return Tunnel(
         TunnelSettings(**settings),  # type: ignore[arg-type]
@@ -100,7 +107,15 @@ def tunnel(name: str, peer: str, **settings: float) -> Tunnel:
 class Script:
     """A tunnel named "left" and a scripted peer "right" that has lane 1 up. Time stands still but for `at`."""
 
-    def __init__(self, initial_credit: float = 64 << 10, **settings: float) -> None:
+    def __init__(
+        self,
+        initial_credit: float = 64 << 10,
+        *,
+        capabilities: Collection[int] = (),
+        allowed: int = 4,
+        **settings: Any,
+    ) -> None:
+        """`allowed`: streams that the peer lets us open."""
         self.tunnel = tunnel("left", "right", initial_credit=initial_credit, **settings)
         self.now = 0.0
         self.peer = Hello(
@@ -111,7 +126,8 @@ class Script:
             store=b"store of right  ",
             epochs=(b"epoch---",),
             initial_credit=64 << 10,
-            streams=4,
+            streams=allowed,
+            capabilities=frozenset(capabilities),
         )
         self.join(1)
         self.take(1)

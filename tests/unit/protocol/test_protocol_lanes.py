@@ -2,11 +2,21 @@
 
 import pytest
 
-from proxy.protocol.codes import CloseCode, FrameType, ResetCode
+from proxy.protocol.codes import Capability, CloseCode, FrameType, ResetCode
 from proxy.protocol.errors import Misuse, OpenRefused, PeerError
-from proxy.protocol.events import LaneClosed, LaneDead, PeerDraining, Resumed, StreamReset, TunnelReset
-from proxy.protocol.frames import Frame, encode_close, encode_drain, encode_token
+from proxy.protocol.events import (
+    LaneClosed,
+    LaneDead,
+    LaneSilent,
+    LanesWished,
+    PeerDraining,
+    Resumed,
+    StreamReset,
+    TunnelReset,
+)
+from proxy.protocol.frames import Frame, encode_close, encode_drain, encode_lanes, encode_token
 from proxy.protocol.hello import Hello
+from proxy.protocol.share import Share
 from tests.unit.protocol.playbook import Pair, Script, batch, lines
 
 
@@ -105,7 +115,13 @@ def test_one_ping_at_a_time_and_oftener_while_streams_flow() -> None:
 
 
 def test_a_silent_lane_is_dropped() -> None:
+    """At first it is only said that it is silent, once."""
     script = Script(dead_after=20.0)
+    script.take()
+    assert script.tunnel.next_deadline() == 3.0
+    assert script.at(2.9) == []
+    assert script.at(3.0) == [LaneSilent(1)]
+    assert script.tunnel.next_deadline() == 20.0
     assert script.at(19.9) == []
     assert script.at(20.0) == [LaneDead(1, "nothing was heard for 20 s")]
     assert script.tunnel.figures.outages == 1
@@ -114,9 +130,59 @@ def test_a_silent_lane_is_dropped() -> None:
 
 def test_bytes_of_a_frame_that_is_not_whole_yet_are_life() -> None:
     script = Script(dead_after=20.0)
+    assert script.at(14.0) == [LaneSilent(1)]
     script.tunnel.heard(1, 15.0)
+    assert script.at(17.9) == []
+    assert script.at(18.0) == [LaneSilent(1)]
     assert script.at(34.9) == []
     assert script.at(35.0) != []
+
+
+def test_a_lane_with_a_long_round_trip_may_be_silent_for_longer() -> None:
+    script = Script(dead_after=20.0)
+    script.take()
+    script.now = 1.0
+    script.give(FrameType.PONG, 0, 0, encode_token(1))
+    assert script.tunnel.figures.round_trip == 1.0
+    script.at(6.0)
+    assert script.tunnel.next_deadline() == 10.0
+    assert script.at(9.9) == []
+    assert script.at(10.0) == [LaneSilent(1)]
+
+
+def test_wishes_for_lanes() -> None:
+    """Said when they change and on each new lane; what the other side wishes is told."""
+    script = Script(capabilities=[Capability.LANES])
+    script.take()
+    script.tunnel.wish({0: 4, 18: 1})
+    assert script.tunnel.wants_to_send(1)
+    assert script.take() == ["LANES 0:4 18:1"]
+    assert script.take() == []
+    script.join(2)
+    assert "LANES 0:4 18:1" in script.take(2)
+    assert script.give(FrameType.LANES, 0, 0, encode_lanes({0: 8})) == [LanesWished({0: 8})]
+
+
+def test_wishes_are_not_said_to_a_peer_that_does_not_know_them() -> None:
+    script = Script(capabilities=[Capability.ZSTD, Capability.SLICES])
+    script.take()
+    script.tunnel.wish({0: 4})
+    assert script.take() == []
+
+
+@pytest.mark.parametrize(
+    ("payload", "reason"),
+    [
+        (b"\0", "no whole entries"),
+        (b"\0\1\0\2", "twice"),
+        (b"\x40\1", "marks are 0 to 63"),
+        (b"\0\0", "no lanes"),
+        (b"\0\x80\1\1", "more than 128"),
+    ],
+)
+def test_wishes_that_are_none(payload: bytes, reason: str) -> None:
+    with pytest.raises(PeerError, match=reason):
+        Script().give(FrameType.LANES, 0, 0, payload)
 
 
 @pytest.mark.parametrize("code", sorted(set(CloseCode) - {CloseCode.PROTOCOL_ERROR, CloseCode.SHUTDOWN}))
@@ -262,3 +328,21 @@ def test_lanes_that_are_unknown_are_no_trouble() -> None:
 def test_hello_decodes_as_it_was_said() -> None:
     hello = Script().tunnel.hello()
     assert Hello.decode(hello.encode()) == hello
+
+
+def test_marked_streams_go_by_lanes_of_their_mark() -> None:
+    """What has no lane of its mark goes by the least marked one, and by its own again when that comes."""
+    script = Script()
+    marked = script.tunnel.open("array", "10.0.0.2", Share("marked", mark=18))
+    plain = script.tunnel.open("array", "10.0.0.2")
+    assert (marked, plain) == (1, 3)
+    assert sorted(script.take(1)) == ["OPEN 1#0 array", "OPEN 3#0 array"]
+    script.tunnel.lane_up(2, script.now, 18)
+    script.give(FrameType.ACK, 0, 0, b"", lane=2)
+    script.take(2)
+    for stream in (marked, plain):
+        script.tunnel.send_miss(stream, [bytes(32)])
+    assert script.take(1) == ["MISS 3#1 1"]
+    assert script.take(2) == ["MISS 1#1 1"]
+    script.tunnel.lane_down(2, script.now)
+    assert "MISS 1#1 1" in script.take(1)

@@ -14,6 +14,7 @@ LONGEST = {
     FrameType.ACK: 1 << 20,
     FrameType.CREDIT: 1 << 20,
     FrameType.DRAIN: 512,
+    FrameType.LANES: 128,
     FrameType.OPEN: 512,
     FrameType.ACCEPT: 0,
     FrameType.DATA: 590080,

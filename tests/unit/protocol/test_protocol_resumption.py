@@ -1,7 +1,7 @@
 """Lanes die, streams live on: what is sent again, what is repeated, and when it is given up."""
 
 from proxy.protocol.codes import ResetCode
-from proxy.protocol.events import DataReceived, LaneDead, Resumed, StreamReset, TunnelReset
+from proxy.protocol.events import DataReceived, LaneDead, LaneSilent, Resumed, StreamReset, TunnelReset
 from proxy.protocol.notices import ACK_DELAY
 from tests.unit.protocol.playbook import Pair, Script, batch, cut, events_of, line
 
@@ -151,7 +151,7 @@ def test_grace_ends_when_a_lane_comes() -> None:
     script.tunnel.lane_down(1, 100.0)
     script.now = 200.0
     script.join(2)
-    assert script.at(400.0) == []
+    assert script.at(400.0) == [LaneSilent(2)]
     assert script.tunnel.figures.streams == 1
 
 

@@ -1,5 +1,6 @@
 """The frames of tests/vectors/protocol, byte for byte: what they mean, and that we send just them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,14 +25,16 @@ EAST = Hello(
     epochs=(b"\0\0\0\0\0\0\0\x02", b"\0\0\0\0\0\0\0\x01"),
     initial_credit=256 << 10,
     streams=1024,
-    capabilities=frozenset({1, 2}),
+    capabilities=frozenset({1, 2, 4}),
     software="isthmus 0.1.0",
 )
-PAIRED = Hello(**{name: getattr(EAST, name) for name in Hello.__slots__} | {"known_half": bytes(range(16, 32))})
+PAIRED = replace(EAST, known_half=bytes(range(16, 32)))
+MARKED = replace(EAST, mark=18)
 
 MEANING = {
     "hello": Frame(FrameType.HELLO, 0, 0, EAST.encode()),
     "hello_paired": Frame(FrameType.HELLO, 0, 0, PAIRED.encode()),
+    "hello_marked": Frame(FrameType.HELLO, 0, 0, MARKED.encode()),
     "close": Frame(FrameType.CLOSE, 0, 0, frames.encode_close(CloseCode.SURPLUS, "enough")),
     "ping": Frame(FrameType.PING, 0, 0, frames.encode_token(TOKEN)),
     "pong": Frame(FrameType.PONG, 0, 0, frames.encode_token(TOKEN)),
@@ -39,6 +42,7 @@ MEANING = {
     "ack_empty": Frame(FrameType.ACK, 0, 0, frames.encode_ack([])),
     "credit": Frame(FrameType.CREDIT, 0, 0, frames.encode_credit([(1, 756, 66292)])),
     "drain": Frame(FrameType.DRAIN, 0, 0, frames.encode_drain("upgrade")),
+    "lanes": Frame(FrameType.LANES, 0, 0, frames.encode_lanes({0: 4, 18: 1})),
     "open": Frame(FrameType.OPEN, 1, 0, frames.encode_open("array", "10.0.0.1")),
     "accept": Frame(FrameType.ACCEPT, 1, 0, b""),
     "data": Frame(FrameType.DATA, 1, 1, DATA),
@@ -74,6 +78,7 @@ def test_we_read_it(name: str) -> None:
 def test_hello_means_what_it_says() -> None:
     assert Hello.decode(vector("hello")[16:]) == EAST
     assert Hello.decode(vector("hello_paired")[16:]) == PAIRED
+    assert Hello.decode(vector("hello_marked")[16:]) == MARKED
 
 
 def test_payloads_mean_what_they_say() -> None:
@@ -82,6 +87,7 @@ def test_payloads_mean_what_they_say() -> None:
     assert list(frames.decode_ack(vector("ack")[16:])) == [(1, 3), (6, (1 << 64) - 1)]
     assert list(frames.decode_credit(vector("credit")[16:])) == [(1, 756, 66292)]
     assert frames.decode_drain(vector("drain")[16:]) == "upgrade"
+    assert frames.decode_lanes(vector("lanes")[16:]) == {0: 4, 18: 1}
     assert frames.decode_open(vector("open")[16:]) == ("array", "10.0.0.1")
     assert frames.decode_data(vector("data")[16:]) == 5
     assert frames.decode_end(vector("end")[16:]) == (5, b"\x03\x05\x01\x02\x03\x04\x05\x06\x07\x08")

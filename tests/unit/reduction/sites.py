@@ -12,7 +12,7 @@ from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
 from proxy.reduction.compression import Compression, Compressor, zstd
 from proxy.reduction.contexts import ContextReader, ContextWriter
 from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
-from proxy.reduction.encoder import BATCH_TARGET, EncodedBatch, Encoder
+from proxy.reduction.encoder import GRAIN_MAX, EncodedBatch, Encoder
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.windows import WINDOW_LOG_MIN, ContextMemory
 from tests.unit.reduction.shelf import ShelfStore
@@ -93,6 +93,7 @@ class Stream:
     chunker: Chunker = SMALL_CHUNKS
     level: int | None = None
     compression: Compression | None = None
+    grain: int = GRAIN_MAX
     sent: bytearray = field(default_factory=bytearray)
     received: bytearray = field(default_factory=bytearray)
     wire: int = 0
@@ -105,6 +106,7 @@ class Stream:
 
     def __post_init__(self) -> None:
         self.encoder = encoder_of(self.near, self.chunker, self.level, self.compression)
+        self.encoder.grain = self.grain
         self.decoder = decoder_of(self.far)
         self.queue: deque[bytes] = deque()
         self.undecoded: deque[EncodedBatch] = deque()
@@ -125,7 +127,7 @@ class Stream:
             room[:] = source[:n]
             source = source[n:]
             self.encoder.received(n)
-            if self.encoder.plain >= BATCH_TARGET:
+            if self.encoder.ready:
                 self.take()
 
     def pause(self) -> None:
@@ -138,8 +140,7 @@ class Stream:
 
     def take(self) -> None:
         """What is written goes out."""
-        batch = self.encoder.take()
-        if batch is not None:
+        while (batch := self.encoder.take()) is not None:
             self.wire += len(batch.data) + FRAME_BYTES
             self.queue.append(batch.data)
             self.undecoded.append(batch)

@@ -76,6 +76,24 @@ def test_batches_taken_at_the_target_are_legal(data: bytes, warm: bool) -> None:
     assert all(len(batch) <= length_bound(n) for batch, n in zip(stream.queue, plain, strict=True))
 
 
+@pytest.mark.parametrize("grain", [1, 1000, 16 << 10])
+def test_small_batches_for_a_slow_line(grain: int) -> None:
+    """What is new goes in pieces of the grain; what is known stays as it is, and chunks are none the smaller."""
+    near, far = two_sites()
+    data = noise(200_000 if grain > 1 else 3000)
+    cold = Stream(near, far, grain=grain)
+    cold.write(data)
+    cold.pause()
+    sizes = [dissect(memoryview(batch)).plain for batch in cold.queue]
+    assert max(sizes) <= grain
+    assert len(sizes) >= len(data) // grain
+    cold.end()
+    warm = Stream(near, far, grain=grain)
+    warm.write(data)
+    warm.end()
+    assert warm.literal == 0
+
+
 def test_nothing_written_is_no_batch() -> None:
     encoder = encoder_of(site(ShelfStore()))
     encoder.flush()

@@ -1,0 +1,173 @@
+"""The process that carries the packets of one way: from the TUN device of one end to that of the other.
+
+It ends when its control socket does. While there is traffic it rests between small bunches of packets, so that the
+ends of the connections get some CPU, too.
+"""
+
+import contextlib
+import ctypes
+import gc
+import json
+import os
+import select
+import socket
+import time
+from collections import deque
+from dataclasses import asdict
+from typing import Any
+
+from bench.wan.model import Model
+from bench.wan.settings import Way
+
+GRAIN, LEAST_GRAIN, MOST_GRAIN = 0.01, 100e-6, 500e-6
+"""While there is traffic packets are looked after once in that share of the delay, within these bounds, in seconds."""
+BATCH = 128
+"""Packets that are read before it is looked again whether others are due."""
+PERIOD_SECONDS = 1.0
+"""What rate and CPU are averages of."""
+LATE_STEP = 50e-6
+LATE_STEPS = 400
+"""Lateness is counted in steps of 50 microseconds, up to 20 ms."""
+MESSAGE_BYTES = 1 << 16
+_PR_SET_TIMERSLACK = 29
+
+Held = deque[tuple[float, bytes]]
+
+
+class Carrier:
+    """One way of the line, between two descriptors of TUN devices that do not wait."""
+
+    def __init__(self, model: Model, source: int, target: int, mtu: int, control: socket.socket) -> None:
+        self._model, self._source, self._target, self._mtu, self._control = model, source, target, mtu, control
+        self._in_order: Held = deque()
+        self._ahead: Held = deque()
+        self._delivered = self._delivered_bytes = 0
+        self._late = [0] * (LATE_STEPS + 1)
+        self._latest = 0.0
+        self._period = _Period()
+
+    def run(self) -> None:
+        """Carry until the control socket ends."""
+        _hurry()
+        both: list[Any] = [self._source, self._control]
+        while True:
+            moved = self._deliver(self._in_order) + self._deliver(self._ahead) + self._take()
+            self._period.see(self._delivered_bytes)
+            if moved:
+                time.sleep(min(max(self._model.delay * GRAIN, LEAST_GRAIN), MOST_GRAIN))
+                readable, _, _ = select.select([self._control], [], [], 0)
+            else:
+                readable, _, _ = select.select(both, [], [], self._rest())
+            if self._control in readable and not self._obey():
+                return
+
+    def _rest(self) -> float:
+        """Seconds until something is due."""
+        due = min((held[0][0] for held in (self._in_order, self._ahead) if held), default=float("inf"))
+        return max(0.0, min(due - time.monotonic(), PERIOD_SECONDS / 4))
+
+    def _deliver(self, held: Held) -> int:
+        """Hand over what is due; how many packets."""
+        now, late, moved = time.monotonic(), self._late, 0
+        while held and held[0][0] <= now:
+            due, packet = held.popleft()
+            late[min(int((now - due) / LATE_STEP), LATE_STEPS)] += 1
+            self._latest = max(self._latest, now - due)
+            with contextlib.suppress(OSError):  # nobody takes it: the namespace's interface is down
+                os.write(self._target, packet)
+            self._delivered_bytes += len(packet)
+            moved += 1
+        self._delivered += moved
+        return moved
+
+    def _take(self) -> int:
+        """Take what has come in, a batch at most; how many packets."""
+        read, source, longest, take = os.read, self._source, self._mtu, self._model.take
+        for count in range(BATCH):
+            try:
+                packet = read(source, longest)
+            except BlockingIOError:
+                return count
+            fate = take(time.monotonic(), len(packet))
+            if fate is not None:
+                held = self._ahead if fate.ahead else self._in_order
+                for _ in range(fate.copies):
+                    held.append((fate.due, packet))
+        return BATCH
+
+    def _obey(self) -> bool:
+        """Do what the control socket asks for and answer; False at its end."""
+        message = self._control.recv(MESSAGE_BYTES)
+        if not message:
+            return False
+        request = json.loads(message)
+        if "way" in request:
+            self._model.set(Way(**request["way"]))
+        if "out" in request:
+            self._switch(request["out"])
+        self._control.send(json.dumps(self._stats()).encode())
+        return True
+
+    def _switch(self, out: bool) -> None:
+        """The way goes out, and what is on it is lost; or it comes back."""
+        self._model.out = out
+        if out:
+            self._model.counts.outage += len(self._in_order) + len(self._ahead)
+            self._in_order.clear()
+            self._ahead.clear()
+            self._model.cut()
+
+    def _stats(self) -> dict[str, Any]:
+        return {
+            **asdict(self._model.counts),
+            "out": self._model.out,
+            "delivered": self._delivered,
+            "delivered_bytes": self._delivered_bytes,
+            "waiting_bytes": self._model.waiting(time.monotonic()),
+            "on_the_way": len(self._in_order) + len(self._ahead),
+            "late_p99": percentile(self._late, 0.99) * LATE_STEP,
+            "late_max": self._latest,
+            "rate": self._period.rate,
+            "cpu": self._period.cpu,
+        }
+
+
+def _hurry() -> None:
+    """Be woken in time, also on a busy machine: a line does not wait for a CPU."""
+    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1000)  # nanoseconds; the usual slack is 50 microseconds
+    gc.disable()  # nothing here makes cycles, and a look at 10,000 packets takes milliseconds
+    with contextlib.suppress(OSError):  # not in every container
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+
+
+class _Period:
+    """Rate and CPU of the last whole period."""
+
+    def __init__(self) -> None:
+        self.rate = 0
+        """Bits a second."""
+        self.cpu = 0.0
+        """Share of one core."""
+        self._since, self._carried, self._used = time.monotonic(), 0, time.process_time()
+
+    def see(self, carried: int) -> None:
+        """So many bytes since the start."""
+        passed = time.monotonic() - self._since
+        if passed < PERIOD_SECONDS:
+            return
+        used = time.process_time()
+        self.rate = round((carried - self._carried) * 8 / passed)
+        self.cpu = (used - self._used) / passed
+        self._since, self._carried, self._used = self._since + passed, carried, used
+
+
+def percentile(counts: list[int], share: float) -> int:
+    """Upper end of the step that holds that share of what was counted; 0 if nothing was."""
+    wanted, seen = sum(counts) * share, 0
+    if not wanted:
+        return 0
+    for step, count in enumerate(counts, 1):
+        seen += count
+        if seen >= wanted:
+            return step
+    return len(counts)

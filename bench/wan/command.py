@@ -1,0 +1,150 @@
+"""The command `isthmus wan`: a line that stays up between commands, kept by a process in the background.
+
+In the runtime directory are, by the prefix of the namespaces' names, the socket that the process listens on and its
+log. All of it raises WanFailure.
+"""
+
+import contextlib
+import importlib
+import json
+import re
+import socket
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.wan import namespaces
+from bench.wan.errors import WanFailure
+from bench.wan.settings import WAYS, Line
+from bench.wan.stats import MEANINGS, OF_TUN, SETTINGS
+from bench.wan.task import Task
+from bench.wan.wan import PATIENCE, Wan, lacking, start
+
+RUNTIME = Path("/run/isthmus-wan")
+
+
+def up(prefix: str, backend: str, mtu: int, texts: Mapping[str, str]) -> None:
+    """Start a line and say how to use it."""
+    line = Line.of(mtu, **texts)
+    _ready(prefix)
+    RUNTIME.mkdir(parents=True, exist_ok=True, mode=0o755)
+    if _connect(prefix):
+        raise WanFailure(f"the line {prefix} is up already; `isthmus wan down` ends it, --prefix makes another")
+    _socket_of(prefix).unlink(missing_ok=True)
+    task = Task(prefix, line.as_dict(), backend=backend, path=str(_socket_of(prefix)))
+    _, control = start(task, _log_of(prefix))
+    with control:
+        wan = Wan(prefix, control)
+        made = wan.ask({"do": "show"})
+    print(f"The line {prefix} is up, made by {made['backend']}. Its ends are network namespaces:")
+    for end, address in wan.addresses.items():
+        print(f"  {end}  {address}  {' '.join(wan.command(end))} COMMAND")
+
+
+def down(prefix: str) -> None:
+    """End the line, and remove whatever is left of it, also after a crash."""
+    _ready(prefix)
+    control = _connect(prefix)
+    left = [name for name in namespaces.names(prefix).values() if namespaces.exists(name)]
+    if control:
+        with control, contextlib.suppress(WanFailure):  # it ends without an answer
+            Wan(prefix, control).ask({"do": "down"})
+    for name in left:
+        namespaces.remove(name)
+    _socket_of(prefix).unlink(missing_ok=True)
+    _log_of(prefix).unlink(missing_ok=True)
+    print(f"The line {prefix} is down." if left or control else f"There was no line {prefix}.")
+
+
+def change(prefix: str, toward: str, texts: Mapping[str, str]) -> None:
+    """Other settings of a line that is up."""
+    if not texts:
+        raise WanFailure("nothing is to be set; name a setting, such as --loss 1%")
+    with _wan(prefix) as wan:
+        wan.set(toward, **texts)
+
+
+def outage(prefix: str, toward: str, out: bool) -> None:
+    """Switch it on or off."""
+    with _wan(prefix) as wan:
+        wan.outage(out, toward)
+
+
+def stats(prefix: str, as_json: bool) -> None:
+    """Show the settings and counters."""
+    with _wan(prefix) as wan:
+        found, made = wan.stats(), wan.ask({"do": "show"})
+    if as_json:
+        print(json.dumps({**made, "ways": found}, indent=2))
+        return
+    print(f"line {prefix}, made by {made['backend']}, MTU {made['line']['mtu']}")
+    print(f"{'toward':16}{'west':>15}{'east':>15}")
+    _rows(made["line"], SETTINGS)
+    print()
+    _rows(found, {**MEANINGS, **OF_TUN})
+
+
+def test(backend: str, as_json: bool) -> int:
+    """Measure how true lines are here; the exit code."""
+    if reason := lacking():
+        raise WanFailure(f"no line can be emulated here: {reason}")
+    truth = importlib.import_module("bench.wan.truth")  # its tables take longer to load than other commands take
+    code: int = truth.run(backend, as_json)
+    return code
+
+
+def _rows(values: Mapping[str, Any], meanings: Mapping[str, str]) -> None:
+    for name, meaning in meanings.items():
+        if name in values["west"]:
+            print(f"{name:16}" + "".join(f"{_figure(values[way][name]):>15}" for way in WAYS) + f"  {meaning}")
+
+
+def _figure(value: float) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.6g}"
+
+
+@contextlib.contextmanager
+def _wan(prefix: str) -> Iterator[Wan]:
+    _ready(prefix)
+    control = _connect(prefix)
+    if control is None:
+        raise WanFailure(f"there is no line {prefix}; `isthmus wan up` makes one, --prefix names another{_end(prefix)}")
+    with control:
+        yield Wan(prefix, control)
+
+
+def _end(prefix: str) -> str:
+    """What the log says last of a line that has ended by itself."""
+    log = _log_of(prefix)
+    lines = log.read_text(errors="replace").splitlines() if log.exists() else []
+    return f" (the last one ended: {lines[-1]})" if lines else ""
+
+
+def _ready(prefix: str) -> None:
+    """Raises WanFailure where nothing can be done."""
+    if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,31}", prefix):
+        raise WanFailure(f"the prefix {prefix!r} is not 1 to 32 of a-z, 0-9 and -; choose another")
+    if reason := lacking():
+        raise WanFailure(f"no line can be emulated here: {reason}")
+
+
+def _connect(prefix: str) -> socket.socket | None:
+    """To the keeper, if it lives."""
+    control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    control.settimeout(PATIENCE)
+    try:
+        control.connect(str(_socket_of(prefix)))
+    except OSError:
+        control.close()
+        return None
+    return control
+
+
+def _socket_of(prefix: str) -> Path:
+    return RUNTIME / f"{prefix}.socket"
+
+
+def _log_of(prefix: str) -> Path:
+    return RUNTIME / f"{prefix}.log"

@@ -1,0 +1,140 @@
+"""Network namespaces, interfaces and addresses, by way of `ip`; and a TUN device inside a namespace.
+
+Needs root. Raises WanFailure with the words of `ip` or the kernel.
+"""
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import shutil
+import struct
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench.wan.errors import WanFailure
+
+INTERFACE = "wan0"
+"""The line's interface in both namespaces."""
+ADDRESSES = {"east": "198.18.0.1", "west": "198.18.0.2"}
+PREFIX = 24
+WAITING_PACKETS = 10_000
+"""How many packets an interface holds while the emulator does not get the CPU."""
+
+_TUNSETIFF = 0x400454CA
+_IFF_TUN_NO_PI = 0x0001 | 0x1000
+_CLONE_NEWNET = 0x40000000
+_TUN = Path("/dev/net/tun")
+_NAMESPACES = Path("/run/netns")
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def lacking() -> str:
+    """Why there can be no namespaces here, or nothing."""
+    if os.geteuid() != 0:
+        return "network namespaces need root; run it with sudo"
+    if not shutil.which("ip"):
+        return "the command ip is not installed (Debian: package iproute2)"
+    try:
+        run(["unshare", "--net", "true"])
+    except WanFailure as error:
+        return f"network namespaces are not allowed here, as in most containers ({error}); use a host or a VM"
+    return ""
+
+
+def lacking_tun() -> str:
+    """Why there can be no TUN device here, or nothing."""
+    try:
+        os.close(os.open(_TUN, os.O_RDWR))
+    except OSError as error:
+        return f"{_TUN} cannot be opened ({error.strerror}); load the module tun, or give the container the device"
+    return ""
+
+
+def run(command: Sequence[str]) -> str:
+    """What the command prints. Raises WanFailure with its complaint."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise WanFailure(f"`{' '.join(command)}` failed: {error}") from None
+    if done.returncode:
+        raise WanFailure(f"`{' '.join(command)}` failed: {done.stderr.strip() or done.returncode}")
+    return done.stdout
+
+
+def names(prefix: str) -> dict[str, str]:
+    """Of the namespaces east and west."""
+    return {end: f"{prefix}-{end}" for end in ADDRESSES}
+
+
+def exists(namespace: str) -> bool:
+    """Whether there is a namespace of that name."""
+    return (_NAMESPACES / namespace).exists()
+
+
+def add(namespace: str) -> None:
+    """Make a namespace whose loopback works."""
+    run(["ip", "netns", "add", namespace])
+    run(["ip", "-n", namespace, "link", "set", "lo", "up"])
+
+
+def remove(namespace: str) -> None:
+    """Remove the namespace's name, if it is there; what runs in it keeps it until it ends."""
+    try:
+        if exists(namespace):
+            run(["ip", "netns", "delete", namespace])
+    except WanFailure:
+        if exists(namespace):  # and nobody else has removed it meanwhile
+            raise
+
+
+def bring_up(namespace: str, address: str, mtu: int) -> None:
+    """Give the line's interface its address and MTU; without IPv6's own chatter, so that only packets sent count."""
+    interface = ["ip", "-n", namespace, "link", "set", "dev", INTERFACE]
+    run([*interface, "mtu", str(mtu), "txqueuelen", str(WAITING_PACKETS), "addrgenmode", "none"])
+    run([*interface, "up"])
+    run(["ip", "-n", namespace, "address", "add", f"{address}/{PREFIX}", "dev", INTERFACE])
+
+
+def open_tun(namespace: str) -> int:
+    """A TUN device in the namespace; it is there as long as the descriptor, which does not wait, is open."""
+    with inside(namespace):
+        descriptor = os.open(_TUN, os.O_RDWR | os.O_NONBLOCK)
+        try:
+            fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", INTERFACE.encode(), _IFF_TUN_NO_PI))
+        except OSError as error:
+            os.close(descriptor)
+            raise WanFailure(f"no TUN device in the namespace {namespace}: {error.strerror}") from None
+    return descriptor
+
+
+@contextlib.contextmanager
+def inside(namespace: str) -> Iterator[None]:
+    """This thread is in the namespace, and so is for good what it opens or starts here: sockets, processes, threads.
+
+    Other threads are not. (os.setns is there from Python 3.12 only.)
+    """
+    home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
+    try:
+        _enter(_NAMESPACES / namespace)
+        try:
+            yield
+        finally:
+            _enter(Path(f"/proc/self/fd/{home}"))
+    finally:
+        os.close(home)
+
+
+def _enter(where: Path) -> None:
+    try:
+        namespace = os.open(where, os.O_RDONLY)
+    except OSError as error:
+        raise WanFailure(f"there is no network namespace {where}: {error.strerror}") from None
+    try:
+        if _libc.setns(namespace, _CLONE_NEWNET):
+            wrong = os.strerror(ctypes.get_errno())
+            raise WanFailure(f"the network namespace {where} cannot be entered: {wrong}")
+    finally:
+        os.close(namespace)

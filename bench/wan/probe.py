@@ -1,0 +1,126 @@
+"""What packets meet on a line, measured from outside: numbered UDP packets one way, or one TCP connection."""
+
+import contextlib
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from bench.wan.wan import Wan
+
+PORT = 9
+HEADERS = 28
+"""Bytes of IP and UDP."""
+SILENCE = 1.0
+"""Seconds beyond the delay without a packet that mean that no more will come."""
+ROOM = 64 << 20
+_SO_TIMESTAMPNS, _SO_RCVBUFFORCE, _TCP_CONGESTION = 35, 33, 13
+_STAMP = struct.Struct("qq")
+
+
+class Arrival(NamedTuple):
+    """A packet that came."""
+
+    number: int
+    sent: float
+    came: float
+    """Seconds of the same clock; the kernel's word."""
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What a train of packets has met."""
+
+    loss: float
+    """Share of the packets."""
+    burst: float
+    """Mean length of a run of losses; 0 if there were none."""
+    delays: tuple[float, float, float]
+    """Seconds: the median, that which 1 % exceed, and the longest."""
+    rate: float
+    """Bits a second between the first and the last that came."""
+
+
+def judge(sent: int, size: int, arrivals: list[Arrival]) -> Findings:
+    """Of packets numbered from 0, `size` bytes each with their headers. Needs two arrivals at least."""
+    came = {arrival.number for arrival in arrivals}
+    lost = [number for number in range(sent) if number not in came]
+    runs = sum(number - 1 in came or number == 0 for number in lost)
+    delays = sorted(arrival.came - arrival.sent for arrival in arrivals)
+    times = [arrival.came for arrival in arrivals]
+    return Findings(
+        len(lost) / sent,
+        len(lost) / runs if runs else 0.0,
+        (delays[len(delays) // 2], delays[len(delays) * 99 // 100], delays[-1]),
+        (len(arrivals) - 1) * size * 8 / (max(times) - min(times)),
+    )
+
+
+def train(wan: Wan, packets: int, size: int, pause: float, delay: float) -> Findings:
+    """Send packets from east to west, one each `pause` seconds, on a line with that delay."""
+    with wan.inside("west"):
+        sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with sink:
+        sink.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        sink.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, ROOM)
+        sink.bind((wan.addresses["west"], PORT))
+        sink.settimeout(SILENCE + delay)
+        sender = threading.Thread(target=_send, args=[wan, packets, size, pause], daemon=True)
+        sender.start()
+        arrivals = list(_arrivals(sink))
+        sender.join()
+    return judge(packets, size, arrivals)
+
+
+def _send(wan: Wan, packets: int, size: int, pause: float) -> None:
+    with wan.inside("east"), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as source:
+        source.connect((wan.addresses["west"], PORT))
+        start, rest = time.monotonic(), bytes(size - HEADERS - _STAMP.size)
+        for number in range(packets):
+            time.sleep(max(0.0, start + number * pause - time.monotonic()))
+            source.send(_STAMP.pack(number, time.time_ns()) + rest)
+
+
+def _arrivals(sink: socket.socket) -> Iterator[Arrival]:
+    with contextlib.suppress(TimeoutError):
+        while True:
+            packet, [(_, _, stamp), *_], _, _ = sink.recvmsg(_STAMP.size, 64)
+            number, sent = _STAMP.unpack(packet)
+            seconds, nanoseconds = _STAMP.unpack(stamp)
+            yield Arrival(number, sent / 1e9, seconds + nanoseconds / 1e9)
+
+
+def tcp_rate(wan: Wan, congestion: str, settle: float, seconds: float) -> float:
+    """Bits of payload a second that one TCP connection brings from east to west, once it had `settle` seconds."""
+    with wan.inside("west"):
+        listener = socket.create_server((wan.addresses["west"], PORT))
+    with wan.inside("east"):
+        near = socket.socket()
+    with listener, near:
+        near.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, congestion.encode())
+        near.connect((wan.addresses["west"], PORT))
+        far, _ = listener.accept()
+        with far:
+            far.settimeout(30)
+            threading.Thread(target=_fill, args=[near], daemon=True).start()
+            _take(far, settle)
+            began = time.monotonic()
+            taken = _take(far, seconds)
+            return taken * 8 / (time.monotonic() - began)
+
+
+def _fill(near: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # closed, at the end
+        while True:
+            near.sendall(bytes(256 << 10))
+
+
+def _take(far: socket.socket, seconds: float) -> int:
+    """Bytes that came in that time."""
+    room, taken, until = bytearray(1 << 20), 0, time.monotonic() + seconds
+    while time.monotonic() < until:
+        taken += far.recv_into(room)
+    return taken

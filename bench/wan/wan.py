@@ -1,0 +1,149 @@
+"""A line that is up, for those who use it: tests, benches, the command `isthmus wan`."""
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.wan import namespaces
+from bench.wan.carrier import MESSAGE_BYTES
+from bench.wan.errors import WanFailure
+from bench.wan.settings import Line
+from bench.wan.task import Task
+
+PATIENCE = 60.0
+"""Seconds after which an answer of the keeper is overdue."""
+ROOT = Path(__file__).parents[2]
+
+
+class Wan:
+    """A line that is up. Usable from any thread. All but the fields may raise WanFailure."""
+
+    def __init__(self, prefix: str, control: socket.socket) -> None:
+        """`control`: to the keeper."""
+        self.namespaces = namespaces.names(prefix)
+        """Names of the network namespaces east and west, as `ip netns` knows them."""
+        self.addresses = dict(namespaces.ADDRESSES)
+        """IPv4 addresses of the ends east and west; loopback works in both namespaces, too."""
+        self._control = control
+        self._lock = threading.Lock()
+
+    def command(self, end: str) -> list[str]:
+        """What to put before a command so that it runs at that end."""
+        return ["ip", "netns", "exec", self.namespaces[end]]
+
+    def inside(self, end: str) -> contextlib.AbstractContextManager[None]:
+        """Sockets that are opened, and processes that are started by this thread within it, are at that end for good.
+
+        Threads that are started within it stay there.
+        """
+        return namespaces.inside(self.namespaces[end])
+
+    def set(self, toward: str = "both", **texts: str) -> None:
+        """Other settings, as in `Line.of`, for packets sent from now on, of the way toward west, east or both."""
+        self.ask({"do": "set", "toward": toward, "texts": texts})
+
+    def outage(self, out: bool, toward: str = "both") -> None:
+        """Packets toward west, east or both vanish, also those that are on their way; or the line is back."""
+        self.ask({"do": "outage", "toward": toward, "out": out})
+
+    def stats(self) -> dict[str, dict[str, Any]]:
+        """Counters of the ways toward west and east since the line is up; their names: `bench.wan.stats`."""
+        answer: dict[str, dict[str, Any]] = self.ask({"do": "stats"})
+        return answer
+
+    def sysctl(self, name: str, value: str) -> None:
+        """Set a variable of both namespaces, as in `wan.sysctl("net.ipv4.tcp_congestion_control", "bbr")`.
+
+        A new namespace has the kernel's defaults, whose socket buffers allow about 2 MB in flight:
+        `net.ipv4.tcp_rmem` and `net.ipv4.tcp_wmem` are "least default most" in bytes.
+        """
+        for end in self.namespaces:
+            namespaces.run([*self.command(end), "sysctl", "-q", "-w", f"{name}={value}"])
+
+    def ask(self, request: dict[str, Any]) -> Any:
+        """The keeper's answer."""
+        with self._lock:
+            with contextlib.suppress(OSError):  # then there will be no answer either
+                self._control.send(json.dumps(request).encode())
+            return answer_on(self._control)
+
+
+@contextlib.contextmanager
+def line(settings: Line, *, prefix: str = "", seed: int | None = None, backend: str = "auto") -> Iterator[Wan]:
+    """A line, for as long as this lasts. Raises WanFailure where there can be none; `lacking` tells beforehand.
+
+    `prefix`: of the namespaces' names; by default they are unique. `seed`: for the random numbers, so that the same
+    packets (by number, not by content) are lost each time; netem has none. `backend`: see `Task`.
+    """
+    task = Task(prefix or f"wan-{secrets.token_hex(4)}", settings.as_dict(), seed, backend)
+    keeper, control = start(task, None)
+    try:
+        with control:
+            yield Wan(task.prefix, control)
+    finally:
+        _end(keeper)
+        for name in namespaces.names(task.prefix).values():
+            namespaces.remove(name)
+
+
+def start(task: Task, log: Path | None) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """A keeper whose line is up, and the socket to it. `log` takes its complaints, otherwise they go to stderr."""
+    if reason := lacking():
+        raise WanFailure(f"no line can be emulated here: {reason}")
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs, contextlib.ExitStack() as stack:
+        output = stack.enter_context(log.open("ab")) if log else None
+        keeper = subprocess.Popen(
+            [sys.executable, "-m", "bench.wan.keeper", task.to_json()],
+            stdin=theirs.fileno(),
+            stdout=output or subprocess.DEVNULL,
+            stderr=output,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
+            start_new_session=True,  # an interrupt from the keyboard is for us; the line goes with us
+        )
+    ours.settimeout(PATIENCE)
+    try:
+        answer_on(ours)
+    except BaseException:
+        ours.close()
+        _end(keeper)
+        raise
+    return keeper, ours
+
+
+def _end(keeper: subprocess.Popen[bytes]) -> None:
+    keeper.terminate()
+    try:
+        keeper.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        keeper.kill()
+        keeper.wait()
+
+
+def lacking() -> str:
+    """Why no line can be emulated here, or nothing."""
+    return namespaces.lacking()
+
+
+def answer_on(control: socket.socket) -> Any:
+    """The next answer. Raises WanFailure if it is an error, or does not come."""
+    try:
+        message = control.recv(MESSAGE_BYTES)
+    except TimeoutError:
+        raise WanFailure(f"the line does not answer within {PATIENCE:.0f} s") from None
+    except OSError:
+        message = b""
+    if not message:
+        raise WanFailure("the line is gone: the process that kept it has ended")
+    answer: dict[str, Any] = json.loads(message)
+    if "error" in answer:
+        raise WanFailure(answer["error"])
+    return answer["answer"]

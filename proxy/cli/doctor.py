@@ -1,0 +1,192 @@
+"""`isthmus doctor`: facts collected and judged."""
+
+import json
+import os
+import resource
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from proxy import identity
+from proxy.cli import quantities
+from proxy.cli.api import fetch_status
+from proxy.cli.doctor_report import as_data, count, show
+from proxy.config import ConfigError, Peer, SiteConfig, load
+from proxy.doctor import addresses, host, kernel, peers, resources, trust, windows
+from proxy.doctor.facts import Contact, Kernel
+from proxy.doctor.findings import Finding, Level, attention, problem
+from proxy.errors import ExitCode, OperatorError
+from proxy.identity import Certificate, IdentityFault
+from proxy.net.probing import Neighbours, reach_all, try_to_bind
+from proxy.net.tls import Certificates
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What the operator said of it: bits a second, seconds."""
+
+    rate: float | None
+    round_trip: float | None
+
+
+def run(config: Path, rate: str | None, round_trip: str | None, as_json: bool) -> int:
+    """Look at everything; FAILED if there is a problem. Raises ConfigError, or OperatorError (USAGE)."""
+    site = load(config, files=False)
+    line = Line(
+        quantities.rate("--rate", rate) if rate is not None else None,
+        quantities.duration("--round-trip", round_trip) if round_trip is not None else None,
+    )
+    findings = list(examine(site, line))
+    if as_json:
+        click.echo(json.dumps(as_data(site.site.name, findings), indent=2))
+    else:
+        show(findings)
+    return ExitCode.FAILED if count(findings, Level.PROBLEM) else ExitCode.OK
+
+
+def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
+    """All findings, from the outside inward: peers and arrays, the line, this host."""
+    status = _status(site)
+    mistakes = _mistakes(site)
+    certificates = None if mistakes else _load_certificates(site, mistakes)
+    reached = reach_all(site.peers, site.exports, certificates, site.tunnel.connect_timeout)
+    yield from mistakes
+    yield from _of_certificates(site)
+    for peer in site.peers:
+        yield from _of_peer(site, peer, reached, status, tried=certificates is not None)
+    for export in site.exports:
+        yield from addresses.export(export.name, export.address, reached.exports[export.name])
+    yield from _of_listeners(site, running=status is not None)
+    yield from _of_line(site, line, reached, status)
+    yield from _of_host(site, status)
+    for alarm in _list(status, "alarms"):
+        yield attention("running site", str(alarm), "see the log of isthmus serve")
+
+
+def _status(site: SiteConfig) -> dict[str, Any] | None:
+    """Of the running site; None if it does not run."""
+    try:
+        return fetch_status(site)
+    except OperatorError:
+        return None
+
+
+def _peers_of(status: dict[str, Any] | None) -> list[dict[str, Any]]:
+    return [entry for entry in _list(status, "peers") if isinstance(entry, dict)]
+
+
+def _list(status: dict[str, Any] | None, key: str) -> list[Any]:
+    """The status may come from another version."""
+    found = (status or {}).get(key)
+    return found if isinstance(found, list) else []
+
+
+def _mistakes(site: SiteConfig) -> list[Finding]:
+    """What is wrong with the files that the configuration names."""
+    try:
+        load(site.source)
+    except ConfigError as error:
+        return [problem(mistake.key, mistake.wrong, mistake.remedy) for mistake in error.mistakes]
+    return []
+
+
+def _load_certificates(site: SiteConfig, mistakes: list[Finding]) -> Certificates | None:
+    """As the site loads them; TLS may dislike what is sound by itself."""
+    try:
+        return Certificates(site)
+    except (OSError, ValueError) as error:
+        anew = "make certificates and keys with isthmus keygen, which TLS accepts"
+        mistakes.append(problem("identity", f"TLS cannot use the certificates: {error}", anew))
+        return None
+
+
+def _of_certificates(site: SiteConfig) -> Iterator[Finding]:
+    now = datetime.now(UTC)
+    for about, anew, certificate in _all_certificates(site):
+        yield from trust.certificate(about, certificate, now, anew)
+    for certificate in _read(site.identity.certificate)[:1] if site.identity.ca else ():
+        yield from trust.names(certificate, site.site.name)
+
+
+def _all_certificates(site: SiteConfig) -> Iterator[tuple[str, str, Certificate]]:
+    """Whose, how its successor is made, and what is in it; those that can be read."""
+    for certificate in _read(site.identity.certificate)[:1]:
+        yield "own certificate", trust.renewal(site.site.name), certificate
+    for peer in site.peers:
+        for certificate in _read(peer.certificate)[:1]:
+            yield f"certificate of {peer.name}", trust.renewal(peer.name), certificate
+    for certificate in _read(site.identity.ca):
+        yield "certificate of the CA", trust.CA_RENEWAL, certificate
+
+
+def _read(path: Path | None) -> tuple[Certificate, ...]:
+    try:
+        return identity.read_certificates(path) if path is not None else ()
+    except IdentityFault:
+        return ()
+
+
+def _of_peer(
+    site: SiteConfig, peer: Peer, reached: Neighbours, status: dict[str, Any] | None, *, tried: bool
+) -> Iterator[Finding]:
+    reach = reached.peers.get(peer.name)
+    if reach is not None and reach.contact is Contact.ACCEPTED and not tried:
+        found = f"{peer.address} accepts connections; TLS was not tried"
+        yield attention(f"peer {peer.name}", found, "put the certificates above right first")
+    elif reach is not None:
+        own = site.identity.certificate
+        fingerprint = next((certificate.fingerprint for certificate in _read(own)), b"")
+        yield from peers.reachability(peer, reach, str(own), fingerprint)
+        yield from peers.path(peer, reach)
+    elif status is None:
+        yield from peers.waited_for(peer)
+    for state in _peers_of(status):
+        if state.get("name") == peer.name:
+            yield from peers.tunnel(peer.name, state)
+
+
+def _of_listeners(site: SiteConfig, *, running: bool) -> Iterator[Finding]:
+    wanted = [
+        ("tunnel listener", "tunnel.listen", site.tunnel.listen),
+        ("status listener", "status.listen", site.status.listen),
+    ]
+    wanted += [(f"forward {forward.name}", "forward.listen", forward.listen) for forward in site.forwards]
+    for about, key, address in wanted:
+        if address is not None:
+            yield from addresses.listener(about, key, address, try_to_bind(address), running=running)
+
+
+def _of_line(site: SiteConfig, line: Line, reached: Neighbours, status: dict[str, Any] | None) -> Iterator[Finding]:
+    facts = host.kernel()
+    round_trip = line.round_trip or _longest(reached, status)
+    yield from kernel.congestion(facts, site.tunnel, privileged=os.geteuid() == 0)
+    yield from kernel.tuning(facts)
+    yield from windows.buffers(facts, line.rate, round_trip)
+    yield from windows.tunnel(site.tunnel, len(site.peers), line.rate, round_trip)
+    yield from _of_probing(facts, reached)
+
+
+def _of_probing(facts: Kernel, reached: Neighbours) -> Iterator[Finding]:
+    proven = bool(reached.peers) and all(reach.full_size for reach in reached.peers.values())
+    yield from kernel.probing(facts, proven=proven)
+
+
+def _longest(reached: Neighbours, status: dict[str, Any] | None) -> float | None:
+    """Seconds to the peer that is farthest away, measured now or by the running site."""
+    measured = [reach.round_trip for reach in reached.peers.values()]
+    measured += [state.get("round_trip_seconds") for state in _peers_of(status)]
+    return max((seconds for seconds in measured if isinstance(seconds, int | float) and seconds > 0), default=None)
+
+
+def _of_host(site: SiteConfig, status: dict[str, Any] | None) -> Iterator[Finding]:
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    store = (status or {}).get("store")
+    filled = isinstance(store, dict) and store.get("prepared") is True
+    yield from resources.descriptors(site, limit)
+    yield from resources.memory(site, host.memory(), filled=filled)
+    yield from resources.disk(site, host.disk(site.store.path) if site.store.path is not None else None)
+    yield from trust.clock(host.clock((site.source, site.identity.certificate)))

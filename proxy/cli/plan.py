@@ -1,0 +1,182 @@
+"""`isthmus plan`: what was asked, computed, and shown as tables or JSON."""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+
+from proxy.cli import quantities
+from proxy.cli.plan_report import report
+from proxy.errors import ExitCode, OperatorError
+from proxy.plan.congestion import BBR_LOSS_MAX, bbr, cubic, cubic_lanes, reno
+from proxy.plan.line import LARGEST_MTU, LEAST_MTU, Line, light_round_trip, sysctl_lines
+from proxy.plan.replication import SITE_RATE, Work, ways
+from proxy.plan.windows import ROUND_TRIPS, WINDOWS, table, window_rate
+from proxy.plan.zones import Zone, by_rate, by_size
+
+MOST_LOSS = 0.5
+MOST_CONNECTIONS = 65536
+
+Options = Mapping[str, Any]
+"""As typed, by the names of the parameters in `commands`; None for what was not."""
+_T = TypeVar("_T")
+
+
+def run(options: Options, as_json: bool) -> None:
+    """Compute what the options allow. Raises OperatorError (USAGE) if one is wrong, or nothing can be computed."""
+    found = compute(options)
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+        return
+    console = Console()
+    for part in report(found):
+        console.print(part)
+
+
+def compute(options: Options, now: datetime | None = None) -> dict[str, Any]:
+    """All parts that were asked for; rates in bits a second, sizes in bytes, times in seconds. `now`: local time."""
+    found: dict[str, Any] = {}
+    zones = _zones(options)
+    if options["rate"] is not None or options["round_trip"] is not None:
+        found |= _for_line(options, now or datetime.now())
+    elif options["volume"] is not None:
+        raise OperatorError("--volume needs the line: add --rate and --round-trip", ExitCode.USAGE)
+    if options["table"]:
+        found["table"] = {"windows": WINDOWS, "round_trips": ROUND_TRIPS, "rates": table()}
+    if zones:
+        found["zones"] = zones
+    if not found:
+        remedy = "give --rate and --round-trip, or --write-rate, --write-size or --table"
+        raise OperatorError(f"there is nothing to compute; {remedy}", ExitCode.USAGE)
+    return found
+
+
+def _for_line(options: Options, now: datetime) -> dict[str, Any]:
+    if options["rate"] is None or options["round_trip"] is None:
+        missing = "--rate" if options["rate"] is None else "--round-trip"
+        raise OperatorError(f"{missing} is missing; a line has both, such as 45Mbit and 100ms", ExitCode.USAGE)
+    line = Line(
+        rate=quantities.rate("--rate", options["rate"]),
+        round_trip=quantities.duration("--round-trip", options["round_trip"]),
+        loss=quantities.share("--loss", options["loss"], MOST_LOSS),
+        mtu=_number("--mtu", options["mtu"], LEAST_MTU, LARGEST_MTU),
+    )
+    window = quantities.size("--window", options["window"])
+    connections = _number("--connections", options["connections"], 1, MOST_CONNECTIONS)
+    found: dict[str, Any] = {
+        "line": _line(line),
+        "connection": _connection(line, window),
+        "buffers": _buffers(line),
+        "notes": _notes(line, _given(options, "distance", quantities.distance)),
+    }
+    volume = _given(options, "volume", quantities.size)
+    if volume is not None:
+        work = Work(
+            volume,
+            quantities.share("--reduction", options["reduction"]),
+            connections,
+            quantities.rate("--site-rate", options["site_rate"]) if options["site_rate"] else SITE_RATE,
+        )
+        found["replication"] = _replication(line, work, window, _start(options, now))
+    return found
+
+
+def _line(line: Line) -> dict[str, Any]:
+    return {
+        "rate": line.rate,
+        "round_trip": line.round_trip,
+        "loss": line.loss,
+        "mtu": line.mtu,
+        "mss": line.mss,
+        "segment": line.segment,
+        "payload_rate": line.payload_rate,
+        "goodput": line.goodput,
+        "longest_km": line.longest_km,
+    }
+
+
+def _connection(line: Line, window: int) -> dict[str, Any]:
+    allowed = window_rate(window, line.round_trip)
+    return {
+        "window": window,
+        "window_rate": allowed,
+        "window_throughput": min(allowed, cubic(line)),
+        "reno": reno(line),
+        "cubic": cubic(line),
+        "cubic_lanes": cubic_lanes(line),
+        "bbr": bbr(line),
+    }
+
+
+def _buffers(line: Line) -> dict[str, Any]:
+    sysctl = (*sysctl_lines(line.buffer), "net.ipv4.tcp_window_scaling = 1")
+    return {"bandwidth_delay": line.bandwidth_delay, "limit": line.buffer, "sysctl": sysctl}
+
+
+def _notes(line: Line, km: float | None) -> list[str]:
+    notes = []
+    if km is not None and light_round_trip(km) > line.round_trip:
+        least = f"light needs {light_round_trip(km) * 1000:.3g} ms for {km:,.0f} km of fibre and back"
+        notes.append(f"{least}, more than --round-trip: measure it with ping")
+    if line.loss > BBR_LOSS_MAX:
+        notes.append(f"above {BBR_LOSS_MAX:.0%} loss BBR, too, gets less than the goodput: find where packets are lost")
+    return notes
+
+
+def _replication(line: Line, work: Work, window: int, start: datetime | None) -> list[dict[str, Any]]:
+    windows = tuple(sorted({window, *WINDOWS}))
+    return [
+        {
+            "way": way.name,
+            "window": own,
+            "rate": way.rate,
+            "seconds": way.seconds,
+            "on_line": way.on_line,
+            "ends": _end(start, way.seconds),
+        }
+        for own, way in ways(line, work, windows)
+    ]
+
+
+def _zones(options: Options) -> dict[str, Any]:
+    found: dict[str, Zone | None] = {
+        "write_rate": _judged(_given(options, "write_rate", quantities.size_rate), by_rate),
+        "write_size": _judged(_given(options, "write_size", quantities.size), by_size),
+    }
+    return {name: {"zone": zone.value, "colour": zone.colour} for name, zone in found.items() if zone is not None}
+
+
+def _judged(figure: int | None, judge: Callable[[float], Zone]) -> Zone | None:
+    return None if figure is None else judge(figure)
+
+
+def _given(options: Options, name: str, read: Callable[[str, str], _T]) -> _T | None:
+    text = options[name]
+    return None if text is None else read(f"--{name.replace('_', '-')}", text)
+
+
+def _number(option: str, number: int, least: int, most: int) -> int:
+    if not least <= number <= most:
+        raise OperatorError(f"{option} {number} is out of range; write {least} to {most}", ExitCode.USAGE)
+    return number
+
+
+def _start(options: Options, now: datetime) -> datetime | None:
+    """The next time that it is so late."""
+    at = _given(options, "start", quantities.time_of_day)
+    if at is None:
+        return None
+    today = datetime.combine(now.date(), at)
+    return today if today >= now.replace(second=0, microsecond=0) else today + timedelta(days=1)
+
+
+def _end(start: datetime | None, seconds: float) -> str | None:
+    if start is None:
+        return None
+    try:
+        return f"{start + timedelta(seconds=seconds):%a %Y-%m-%d %H:%M}"
+    except OverflowError:
+        return "never"

@@ -1,0 +1,108 @@
+"""What `isthmus plan` computed, as tables for a terminal."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from proxy.cli.report import duration, headed_table, milliseconds, number, plain, rate
+from proxy.plan.line import KM_PER_MILE
+
+_LATENCY = (
+    "Throughput of one TCP connection = window / round trip. Latency one way? Then double it first. KB, MB: powers"
+    " of 1000."
+)
+
+
+def report(found: dict[str, Any]) -> Iterator[RenderableType]:
+    """The parts that are there, in the order of a question about a line."""
+    if "line" in found:
+        yield _line(found["line"])
+        yield _connection(found["connection"], found["line"])
+        yield from _buffers(found["buffers"])
+    if "replication" in found:
+        yield _replication(found["replication"])
+    if "table" in found:
+        yield _windows(found["table"])
+    if "zones" in found:
+        yield _zones(found["zones"])
+    for note in found.get("notes", ()):
+        yield plain(f"! {note}", "yellow")
+
+
+def decimal_size(value: float) -> str:
+    """2.3 GB, to three figures: what array makers and lines count in."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if value < 999.5:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    return f"{value:,.3g} TB" if value < 1000 else f"{value:,.0f} TB"
+
+
+def _line(line: dict[str, Any]) -> Table:
+    figures = f"{rate(line['rate'])}, {milliseconds(line['round_trip'])}, {_percent(line['loss'])} loss"
+    table = headed_table("Line", figures)
+    table.add_row("MTU, MSS, payload a packet", f"{line['mtu']}, {line['mss']}, {line['segment']} bytes")
+    table.add_row("TCP payload without loss", rate(line["payload_rate"]))
+    table.add_row("goodput at that loss", rate(line["goodput"]))
+    km = line["longest_km"]
+    table.add_row("fibre to the other end, at most", f"{km:,.0f} km ({km / KM_PER_MILE:,.0f} miles)")
+    return table
+
+
+def _connection(connection: dict[str, Any], line: dict[str, Any]) -> Table:
+    table = headed_table("One TCP connection", "at most", "of the goodput")
+    rows = {
+        f"a window of {decimal_size(connection['window'])} allows": "window_rate",
+        "  and with CUBIC gets about": "window_throughput",
+        "Reno with a large window, about": "reno",
+        "CUBIC with a large window, about": "cubic",
+        "BBR with a large window": "bbr",
+    }
+    for meaning, key in rows.items():
+        table.add_row(meaning, rate(connection[key]), _percent(min(connection[key] / line["goodput"], 1)))
+    table.add_row("CUBIC connections that fill the line", number(connection["cubic_lanes"]))
+    return table
+
+
+def _buffers(buffers: dict[str, Any]) -> Iterator[RenderableType]:
+    table = headed_table("Window", "bytes")
+    table.add_row("needed: bandwidth x round trip", f"{buffers['bandwidth_delay']:,}")
+    table.add_row("buffer limits of both kernels, at least twice that", f"{buffers['limit']:,}")
+    yield table
+    yield plain("/etc/sysctl.d/90-isthmus.conf on both sites' hosts (then: sysctl --system):")
+    for line in buffers["sysctl"]:
+        yield plain(f"  {line}")
+    yield plain("")
+
+
+def _replication(ways: list[dict[str, Any]]) -> Table:
+    timed = any(way["ends"] for way in ways)
+    table = headed_table("Replication", "Rate", "Takes", "On the line", *(["Ends"] if timed else []))
+    for way in ways:
+        window = f", {decimal_size(way['window'])} window" if way["window"] else ""
+        takes = duration(way["seconds"]) if way["seconds"] >= 1 else "under 1 s"
+        ends = [way["ends"]] if timed else []
+        table.add_row(f"{way['way']}{window}", rate(way["rate"]), takes, decimal_size(way["on_line"]), *ends)
+    return table
+
+
+def _windows(found: dict[str, Any]) -> Table:
+    table = headed_table("Window", *(milliseconds(round_trip) for round_trip in found["round_trips"]))
+    for window, rates in zip(found["windows"], found["rates"], strict=True):
+        table.add_row(decimal_size(window), *map(rate, rates))
+    table.caption, table.caption_justify = _LATENCY, "left"
+    return table
+
+
+def _zones(zones: dict[str, Any]) -> Table:
+    table = headed_table("A faster line", "")
+    names = {"write_rate": "by the sum of write throughput", "write_size": "by the average write size"}
+    for key, zone in zones.items():
+        table.add_row(names[key], plain(zone["zone"], zone["colour"]))
+    return table
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.3g} %"

@@ -1,0 +1,54 @@
+"""Listen addresses, and the arrays behind exports."""
+
+import errno
+from collections.abc import Iterator
+
+from proxy.config.addresses import Address
+from proxy.doctor.facts import Bound, Contact, Reach
+from proxy.doctor.findings import Finding, ok, problem
+from proxy.doctor.wording import milliseconds
+
+
+def listener(about: str, key: str, address: Address, bound: Bound, *, running: bool) -> Iterator[Finding]:
+    """`key`: what to change in the file; `running`: the site runs, so it should have the address itself."""
+    if bound.error == errno.EADDRINUSE:
+        yield _in_use(about, key, address, running=running)
+    elif bound.error == errno.EADDRNOTAVAIL:
+        remedy = f"write an address that `ip address` lists as {key}, or 0.0.0.0:{address.port} for all"
+        yield problem(about, f"{address} is not an address of this host", remedy)
+    elif bound.error in (errno.EACCES, errno.EPERM):
+        remedy = f"use a port from 1024 on as {key}, or AmbientCapabilities=CAP_NET_BIND_SERVICE in the systemd unit"
+        yield problem(about, f"{address} may not be used by this user: {bound.words}", remedy)
+    elif bound.error:
+        yield problem(about, f"{address} cannot be used: {bound.words}", f"write another address as {key}")
+    elif running:
+        found = f"the running site does not listen on {address}: the file was changed since it started"
+        yield problem(about, found, "restart the site")
+    else:
+        yield ok(about, f"{address} is free")
+
+
+def _in_use(about: str, key: str, address: Address, *, running: bool) -> Finding:
+    if running:
+        return ok(about, f"{address} is in use, by the running site")
+    remedy = f"ss -ltnp 'sport = :{address.port}' says by whom: stop that, or write another port as {key}"
+    return problem(about, f"{address} is in use by another program", remedy)
+
+
+def export(name: str, address: Address, reach: Reach) -> Iterator[Finding]:
+    """Does the array answer at TCP?"""
+    about = f"export {name}"
+    if reach.contact is Contact.ACCEPTED:
+        yield ok(about, f"{address} accepts connections{_in(reach)}")
+        return
+    remedies = {
+        Contact.NO_NAME: f"correct export.address, or the name server: getent hosts {address.host}",
+        Contact.REFUSED: f"start the array's target there, or correct export.address; nothing listens on {address}",
+        Contact.TIMEOUT: f"see that the array is up and that no firewall drops: ip route get {address.host}",
+    }
+    found = f"{address}: {reach.contact.value}{f' ({reach.detail})' if reach.detail else ''}"
+    yield problem(about, found, remedies.get(reach.contact, f"see the route to it: ip route get {address.host}"))
+
+
+def _in(reach: Reach) -> str:
+    return "" if reach.round_trip is None else f", {milliseconds(reach.round_trip)} away"

@@ -1,0 +1,143 @@
+"""Facts about this host, read from /proc, /sys and the file system. Nothing is changed; what is not there is None.
+
+`root` stands for /, for tests.
+"""
+
+import ctypes
+import os
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from proxy.doctor.facts import Clock, Disk, Kernel, Memory
+
+ROOT = Path("/")
+_NO_LIMIT = 1 << 60
+"""Control groups of version 1 write a number of that order if there is no limit."""
+_TIME_ERROR = 5  # adjtimex(2): not synchronised
+_TIMEX_BYTES = 512  # struct timex has 208
+
+
+def kernel(root: Path = ROOT, release: str | None = None) -> Kernel:
+    """`release`: as uname says it; by default of the running kernel."""
+    ipv4 = root / "proc/sys/net/ipv4"
+    default = _words(ipv4 / "tcp_congestion_control")
+    return Kernel(
+        available=_words(ipv4 / "tcp_available_congestion_control"),
+        allowed=_words(ipv4 / "tcp_allowed_congestion_control"),
+        default=default[0] if default else None,
+        modules=_modules(root / "lib/modules" / (release or os.uname().release)),
+        read=_triple(ipv4 / "tcp_rmem"),
+        write=_triple(ipv4 / "tcp_wmem"),
+        scaling=_switch(ipv4 / "tcp_window_scaling"),
+        tuning=_switch(ipv4 / "tcp_moderate_rcvbuf"),
+        probing=_number(ipv4 / "tcp_mtu_probing"),
+    )
+
+
+def memory(root: Path = ROOT) -> Memory:
+    """What is available, and the control group's limit of this process."""
+    limits = [limit for path in _limit_files(root) if (limit := _number(path)) is not None and limit < _NO_LIMIT]
+    return Memory(_available(root / "proc/meminfo"), min(limits, default=None))
+
+
+def disk(path: Path) -> Disk | None:
+    """None if it is no directory, or cannot be looked at."""
+    try:
+        return _disk(path, next(place for place in (path, *path.absolute().parents) if place.exists()))
+    except OSError:
+        return None
+
+
+def _disk(path: Path, place: Path) -> Disk | None:
+    if not place.is_dir():
+        return None
+    room = os.statvfs(place)
+    return Disk(
+        place=str(place),
+        free=room.f_bavail * room.f_frsize,
+        total=room.f_blocks * room.f_frsize,
+        used=_taken(path),
+        writable=os.access(place, os.W_OK | os.X_OK),
+    )
+
+
+def clock(files: Iterable[Path], root: Path = ROOT) -> Clock:
+    """`files`: of the site; the clock cannot be right if it is before they were written."""
+    written = [path.stat().st_mtime for path in files if path.exists()]
+    return Clock(time.time(), _synchronised(root), max(written, default=0.0))
+
+
+def _synchronised(root: Path) -> bool | None:
+    """The kernel knows what chrony, ntpd and timesyncd tell it; a container may only see the mark of the last."""
+    if (root / "run/systemd/timesync/synchronized").exists():
+        return True
+    state = _adjtimex()
+    return None if state < 0 else state != _TIME_ERROR
+
+
+def _adjtimex() -> int:
+    """With modes 0, which it begins with here, it only reads. -1 if that is not allowed."""
+    call = getattr(ctypes.CDLL(None), "adjtimex", None)
+    return -1 if call is None else int(call(ctypes.create_string_buffer(_TIMEX_BYTES)))
+
+
+def _modules(directory: Path) -> tuple[str, ...]:
+    found = directory.glob("kernel/net/ipv4/tcp_*.ko*")
+    return tuple(sorted(path.name.split(".")[0].removeprefix("tcp_") for path in found))
+
+
+def _limit_files(root: Path) -> Iterable[Path]:
+    """Of the process's control group and of all above it, by both versions of control groups."""
+    for line in _text(root / "proc/self/cgroup").splitlines():
+        number, controllers, place = line.split(":", 2)
+        one = "memory" in controllers.split(",")
+        if not one and number != "0":
+            continue
+        base = root / "sys/fs/cgroup" / ("memory" if one else "")
+        name = "memory.limit_in_bytes" if one else "memory.max"
+        steps = Path(place.strip("/"))
+        yield from (base / step / name for step in (steps, *steps.parents))
+
+
+def _available(meminfo: Path) -> int | None:
+    for line in _text(meminfo).splitlines():
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def _taken(path: Path) -> int:
+    """What the files of a directory take on the disk, holes left out."""
+    if not path.is_dir():
+        return 0
+    with os.scandir(path) as entries:
+        return sum(entry.stat(follow_symlinks=False).st_blocks * 512 for entry in entries if entry.is_file())
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("ascii", errors="replace")
+    except OSError:
+        return ""
+
+
+def _words(path: Path) -> tuple[str, ...] | None:
+    return tuple(_text(path).split()) or None
+
+
+def _number(path: Path) -> int | None:
+    words = _text(path).split()
+    return int(words[0]) if len(words) == 1 and words[0].isdecimal() else None
+
+
+def _triple(path: Path) -> tuple[int, int, int] | None:
+    words = _text(path).split()
+    if len(words) != 3 or not all(word.isdecimal() for word in words):
+        return None
+    return int(words[0]), int(words[1]), int(words[2])
+
+
+def _switch(path: Path) -> bool | None:
+    number = _number(path)
+    return None if number is None else number != 0

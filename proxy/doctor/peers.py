@@ -1,0 +1,99 @@
+"""Whether each peer is reached, believes us, and is the one that it should be; and what the path to it takes."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from proxy.config.model import Peer
+from proxy.doctor.facts import Contact, Reach
+from proxy.doctor.findings import Finding, attention, ok, problem
+from proxy.doctor.wording import milliseconds, sysctl
+from proxy.identity import show_fingerprint
+
+LEAST_MTU = 1280
+"""Bytes, that of IPv6 (RFC 8200); what is smaller wastes the line on headers, and is mostly a mistake."""
+
+
+def reachability(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint: bytes) -> Iterator[Finding]:
+    """The verdict on a peer that is dialled. `own_certificate`: the path of this site's."""
+    about, where = f"peer {peer.name}", str(peer.address)
+    if reach.contact is Contact.ACCEPTED:
+        yield ok(about, f"{where} accepts our certificate and shows its own; round trip {_ms(reach.round_trip)}")
+        return
+    detail = f" ({reach.detail})" if reach.detail else ""
+    found = f"{where}: {reach.contact.value}{detail}"
+    if reach.shown:
+        found += f"; it shows SHA-256 {show_fingerprint(reach.shown)}"
+    judge = attention if reach.contact is Contact.UNCLEAR else problem
+    yield judge(about, found, _remedy(peer, reach, own_certificate, own_fingerprint))
+
+
+def _remedy(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint: bytes) -> str:
+    assert peer.address is not None
+    host, port = peer.address
+    pinned = f"its certificate, compared by SHA-256, as {peer.certificate}" if peer.certificate else "one of the CA's"
+    remedies = {
+        Contact.NO_NAME: f"correct peer.address, or the name server: getent hosts {host}",
+        Contact.REFUSED: f"start isthmus serve on {host}, with tunnel.listen on port {port}",
+        Contact.TIMEOUT: f"let TCP port {port} through every firewall on the way to {host}, and see that it is up",
+        Contact.UNREACHABLE: f"see the route: ip route get {host}",
+        Contact.BLACK_HOLE: "let ICMP type 3 code 4 (IPv6: ICMPv6 type 2) through the firewalls; or on both hosts: "
+        + sysctl("net.ipv4.tcp_mtu_probing = 1"),
+        Contact.SILENT: f"see whether a firewall on the way, or another program at port {port}, holds TLS back",
+        Contact.NOT_TLS: f"another program may listen there: see ss -ltnp 'sport = :{port}' on {host}",
+        Contact.WRONG_CERTIFICATE: f"use {pinned}, or correct peer.address",
+        Contact.NOT_TRUSTED: f"give it {own_certificate} (SHA-256 {show_fingerprint(own_fingerprint)}) as its"
+        " peer.certificate, then SIGHUP",
+        Contact.UNCLEAR: f"run isthmus doctor on {host}, too, and see the log there",
+    }
+    return remedies[reach.contact]
+
+
+def path(peer: Peer, reach: Reach) -> Iterator[Finding]:
+    """MTU and MSS, as far as a connection came up."""
+    if reach.mtu is None or reach.segment is None:
+        return
+    about = f"path to {peer.name}"
+    found = f"MTU {reach.mtu}, MSS {reach.segment}"
+    if reach.full_size:
+        found += ", packets of full size pass"
+    if reach.mtu < LEAST_MTU:
+        yield attention(about, found, "see which link has so small an MTU: ip link; tracepath to its address")
+    elif reach.discovery is False:
+        off = "; path MTU discovery is off: a smaller MTU on the way cuts every packet in pieces"
+        yield attention(about, found + off, sysctl("net.ipv4.ip_no_pmtu_disc = 0"))
+    else:
+        yield ok(about, found)
+
+
+def tunnel(name: str, state: Mapping[str, Any]) -> Iterator[Finding]:
+    """What the running site says of its tunnel to a peer: an entry of `peers` in its status; keys may be missing."""
+    about, said = f"tunnel to {name}", str(state.get("state", "unknown"))
+    error = str(state.get("last_error") or "")
+    if said == "up":
+        lanes = state.get("lanes")
+        count = len(lanes) if isinstance(lanes, list) else 0
+        yield ok(about, f"up, {count} {'lane' if count == 1 else 'lanes'}{_measured(state)}")
+    elif said == "waiting":
+        found = f"it has not dialled in{f' ({error})' if error else ''}"
+        yield attention(about, found, "run isthmus doctor on its host: it is the side that dials")
+    elif said == "connecting" and not error:
+        yield attention(about, "not up yet", "run this again in some seconds")
+    else:
+        remedy = "see the finding on the peer above; the log of isthmus serve says more"
+        yield problem(about, f"{said}{f': {error}' if error else ''}", remedy)
+
+
+def waited_for(peer: Peer) -> Iterator[Finding]:
+    """A peer without an address, while no site runs that could say more."""
+    yield ok(
+        f"peer {peer.name}", "dials in; start this site, then isthmus doctor on its host says whether it gets through"
+    )
+
+
+def _measured(state: Mapping[str, Any]) -> str:
+    seconds = state.get("round_trip_seconds")
+    return f", round trip {_ms(seconds)}" if isinstance(seconds, int | float) else ""
+
+
+def _ms(seconds: float | None) -> str:
+    return "unknown" if seconds is None else milliseconds(seconds)

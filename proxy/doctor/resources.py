@@ -1,0 +1,92 @@
+"""File descriptors, memory and disk, against what the configuration may come to need."""
+
+from collections.abc import Iterator
+
+from proxy.config.model import SiteConfig
+from proxy.doctor.facts import Disk, Memory
+from proxy.doctor.findings import Finding, attention, ok, problem
+from proxy.doctor.wording import size as show_size
+
+DESCRIPTORS = "file descriptors"
+MEMORY = "memory"
+STORE = "store"
+
+LANES = 128
+"""Connections that one tunnel may have (PROTOCOL.md, "Lanes")."""
+AT_THE_DOOR = 256
+"""Connections to the tunnel listener that have not shown who they are yet."""
+OWN = 64
+"""Libraries, logs, the store's files, the event loop, the status listener's visitors."""
+FEW_STREAMS = 32
+"""Streams a peer with which a site is of use: twice the volumes that an array replicates at once."""
+BASE = 128 << 20
+"""Bytes of a process without its store and what is under way (README: below 280 MiB with a cache of 160)."""
+
+
+def descriptors(config: SiteConfig, limit: int) -> Iterator[Finding]:
+    """`limit`: of a process that is started like this one."""
+    needed, least = needed_descriptors(config, config.tunnel.streams), needed_descriptors(config, FEW_STREAMS)
+    found = f"{limit:,} are allowed here; all streams, lanes and listeners together may take {needed:,}"
+    remedy = f"LimitNOFILE={needed} in the systemd unit, or ulimit -n {needed} before isthmus serve"
+    if limit >= needed:
+        yield ok(DESCRIPTORS, found)
+    elif limit >= least:
+        fewer = f"; or fewer tunnel.streams than {config.tunnel.streams}"
+        yield attention(DESCRIPTORS, found, remedy + fewer)
+    else:
+        yield problem(DESCRIPTORS, found, remedy)
+
+
+def needed_descriptors(config: SiteConfig, streams: int) -> int:
+    """With so many streams that each peer has opened, and as many to it if there is a forward to it."""
+    directions = sum(1 + any(forward.peer == peer.name for forward in config.forwards) for peer in config.peers)
+    listeners = 2 + len(config.forwards)
+    door = AT_THE_DOOR if config.tunnel.listen else 0
+    return directions * streams + len(config.peers) * LANES + listeners + door + OWN
+
+
+def memory(config: SiteConfig, facts: Memory, *, filled: bool) -> Iterator[Finding]:
+    """`filled`: the site runs, and its store has taken its memory already."""
+    under_way = config.tunnel.memory + config.tunnel.unacked
+    key, store = ("size", config.store.size) if config.store.mode == "memory" else ("cache", config.store.cache)
+    needed = BASE + under_way + store
+    parts = f"store.{key} {show_size(store)}, under way {show_size(under_way)}, itself the rest"
+    needs = f"the site may take {show_size(needed)} ({parts})"
+    lower = f"lower store.{key}, or tunnel.memory and tunnel.unacked"
+    if facts.limit is not None and facts.limit < needed:
+        found = f"{needs}; this control group allows {show_size(facts.limit)}"
+        yield problem(MEMORY, found, f"{lower}; or MemoryMax={-(-needed >> 20)}M in the unit, --memory of a container")
+    yield _free_memory(facts.available, under_way if filled else needed, needs, lower, filled=filled)
+
+
+def _free_memory(available: int | None, wanted: int, needs: str, lower: str, *, filled: bool) -> Finding:
+    beside = " beside the running site's store" if filled else ""
+    if available is None:
+        return attention(MEMORY, f"{needs}; how much is free is not told", f"see that {show_size(wanted)} are free")
+    if available < wanted:
+        found = f"{needs}; only {show_size(available)} are free{beside}"
+        return problem(MEMORY, found, f"{lower}; or free {show_size(wanted - available)} of memory")
+    return ok(MEMORY, f"{needs}; {show_size(available)} are free{beside}")
+
+
+def disk(config: SiteConfig, facts: Disk | None) -> Iterator[Finding]:
+    """Room for a disk store to grow to its size."""
+    size = config.store.size
+    if config.store.mode == "memory":
+        yield ok(STORE, f"in memory, {show_size(size)}; it is empty after a restart")
+        return
+    path = config.store.path
+    if facts is None:
+        yield problem(STORE, f"{path} cannot be looked at", "name a directory of a local disk as store.path")
+        return
+    if not facts.writable:
+        remedy = f"let the site's user write there (chown), or run this as that user; see mount for read-only: {path}"
+        yield problem(STORE, f"{facts.place} cannot be written by this user", remedy)
+    to_come = max(0, size - facts.used)
+    has = f"{path}: {show_size(facts.used)} of {show_size(size)} are there already, {show_size(facts.free)} are free"
+    if facts.free >= to_come:
+        yield ok(STORE, has)
+        return
+    room = facts.free + facts.used
+    remedy = f"free {show_size(to_come - facts.free)}, or lower store.size to at most {show_size(room)}"
+    yield problem(STORE, f"{has}: the disk is full before the store is, and what comes then is not learned", remedy)

@@ -1,0 +1,61 @@
+"""Certificates that end, and the clock by which they are judged."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+from proxy.doctor.facts import Clock
+from proxy.doctor.findings import Finding, attention, ok, problem
+from proxy.identity import Certificate, show_fingerprint
+
+CLOCK = "clock"
+SOON = timedelta(days=30)
+"""A certificate that ends within that time needs a successor now: it has to be made, carried over and compared."""
+DRIFT = 3600.0
+"""Seconds that a file's time may be ahead of the clock: it was written on another host, or by another time zone."""
+
+
+def renewal(site: str) -> str:
+    """How a site gets its next certificate."""
+    return f"isthmus keygen --site {site} --out DIR on its host, the .crt to the other site, then SIGHUP to both"
+
+
+CA_RENEWAL = "have the CA renew it, put the new one into the file of identity.ca on all sites, then SIGHUP"
+
+
+def certificate(about: str, facts: Certificate, now: datetime, anew: str) -> Iterator[Finding]:
+    """`about`: whose it is; `anew`: how its successor is made.
+
+    One that is not valid now is a mistake of the configuration (`proxy.config.trust`), and told as such.
+    """
+    shown = f"{facts.name}, SHA-256 {show_fingerprint(facts.fingerprint)[:23]}..., until {facts.expires:%Y-%m-%d}"
+    if not facts.begins <= now < facts.expires:
+        return
+    if facts.expires - now < SOON:
+        yield attention(about, f"{shown}: that is in {(facts.expires - now).days} days", anew)
+    else:
+        yield ok(about, shown)
+
+
+def names(facts: Certificate, site: str) -> Iterator[Finding]:
+    """Of this site's own certificate, where a private CA vouches for names."""
+    if site not in facts.sites:
+        found = (
+            f"it is for {', '.join(facts.sites) or 'nobody by name'}, not for {site}: who does not pin it refuses it"
+        )
+        yield attention("own certificate", found, f"have the CA sign one for {site}, or pin this one at every peer")
+
+
+def clock(facts: Clock) -> Iterator[Finding]:
+    """Is it plausible, and does it follow a time server?"""
+    says = f"{datetime.fromtimestamp(facts.now, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    serve = "timedatectl set-ntp true (systemd-timesyncd), or install and start chrony"
+    if facts.now < facts.not_before - DRIFT:
+        written = f"{datetime.fromtimestamp(facts.not_before, UTC):%Y-%m-%d %H:%M} UTC"
+        yield problem(CLOCK, f"says {says}, but the site's own files were written {written}", f"set it: {serve}")
+    elif facts.synchronised is None:
+        yield attention(CLOCK, f"{says}; whether it is synchronised is not told", f"see timedatectl, or: {serve}")
+    elif facts.synchronised:
+        yield ok(CLOCK, f"{says}, synchronised")
+    else:
+        found = f"{says}, not synchronised: certificates are judged by it, and the logs of two sites do not compare"
+        yield attention(CLOCK, found, serve)

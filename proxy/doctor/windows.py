@@ -1,0 +1,73 @@
+"""What the kernel and the site may hold under way, against what the line needs: twice the bandwidth-delay product.
+
+The lanes set no buffer sizes themselves, so the kernel's auto-tuning counts, whose limits are the last figures of
+tcp_rmem and tcp_wmem. net.core.rmem_max and wmem_max bound only what programs set themselves, and do not matter here.
+"""
+
+from collections.abc import Iterator
+
+from proxy.config.model import Tunnel
+from proxy.doctor.facts import Kernel
+from proxy.doctor.findings import Finding, attention, ok
+from proxy.doctor.kernel import BUFFERS
+from proxy.doctor.wording import milliseconds, sysctl
+from proxy.doctor.wording import rate as show_rate
+from proxy.doctor.wording import size as show_size
+from proxy.plan.line import Line, sysctl_lines
+
+TUNNEL = "tunnel memory"
+
+
+def buffers(kernel: Kernel, rate: float | None, round_trip: float | None) -> Iterator[Finding]:
+    """The limits of both directions. `rate`, `round_trip`: of the line, if they are known."""
+    if kernel.read is None or kernel.write is None:
+        yield attention(BUFFERS, "the kernel does not say its limits", "see net.ipv4.tcp_rmem and tcp_wmem yourself")
+        return
+    has = f"the kernel lets them grow to {show_size(kernel.read[2])} (receive) and {show_size(kernel.write[2])} (send)"
+    least = min(kernel.read[2], kernel.write[2])
+    if round_trip is None:
+        wanting = "isthmus doctor CONFIG --rate 45Mbit --round-trip 100ms, with your line's figures"
+        yield attention(BUFFERS, f"{has}; whether that is enough depends on the line", wanting)
+    elif rate is None:
+        enough = least * 8 / 2 / round_trip
+        yield ok(
+            BUFFERS,
+            f"{has}, enough for {show_rate(enough)} at {milliseconds(round_trip)} (--rate of the line has it judged)",
+        )
+    else:
+        yield _against_line(kernel, has, Line(rate, round_trip))
+
+
+def _against_line(kernel: Kernel, has: str, line: Line) -> Finding:
+    assert kernel.read is not None
+    assert kernel.write is not None
+    needs = f"{show_rate(line.rate)} at {milliseconds(line.round_trip)} needs {show_size(line.buffer)}"
+    if min(kernel.read[2], kernel.write[2]) >= line.buffer:
+        return ok(BUFFERS, f"{has}; {needs}")
+    lines = sysctl_lines(line.buffer, kernel.read, kernel.write)
+    return attention(BUFFERS, f"{has}, but {needs}", f"on both hosts: {sysctl(*lines)}")
+
+
+def tunnel(settings: Tunnel, peers: int, rate: float | None, round_trip: float | None) -> Iterator[Finding]:
+    """The site's own bounds, of which `memory` and `unacked` are shared by its peers."""
+    if rate is None or round_trip is None:
+        return
+    needed = Line(rate, round_trip).buffer
+    small = {
+        "window": (settings.window, 1),
+        "memory": (settings.memory, peers),
+        "unacked": (settings.unacked, peers),
+    }
+    found = [
+        attention(
+            TUNNEL,
+            f"tunnel.{key} is {show_size(value)}{f' for {share} peers' if share > 1 else ''},"
+            f" but {show_rate(rate)} at {milliseconds(round_trip)} needs {show_size(needed * share)}",
+            f'{key} = "{-(-needed * share >> 20)}MiB" in [tunnel], on both sites',
+        )
+        for key, (value, share) in small.items()
+        if value < needed * share
+    ]
+    yield from found or [
+        ok(TUNNEL, f"window, memory and unacked are enough for {show_rate(rate)} at {milliseconds(round_trip)}")
+    ]

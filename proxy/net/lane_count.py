@@ -1,0 +1,102 @@
+"""How many lanes a tunnel needs where the congestion control takes loss for congestion. No I/O; time is an argument.
+
+One connection then carries about MSS / (round trip x square root of the loss) however fast the line is (Mathis et al.,
+Computer Communication Review 27(3), 1997); n connections carry n times that, up to the line's rate. The rate is not
+known, so lanes are multiplied as long as that pays, and the number is kept that just about fills the line.
+"""
+
+from dataclasses import dataclass
+
+FACTOR = 4
+"""Lanes are multiplied by that much at a time: a line is filled in three steps."""
+PERIOD = 2.0
+"""Seconds over which a rate is measured."""
+SETTLE = 1.5
+"""Seconds that new lanes have to come up and gather speed, before that."""
+LOSS_MIN = 1e-4
+"""Below, one connection fills what lines there are."""
+BLOCKED = 0.6
+"""Share of the time that data waited for the lanes, above which there may be too few of them."""
+PAYS = 0.3
+"""Part of the growth in lanes that the rate has to follow for more to be tried."""
+SPARE = 2.0
+"""Lanes kept for each that the rate calls for: loss is uneven, and a few lanes too many cost little."""
+WORTH = 1.08
+"""What more lanes have to multiply the rate by to be kept at all."""
+REST = 60.0
+"""Seconds until it is tried again after it did not pay, or fewer are tried after little was to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Totals of all lanes since the tunnel began, of the direction that this side sends."""
+
+    sent: int
+    """Bytes, without those sent again."""
+    retransmitted: int
+    blocked: float
+    """Seconds in which data waited and no lane took any."""
+
+
+class LaneCount:
+    """`wanted` changes by `see`, to be called about once a second."""
+
+    def __init__(self, most: int) -> None:
+        self.wanted = 1
+        self._most = most
+        self._start_at = float("-inf")  # of the next period
+        self._from: tuple[float, Load] | None = None  # the present period began there
+        self._before: tuple[int, float] | None = None  # fewer lanes, and their rate
+        self._not_before = float("-inf")
+        self._idle_since = float("inf")
+
+    def see(self, now: float, load: Load) -> int:
+        """What the lanes have done by now; how many there should be. `now` in seconds."""
+        if self._from is None:
+            if now >= self._start_at:
+                self._from = now, load
+            return self.wanted
+        since, before = self._from
+        if now - since >= PERIOD:
+            self._from, self._start_at = None, now
+            self._judge(now, now - since, before, load)
+            self.see(now, load)
+        return self.wanted
+
+    def _judge(self, now: float, seconds: float, before: Load, load: Load) -> None:
+        sent, lost = load.sent - before.sent, load.retransmitted - before.retransmitted
+        blocked = (load.blocked - before.blocked) / seconds
+        if blocked < BLOCKED:
+            self._before = None
+            self._fewer(now)
+            return
+        self._idle_since = float("inf")
+        rate = sent / seconds
+        if self._before is not None:
+            self._compare(now, rate)
+        elif now >= self._not_before and lost > LOSS_MIN * sent:
+            self._more(now, rate)
+
+    def _more(self, now: float, rate: float) -> None:
+        if self.wanted < self._most:
+            self._before = self.wanted, rate
+            self.wanted = min(self._most, self.wanted * FACTOR)
+            self._start_at = now + SETTLE
+
+    def _compare(self, now: float, rate: float) -> None:
+        assert self._before is not None
+        lanes, before = self._before
+        self._before = None
+        gain, growth = rate / max(before, 1.0), self.wanted / lanes
+        if gain >= 1 + PAYS * (growth - 1):
+            self._more(now, rate)
+            return
+        self.wanted = min(self.wanted, max(lanes, round(lanes * gain * SPARE))) if gain > WORTH else lanes
+        self._not_before = now + REST
+
+    def _fewer(self, now: float) -> None:
+        """Data has not waited: after a while fewer lanes will do."""
+        self._idle_since = min(self._idle_since, now)
+        if now - self._idle_since >= REST and self.wanted > 1:
+            self.wanted = -(-self.wanted // FACTOR)
+            self._idle_since = now

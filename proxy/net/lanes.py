@@ -1,0 +1,187 @@
+"""The lanes to one peer: which there are, which are wanted, and what each is given to send."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from proxy.net.lane import Lane
+from proxy.net.lane_count import LaneCount, Load
+from proxy.protocol.frames import LANES_MAX
+from proxy.protocol.tunnel import Tunnel
+from proxy.reduction.encoder import GRAIN_MAX
+
+_LOSS_BLIND = ("bbr",)
+"""Congestion controls that do not take loss for congestion: one connection of theirs fills a lossy line."""
+
+
+class Lanes:
+    """Loop thread. Lanes that are up; `wanted` is set while the dialler has to bring up more."""
+
+    def __init__(self, tunnel: Tunnel, fixed: int | None, marks: Iterable[int] = ()) -> None:
+        """`fixed`: the number of lanes of each mark, None to find it. `marks`: DSCP of what this side sends."""
+        self.ended = Counter[str]()
+        """Bytes on the wire of lanes that are gone."""
+        self.wanted = asyncio.Event()
+        self.grain = GRAIN_MAX
+        """Bytes that a frame should have at most."""
+        self._tunnel = tunnel
+        self._loop = asyncio.get_running_loop()
+        self._all: dict[int, Lane] = {}
+        self._fixed = fixed
+        self._count = LaneCount(LANES_MAX // 2)
+        self._ours = dict.fromkeys(sorted(set(marks)) or [0], fixed or 1)  # wished for, by mark
+        self._theirs: Mapping[int, int] = {}
+        self._blocked = 0.0
+        self._blocked_since: float | None = None
+        if self._ours != {0: 1}:
+            tunnel.wish(self._ours)
+        self._review()
+
+    def __iter__(self) -> Iterator[Lane]:
+        return iter(tuple(self._all.values()))
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @property
+    def up(self) -> bool:
+        """At least one lane works."""
+        return any(lane.up and not lane.silent for lane in self)
+
+    @property
+    def full(self) -> bool:
+        """No more are taken."""
+        return len(self._all) >= LANES_MAX
+
+    @property
+    def blocked_seconds(self) -> float:
+        """How long data has waited in all while no lane took any."""
+        since = self._blocked_since
+        return self._blocked + (self._loop.time() - since if since is not None else 0.0)
+
+    @property
+    def wished(self) -> int:
+        """How many lanes there should be."""
+        return sum(self._wishes().values())
+
+    # -- coming and going --------------------------------------------------------------------------------------
+
+    def add(self, lane: Lane) -> list[Lane]:
+        """The lane is up; lanes that are silent and have been replaced by it, to be dropped."""
+        self._all[lane.number] = lane
+        self._review()
+        return [other for other in self if other.silent and other.mark == lane.mark]
+
+    def remove(self, lane: Lane) -> bool:
+        """The lane is gone; False if it never was one of these."""
+        if self._all.pop(lane.number, None) is None:
+            return False
+        self.ended.update(_wire(lane))
+        self._review()
+        return True
+
+    def silence(self, number: int) -> None:
+        """The lane is suspected to be dead: another one is wanted in its place."""
+        if number in self._all:
+            self._all[number].silent = True
+            self._review()
+
+    def speak(self, lane: Lane) -> None:
+        """Bytes have come on the lane."""
+        if lane.silent:
+            lane.silent = False
+            self._review()
+
+    def get(self, number: int) -> Lane | None:
+        """The lane of that number."""
+        return self._all.get(number)
+
+    # -- how many ----------------------------------------------------------------------------------------------
+
+    def wish_of_peer(self, counts: Mapping[int, int]) -> None:
+        """What the other side needs for what it sends."""
+        self._theirs = counts
+        self._review()
+
+    def missing(self) -> list[int]:
+        """The mark of each lane that there is too little."""
+        there = Counter(lane.mark for lane in self if lane.up and not lane.silent)
+        return [mark for mark, n in self._wishes().items() for _ in range(n - there[mark])]
+
+    def surplus(self) -> list[Lane]:
+        """Lanes that are not needed any more, the newest ones, and of which no side has wished for."""
+        kept = Counter(self._wishes())
+        found = []
+        for lane in self:
+            kept[lane.mark] -= 1
+            if kept[lane.mark] < 0 and not lane.silent:
+                found.append(lane)
+        return found
+
+    def sample(self, now: float) -> None:
+        """Once a second: see whether more or fewer lanes would do."""
+        for lane in self:
+            lane.tcp_info()
+        if self._fixed is not None or any(lane.congestion_control in _LOSS_BLIND for lane in self):
+            return
+        wire = self.wire()
+        wanted = self._count.see(now, Load(wire["sent"], wire["retransmitted"], self.blocked_seconds))
+        if wanted not in self._ours.values():
+            self._ours = dict.fromkeys(self._ours, wanted)
+            self._tunnel.wish(self._ours)
+            self._review()
+
+    def wire(self) -> Counter[str]:
+        """Bytes of TCP payload on all lanes, ended and live."""
+        total = Counter(self.ended)
+        for lane in self:
+            total.update(_wire(lane))
+        return total
+
+    def _wishes(self) -> dict[int, int]:
+        marks = self._ours.keys() | self._theirs.keys()
+        return {mark: min(LANES_MAX // 2, max(self._ours.get(mark, 0), self._theirs.get(mark, 0))) for mark in marks}
+
+    def _review(self) -> None:
+        if self.missing():
+            self.wanted.set()
+        else:
+            self.wanted.clear()
+
+    # -- sending -----------------------------------------------------------------------------------------------
+
+    def pump(self, now: float) -> None:
+        """Write what the tunnel wants sent to the lanes that take it, in turns, for what one takes another may not."""
+        given = True
+        while given and (rooms := self._rooms()):
+            self._tunnel.lanes_with_room(lane.number for lane, _ in rooms)
+            given = False
+            for lane, room in rooms:
+                given = self._give(lane, room, now) or given
+        self._note_blocked(now)
+
+    def _rooms(self) -> list[tuple[Lane, int]]:
+        """Lanes that something may be sent on, and how many bytes."""
+        wants = self._tunnel.wants_to_send
+        wanting = [lane for lane in self._all.values() if lane.up and wants(lane.number)]
+        return [(lane, room) for lane in wanting if (room := lane.room())]
+
+    def _give(self, lane: Lane, room: int, now: float) -> bool:
+        self.grain = lane.grain
+        frames = self._tunnel.take(lane.number, room, now)
+        if frames:
+            lane.write(frames)
+        return bool(frames)
+
+    def _note_blocked(self, now: float) -> None:
+        blocked = bool(self._all) and self._tunnel.wants_to_send()
+        if blocked and self._blocked_since is None:
+            self._blocked_since = now
+        elif not blocked and self._blocked_since is not None:
+            self._blocked += now - self._blocked_since
+            self._blocked_since = None
+
+
+def _wire(lane: Lane) -> Counter[str]:
+    info = lane.tcp_info()
+    return Counter(sent=info.bytes_sent, retransmitted=info.bytes_retransmitted, received=info.bytes_received)

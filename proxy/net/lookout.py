@@ -1,0 +1,96 @@
+"""Watches what limits the streams of a peer: samples once a second, verdicts when asked."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from proxy.net.relay import Relay
+from proxy.observe.processor import Processor
+from proxy.observe.verdict import Figures, Verdict, judge, with_rates
+from proxy.observe.waiting import Recent, Spell, Waiting, blend, moved_by
+from proxy.protocol.tunnel import TunnelSettings
+
+if TYPE_CHECKING:
+    from proxy.net.peer import Peer
+
+
+class Lookout:
+    """Loop thread. One for each peer."""
+
+    def __init__(self, peer: "Peer", processor: Processor, settings: TunnelSettings) -> None:
+        self._peer = peer
+        self._processor = processor
+        self._unacked_max = settings.unacked_max
+        self._ended: list[tuple[Spell, Spell]] = []  # of relays that have ended since the last sample
+        self._ended_total: Counter[Waiting] = Counter()
+        self._recent = Recent()
+        self._lanes_before: dict[str, float] = {}
+
+    def sample(self) -> None:
+        """Once a second."""
+        self.look()
+        samples, self._ended = self._ended, []
+        samples += [self._sample(relay) for relay in self._peer.relays.values()]
+        self._recent.note(blend(chain.from_iterable(samples)), moved_by(samples) | self._lanes())
+
+    def look(self) -> None:
+        """Have all streams see anew what they wait for."""
+        for relay in self._peer.relays.values():
+            relay.waits.look()
+
+    def ended(self, relay: Relay) -> None:
+        """What it has done since the last sample counts, too."""
+        self._ended.append(self._sample(relay))
+        self._ended_total.update(relay.waits.total)
+
+    @property
+    def waited(self) -> Counter[Waiting]:
+        """Nanoseconds of all streams and both directions, up to the last sample."""
+        total = Counter(self._ended_total)
+        for relay in self._peer.relays.values():
+            total.update(relay.waits.total)
+        return total
+
+    def verdict(self) -> Verdict:
+        """What limited the tunnel over the last ten seconds."""
+        flows = [flow for stream in self._peer.relays if (flow := self._peer.tunnel.flow(stream)) is not None]
+        figures = replace(
+            self._figures(), window=max((flow.window for flow in flows), default=0), cap=self._peer.shares.cap
+        )
+        return judge(self._recent.times, with_rates(figures, self._recent))
+
+    def verdict_of(self, relay: Relay) -> Verdict:
+        """What limited one stream."""
+        flow = self._peer.tunnel.flow(relay.stream)
+        window, arrived = (flow.window, flow.arrived) if flow is not None else (0, 0)
+        cap = self._peer.shares.cap_of(relay.name, forward=relay.opener)
+        return relay.waits.verdict(replace(self._figures(), window=window, arrived=arrived, cap=cap))
+
+    def _sample(self, relay: Relay) -> tuple[Spell, Spell]:
+        return relay.waits.sample(relay.traffic, self._peer.tunnel.figures.round_trip or 0.0)
+
+    def _figures(self) -> Figures:
+        """What all streams have in common."""
+        peer, recent = self._peer, self._recent
+        line, again = recent.mean("line"), recent.mean("again")
+        return Figures(
+            peer=peer.name,
+            reachable=peer.reachable,
+            streams=len(peer.relays),
+            line=line,
+            resent=again / line if line else 0.0,
+            receiver_limited=recent.mean("held_up"),
+            round_trip=peer.tunnel.figures.round_trip or 0.0,
+            unacked_max=self._unacked_max,
+            processor=self._processor.share,
+            unwritten=peer.worker.store.unwritten,
+        )
+
+    def _lanes(self) -> dict[str, float]:
+        """What the lanes have done since the last sample: bytes, and a share of the time."""
+        wire, lanes = self._peer.lanes.wire(), self._peer.lanes
+        held_up = sum(lane.tcp_info().receiver_limited_seconds for lane in lanes) / max(1, len(lanes))
+        now = {"line": wire["sent"] + wire["retransmitted"], "again": wire["retransmitted"], "held_up": held_up}
+        before, self._lanes_before = self._lanes_before, now
+        return {name: max(0.0, total - before.get(name, 0.0)) for name, total in now.items()}

@@ -1,0 +1,84 @@
+"""How much of what is to be sent the kernel is given: little, so that what is urgent does not queue behind bulk.
+
+The kernel's send buffer grows to megabytes, seconds of a slow line. TCP_NOTSENT_LOWAT (Linux, tcp(7)) says from how
+little unsent data on a socket counts as writable; it does not refuse more, so it is asked before each write.
+"""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Callable
+
+from proxy.net.tcpinfo import sending
+
+SECONDS = 0.008
+"""What may wait in the kernel: enough for the event loop to be late, not enough to be felt."""
+LEAST = 8 << 10
+MOST = 512 << 10
+_UNKNOWN = 64 << 10
+"""Bytes, before the kernel has measured a rate."""
+_TCP_NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", 25)
+
+
+class Outlet:
+    """Loop thread. Watches a connection that a transport owns, by a descriptor of its own; to be closed with it."""
+
+    def __init__(self, connection: socket.socket, on_room: Callable[[], None]) -> None:
+        """`on_room` is called when `room` has said no and that has changed."""
+        self._socket = connection.dup()
+        self._on_room = on_room
+        self._loop = asyncio.get_running_loop()
+        self.size = 0
+        """Bytes that the kernel may hold unsent."""
+        self._under_way = 0
+        self._watching = False
+        self._resize(_UNKNOWN)
+
+    @property
+    def full(self) -> bool:
+        """True from when `room` has said no until `on_room` is called."""
+        return self._watching
+
+    def wrote(self, n: int) -> None:
+        """So many bytes were given to the transport, which hands them to the kernel when the loop comes round."""
+        if not self._under_way:
+            self._loop.call_soon(self._handed_over)
+        self._under_way += n
+
+    def room(self, buffered: int) -> int:
+        """Bytes that may be written now; 0 if it is better to wait. `buffered`: what the transport says it holds."""
+        if self._watching:
+            return 0
+        unsent, rate = sending(self._socket)
+        if rate:
+            self._resize(min(MOST, max(LEAST, int(rate * SECONDS))))
+        room = self.size - unsent - buffered - self._under_way
+        if room > self.size // 4:
+            return room
+        self._watching = True
+        self._loop.add_writer(self._socket.fileno(), self._writable)
+        return 0
+
+    def close(self) -> None:
+        """Watch no more."""
+        self._stop()
+        self._socket.close()
+
+    def _handed_over(self) -> None:
+        self._under_way = 0
+
+    def _writable(self) -> None:
+        self._stop()
+        self._on_room()
+
+    def _stop(self) -> None:
+        if self._watching:
+            self._watching = False
+            self._loop.remove_writer(self._socket.fileno())
+
+    def _resize(self, size: int) -> None:
+        """Rates waver: the kernel is told of changes that matter."""
+        if not self.size * 3 // 4 < size < self.size * 4 // 3:
+            self.size = size
+            with contextlib.suppress(OSError):  # the connection has ended; its transport will say so
+                self._socket.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, size)

@@ -1,0 +1,189 @@
+"""Reaching peers and exports once, to see whether it can be done: for `isthmus doctor`. Blocking, changes nothing.
+
+A peer is asked as a lane would ask it, with the site's own certificates, as far as TLS goes. Then CLOSE is said, so
+that the other side need not wait for a HELLO and its log has the reason. With TLS 1.3 the dialler's handshake succeeds
+before its certificate was judged; that the other side then ends the connection without an alert says that it was.
+
+TLS begins with a message that is padded to more than a packet of full size. Where that is not answered, but a short one
+is, the path drops large packets and does not say so.
+"""
+
+import hashlib
+import socket
+import ssl
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from proxy.config.addresses import Address
+from proxy.config.model import Export, Peer
+from proxy.doctor.facts import Bound, Contact, Reach
+from proxy.net.handshake import explain, refuses_us
+from proxy.net.listener import reserve
+from proxy.net.tcpinfo import tcp_info
+from proxy.net.tls import Certificates, names_of
+from proxy.protocol.codes import CloseCode, FrameType
+from proxy.protocol.frames import encode, encode_close
+
+_AT_ONCE = 16
+_MTU = {socket.AF_INET: (socket.IPPROTO_IP, 14), socket.AF_INET6: (socket.IPPROTO_IPV6, 24)}
+"""IP_MTU and IPV6_MTU (Linux, include/uapi/linux/in.h, in6.h), which the socket module does not name."""
+_DISCOVERY = {socket.AF_INET: (socket.IPPROTO_IP, 10), socket.AF_INET6: (socket.IPPROTO_IPV6, 23)}
+"""IP_MTU_DISCOVER and IPV6_MTU_DISCOVER; 0: never."""
+_PADDING_MAX = 16_000
+"""Bytes: more than a jumbo frame; only loopback has larger packets."""
+_PADDING_MORE = 256
+_NAME_BYTES = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """What was reached, by name."""
+
+    peers: dict[str, Reach]
+    """Those that have an address."""
+    exports: dict[str, Reach]
+
+
+def reach_all(
+    peers: Iterable[Peer], exports: Iterable[Export], certificates: Certificates | None, timeout: float
+) -> Neighbours:
+    """Reach each once, many at a time. Without certificates peers are only connected to. `timeout`: seconds a step."""
+    dialled = [peer for peer in peers if peer.address is not None]
+    exports = list(exports)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        of_peers = pool.map(lambda peer: reach_peer(peer, certificates, timeout), dialled)
+        of_exports = pool.map(lambda export: reach_address(export.address, timeout), exports)
+        return Neighbours(
+            {peer.name: reach for peer, reach in zip(dialled, of_peers, strict=True)},
+            {export.name: reach for export, reach in zip(exports, of_exports, strict=True)},
+        )
+
+
+def reach_address(address: Address, timeout: float) -> Reach:
+    """Connect, and close. `timeout`: seconds."""
+    try:
+        with socket.create_connection(address, timeout) as connection:
+            return _measured(connection, Contact.ACCEPTED)
+    except OSError as error:
+        return _unreached(error)
+
+
+def reach_peer(peer: Peer, certificates: Certificates | None, timeout: float) -> Reach:
+    """Connect, see whose certificates are accepted, and say CLOSE. `timeout`: seconds that each step may take."""
+    assert peer.address is not None
+    if certificates is None:
+        return reach_address(peer.address, timeout)
+    reach = _attempt(peer.name, peer.address, certificates, timeout, padded=True)
+    if reach.contact is Contact.SILENT:
+        small = _attempt(peer.name, peer.address, certificates, timeout, padded=False)
+        return replace(reach, contact=Contact.BLACK_HOLE) if small.contact in _ANSWERED else reach
+    if reach.contact is Contact.WRONG_CERTIFICATE:
+        return replace(reach, shown=_shown(peer.address, timeout))
+    return reach
+
+
+def try_to_bind(address: Address) -> Bound:
+    """Could a site listen there? Nobody can connect meanwhile."""
+    try:
+        reserve(address).close()
+    except OSError as error:
+        return Bound(error.errno or -1, error.strerror or str(error))
+    return Bound(0)
+
+
+_ANSWERED = (Contact.ACCEPTED, Contact.WRONG_CERTIFICATE, Contact.NOT_TRUSTED, Contact.UNCLEAR)
+"""TLS has answered what was said first."""
+
+
+def _attempt(name: str, address: Address, certificates: Certificates, timeout: float, *, padded: bool) -> Reach:
+    try:
+        connection = socket.create_connection(address, timeout)
+    except OSError as error:
+        return _unreached(error)
+    with connection, connection.dup() as view:  # TLS takes the socket away
+        connected = _measured(view, Contact.ACCEPTED)
+        context = certificates.dialling(name)
+        context.set_alpn_protocols(_padding(connected.segment or 0) if padded else [])
+        contact, detail = _shake_hands(connection, context, name, certificates)
+        found = _measured(view, contact)  # by now a router may have said that the path is narrower
+        answered = padded and contact in _ANSWERED
+    return replace(found, detail=detail, round_trip=connected.round_trip, full_size=answered)
+
+
+def _shake_hands(
+    connection: socket.socket, context: ssl.SSLContext, name: str, certificates: Certificates
+) -> tuple[Contact, str]:
+    try:
+        tls = context.wrap_socket(connection, server_hostname=name)
+    except TimeoutError:
+        return Contact.SILENT, ""
+    except ssl.SSLCertVerificationError as error:
+        return Contact.WRONG_CERTIFICATE, explain(error)
+    except OSError as error:
+        return (Contact.NOT_TRUSTED if refuses_us(error) else Contact.NOT_TLS), explain(error)
+    with tls:
+        shown = tls.getpeercert()
+        if not certificates.proves(name, tls.getpeercert(binary_form=True) or b"", dict(shown or {})):
+            return Contact.WRONG_CERTIFICATE, f"the certificate is for {names_of(dict(shown or {}))}, not for {name}"
+        return _verdict(tls)
+
+
+def _verdict(tls: ssl.SSLSocket) -> tuple[Contact, str]:
+    """Say CLOSE; the other side then ends the connection, or has ended it because it does not believe us."""
+    reason = encode_close(CloseCode.SURPLUS, "isthmus doctor only looked whether the certificates are accepted")
+    try:
+        tls.sendall(encode(FrameType.CLOSE, 0, 0, reason))
+        while tls.recv(4096):
+            pass
+    except TimeoutError:
+        return Contact.UNCLEAR, "it does not end the connection"
+    except OSError as error:
+        return (Contact.NOT_TRUSTED if refuses_us(error) else Contact.UNCLEAR), explain(error)
+    return Contact.ACCEPTED, ""
+
+
+def _shown(address: Address, timeout: float) -> bytes:
+    """SHA-256 of whatever certificate is shown there; empty if none is. It is not believed, only named."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with socket.create_connection(address, timeout) as connection, context.wrap_socket(connection) as tls:
+            return hashlib.sha256(tls.getpeercert(binary_form=True) or b"").digest()
+    except OSError:
+        return b""
+
+
+def _padding(segment: int) -> list[str]:
+    """Names of protocols that nobody speaks, longer together than a packet; TLS sends them first, and nobody minds."""
+    size = min(segment + _PADDING_MORE, _PADDING_MAX)
+    return ["-" * _NAME_BYTES] * -(-size // (_NAME_BYTES + 1))
+
+
+def _measured(connection: socket.socket, contact: Contact) -> Reach:
+    info = tcp_info(connection)
+    discovery = _option(connection, *_DISCOVERY[connection.family])
+    return Reach(
+        contact,
+        round_trip=(info and info.round_trip_seconds) or None,
+        mtu=_option(connection, *_MTU[connection.family]),
+        segment=_option(connection, socket.IPPROTO_TCP, socket.TCP_MAXSEG),
+        discovery=None if discovery is None else discovery != 0,
+    )
+
+
+def _option(connection: socket.socket, level: int, option: int) -> int | None:
+    try:
+        return connection.getsockopt(level, option)
+    except OSError:
+        return None
+
+
+def _unreached(error: OSError) -> Reach:
+    if isinstance(error, socket.gaierror):
+        return Reach(Contact.NO_NAME, error.strerror or "")
+    if isinstance(error, TimeoutError):
+        return Reach(Contact.TIMEOUT)
+    if isinstance(error, ConnectionRefusedError):
+        return Reach(Contact.REFUSED)
+    return Reach(Contact.UNREACHABLE, error.strerror or str(error))

@@ -1,0 +1,38 @@
+"""What a relay needs of the peer that it belongs to."""
+
+from typing import TYPE_CHECKING, Protocol
+
+from proxy.net.waits import WaitsOwner
+from proxy.reduction.decoder import Decoder
+from proxy.reduction.encoder import Encoder
+from proxy.reduction.holdings import Holdings
+
+if TYPE_CHECKING:
+    from proxy.net.relay import Relay
+
+
+class RelayOwner(WaitsOwner, Protocol):
+    """Loop thread."""
+
+    def coders(self, stream: int) -> tuple[Encoder, Decoder]:
+        """Both directions of one more stream."""
+
+    @property
+    def grain(self) -> int:
+        """Literal bytes that one batch should have at most."""
+
+    @property
+    def holdings(self) -> Holdings:
+        """What the peer's store is believed to hold."""
+
+    def pump(self) -> None:
+        """Write to the lanes what the tunnel wants sent."""
+
+    def breach(self, reason: str) -> None:
+        """The peer broke the protocol: end the tunnel."""
+
+    def gone(self, relay: "Relay") -> None:
+        """The relay has ended. If it has done so in order, its array may still have to take the last bytes."""
+
+    def left(self, relay: "Relay") -> None:
+        """The array's connection is closed."""

@@ -1,0 +1,131 @@
+"""What one peer's forwards and exports are granted: from the configuration to the tunnel, and back to the status."""
+
+import logging
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+from proxy.config.model import Export, Forward, SiteConfig
+from proxy.config.model import Peer as PeerConfig
+from proxy.config.units import show_rate
+from proxy.net.lane import Lane
+from proxy.net.tcpinfo import TcpInfo
+from proxy.observe.snapshot import ShareStatus
+from proxy.protocol.account import Account
+from proxy.protocol.share import SEGMENT, SEGMENT_OVERHEAD, Priority, Share
+from proxy.protocol.tunnel import Tunnel
+
+log = logging.getLogger(__name__)
+
+
+class Shares:
+    """Loop thread. Gives the tunnel the rate that holds now, and charges to it what no frame accounts for."""
+
+    def __init__(
+        self,
+        tunnel: Tunnel,
+        config: SiteConfig,
+        peer: PeerConfig,
+        now: float,
+        wall: Callable[[], datetime] = lambda: datetime.now(UTC).astimezone(),
+    ) -> None:
+        """`wall`: the local time, for the timetable."""
+        self.rate: int | None = None
+        """Bits a second that may go to the peer now."""
+        self._scheduler = tunnel.scheduler
+        self._peer = peer
+        self._wall = wall
+        self._forwards = {each.name: _share("forward", each) for each in config.forwards if each.peer == peer.name}
+        self._exports = {each.name: _share("export", each) for each in config.exports if peer.name in each.peers}
+        self._charged: dict[int, float] = {}  # bytes by lane
+        for share in (*self._forwards.values(), *self._exports.values()):
+            self._scheduler.account(share)
+        self._set_rate(now)
+
+    @property
+    def marks(self) -> set[int]:
+        """DSCP of what this site sends to the peer."""
+        return {share.mark for share in (*self._forwards.values(), *self._exports.values())}
+
+    def of_forward(self, name: str) -> Share:
+        """The share of streams that this site opens for the forward."""
+        return self._forwards[name]
+
+    def of_export(self, name: str) -> Share:
+        """The share of streams that the peer opens to the export."""
+        return self._exports[name]
+
+    def cap_of(self, name: str, *, forward: bool) -> str:
+        """What may hold back the streams of a forward or an export, in words; empty if nothing may."""
+        share = self._forwards[name] if forward else self._exports[name]
+        own = _bits(share.maximum)
+        if own is None or (self.rate is not None and self.rate < own):
+            return self.cap
+        return f"the maximum of {share.name}, {show_rate(own)},"
+
+    @property
+    def cap(self) -> str:
+        """What may hold back everything, in words; empty if nothing may."""
+        return "" if self.rate is None else f"the rate of peer {self._peer.name}, {show_rate(self.rate)},"
+
+    @property
+    def held_seconds(self) -> float:
+        """How long data has waited for the peer's rate so far."""
+        return self._scheduler.held.seconds(self._now)
+
+    def sample(self, lanes: Iterable[Lane], now: float) -> None:
+        """Once a second."""
+        self._set_rate(now)
+        charged = {lane.number: _overhead(lane.tcp_info()) for lane in lanes}
+        more = sum(total - self._charged.get(number, 0.0) for number, total in charged.items())
+        self._charged = charged
+        if more > 0:
+            self._scheduler.charge(more, now)
+        for account in self._scheduler.accounts.values():
+            account.sample(now)
+
+    def status(self) -> list[ShareStatus]:
+        """Each forward and export, as configured and as it fares."""
+        shares = (*self._forwards.values(), *self._exports.values())
+        return [self._status(self._scheduler.account(share)) for share in shares]
+
+    def _set_rate(self, now: float) -> None:
+        self._now = now
+        rate = self._peer.rate_at(self._wall())
+        if rate != self.rate:
+            self.rate = rate
+            self._scheduler.set_rate(None if rate is None else rate / 8, now)
+            log.info("rate to %s from now on: %s", self._peer.name, "no limit" if rate is None else show_rate(rate))
+
+    def _status(self, account: Account) -> ShareStatus:
+        share = account.share
+        return ShareStatus(
+            name=share.name,
+            priority=share.priority.name.lower(),
+            guarantee_bits_per_second=_bits(share.guarantee),
+            maximum_bits_per_second=_bits(share.maximum),
+            dscp=share.mark,
+            bits_per_second=round(account.rate * 8),
+            wire_bytes=round(account.wire),
+            held_seconds=account.held.seconds(self._now),
+        )
+
+
+def _share(kind: str, config: Forward | Export) -> Share:
+    return Share(
+        f"{kind} {config.name}",
+        Priority[config.priority.upper()],
+        None if config.guarantee is None else config.guarantee / 8,
+        None if config.maximum is None else config.maximum / 8,
+        config.burst,
+        config.dscp or 0,
+    )
+
+
+def _overhead(info: TcpInfo) -> float:
+    """Bytes of packets that the kernel has sent beyond those that carry frames for the first time."""
+    repeated = info.bytes_retransmitted * (1 + SEGMENT_OVERHEAD / SEGMENT)
+    return repeated + info.empty_packets * SEGMENT_OVERHEAD
+
+
+def _bits(rate: float | None) -> int | None:
+    return None if rate is None else round(rate * 8)

@@ -1,0 +1,44 @@
+"""What is asked of the kernel for a connection's packets."""
+
+import contextlib
+import socket
+from pathlib import Path
+
+_OFFERED = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_PREFERRED = "bbr"
+_NAME_BYTES = 16
+_ECN_BITS = 2
+"""Below the DSCP in the IPv4 TOS and the IPv6 traffic class (RFC 2474, section 3)."""
+
+
+def congestion_control(wanted: str) -> str:
+    """What to ask for, if "auto" was wanted: BBR where the kernel offers it, as it takes no loss for congestion."""
+    if wanted != "auto":
+        return wanted
+    try:
+        return _PREFERRED if _PREFERRED in _OFFERED.read_text().split() else ""
+    except OSError:
+        return ""
+
+
+def choose_congestion_control(connection: socket.socket, wanted: str) -> str:
+    """Ask the kernel for it; what it does then. It refuses what it does not have, or keeps for the administrator."""
+    if wanted:
+        with contextlib.suppress(OSError):
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, wanted.encode())
+    try:
+        answer = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, _NAME_BYTES)
+    except OSError:
+        return ""
+    return answer.split(b"\0")[0].decode(errors="replace")
+
+
+def mark_packets(connection: socket.socket, dscp: int) -> None:
+    """Set the DSCP of a connection's packets. A kernel that refuses leaves them unmarked."""
+    level, option = (
+        (socket.IPPROTO_IPV6, socket.IPV6_TCLASS)
+        if connection.family == socket.AF_INET6
+        else (socket.IPPROTO_IP, socket.IP_TOS)
+    )
+    with contextlib.suppress(OSError):
+        connection.setsockopt(level, option, dscp << _ECN_BITS)

@@ -1,0 +1,245 @@
+"""Why it is slow: what limited a stream or a tunnel over the last ten seconds, and the figure behind it.
+
+`judge` is a pure function of the time accounts and of figures; README.md, "Why is it slow?", says what to do about
+each verdict.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from proxy.observe.waiting import SECOND, Recent, Times, Waiting
+
+SATURATED = 0.9
+"""Share of a core from which on the event loop has no time left: what comes then has waited for it."""
+RECEIVER_LIMITED = 0.5
+"""Share of the time in which the other host's TCP takes no more, above which the line is not to blame."""
+SLOW_ANSWER = 2.0
+"""Round trips from which on an answer owes most of its time to the far array."""
+STARVED = 0.6
+"""Part of its working time for which the event loop has a core, below which others are to blame."""
+LOSS_WORTH_SAYING = 0.001
+
+
+class Limit(StrEnum):
+    """What limits; of those that do so alike, the first is named."""
+
+    OUTAGE = "outage"
+    FAR_ARRAY = "far array"
+    STORE = "store"
+    SHAPING = "shaping"
+    CPU = "cpu"
+    WAN_RATE = "wan rate"
+    WINDOW = "round trip or window"
+    PEER = "other site"
+    SOURCE = "source idle"
+
+
+LIMITS = {
+    Waiting.SOURCE: Limit.SOURCE,
+    Waiting.ANSWER: Limit.FAR_ARRAY,
+    Waiting.CPU: Limit.CPU,
+    Waiting.STORE: Limit.STORE,
+    Waiting.LINE: Limit.WAN_RATE,
+    Waiting.SHAPING: Limit.SHAPING,
+    Waiting.WINDOW: Limit.WINDOW,
+    Waiting.UNACKED: Limit.WINDOW,
+    Waiting.FAR_ARRAY: Limit.FAR_ARRAY,
+    Waiting.OUTAGE: Limit.OUTAGE,
+    Waiting.PEER: Limit.PEER,
+    Waiting.ARRAY: Limit.FAR_ARRAY,
+    Waiting.FILL: Limit.STORE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a verdict's sentence may name: averages over the same seconds, sizes as of now. Bytes and seconds."""
+
+    peer: str = ""
+    reachable: bool = True
+    """A lane is up and heard of."""
+    streams: int = 1
+    sent: float = 0.0
+    """Plain bytes a second from the array here."""
+    delivered: float = 0.0
+    """Plain bytes a second to the array here."""
+    line: float = 0.0
+    """Bytes a second that the lanes sent, as TCP payload."""
+    resent: float = 0.0
+    """Of these, what was sent again, as a share."""
+    receiver_limited: float = 0.0
+    """Share of the time in which the other host's TCP took no more."""
+    cap: str = ""
+    """What holds the share back: a rate and whose."""
+    round_trip: float = 0.0
+    answer: float = 0.0
+    """How long the array waited for each answer, in seconds."""
+    window: int = 0
+    """What one stream may have under way."""
+    arrived: int = 0
+    """What has arrived at the far site, and its array has not taken."""
+    unacked_max: int = 0
+    processor: float = 0.0
+    """Share of a core that the event loop uses."""
+    unwritten: int = 0
+    """Bytes that wait for the store's disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`share`: of the time, 0 to 1. `words`: a sentence with the figure."""
+
+    limit: Limit
+    share: float
+    words: str
+
+
+def with_rates(figures: Figures, recent: Recent) -> Figures:
+    """Figures with what `moved_by` has counted."""
+    answers = recent.mean("answers")
+    return replace(
+        figures,
+        sent=recent.mean("sent"),
+        delivered=recent.mean("delivered"),
+        answer=recent.mean("answering") / SECOND / answers if answers else 0.0,
+    )
+
+
+def judge(times: Times, figures: Figures) -> Verdict:
+    """What took most of that time."""
+    if not any(times.values()):
+        return _nothing_yet(figures)
+    limits: Counter[Limit] = Counter()
+    for state, time in times.items():
+        limits[_limit(state, figures)] += time
+    order = list(Limit)
+    limit = max(limits, key=lambda one: (limits[one], -order.index(one)))
+    share = limits[limit] / sum(times.values())
+    return Verdict(limit, share, _WORDS[limit](figures, times, share))
+
+
+def _nothing_yet(figures: Figures) -> Verdict:
+    if not figures.reachable:
+        return Verdict(Limit.OUTAGE, 1.0, f"there is no lane to {figures.peer}")
+    return Verdict(Limit.SOURCE, 1.0, "no array is connected" if not figures.streams else "nothing is known yet")
+
+
+def _limit(state: Waiting, figures: Figures) -> Limit:
+    """What it comes to: figures may show that something else lies behind a wait.
+
+    A busy loop hears late of what has come. Lanes that the other host's TCP holds up are not short of rate. An answer
+    that takes a round trip comes at once.
+    """
+    limit = LIMITS[state]
+    if limit in (Limit.SOURCE, Limit.PEER) and figures.processor >= SATURATED and figures.sent + figures.delivered:
+        return Limit.CPU
+    if state is Waiting.ANSWER and figures.answer < SLOW_ANSWER * figures.round_trip:
+        return Limit.WINDOW
+    if state is Waiting.LINE and figures.receiver_limited > RECEIVER_LIMITED:
+        return Limit.WINDOW
+    return limit
+
+
+# -- sentences ---------------------------------------------------------------------------------------------------
+
+
+def _outage(figures: Figures, times: Times, share: float) -> str:
+    return f"{figures.peer} could not be reached for {share:.0%} of the time"
+
+
+def _turns(figures: Figures) -> str:
+    answer, round_trip = _milliseconds(figures.answer), _milliseconds(figures.round_trip)
+    return f"the arrays take turns: {answer} until each answer, {round_trip} of it round trip"
+
+
+def _far_array(figures: Figures, times: Times, share: float) -> str:
+    answer, taking = times.get(Waiting.ANSWER, 0), times.get(Waiting.ARRAY, 0) + times.get(Waiting.FAR_ARRAY, 0)
+    if answer > taking:
+        return _turns(figures)
+    if times.get(Waiting.ARRAY, 0) > times.get(Waiting.FAR_ARRAY, 0):
+        return f"the array here takes {_bytes_a_second(figures.delivered)}"
+    waiting = f"; {_size(figures.arrived)} have arrived there and wait" if figures.arrived else ""
+    return f"the far array takes {_bytes_a_second(figures.sent)}{waiting}"
+
+
+def _store(figures: Figures, times: Times, share: float) -> str:
+    if times.get(Waiting.FILL, 0) > times.get(Waiting.STORE, 0):
+        return f"fetching chunks that the store here lacks from {figures.peer} took {share:.0%} of the time"
+    return f"the store's disk took {share:.0%} of the time; {_size(figures.unwritten)} wait to be written"
+
+
+def _shaping(figures: Figures, times: Times, share: float) -> str:
+    return f"{figures.cap or 'a configured rate'} holds it back for {share:.0%} of the time"
+
+
+def _cpu(figures: Figures, times: Times, share: float) -> str:
+    works = f"this process works {share:.0%} of the time"
+    if figures.processor < share * STARVED:
+        return f"{works}, but gets only {figures.processor:.0%} of a core: its host is busy with something else"
+    return f"{works}, with {figures.processor:.0%} of a core"
+
+
+def _rate(figures: Figures, times: Times, share: float) -> str:
+    lost = f", of which {figures.resent:.1%} were sent again" if figures.resent >= LOSS_WORTH_SAYING else ""
+    return f"the line takes {_bits_a_second(figures.line)}{lost}"
+
+
+def _window(figures: Figures, times: Times, share: float) -> str:
+    unacked, window = times.get(Waiting.UNACKED, 0), times.get(Waiting.WINDOW, 0)
+    line, answer = times.get(Waiting.LINE, 0), times.get(Waiting.ANSWER, 0)
+    if answer > max(unacked, window, line):
+        return _turns(figures)
+    if line > max(unacked, window):
+        return f"the TCP window of {figures.peer}'s host was full for {figures.receiver_limited:.0%} of the time"
+    name, size = ("tunnel.unacked", figures.unacked_max) if unacked > window else ("window", figures.window)
+    if not figures.round_trip:
+        return f"{name} {_size(size)} is used up"
+    allowed = _bytes_a_second(size / figures.round_trip)
+    return f"{name} {_size(size)} / {_milliseconds(figures.round_trip)} round trip = {allowed}"
+
+
+def _peer(figures: Figures, times: Times, share: float) -> str:
+    return f"{figures.peer} sent nothing for {share:.0%} of the time; its own status says why"
+
+
+def _source(figures: Figures, times: Times, share: float) -> str:
+    return f"nothing came from the array for {share:.0%} of the time"
+
+
+_WORDS: dict[Limit, Callable[[Figures, Times, float], str]] = {
+    Limit.OUTAGE: _outage,
+    Limit.FAR_ARRAY: _far_array,
+    Limit.STORE: _store,
+    Limit.SHAPING: _shaping,
+    Limit.CPU: _cpu,
+    Limit.WAN_RATE: _rate,
+    Limit.WINDOW: _window,
+    Limit.PEER: _peer,
+    Limit.SOURCE: _source,
+}
+
+
+def _bytes_a_second(rate: float) -> str:
+    """12.3 MB/s"""
+    return f"{_three(rate / 1e6)} MB/s"
+
+
+def _bits_a_second(rate: float) -> str:
+    """43.1 Mbit/s, of bytes a second."""
+    return f"{_three(rate * 8 / 1e6)} Mbit/s"
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{_three(seconds * 1e3)} ms"
+
+
+def _size(count: float) -> str:
+    """64 MiB"""
+    return f"{_three(count / (1 << 20))} MiB" if count >= 1 << 20 else f"{_three(count / 1024)} KiB"
+
+
+def _three(value: float) -> str:
+    """Three figures, without an exponent."""
+    return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}" if value >= 0.001 else "0"

@@ -1,0 +1,153 @@
+"""Where the time goes: an account of what each direction of a stream waits for, in nanoseconds, with nothing lost.
+
+`Account` is told of changes of state; the time between two of them goes to the state that ends. Once a second it is
+emptied into a `Spell`. `blend` makes one second of several directions or streams, and `Recent` keeps the last ten.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+SECOND = 10**9
+RECENT = 10
+"""Seconds that a verdict is about."""
+BLOCKED_BYTES = 64 << 10
+"""A direction that was held up all second long weighs as if it had moved so much: more than silence, less than bulk."""
+
+
+class Waiting(StrEnum):
+    """What a direction of a stream waits for, or does. The values are labels of metrics."""
+
+    SOURCE = "source"
+    """Outward: the array here sends nothing."""
+    ANSWER = "answer"
+    """Outward: the array here was silent until it was given an answer, and then went on."""
+    CPU = "cpu"
+    """Nothing: this process works for it."""
+    STORE = "store"
+    """The store's disk."""
+    LINE = "line"
+    """Outward: the lanes take no more."""
+    SHAPING = "shaping"
+    """Outward: its share is held back."""
+    WINDOW = "window"
+    """Outward: the peer's credit is used up, and most of it is on its way."""
+    UNACKED = "unacked"
+    """Outward: all streams together hold what they may until the peer acknowledges it."""
+    FAR_ARRAY = "far_array"
+    """Outward: the peer's credit is used up, and most of it waits there for the far array."""
+    OUTAGE = "outage"
+    """No lane is up, or none is heard of."""
+    PEER = "peer"
+    """Inward: nothing comes from the peer."""
+    ARRAY = "array"
+    """Inward: the array here does not read, or is being connected."""
+    FILL = "fill"
+    """Inward: chunks that this store lacks have been asked for."""
+
+
+Times = Mapping[Waiting, int]
+"""Nanoseconds; what is missing is 0."""
+
+IDLE = (Waiting.SOURCE, Waiting.PEER)
+"""Waiting for bytes: nothing that is here is held up."""
+
+
+class Account:
+    """One direction of one stream. Times are of any one monotonic clock, in nanoseconds."""
+
+    __slots__ = ("_times", "since", "state")
+
+    def __init__(self, state: Waiting, now: int) -> None:
+        self.state = state
+        """What it waits for. May be set where it turns out that the present wait has been another one."""
+        self.since = now
+        """When that began, or was last taken."""
+        self._times: dict[Waiting, int] = {}
+
+    def enter(self, state: Waiting, now: int) -> None:
+        """From now on it waits for that."""
+        times, ending = self._times, self.state
+        times[ending] = times.get(ending, 0) + now - self.since
+        self.since = now
+        self.state = state
+
+    def divide(self, first: Waiting, until: int) -> None:
+        """Of the present wait, what was before that time has been another one."""
+        state, self.state = self.state, first
+        self.enter(state, until)
+
+    def take(self, now: int) -> dict[Waiting, int]:
+        """Times since the last `take`; they add up to all that has passed."""
+        self.enter(self.state, now)
+        times, self._times = self._times, {}
+        return times
+
+
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """What one direction of a stream did for a while, and the plain bytes that it moved."""
+
+    times: Times
+    moved: int
+    answers: int = 0
+    """How often the array waited for one, if this is outward."""
+
+    @property
+    def weight(self) -> float:
+        """How much it counts beside others."""
+        total = sum(self.times.values())
+        idle = sum(self.times.get(state, 0) for state in IDLE)
+        return self.moved + BLOCKED_BYTES * (1 - idle / total) if total else 0.0
+
+
+def blend(spells: Iterable[Spell]) -> dict[Waiting, int]:
+    """One second of times, each spell's share by its weight; if none has any, SOURCE; empty if there are no spells."""
+    weighed = [(spell.weight, spell.times) for spell in spells]
+    weights = sum(weight for weight, _ in weighed)
+    if not weights:
+        return {Waiting.SOURCE: SECOND} if weighed else {}
+    blended: Counter[Waiting] = Counter()
+    for weight, times in weighed:
+        scale = weight and SECOND * weight / weights / sum(times.values())
+        for state, time in times.items():
+            blended[state] += round(time * scale)
+    return dict(blended)
+
+
+def moved_by(spells: Iterable[tuple[Spell, Spell]]) -> dict[str, float]:
+    """Counts of one second: plain bytes outward and inward, answers, and the seconds that were spent on them."""
+    counts = Counter[str]()
+    for outward, inward in spells:
+        counts["sent"] += outward.moved
+        counts["delivered"] += inward.moved
+        counts["answers"] += outward.answers
+        counts["answering"] += outward.times.get(Waiting.ANSWER, 0)
+    return dict(counts)
+
+
+class Recent:
+    """The last ten seconds, one entry each: times, and named counts."""
+
+    __slots__ = ("_seconds",)
+
+    def __init__(self) -> None:
+        self._seconds: deque[tuple[Times, Mapping[str, float]]] = deque(maxlen=RECENT)
+
+    def note(self, times: Times, counts: Mapping[str, float]) -> None:
+        """One more second has passed."""
+        self._seconds.append((times, counts))
+
+    @property
+    def times(self) -> Times:
+        """Of all seconds together."""
+        total: Counter[Waiting] = Counter()
+        for times, _ in self._seconds:
+            total.update(times)
+        return total
+
+    def mean(self, name: str) -> float:
+        """A count's average over the seconds; 0 before the first."""
+        counts = [counts.get(name, 0.0) for _, counts in self._seconds]
+        return sum(counts) / len(counts) if counts else 0.0

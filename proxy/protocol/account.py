@@ -1,0 +1,99 @@
+"""A share at work: which of its streams have something to send, what it may still send, what it has sent."""
+
+from __future__ import annotations
+
+from collections import deque
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING
+
+from proxy.protocol.meter import Cap, Meter, Stopwatch
+from proxy.protocol.share import BURST_SECONDS, Share
+
+if TYPE_CHECKING:
+    from proxy.protocol.stream import Stream
+
+LENDING_SECONDS = 0.1
+"""Of a guarantee: what a share that rested may claim at once. Everything older has been lent for good."""
+RATE_SECONDS = 5.0
+"""The current rate is an average over so long."""
+
+
+class Account:
+    """Of one share. Turns are bytes of the wire: who has had least goes next, and nobody gains by having rested."""
+
+    __slots__ = ("_last", "_samples", "bulk", "cap", "guarantee", "held", "listed", "share", "turn", "urgent", "wire")
+
+    def __init__(self, share: Share) -> None:
+        self.share = share
+        self.cap = None if share.maximum is None else Cap(share.maximum, share.burst or share.maximum * BURST_SECONDS)
+        rate = share.guarantee
+        self.guarantee = None if rate is None else Meter(rate, rate * LENDING_SECONDS)
+        self.turn = 0.0
+        """What it has had of what no guarantee claimed."""
+        self.wire = 0.0
+        """Bytes of the wire that it has sent."""
+        self.held = Stopwatch()
+        """Runs while it has data and a cap makes all of it wait."""
+        self.listed = False
+        """The scheduler knows that it has something to send."""
+        self.urgent: deque[tuple[int, Stream]] = deque()
+        self.bulk: list[tuple[float, int, Stream]] = []
+        self._last = 0.0  # turn at which new streams begin if none waits
+        self._samples: deque[tuple[float, float]] = deque()
+
+    # -- its streams ---------------------------------------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        """True if a stream waits."""
+        return bool(self.urgent or self.bulk)
+
+    def add_urgent(self, stream: Stream, order: int) -> None:
+        """The stream waits; `order` is higher each time."""
+        stream.urgent = True
+        self.urgent.append((order, stream))
+
+    def add_bulk(self, stream: Stream) -> None:
+        """The stream waits behind those that are urgent."""
+        stream.bulk = True
+        stream.turn = max(stream.turn, self.bulk[0][0] if self.bulk else self._last)
+        heappush(self.bulk, (stream.turn, stream.number, stream))
+
+    def pop_urgent(self) -> None:
+        """The first urgent stream had its turn."""
+        _, stream = self.urgent.popleft()
+        stream.urgent = False
+
+    def pop_bulk(self) -> None:
+        """The first stream that is not urgent had its turn, and waits no longer."""
+        _, _, stream = heappop(self.bulk)
+        stream.bulk = False
+        self._last = stream.turn
+
+    def remove(self, stream: Stream) -> None:
+        """The stream waits no longer."""
+        self.urgent = deque(entry for entry in self.urgent if entry[1] is not stream)
+        self.bulk = [entry for entry in self.bulk if entry[2] is not stream]
+        heapify(self.bulk)
+        stream.urgent = stream.bulk = False
+
+    def clear(self) -> None:
+        """All streams are gone; what was sent has still been sent."""
+        self.urgent.clear()
+        self.bulk.clear()
+        self.listed = False
+
+    # -- what it has -------------------------------------------------------------------------------------------
+
+    def sample(self, now: float) -> None:
+        """Once a second or so, for `rate`."""
+        self._samples.append((now, self.wire))
+        while len(self._samples) > 2 and self._samples[1][0] <= now - RATE_SECONDS:
+            self._samples.popleft()
+
+    @property
+    def rate(self) -> float:
+        """Bytes of the wire a second over the last seconds; 0 before the second sample."""
+        if len(self._samples) < 2:
+            return 0.0
+        (first, before), (last, after) = self._samples[0], self._samples[-1]
+        return (after - before) / (last - first) if last > first else 0.0

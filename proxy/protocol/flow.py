@@ -1,0 +1,32 @@
+"""Why a stream may send no more now, and the figures behind it."""
+
+from dataclasses import dataclass
+from enum import Enum, auto
+
+
+class Obstacle(Enum):
+    """What leaves a stream the least room."""
+
+    LINE = auto()
+    """What is queued already: the lanes take no more."""
+    WINDOW = auto()
+    """The peer's credit, most of which has not been acknowledged: it is on its way."""
+    FAR = auto()
+    """The peer's credit, most of which has arrived: the far array has not taken it."""
+    UNACKED = auto()
+    """What all streams of the tunnel may hold together until it is acknowledged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One stream's sending direction, in costs (plain bytes and 256 a frame)."""
+
+    obstacle: Obstacle
+    window: int
+    """What the peer allows beyond what its array has taken."""
+    on_the_way: int
+    """Of it, queued or sent and not acknowledged."""
+    arrived: int
+    """Of it, acknowledged, and not taken by the far array as far as we know."""
+    held: float
+    """Seconds for which caps have held the stream's share back, since it began."""

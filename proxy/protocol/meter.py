@@ -1,0 +1,97 @@
+"""Rates as the time until which everything sent has been paid for. Bytes of the wire, seconds."""
+
+LATE_SECONDS = 0.05
+"""Of a tunnel's rate, as its burst: timers and the event loop are late by milliseconds, and nothing shall be lost."""
+URGENT_SECONDS = 0.1
+"""Of the rate: what urgent frames may take at once although bulk has used up the rate. Bulk then waits for them."""
+GRAIN_SECONDS = 0.02
+GRAIN_MIN = 4 << 10
+"""A frame under a cap should take no longer than that to be paid for, unless it would be tiny."""
+
+
+class Meter:
+    """A token bucket. `paid` is when one more frame may go; a frame may make debts, which are waited off.
+
+    So any period brings at most rate x period + burst + one frame.
+    """
+
+    __slots__ = ("_depth", "paid", "rate")
+
+    def __init__(self, rate: float, burst: float) -> None:
+        """Full at first."""
+        self.rate = rate
+        self.paid = float("-inf")
+        self._depth = burst / rate
+
+    def charge(self, size: float, now: float) -> None:
+        """So much was sent. What was saved beyond the burst is lost."""
+        oldest = now - self._depth
+        self.paid = (self.paid if self.paid > oldest else oldest) + size / self.rate
+
+    def change(self, rate: float, burst: float, now: float) -> None:
+        """Another rate from now on; debts stay what they are in bytes."""
+        if self.paid > now:
+            self.paid = now + (self.paid - now) * self.rate / rate
+        self.rate, self._depth = rate, burst / rate
+
+
+class Cap:
+    """A rate that nothing exceeds for long. What is urgent does not wait for what bulk owes, but pays the same."""
+
+    __slots__ = ("_all", "_urgent")
+
+    def __init__(self, rate: float, burst: float | None = None) -> None:
+        self._all = Meter(rate, burst or rate * LATE_SECONDS)
+        self._urgent = Meter(rate, rate * URGENT_SECONDS)
+
+    @property
+    def rate(self) -> float:
+        """Bytes a second."""
+        return self._all.rate
+
+    def free_at(self, urgent: bool) -> float:
+        """When one more frame may go."""
+        return self._urgent.paid if urgent else self._all.paid
+
+    def charge(self, size: float, now: float, urgent: bool) -> None:
+        """A frame was sent."""
+        self._all.charge(size, now)
+        if urgent:
+            self._urgent.charge(size, now)
+
+    def change(self, rate: float, now: float) -> None:
+        """Another rate, with its default burst."""
+        self._all.change(rate, rate * LATE_SECONDS, now)
+        self._urgent.change(rate, rate * URGENT_SECONDS, now)
+
+    @property
+    def grain(self) -> int:
+        """Bytes that a frame should have at most."""
+        return max(GRAIN_MIN, int(self.rate * GRAIN_SECONDS))
+
+
+class Stopwatch:
+    """Seconds for which something waited, from `start` to `stop` or to the time that was foreseen."""
+
+    __slots__ = ("_since", "_total", "_until")
+
+    def __init__(self) -> None:
+        self._total = 0.0
+        self._since: float | None = None
+        self._until = 0.0
+
+    def start(self, now: float, until: float) -> None:
+        """It waits, at most until then."""
+        if self._since is None or now > self._until:
+            self.stop(now)
+            self._since = now
+        self._until = until
+
+    def stop(self, now: float) -> None:
+        """It waits no longer."""
+        self._total = self.seconds(now)
+        self._since = None
+
+    def seconds(self, now: float) -> float:
+        """Altogether."""
+        return self._total if self._since is None else self._total + max(0.0, min(now, self._until) - self._since)

@@ -1,0 +1,115 @@
+"""Rates between real sites: the peer's rate and a forward's maximum hold, and others do not wait for them.
+
+Times are judged from below alone: a cap that holds cannot be quicker, however slow the machine is.
+"""
+
+import socket
+import threading
+import time
+
+import pytest
+
+from bench.sites import free_port
+from proxy.protocol.share import SEGMENT, SEGMENT_OVERHEAD
+from tests.integration.bed.contents import cut, volume
+from tests.integration.bed.ends import END, Array, Arrival, connect, receipt, send
+from tests.integration.bed.sites import Bed, Forward, configure, drain, look_up, run, wire_bytes
+
+SIZE = 2 << 20
+BURST_SECONDS = 0.25
+"""What the burst of 50 ms, what is urgent and one frame may come to."""
+
+
+def read(connection: socket.socket, size: int) -> None:
+    """Wait for so many bytes."""
+    while size:
+        part = connection.recv(size)
+        assert part
+        size -= len(part)
+
+
+def test_the_peers_rate_holds(bed: Bed) -> None:
+    content = volume("capped", SIZE)
+    with Array() as array:
+        pair = bed.pair(array.address)
+        configure(pair.east, "peer", 'rate = "8Mbit"\n')
+        with pair.running():
+            begun = time.monotonic()
+            sending = send(cut(content, 256 << 10), pair.entrance)
+            seconds = time.monotonic() - begun
+            assert (sending.ended, sending.answer) == (END, receipt(content))
+            pair.east.wait_for(lambda: look_up(pair.east.status(), "peers.0.shares.0.held_seconds") > 1, "is held", 5)
+            status = pair.east.status()
+            wire = wire_bytes(pair.east)
+    assert seconds > SIZE / 1e6 - BURST_SECONDS
+    peer = status["peers"][0]
+    assert peer["rate_bits_per_second"] == 8_000_000
+    assert peer["held_seconds"] > 1
+    (share,) = peer["shares"]
+    assert share["name"] == "forward array"
+    assert share["wire_bytes"] == pytest.approx(wire * (1 + SEGMENT_OVERHEAD / SEGMENT), rel=0.03)
+
+
+def test_an_exports_maximum_holds_for_what_comes_back(bed: Bed) -> None:
+    """The far array answers with much data: what west sends on a stream that east opened."""
+    content = volume("answer", SIZE)
+
+    with Array(lambda arrival: arrival.connection.sendall(content)) as array:
+        pair = bed.pair(array.address)
+        configure(pair.west, "export", 'maximum = "8Mbit"\n')
+        with pair.running(), connect(pair.entrance) as near:
+            begun, came = time.monotonic(), bytearray()
+            while len(came) < SIZE:
+                came += near.recv(1 << 20)
+            seconds = time.monotonic() - begun
+            status = pair.west.status()
+    assert bytes(came) == content
+    assert seconds > SIZE / 1e6 - BURST_SECONDS
+    assert look_up(status, "peers.0.shares.0.name") == "export array"
+    assert look_up(status, "peers.0.shares.0.maximum_bits_per_second") == 8_000_000
+
+
+def test_requests_do_not_wait_for_what_bulk_owes(bed: Bed) -> None:
+    """Each of bulk's frames owes the better part of a second of the rate: forty requests are answered meanwhile."""
+    content = volume("bulk", SIZE)
+
+    def echo(arrival: Arrival) -> None:
+        while part := arrival.connection.recv(512):
+            arrival.connection.sendall(part)
+
+    with Array() as array, Array(echo) as answering:
+        listening = ("127.0.0.1", free_port())
+        exports = {"bulk": (array.address, ["east"]), "small": (answering.address, ["east"])}
+        west = bed.site("west", {"east": None}, exports=exports, tunnel={"listen": f"127.0.0.1:{listening[1]}"})
+        forwards = [Forward("bulk", "west"), Forward("small", "west")]
+        east = bed.site("east", {"west": listening}, forwards=forwards)
+        configure(east, "peer", 'rate = "2Mbit"\n')
+        run(west, east)
+        with connect(forwards[0].address) as bulk, connect(forwards[1].address) as small:
+            threading.Thread(target=bulk.sendall, args=(content,), daemon=True).start()
+            array.arrival()
+            for number in range(40):
+                small.sendall(volume(f"request {number}", 512))
+                read(small, 512)
+            assert len(array.arrival().data) < SIZE
+        for site in (east, west):
+            site.kill()
+
+
+def test_a_capped_forward_holds_up_no_other(bed: Bed) -> None:
+    slow, quick = volume("slow", SIZE), volume("quick", 4 * SIZE)
+    with Array() as array:
+        listening = ("127.0.0.1", free_port())
+        exports = {"slow": (array.address, ["east"]), "quick": (array.address, ["east"])}
+        west = bed.site("west", {"east": None}, exports=exports, tunnel={"listen": f"127.0.0.1:{listening[1]}"})
+        forwards = [Forward("slow", "west"), Forward("quick", "west")]
+        east = bed.site("east", {"west": listening}, forwards=forwards)
+        configure(east, "forward", 'maximum = "4Mbit"\ndscp = "cs1"\n')
+        run(west, east)
+        with connect(forwards[0].address) as capped:
+            capped.settimeout(60)
+            capped.sendall(slow[: SIZE // 2])
+            assert send(cut(quick, 256 << 10), forwards[1].address).answer == receipt(quick)
+            moved = {share["name"]: share["wire_bytes"] for share in look_up(east.status(), "peers.0.shares")}
+            assert moved["forward quick"] > 4 * SIZE > SIZE // 2 > moved["forward slow"]
+        drain(east, west)

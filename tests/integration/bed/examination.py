@@ -1,0 +1,28 @@
+"""`isthmus doctor` as a test runs it."""
+
+import json
+import subprocess
+from typing import Any
+
+from bench.sites import Site, environment, isthmus
+from proxy.errors import ExitCode
+
+Findings = dict[str, dict[str, str]]
+
+
+def examine(site: Site, *words: str) -> tuple[int, Findings]:
+    """Exit code, and the findings by what they are about (of several the last); in the caller's network namespace."""
+    command = isthmus("doctor", str(site.config), "--json", *words)
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == ""
+    said: dict[str, Any] = json.loads(done.stdout)
+    for level in ("ok", "attention", "problem"):
+        assert said[level] == sum(finding["level"] == level for finding in said["findings"])
+    assert all(bool(finding["remedy"]) == (finding["level"] != "ok") for finding in said["findings"])
+    assert done.returncode == (ExitCode.FAILED if said["problem"] else ExitCode.OK)
+    return done.returncode, {finding["about"]: finding for finding in said["findings"]}
+
+
+def level(findings: Findings, about: str) -> str:
+    """ok, attention or problem."""
+    return findings[about]["level"]

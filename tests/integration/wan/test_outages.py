@@ -1,0 +1,229 @@
+"""Black holes of all kinds between sites: a pause for the arrays or, beyond the grace time, a reset with the reason.
+
+(Rows 2 to 6, 8 and 12 of the faults that Isthmus must survive.)
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from bench.sites import Site
+from bench.wan import Wan
+from tests.integration.bed.contents import cut, volume
+from tests.integration.bed.ends import END, OPEN, RESET, Array, Sending, connect, echo, how_it_ends, receipt, send
+from tests.integration.bed.lines import array_at, line_or_skip, pair_over
+from tests.integration.bed.sites import Bed, Pair, ends, eventually, lanes_of, look_up, resident
+
+pytestmark = pytest.mark.root
+
+CONTENT = volume("through outages", 16 << 20)
+FLAPS = 100
+FLAP_SECONDS = 1.5
+"""Out for so long, then back for so long: a flap each three seconds."""
+STOPPED_SECONDS = 60
+WAYS = pytest.mark.parametrize("toward", ["both", "west", "east"])
+
+
+@contextlib.contextmanager
+def sending(wan: Wan, pair: Pair, found: list[Sending], content: bytes = CONTENT) -> Iterator[None]:
+    """East's array sends meanwhile; at the end `found` has how that went."""
+
+    def work() -> None:
+        with wan.inside("east"):
+            found.append(send(cut(content, 64 << 10), pair.entrance))
+
+    thread = threading.Thread(target=work, name="east's array")
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+@contextlib.contextmanager
+def near_array(wan: Wan, pair: Pair) -> Iterator[socket.socket]:
+    """A connection of east's array."""
+    with wan.inside("east"):
+        near = connect(pair.entrance)
+    with near:
+        yield near
+
+
+def wait_for_bytes(array: Array, count: int, seconds: float = 30.0) -> None:
+    """Wait until so much has come."""
+    deadline = time.monotonic() + seconds
+    arrival = array.arrival()
+    while len(arrival.data) < count:
+        assert time.monotonic() < deadline, f"only {len(arrival.data)} bytes have come"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("seconds", [5, 30])
+def test_a_black_hole(bed: Bed, seconds: int) -> None:
+    """The arrays see a pause; no byte is lost, none comes twice."""
+    with (
+        line_or_skip(rate="45Mbit", delay="20ms", loss="0.1%") as wan,
+        array_at(wan, "west") as array,
+        pair_over(bed, wan, array.address).running() as pair,
+    ):
+        found: list[Sending] = []
+        with sending(wan, pair, found):
+            wait_for_bytes(array, 4 << 20)
+            wan.outage(True)
+            time.sleep(seconds)
+            assert array.arrival().ended == OPEN
+            wan.outage(False)
+        assert (found[0].ended, found[0].answer) == (END, receipt(CONTENT))
+        assert array.arrival().wait().data == CONTENT
+        assert look_up(pair.east.status(), "peers.0.ended_streams") == {"both arrays ended it": 1}
+
+
+@WAYS
+def test_a_black_hole_longer_than_the_grace_time(bed: Bed, toward: str) -> None:
+    """Of both ways or of one: found out within 30 s, and both arrays are reset when the grace time is over."""
+    with (
+        line_or_skip(rate="45Mbit", delay="20ms") as wan,
+        array_at(wan, "west", echo) as array,
+        pair_over(bed, wan, array.address, tunnel={"grace": "4s"}).running() as pair,
+        near_array(wan, pair) as near,
+    ):
+        near.sendall(b"before")
+        assert near.recv(100) == b"before"
+        wan.outage(True, toward=toward)
+        for site in pair.sites:
+            eventually(site, "peers.0.lanes", [], seconds=30)
+        assert how_it_ends(near) == (b"", RESET)
+        assert array.arrival().wait().ended == RESET
+        for site in pair.sites:
+            eventually(site, "streams", [])
+            assert any("there was no lane" in reason and "grace" in reason for reason in ends(site))
+        wan.outage(False)
+        pair.east.wait_up()
+        with wan.inside("east"):
+            assert send([b"after"], pair.entrance).answer == b"after"
+
+
+def test_a_peer_that_vanishes_without_a_word_and_comes_back_as_another(bed: Bed) -> None:
+    """Its machine dies in an outage: nothing tells its end. What it acknowledged and lost is lost, and said: reset."""
+    with (
+        line_or_skip(rate="45Mbit", delay="20ms") as wan,
+        array_at(wan, "west", echo) as array,
+        pair_over(bed, wan, array.address).running() as pair,
+        near_array(wan, pair) as near,
+    ):
+        near.sendall(b"before")
+        assert near.recv(100) == b"before"
+        wan.outage(True)
+        pair.west.kill()
+        assert array.arrival().wait().ended == RESET
+        pair.west.start()
+        pair.west.wait_ready()
+        wan.outage(False)
+        assert how_it_ends(near) == (b"", RESET)
+        assert any("has lost its side" in reason for reason in ends(pair.east))
+        pair.east.wait_up()
+
+
+@pytest.mark.timeout(600)
+def test_a_link_that_flaps(bed: Bed) -> None:
+    """A hundred times, with a stream open and bytes on it each time: neither descriptors nor memory grow."""
+    with (
+        line_or_skip(rate="45Mbit", delay="20ms") as wan,
+        array_at(wan, "west", echo) as array,
+        pair_over(bed, wan, array.address).running() as pair,
+        near_array(wan, pair) as near,
+    ):
+        exchange(near, 0)
+        before = [(descriptors(site), resident(site)) for site in pair.sites]
+        for number in range(1, FLAPS + 1):
+            wan.outage(True)
+            near.sendall(number.to_bytes(8, "big"))
+            time.sleep(FLAP_SECONDS)
+            wan.outage(False)
+            time.sleep(FLAP_SECONDS)
+            assert received(near, 8) == number.to_bytes(8, "big")
+        exchange(near, FLAPS + 1)
+        near.shutdown(socket.SHUT_WR)
+        assert how_it_ends(near) == (b"", END)
+        array.arrival().wait()
+        for site, (files, memory) in zip(pair.sites, before, strict=True):
+            eventually(site, "streams", [])
+            assert descriptors(site) <= files + 20
+            assert resident(site) <= memory + (32 << 20)
+
+
+@pytest.mark.timeout(240)
+def test_a_process_that_is_stopped_for_a_minute(bed: Bed) -> None:
+    """SIGSTOP, then SIGCONT: an outage like others."""
+    with (
+        line_or_skip(rate="45Mbit", delay="20ms") as wan,
+        array_at(wan, "west") as array,
+        pair_over(bed, wan, array.address, tunnel={"grace": "120s"}).running() as pair,
+    ):
+        found: list[Sending] = []
+        with sending(wan, pair, found):
+            wait_for_bytes(array, 4 << 20)
+            os.kill(pair.west.pid, signal.SIGSTOP)
+            time.sleep(STOPPED_SECONDS)
+            os.kill(pair.west.pid, signal.SIGCONT)
+        assert (found[0].ended, found[0].answer) == (END, receipt(CONTENT))
+        assert array.arrival().wait().data == CONTENT
+
+
+def test_a_lane_of_several_dies(bed: Bed) -> None:
+    """Its frames go by the others, exactly once, and it is replaced."""
+    with (
+        line_or_skip(rate="45Mbit", delay="20ms", loss="0.5%") as wan,
+        array_at(wan, "west") as array,
+        pair_over(bed, wan, array.address, tunnel={"lanes": 4}).running() as pair,
+    ):
+        found: list[Sending] = []
+        pair.east.wait_for(lambda: lanes(pair.east) == 4, "has no four lanes")
+        with sending(wan, pair, found):
+            for wanted in range(2, 16, 3):
+                wait_for_bytes(array, wanted << 20)
+                kill_connection(wan, pair.east)
+        assert (found[0].ended, found[0].answer) == (END, receipt(CONTENT))
+        assert array.arrival().wait().data == CONTENT
+        pair.east.wait_for(lambda: lanes(pair.east) == 4, "has no four lanes again")
+        assert pair.east.status()["peers"][0]["outages"] == 0
+
+
+def exchange(near: socket.socket, number: int) -> None:
+    near.sendall(number.to_bytes(8, "big"))
+    assert received(near, 8) == number.to_bytes(8, "big")
+
+
+def received(near: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        part = near.recv(count - len(data))
+        assert part, "the connection has ended"
+        data += part
+    return data
+
+
+def descriptors(site: Site) -> int:
+    return psutil.Process(site.pid).num_fds()
+
+
+def lanes(site: Site) -> int:
+    return len(lanes_of(site))
+
+
+def kill_connection(wan: Wan, site: Site) -> None:
+    """One of its connections to the other end of the line, by the kernel's hand, without the site's doing."""
+    port = lanes_of(site)[0]["remote"].rpartition(":")[2]
+    command = [*wan.command("east"), "ss", "-Htn", "state", "established", f"( dport = :{port} )"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    local = next(word for word in listed if word.startswith(wan.addresses["east"]))
+    own = local.rpartition(":")[2]
+    subprocess.run([*wan.command("east"), "ss", "-KHtn", f"( sport = :{own} )"], capture_output=True, check=True)

@@ -1,0 +1,42 @@
+"""What is concluded from the packets that came."""
+
+from dataclasses import replace
+
+import pytest
+
+from bench.wan.probe import Arrival, judge
+from bench.wan.truth import Speed
+
+
+def arrivals(numbers: list[int], delay: float = 0.05) -> list[Arrival]:
+    """A packet each millisecond; these came."""
+    return [Arrival(number, number * 0.001, number * 0.001 + delay) for number in numbers]
+
+
+def test_losses_and_their_runs() -> None:
+    found = judge(10, 1000, arrivals([1, 2, 5, 6, 7]))
+    assert found.loss == 0.5
+    assert found.burst == pytest.approx(5 / 3), "0, 3 to 4, 8 to 9"
+
+
+def test_nothing_lost() -> None:
+    found = judge(3, 1000, arrivals([0, 1, 2]))
+    assert (found.loss, found.burst) == (0, 0)
+    assert found.rate == pytest.approx(8e6)
+
+
+def test_order_and_copies_do_not_matter() -> None:
+    assert judge(4, 1000, arrivals([3, 0, 0, 2, 1])).loss == 0
+
+
+def test_delays() -> None:
+    found = judge(101, 1000, [*arrivals([*range(100)]), *arrivals([100], delay=0.5)])
+    assert list(found.delays) == pytest.approx([0.05, 0.05, 0.5])
+
+
+def test_when_a_speed_is_true() -> None:
+    good = Speed(rate=45e6, share=0.99, late=0.0005, overrun=0, cpu=0.5)
+    assert good.true
+    assert not any(
+        worse.true for worse in (replace(good, share=0.9), replace(good, late=0.01), replace(good, overrun=1))
+    )

@@ -1,0 +1,85 @@
+"""`isthmus doctor`: what the running site says is taken for what it is, and what is shown is text."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy.errors import ExitCode
+from tests.unit.cli.conftest import Isthmus, StatusSite
+
+
+@pytest.fixture
+def at_home(pair: Path, free_port: Callable[[], int]) -> Path:
+    """East's file with all addresses on loopback, where nobody listens."""
+    config = pair / "east.toml"
+    text = config.read_text()
+    for address in ("198.18.0.1:4500", "198.18.0.2:4500", "127.0.0.1:3260"):
+        text = text.replace(address, f"127.0.0.1:{free_port()}")
+    config.write_text(text)
+    return config
+
+
+def findings(isthmus: Isthmus, config: Path) -> dict[str, dict[str, str]]:
+    shown = isthmus("doctor", config, "--json")
+    assert (shown.exit_code, shown.stderr) == (ExitCode.FAILED, "")
+    return {finding["about"]: finding for finding in json.loads(shown.stdout)["findings"]}
+
+
+def test_a_site_that_does_not_run(isthmus: Isthmus, at_home: Path) -> None:
+    found = findings(isthmus, at_home)
+    assert found["peer west"]["level"] == "problem"
+    assert found["forward replication"]["found"].endswith(" is free")
+    assert not {"tunnel to west", "running site"} & set(found)
+
+
+def test_a_site_that_runs(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
+    peer = {"name": "west", "state": "up", "lanes": [{}], "round_trip_seconds": 0.25}
+    east.answers({"site": "east", "peers": [peer], "alarms": ["the disk is full"], "store": {"prepared": True}})
+    found = findings(isthmus, at_home)
+    assert found["tunnel to west"]["found"] == "up, 1 lane, round trip 250 ms"
+    assert "at 250 ms" in found["socket buffers"]["found"], "what the site measured serves as the round trip"
+    assert (found["running site"]["level"], found["running site"]["found"]) == ("attention", "the disk is full")
+    assert found["forward replication"]["remedy"] == "restart the site"
+    assert found["memory"]["found"].endswith("beside the running site's store")
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {},
+        {"peers": None, "alarms": None, "store": None},
+        {"peers": [7, {}, {"name": "west"}, {"name": ["west"]}], "alarms": {"a": 1}, "store": ["prepared"]},
+        {"peers": [{"name": "west", "state": {}, "lanes": 5, "last_error": 1, "round_trip_seconds": "long"}]},
+        {"peers": "west", "alarms": [None, {}], "store": {"prepared": "no"}},
+    ],
+)
+def test_a_status_of_another_version(isthmus: Isthmus, east: StatusSite, at_home: Path, status: dict[str, Any]) -> None:
+    east.answers(status)
+    assert "peer west" in findings(isthmus, at_home)
+
+
+def test_hostile_text_is_shown_as_text(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
+    east.answers({"site": "east", "alarms": ["[red]\x1b[2J"]})
+    shown = isthmus("doctor", at_home)
+    assert shown.exit_code == ExitCode.FAILED
+    assert "[red]" in shown.stdout
+    assert "\x1b" not in shown.stdout
+
+
+def test_a_file_with_mistakes(isthmus: Isthmus, at_home: Path) -> None:
+    at_home.write_text(at_home.read_text().replace("[store]", "[stoer]"))
+    shown = isthmus("doctor", at_home)
+    assert (shown.exit_code, shown.stdout) == (ExitCode.CONFIGURATION, "")
+    assert "stoer" in shown.stderr
+
+
+def test_files_with_mistakes_are_findings(isthmus: Isthmus, at_home: Path) -> None:
+    (at_home.parent / "west.crt").write_text("nonsense")
+    found = findings(isthmus, at_home)
+    assert found["peer[0].certificate"]["level"] == "problem"
+    assert "BEGIN CERTIFICATE" in found["peer[0].certificate"]["remedy"]
+    assert found["own certificate"]["level"] == "ok"
+    assert "peer[0].certificate" in isthmus("doctor", at_home).stdout

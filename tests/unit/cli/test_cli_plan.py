@@ -1,0 +1,124 @@
+"""`isthmus plan`: what it prints, as JSON and as tables, and what it refuses."""
+
+import json
+from typing import Any
+
+import pytest
+
+from proxy.errors import ExitCode
+from tests.unit.cli.conftest import Isthmus
+
+LINE = ("--rate", "45Mbit", "--round-trip", "100ms")
+
+
+def planned(isthmus: Isthmus, *words: str) -> dict[str, Any]:
+    shown = isthmus("plan", *words, "--json")
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    found: dict[str, Any] = json.loads(shown.stdout)
+    return found
+
+
+def test_a_line(isthmus: Isthmus) -> None:
+    found = planned(isthmus, *LINE, "--loss", "1%")
+    assert set(found) == {"line", "connection", "buffers", "notes"}
+    assert found["line"]["goodput"] == pytest.approx(43.0e6, rel=0.001)
+    assert found["connection"]["window_rate"] == 5.76e6
+    assert found["buffers"]["bandwidth_delay"] == 562_500
+    assert "net.ipv4.tcp_window_scaling = 1" in found["buffers"]["sysctl"]
+    assert found["notes"] == []
+
+
+def test_a_replication(isthmus: Isthmus) -> None:
+    found = planned(isthmus, *LINE, "--volume", "2.18GiB", "--window", "256KB", "--connections", "4")
+    ways = [(way["way"], way["window"]) for way in found["replication"]]
+    arrays = [("arrays alone", window) for window in (72_000, 256_000, 1_000_000, 2_000_000)]
+    assert ways == [*arrays, ("Isthmus, cold", None), ("Isthmus, warm", None)]
+    assert found["replication"][0]["rate"] == 4 * 5.76e6
+    assert all(way["ends"] is None for way in found["replication"])
+
+
+def test_when_it_ends(isthmus: Isthmus) -> None:
+    (*_, warm) = planned(isthmus, *LINE, "--volume", "1MB", "--start", "22:30")["replication"]
+    assert warm["ends"].endswith(" 22:30")
+    (never, *_) = planned(isthmus, "--rate", "1bit", "--round-trip", "1d", "--volume", "1000000TB", "--start", "0:00")[
+        "replication"
+    ]
+    assert never["ends"] == "never"
+
+
+def test_the_hosts_own_speed(isthmus: Isthmus) -> None:
+    *_, warm = planned(isthmus, *LINE, "--volume", "1GB", "--site-rate", "800Mbit")["replication"]
+    assert (warm["rate"], warm["seconds"]) == (800e6, 10)
+
+
+def test_the_published_table(isthmus: Isthmus) -> None:
+    table = planned(isthmus, "--table")["table"]
+    assert table["windows"] == [72_000, 1_000_000, 2_000_000]
+    assert table["rates"][1] == pytest.approx([8e9, 400e6, 160e6])
+
+
+def test_the_published_zones(isthmus: Isthmus) -> None:
+    zones = planned(isthmus, "--write-rate", "60MB/s", "--write-size", "4KB")["zones"]
+    assert zones["write_rate"] == {"zone": "likely to help", "colour": "red"}
+    assert zones["write_size"] == {"zone": "unlikely to help", "colour": "green"}
+
+
+def test_a_round_trip_that_light_cannot_make(isthmus: Isthmus) -> None:
+    (note,) = planned(isthmus, "--rate", "1Gbit", "--round-trip", "10ms", "--distance", "6200mi")["notes"]
+    assert note == "light needs 99.8 ms for 9,978 km of fibre and back, more than --round-trip: measure it with ping"
+    assert planned(isthmus, *LINE, "--distance", "9000km")["notes"] == []
+
+
+def test_loss_that_bbr_does_not_bear(isthmus: Isthmus) -> None:
+    (note,) = planned(isthmus, *LINE, "--loss", "6%")["notes"]
+    assert note.startswith("above 5% loss BBR, too, gets less than the goodput")
+
+
+def test_tables_for_a_terminal(isthmus: Isthmus) -> None:
+    words = (*LINE, "--loss", "1%", "--volume", "2.18GiB", "--start", "22:30", "--table", "--write-rate", "40MB/s")
+    shown = isthmus("plan", *words)
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    for text in (
+        "45 Mbit/s, 100 ms, 1 % loss",
+        "a window of 72 KB allows",
+        "5.76 Mbit/s",
+        "CUBIC connections that fill the line",
+        "562,500",
+        "net.ipv4.tcp_rmem = 4096 131072 6291456",
+        "7 min 16 s",
+        "may help",
+        "400 Mbit/s",
+    ):
+        assert text in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 80, "fits a narrow terminal"
+
+
+@pytest.mark.parametrize(
+    ("words", "wrong"),
+    [
+        ((), "there is nothing to compute; give --rate and --round-trip, or --write-rate, --write-size or --table"),
+        (("--rate", "1Gbit"), "--round-trip is missing; a line has both, such as 45Mbit and 100ms"),
+        (("--round-trip", "1s"), "--rate is missing; a line has both, such as 45Mbit and 100ms"),
+        (("--volume", "1GB"), "--volume needs the line: add --rate and --round-trip"),
+        (("--rate", "fast", "--round-trip", "1s"), "--rate 'fast' is not a rate; write a number and one of bit, kbit"),
+        (("--rate", "0bit", "--round-trip", "1s"), "--rate '0bit' is nothing; write a number"),
+        (("--rate", "1MB", "--round-trip", "1s"), "--rate '1MB' is not a rate: the unit \"MB\" is unknown; write"),
+        (("--rate", "1bit", "--round-trip", "0ms"), "--round-trip '0ms' is nothing; write"),
+        ((*LINE, "--loss", "51%"), "--loss '51%' is more than 50%; write percent, such as"),
+        ((*LINE, "--loss", "0.01"), "--loss '0.01' is not a percentage; write percent"),
+        ((*LINE, "--mtu", "100"), "--mtu 100 is out of range; write 576 to 65535"),
+        ((*LINE, "--connections", "0"), "--connections 0 is out of range; write 1 to 65536"),
+        ((*LINE, "--window", "72"), "--window '72' is not a size; write"),
+        ((*LINE, "--distance", "9lightyears"), "--distance '9lightyears' is not a distance: the unit"),
+        ((*LINE, "--volume", "1GB", "--reduction", "101%"), "--reduction '101%' is more than 100%; write percent"),
+        ((*LINE, "--volume", "1GB", "--start", "24:00"), "--start '24:00' is not a time of day; write hours"),
+        ((*LINE, "--volume", "1GB", "--site-rate", "x"), "--site-rate 'x' is not a rate; write"),
+        (("--write-rate", "40Mbit/s"), "--write-rate '40Mbit/s' is not a size: the unit \"Mbit\" is unknown; write"),
+        (("--write-size", "0B"), "--write-size '0B' is nothing; write"),
+    ],
+)
+def test_one_clear_error(isthmus: Isthmus, words: tuple[str, ...], wrong: str) -> None:
+    shown = isthmus("plan", *words)
+    assert (shown.exit_code, shown.stdout) == (ExitCode.USAGE, "")
+    (line,) = shown.stderr.splitlines()
+    assert line.startswith(f"isthmus: {wrong}")

@@ -1,0 +1,76 @@
+"""Listen addresses and exports: each finding with its remedy."""
+
+import errno
+import os
+
+import pytest
+
+from proxy.config import Address
+from proxy.doctor.addresses import export, listener
+from proxy.doctor.facts import Bound, Contact, Reach
+from proxy.doctor.findings import Finding, Level
+
+HERE, ARRAY = Address("127.0.0.1", 3260), Address("10.1.0.5", 3260)
+
+
+def judged(error: int, *, running: bool = False) -> Finding:
+    bound = Bound(error, os.strerror(error) if error else "")
+    (finding,) = listener("forward array", "forward.listen", HERE, bound, running=running)
+    return finding
+
+
+def test_a_free_address() -> None:
+    assert (judged(0).level, judged(0).found) == (Level.OK, "127.0.0.1:3260 is free")
+
+
+def test_an_address_that_the_running_site_has() -> None:
+    finding = judged(errno.EADDRINUSE, running=True)
+    assert (finding.level, finding.found) == (Level.OK, "127.0.0.1:3260 is in use, by the running site")
+
+
+def test_an_address_that_the_running_site_should_have() -> None:
+    finding = judged(0, running=True)
+    assert (finding.level, finding.remedy) == (Level.PROBLEM, "restart the site")
+
+
+@pytest.mark.parametrize("running", [False, True])
+@pytest.mark.parametrize(
+    ("error", "found", "remedy"),
+    [
+        (errno.EADDRNOTAVAIL, "is not an address of this host", "write an address that `ip address` lists"),
+        (errno.EACCES, "may not be used by this user", "AmbientCapabilities=CAP_NET_BIND_SERVICE"),
+        (errno.EAFNOSUPPORT, "cannot be used: Address family", "write another address as forward.listen"),
+    ],
+)
+def test_an_address_that_cannot_be_had(error: int, found: str, remedy: str, running: bool) -> None:
+    finding = judged(error, running=running)
+    assert finding.level is Level.PROBLEM
+    assert found in finding.found
+    assert remedy in finding.remedy
+
+
+def test_an_address_that_another_program_has() -> None:
+    finding = judged(errno.EADDRINUSE)
+    assert finding.level is Level.PROBLEM
+    assert finding.remedy.startswith("ss -ltnp 'sport = :3260' says by whom")
+
+
+def test_an_export_that_answers() -> None:
+    (finding,) = export("array", ARRAY, Reach(Contact.ACCEPTED, round_trip=0.0005))
+    assert (finding.level, finding.found) == (Level.OK, "10.1.0.5:3260 accepts connections, 0.5 ms away")
+
+
+@pytest.mark.parametrize(
+    ("reach", "found", "remedy"),
+    [
+        (Reach(Contact.REFUSED), "10.1.0.5:3260: connection refused", "start the array's target there"),
+        (Reach(Contact.TIMEOUT), "10.1.0.5:3260: no answer", "no firewall drops: ip route get 10.1.0.5"),
+        (Reach(Contact.NO_NAME, "unknown"), "cannot be resolved (unknown)", "getent hosts 10.1.0.5"),
+        (Reach(Contact.UNREACHABLE, "no route"), "cannot be reached (no route)", "ip route get 10.1.0.5"),
+    ],
+)
+def test_an_export_that_does_not(reach: Reach, found: str, remedy: str) -> None:
+    (finding,) = export("array", ARRAY, reach)
+    assert (finding.about, finding.level) == ("export array", Level.PROBLEM)
+    assert found in finding.found
+    assert remedy in finding.remedy

@@ -1,0 +1,111 @@
+"""Reading /proc, /sys and the file system: of a tree that a test wrote, and of this host."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from proxy.doctor import host
+from proxy.doctor.facts import Memory
+
+FILES = {
+    "proc/sys/net/ipv4/tcp_available_congestion_control": "reno cubic\n",
+    "proc/sys/net/ipv4/tcp_allowed_congestion_control": "reno\n",
+    "proc/sys/net/ipv4/tcp_congestion_control": "cubic\n",
+    "proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456\n",
+    "proc/sys/net/ipv4/tcp_wmem": "4096\t16384\t4194304\n",
+    "proc/sys/net/ipv4/tcp_window_scaling": "1\n",
+    "proc/sys/net/ipv4/tcp_moderate_rcvbuf": "0\n",
+    "proc/sys/net/ipv4/tcp_mtu_probing": "2\n",
+    "lib/modules/6.1/kernel/net/ipv4/tcp_bbr.ko.xz": "",
+    "lib/modules/6.1/kernel/net/ipv4/tcp_vegas.ko": "",
+    "proc/meminfo": "MemTotal:       2000 kB\nMemAvailable:    1000 kB\n",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name, text in FILES.items():
+        write(tmp_path / name, text)
+    return tmp_path
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_the_kernel(root: Path) -> None:
+    facts = host.kernel(root, "6.1")
+    assert (facts.available, facts.allowed, facts.default) == (("reno", "cubic"), ("reno",), "cubic")
+    assert facts.modules == ("bbr", "vegas")
+    assert (facts.read, facts.write) == ((4096, 131072, 6291456), (4096, 16384, 4194304))
+    assert (facts.scaling, facts.tuning, facts.probing) == (True, False, 2)
+
+
+def test_a_host_that_tells_nothing(tmp_path: Path) -> None:
+    facts = host.kernel(tmp_path, "6.1")
+    assert (facts.available, facts.default, facts.read, facts.scaling, facts.probing) == (None,) * 5
+    assert facts.modules == ()
+    assert host.memory(tmp_path) == Memory(None, None)
+
+
+@pytest.mark.parametrize(
+    ("groups", "files", "limit"),
+    [
+        ("0::/isthmus.slice/one\n", {"isthmus.slice/one/memory.max": "max", "isthmus.slice/memory.max": "900"}, 900),
+        ("0::/a/b\n", {"a/b/memory.max": "800", "a/memory.max": "900"}, 800),
+        ("0::/\n", {"memory.max": "700"}, 700),
+        ("0::/\n", {}, None),
+        ("4:cpu,memory:/a\n0::/\n", {"memory/a/memory.limit_in_bytes": "600"}, 600),
+        ("4:memory:/a\n", {"memory/a/memory.limit_in_bytes": "9223372036854771712"}, None),
+    ],
+)
+def test_memory(root: Path, groups: str, files: dict[str, str], limit: int | None) -> None:
+    write(root / "proc/self/cgroup", groups)
+    for name, text in files.items():
+        write(root / "sys/fs/cgroup" / name, text + "\n")
+    assert host.memory(root) == Memory(1000 * 1024, limit)
+
+
+def test_a_disk(tmp_path: Path) -> None:
+    facts = host.disk(tmp_path / "not" / "yet")
+    assert facts is not None
+    assert (facts.place, facts.used, facts.writable) == (str(tmp_path), 0, True)
+    assert 0 < facts.free <= facts.total
+
+
+def test_what_a_store_takes_already(tmp_path: Path) -> None:
+    with (tmp_path / "containers").open("wb") as file:
+        file.write(os.urandom(100_000))
+        file.truncate(1 << 30)
+    facts = host.disk(tmp_path)
+    assert facts is not None
+    assert 100_000 <= facts.used < 1 << 20, "the hole takes nothing"
+
+
+def test_a_file_in_the_stores_place(tmp_path: Path) -> None:
+    (tmp_path / "store").touch()
+    assert host.disk(tmp_path / "store") is None
+    assert host.disk(tmp_path / "store" / "below") is None
+
+
+def test_the_clock(tmp_path: Path) -> None:
+    (tmp_path / "east.toml").touch()
+    os.utime(tmp_path / "east.toml", (1e9, 1e9))
+    facts = host.clock([tmp_path / "east.toml", tmp_path / "absent"], tmp_path)
+    assert facts.not_before == 1e9
+    assert abs(facts.now - time.time()) < 60
+    assert host.clock([], tmp_path).not_before == 0
+
+
+def test_the_mark_of_the_time_service(root: Path) -> None:
+    write(root / "run/systemd/timesync/synchronized", "")
+    assert host.clock([], root).synchronised is True
+
+
+def test_this_host() -> None:
+    """Whatever it says, reading it raises nothing."""
+    assert host.kernel() == host.kernel()
+    assert host.memory().limit is None or host.memory().limit

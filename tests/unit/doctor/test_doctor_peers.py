@@ -1,0 +1,109 @@
+"""The verdict on each peer, its path and its tunnel: each finding with its remedy."""
+
+from typing import Any
+
+import pytest
+
+from proxy.config import Peer, SiteConfig
+from proxy.doctor.facts import Contact, Reach
+from proxy.doctor.findings import Finding, Level
+from proxy.doctor.peers import path, reachability, tunnel, waited_for
+
+OWN = bytes(32)
+
+
+@pytest.fixture
+def west_as_peer(east: SiteConfig) -> Peer:
+    return east.peers[0]
+
+
+def verdict(peer: Peer, reach: Reach) -> Finding:
+    (finding,) = reachability(peer, reach, "east.crt", OWN)
+    return finding
+
+
+def test_a_peer_that_accepts(west_as_peer: Peer) -> None:
+    finding = verdict(west_as_peer, Reach(Contact.ACCEPTED, round_trip=0.1))
+    assert (finding.about, finding.level, finding.remedy) == ("peer west", Level.OK, "")
+    assert finding.found == "198.18.0.2:4500 accepts our certificate and shows its own; round trip 100 ms"
+
+
+@pytest.mark.parametrize(
+    ("contact", "remedy"),
+    [
+        (Contact.NO_NAME, "getent hosts 198.18.0.2"),
+        (Contact.REFUSED, "start isthmus serve on 198.18.0.2, with tunnel.listen on port 4500"),
+        (Contact.TIMEOUT, "let TCP port 4500 through every firewall on the way to 198.18.0.2"),
+        (Contact.UNREACHABLE, "ip route get 198.18.0.2"),
+        (Contact.BLACK_HOLE, "on both hosts: printf '%s\\n' 'net.ipv4.tcp_mtu_probing = 1' >>"),
+        (Contact.SILENT, "a firewall on the way, or another program at port 4500"),
+        (Contact.NOT_TLS, "ss -ltnp 'sport = :4500' on 198.18.0.2"),
+        (Contact.WRONG_CERTIFICATE, "use its certificate, compared by SHA-256, as west.crt, or correct peer.address"),
+        (Contact.NOT_TRUSTED, "give it east.crt (SHA-256 00:00:"),
+        (Contact.UNCLEAR, "run isthmus doctor on 198.18.0.2, too"),
+    ],
+)
+def test_a_peer_that_does_not(west_as_peer: Peer, contact: Contact, remedy: str) -> None:
+    finding = verdict(west_as_peer, Reach(contact, "so it says"))
+    assert finding.level is (Level.ATTENTION if contact is Contact.UNCLEAR else Level.PROBLEM)
+    assert finding.found == f"198.18.0.2:4500: {contact.value} (so it says)"
+    assert remedy in finding.remedy
+
+
+def test_every_contact_has_a_verdict(west_as_peer: Peer) -> None:
+    for contact in Contact:
+        finding = verdict(west_as_peer, Reach(contact))
+        assert bool(finding.remedy) == (contact is not Contact.ACCEPTED)
+
+
+def test_a_wrong_certificate_is_named(west_as_peer: Peer) -> None:
+    finding = verdict(west_as_peer, Reach(Contact.WRONG_CERTIFICATE, shown=bytes([171]) * 32))
+    assert "it shows SHA-256 AB:AB:" in finding.found
+
+
+@pytest.mark.parametrize(
+    ("reach", "level", "found", "remedy"),
+    [
+        (Reach(Contact.ACCEPTED, mtu=1500, segment=1448, full_size=True), Level.OK, "MTU 1500, MSS 1448, packets", ""),
+        (Reach(Contact.SILENT, mtu=1500, segment=1448), Level.OK, "MTU 1500, MSS 1448", ""),
+        (Reach(Contact.ACCEPTED, mtu=1279, segment=1227), Level.ATTENTION, "MTU 1279", "tracepath"),
+        (
+            Reach(Contact.ACCEPTED, mtu=1500, segment=1448, discovery=False),
+            Level.ATTENTION,
+            "path MTU discovery is off",
+            "'net.ipv4.ip_no_pmtu_disc = 0' >>",
+        ),
+    ],
+)
+def test_paths(west_as_peer: Peer, reach: Reach, level: Level, found: str, remedy: str) -> None:
+    (finding,) = path(west_as_peer, reach)
+    assert (finding.about, finding.level) == ("path to west", level)
+    assert found in finding.found
+    assert remedy in finding.remedy
+
+
+def test_no_path_without_a_connection(west_as_peer: Peer) -> None:
+    assert list(path(west_as_peer, Reach(Contact.REFUSED))) == []
+
+
+@pytest.mark.parametrize(
+    ("state", "level", "found"),
+    [
+        ({"state": "up", "lanes": [{}, {}], "round_trip_seconds": 0.1}, Level.OK, "up, 2 lanes, round trip 100 ms"),
+        ({"state": "up", "lanes": [{}]}, Level.OK, "up, 1 lane"),
+        ({"state": "waiting", "last_error": "x"}, Level.ATTENTION, "it has not dialled in (x)"),
+        ({"state": "connecting", "last_error": "timed out"}, Level.PROBLEM, "connecting: timed out"),
+        ({"state": "connecting"}, Level.ATTENTION, "not up yet"),
+        ({"state": "outage"}, Level.PROBLEM, "outage"),
+        ({}, Level.PROBLEM, "unknown"),
+    ],
+)
+def test_what_the_running_site_says(state: dict[str, Any], level: Level, found: str) -> None:
+    (finding,) = tunnel("west", state)
+    assert (finding.about, finding.level, finding.found) == ("tunnel to west", level, found)
+    assert bool(finding.remedy) == (level is not Level.OK)
+
+
+def test_a_peer_that_dials_in(west: SiteConfig) -> None:
+    (finding,) = waited_for(west.peers[0])
+    assert (finding.about, finding.level) == ("peer east", Level.OK)

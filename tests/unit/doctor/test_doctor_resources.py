@@ -1,0 +1,127 @@
+"""Descriptors, memory and disk against what the configuration may come to need."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from proxy.config import SiteConfig
+from proxy.doctor.facts import Disk, Memory
+from proxy.doctor.findings import Finding, Level
+from proxy.doctor.resources import BASE, FEW_STREAMS, LANES, descriptors, disk, memory, needed_descriptors
+from tests.unit.config.contract import EAST
+from tests.unit.doctor.conftest import site
+
+MIB, GIB = 1 << 20, 1 << 30
+PROTOCOL = Path(__file__).parents[3] / "proxy" / "PROTOCOL.md"
+
+
+def test_a_tunnel_has_as_many_lanes_as_the_protocol_allows() -> None:
+    found = re.search(r"A tunnel has at most (\d+) lanes", PROTOCOL.read_text())
+    assert found is not None
+    assert int(found[1]) == LANES
+
+
+def test_who_needs_how_many_descriptors(east: SiteConfig, west: SiteConfig) -> None:
+    """East opens streams to west, and west could open some to it; west forwards nothing."""
+    assert needed_descriptors(east, 1000) - needed_descriptors(east, 0) == 2000
+    assert needed_descriptors(west, 1000) - needed_descriptors(west, 0) == 1000
+    assert needed_descriptors(site(EAST.replace('listen = "198.18.0.1:4500"', "")), 0) < needed_descriptors(east, 0)
+
+
+@pytest.mark.parametrize(("short", "level"), [(0, Level.OK), (1, Level.ATTENTION)])
+def test_descriptors_for_all_streams(east: SiteConfig, short: int, level: Level) -> None:
+    needed = needed_descriptors(east, 1024)
+    (finding,) = descriptors(east, needed - short)
+    assert finding.level is level
+    if short:
+        assert finding.remedy == (
+            f"LimitNOFILE={needed} in the systemd unit, or ulimit -n {needed} before isthmus serve;"
+            " or fewer tunnel.streams than 1024"
+        )
+
+
+def test_descriptors_that_do_not_even_suffice_for_few_streams(east: SiteConfig) -> None:
+    (finding,) = descriptors(east, needed_descriptors(east, FEW_STREAMS) - 1)
+    assert finding.level is Level.PROBLEM
+    assert f"LimitNOFILE={needed_descriptors(east, 1024)}" in finding.remedy
+
+
+def only(findings: list[Finding]) -> Finding:
+    (finding,) = findings
+    return finding
+
+
+NEEDED = BASE + 192 * MIB + 2 * GIB
+"""Of east: itself, what is under way by default, its memory store."""
+
+
+def test_memory_that_suffices(east: SiteConfig) -> None:
+    finding = only(list(memory(east, Memory(NEEDED, None), filled=False)))
+    assert finding.level is Level.OK
+    assert finding.found.startswith("the site may take 2.31 GiB (store.size 2 GiB, under way 192 MiB, itself the rest)")
+
+
+def test_memory_that_is_short(east: SiteConfig) -> None:
+    finding = only(list(memory(east, Memory(NEEDED - 100 * MIB, None), filled=False)))
+    assert finding.level is Level.PROBLEM
+    assert "lower store.size, or tunnel.memory and tunnel.unacked; or free 100 MiB of memory" in finding.remedy
+
+
+def test_a_disk_store_needs_memory_for_its_cache(west: SiteConfig) -> None:
+    finding = only(list(memory(west, Memory(BASE + 192 * MIB + 159 * MIB, None), filled=False)))
+    assert finding.level is Level.PROBLEM
+    assert finding.remedy.startswith("lower store.cache")
+
+
+def test_a_running_site_has_its_stores_memory_already(east: SiteConfig) -> None:
+    facts = Memory(192 * MIB, None)
+    assert only(list(memory(east, facts, filled=True))).level is Level.OK
+    assert only(list(memory(east, facts, filled=False))).level is Level.PROBLEM
+    short = only(list(memory(east, Memory(191 * MIB, None), filled=True)))
+    assert short.level is Level.PROBLEM
+    assert "are free beside the running site's store" in short.found
+
+
+def test_a_control_group_that_allows_less(east: SiteConfig) -> None:
+    limited, free = list(memory(east, Memory(8 * GIB, NEEDED - 1), filled=False))
+    assert (limited.level, free.level) == (Level.PROBLEM, Level.OK)
+    assert f"MemoryMax={NEEDED // MIB}M" in limited.remedy
+    assert only(list(memory(east, Memory(8 * GIB, NEEDED), filled=False))).level is Level.OK
+
+
+def test_memory_that_nobody_tells(east: SiteConfig) -> None:
+    finding = only(list(memory(east, Memory(None, None), filled=False)))
+    assert (finding.level, finding.remedy) == (Level.ATTENTION, "see that 2.31 GiB are free")
+
+
+def room(free: int, used: int = 0, *, writable: bool = True) -> Disk:
+    return Disk("/srv", free, 100 * GIB, used, writable)
+
+
+def test_a_store_in_memory_needs_no_disk(east: SiteConfig) -> None:
+    assert only(list(disk(east, None))).level is Level.OK
+
+
+@pytest.mark.parametrize("facts", [room(10 * GIB), room(GIB, used=9 * GIB), room(0, used=11 * GIB)])
+def test_a_disk_with_room(west: SiteConfig, facts: Disk) -> None:
+    assert only(list(disk(west, facts))).level is Level.OK
+
+
+def test_a_disk_that_is_full_before_the_store_is(west: SiteConfig) -> None:
+    finding = only(list(disk(west, room(3 * GIB, used=2 * GIB))))
+    assert finding.level is Level.PROBLEM
+    assert "2 GiB of 10 GiB are there already, 3 GiB are free" in finding.found
+    assert finding.remedy == "free 5 GiB, or lower store.size to at most 5 GiB"
+
+
+def test_a_directory_that_cannot_be_written(west: SiteConfig) -> None:
+    finding, _ = disk(west, room(10 * GIB, writable=False))
+    assert finding.level is Level.PROBLEM
+    assert finding.found == "/srv cannot be written by this user"
+    assert "chown" in finding.remedy
+
+
+def test_a_path_that_is_no_directory(west: SiteConfig) -> None:
+    finding = only(list(disk(west, None)))
+    assert (finding.level, finding.remedy) == (Level.PROBLEM, "name a directory of a local disk as store.path")

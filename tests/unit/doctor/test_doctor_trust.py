@@ -1,0 +1,82 @@
+"""Certificates that end, and clocks that are wrong."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from proxy.doctor.facts import Clock
+from proxy.doctor.findings import Finding, Level
+from proxy.doctor.trust import CA_RENEWAL, certificate, clock, names, renewal
+from proxy.identity import Certificate
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+CERTIFICATE = Certificate(
+    name="east",
+    sites=("east",),
+    fingerprint=bytes(range(32)),
+    public_key=b"",
+    begins=NOW - timedelta(days=1),
+    expires=NOW + timedelta(days=3650),
+    authority=False,
+    dials=True,
+    answers=True,
+)
+
+
+def judged(days: float) -> list[Finding]:
+    """Of a certificate that ends in so many days."""
+    facts = replace(CERTIFICATE, expires=NOW + timedelta(days=days))
+    return list(certificate("own certificate", facts, NOW, renewal("east")))
+
+
+def test_a_certificate_that_lasts() -> None:
+    (finding,) = judged(31)
+    assert (finding.level, finding.remedy) == (Level.OK, "")
+    assert finding.found == "east, SHA-256 00:01:02:03:04:05:06:07..., until 2026-12-22"
+
+
+def test_a_certificate_that_ends_soon() -> None:
+    (finding,) = judged(29.5)
+    assert finding.level is Level.ATTENTION
+    assert finding.found.endswith("until 2026-12-21: that is in 29 days")
+    assert "isthmus keygen --site east --out DIR" in finding.remedy
+
+
+def test_what_is_not_valid_is_a_mistake_already() -> None:
+    assert judged(0) == []
+    assert list(certificate("own certificate", CERTIFICATE, NOW - timedelta(days=2), "")) == []
+
+
+def test_a_ca_is_renewed_otherwise() -> None:
+    (finding,) = certificate("certificate of the CA", CERTIFICATE, NOW + timedelta(days=3640), CA_RENEWAL)
+    assert (finding.level, finding.remedy) == (Level.ATTENTION, CA_RENEWAL)
+
+
+def test_a_name_that_the_ca_has_not_signed() -> None:
+    assert list(names(CERTIFICATE, "east")) == []
+    (finding,) = names(CERTIFICATE, "nord")
+    assert finding.level is Level.ATTENTION
+    assert finding.found == "it is for east, not for nord: who does not pin it refuses it"
+    assert "have the CA sign one for nord" in finding.remedy
+
+
+def test_clocks() -> None:
+    now = NOW.timestamp()
+    (right,) = clock(Clock(now, True, now))
+    assert (right.level, right.found) == (Level.OK, "2026-11-21 12:00:00 UTC, synchronised")
+    for unsure in (False, None):
+        (finding,) = clock(Clock(now, unsure, now))
+        assert finding.level is Level.ATTENTION
+        assert "timedatectl set-ntp true" in finding.remedy
+
+
+@pytest.mark.parametrize("synchronised", [True, False, None])
+def test_a_clock_that_is_before_the_sites_own_files(synchronised: bool | None) -> None:
+    now = NOW.timestamp()
+    (finding,) = clock(Clock(now, synchronised, now + 2 * 86400))
+    assert finding.level is Level.PROBLEM
+    assert finding.found.endswith("but the site's own files were written 2026-11-23 12:00 UTC")
+    assert "timedatectl" in finding.remedy
+    (tolerated,) = clock(Clock(now, True, now + 600))
+    assert tolerated.level is Level.OK

@@ -1,0 +1,80 @@
+"""Buffers of the kernel and bounds of the site, against twice the bandwidth-delay product."""
+
+from dataclasses import replace
+
+import pytest
+
+from proxy.config import SiteConfig
+from proxy.doctor.facts import Kernel
+from proxy.doctor.findings import Finding, Level
+from proxy.doctor.windows import buffers, tunnel
+from tests.unit.doctor.conftest import KERNEL
+
+GIGABIT = 1e9
+SMALL = replace(KERNEL, read=(4096, 131072, 6 << 20), write=(4096, 16384, 4 << 20))
+"""What Linux sets by itself."""
+
+
+def judged(kernel: Kernel, rate: float | None, round_trip: float | None) -> Finding:
+    (finding,) = buffers(kernel, rate, round_trip)
+    return finding
+
+
+def test_large_enough() -> None:
+    finding = judged(KERNEL, GIGABIT, 0.1)
+    assert (finding.level, finding.remedy) == (Level.OK, "")
+    assert finding.found.endswith("1 Gbit/s at 100 ms needs 23.8 MiB")
+
+
+@pytest.mark.parametrize("kernel", [SMALL, replace(KERNEL, read=SMALL.read), replace(KERNEL, write=SMALL.write)])
+def test_too_small(kernel: Kernel) -> None:
+    finding = judged(kernel, GIGABIT, 0.1)
+    assert finding.level is Level.ATTENTION
+    assert "but 1 Gbit/s at 100 ms needs 23.8 MiB" in finding.found
+    assert kernel.read is not None
+    assert kernel.write is not None
+    for name, limits in (("rmem", kernel.read), ("wmem", kernel.write)):
+        raised = max(limits[2], 25_001_984)
+        assert f"'net.ipv4.tcp_{name} = {limits[0]} {limits[1]} {raised}'" in finding.remedy
+
+
+def test_the_field_tests_line_needs_nothing() -> None:
+    assert judged(SMALL, 45e6, 0.1).level is Level.OK
+
+
+def test_without_a_rate_it_says_for_what_it_is_enough() -> None:
+    finding = judged(SMALL, None, 0.1)
+    assert finding.level is Level.OK
+    assert "6 MiB (receive) and 4 MiB (send), enough for 168 Mbit/s at 100 ms" in finding.found
+
+
+@pytest.mark.parametrize("rate", [None, GIGABIT])
+def test_without_a_round_trip(rate: float | None) -> None:
+    finding = judged(KERNEL, rate, None)
+    assert finding.level is Level.ATTENTION
+    assert "--rate 45Mbit --round-trip 100ms" in finding.remedy
+
+
+def test_a_kernel_that_says_nothing() -> None:
+    assert judged(replace(KERNEL, read=None), GIGABIT, 0.1).level is Level.ATTENTION
+
+
+def test_the_sites_own_bounds(east: SiteConfig) -> None:
+    (fits,) = tunnel(east.tunnel, 1, GIGABIT, 0.1)
+    assert (fits.level, fits.remedy) == (Level.OK, "")
+    assert list(tunnel(east.tunnel, 1, None, 0.1)) == list(tunnel(east.tunnel, 1, GIGABIT, None)) == []
+
+
+def test_bounds_that_hold_a_fast_and_long_line_back(east: SiteConfig) -> None:
+    findings = list(tunnel(east.tunnel, 1, 10e9, 0.1))
+    assert {finding.level for finding in findings} == {Level.ATTENTION}
+    assert [finding.remedy for finding in findings] == [
+        f'{key} = "239MiB" in [tunnel], on both sites' for key in ("window", "memory", "unacked")
+    ]
+
+
+def test_peers_share_what_is_under_way(east: SiteConfig) -> None:
+    """One stream's window is its own."""
+    (unacked,) = tunnel(east.tunnel, 3, GIGABIT, 0.1)
+    assert unacked.found == "tunnel.unacked is 64 MiB for 3 peers, but 1 Gbit/s at 100 ms needs 71.5 MiB"
+    assert unacked.remedy == 'unacked = "72MiB" in [tunnel], on both sites'

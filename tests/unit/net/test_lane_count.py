@@ -1,0 +1,77 @@
+"""How many lanes: against a line whose lanes carry what loss allows, up to its rate."""
+
+import pytest
+
+from proxy.net.lane_count import REST, LaneCount, Load
+
+MBIT = 125_000.0
+
+
+class Line:
+    """A line, and data that always waits for it unless there is less to send."""
+
+    def __init__(self, rate: float, a_lane: float, loss: float = 0.01) -> None:
+        """Bytes a second of the line, and of one lane by its loss and round trip."""
+        self.rate, self.a_lane, self.loss = rate, a_lane, loss
+        self.offered = float("inf")
+        self.now = 0.0
+        self.sent = self.lost = self.blocked = 0.0
+        self.count = LaneCount(64)
+        self.history: list[int] = []
+
+    def run(self, seconds: int) -> int:
+        """Let time pass; the lanes wanted at the end."""
+        for _ in range(seconds):
+            able = min(self.rate, self.count.wanted * self.a_lane)
+            rate = min(able, self.offered)
+            self.now += 1.0
+            self.sent += rate
+            self.lost += rate * self.loss
+            self.blocked += float(self.offered > able)
+            self.count.see(self.now, Load(int(self.sent), int(self.lost), self.blocked))
+            self.history.append(self.count.wanted)
+        return self.count.wanted
+
+
+@pytest.mark.parametrize("a_lane", [0.7, 1.3, 4.0, 9.4])
+def test_a_lossy_line_is_filled(a_lane: float) -> None:
+    line = Line(43 * MBIT, a_lane * MBIT)
+    lanes = line.run(20)
+    assert lanes * a_lane >= 43 or lanes == 64
+    assert lanes <= max(4, 4 * 43 / a_lane)
+
+
+def test_one_lane_is_enough_where_nothing_is_lost() -> None:
+    assert Line(43 * MBIT, 43 * MBIT, loss=0.0).run(200) == 1
+
+
+def test_more_lanes_that_bring_nothing_are_given_back() -> None:
+    """It is the queue of the line that overflows; then it is left alone for a while."""
+    line = Line(43 * MBIT, 43 * MBIT, loss=0.001)
+    assert line.run(10) == 1
+    assert max(line.history) == 4
+    line.history.clear()
+    line.run(int(REST) - 5)
+    assert set(line.history) == {1}
+
+
+def test_little_to_do_needs_no_lanes() -> None:
+    line = Line(43 * MBIT, MBIT)
+    line.offered = MBIT / 2
+    assert line.run(30) == 1
+
+
+def test_lanes_go_when_little_is_left_to_do() -> None:
+    line = Line(43 * MBIT, MBIT)
+    line.run(20)
+    line.offered = MBIT / 2
+    assert line.run(10) > 16
+    assert line.run(300) == 1
+
+
+def test_the_number_is_steady() -> None:
+    line = Line(43 * MBIT, 1.3 * MBIT)
+    line.run(20)
+    line.history.clear()
+    line.run(50)
+    assert len(set(line.history)) == 1

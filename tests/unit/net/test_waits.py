@@ -1,0 +1,187 @@
+"""What a relay waits for: what it tells itself, and what is found out of the tunnel while its source rests."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from proxy.net.waits import Waits, WaitsOwner
+from proxy.observe.counters import Traffic
+from proxy.observe.waiting import SECOND, Waiting
+from proxy.protocol.flow import Flow, Obstacle
+
+MS = SECOND // 1000
+
+
+class Scene:
+    """A relay's waits, at a time that a test sets, and a peer that is as a test says."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.obstacle: Obstacle | None = Obstacle.LINE
+        self.held = 0.0
+        self.owner: Any = SimpleNamespace(
+            reachable=True,
+            worker=SimpleNamespace(congested=False),
+            tunnel=SimpleNamespace(flow=self.flow, backlog=False),
+        )
+        self.waits = Waits(cast(WaitsOwner, self.owner), 1, lambda: self.now)
+
+    def flow(self, stream: int) -> Flow | None:
+        return None if self.obstacle is None else Flow(self.obstacle, 100, 50, 50, self.held)
+
+    def pass_(self, milliseconds: int) -> Waits:
+        self.now += milliseconds * MS
+        return self.waits
+
+    def outward(self, round_trip: float = 0.0) -> dict[str, int]:
+        """What was waited for since the last time, in milliseconds."""
+        outward, _ = self.waits.sample(Traffic(), round_trip)
+        return {state.value: time // MS for state, time in outward.times.items() if time}
+
+    def inward(self) -> dict[str, int]:
+        _, inward = self.waits.sample(Traffic(), 0.0)
+        return {state.value: time // MS for state, time in inward.times.items() if time}
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_reading_and_working(scene: Scene) -> None:
+    scene.pass_(7).outward(Waiting.CPU)
+    scene.pass_(2).outward(Waiting.CPU)
+    scene.pass_(1).outward(Waiting.SOURCE)
+    scene.pass_(5)
+    assert scene.outward() == {"source": 12, "cpu": 3}
+
+
+@pytest.mark.parametrize(
+    ("obstacle", "waiting"),
+    [
+        (Obstacle.LINE, "line"),
+        (Obstacle.WINDOW, "window"),
+        (Obstacle.FAR, "far_array"),
+        (Obstacle.UNACKED, "unacked"),
+        (None, "source"),
+    ],
+)
+def test_the_source_rests_for_what_the_tunnel_says(scene: Scene, obstacle: Obstacle | None, waiting: str) -> None:
+    scene.obstacle = obstacle
+    scene.waits.rest()
+    scene.pass_(4).resume()
+    scene.pass_(1)
+    assert scene.outward() == ({waiting: 4, "source": 1} if obstacle else {"source": 5})
+
+
+def test_the_store_and_outages_come_first(scene: Scene) -> None:
+    scene.owner.reachable = False
+    scene.owner.worker.congested = True
+    scene.waits.rest()
+    scene.owner.worker.congested = False
+    scene.pass_(3).look()
+    scene.owner.reachable = True
+    scene.pass_(4).look()
+    scene.pass_(5)
+    assert scene.outward() == {"store": 3, "outage": 4, "line": 5}
+
+
+def test_nothing_else_counts_while_the_source_rests(scene: Scene) -> None:
+    scene.waits.rest()
+    scene.waits.outward(Waiting.SOURCE)
+    scene.pass_(3)
+    assert scene.outward() == {"line": 3}
+
+
+@pytest.mark.parametrize("obstacle", [Obstacle.WINDOW, Obstacle.UNACKED])
+def test_what_is_unacknowledged_while_the_lanes_are_full_waits_for_the_line(scene: Scene, obstacle: Obstacle) -> None:
+    scene.obstacle = obstacle
+    scene.waits.rest()
+    scene.owner.tunnel.backlog = True
+    scene.pass_(3).look()
+    scene.owner.tunnel.backlog = False
+    scene.pass_(4).resume()
+    found = scene.outward()
+    assert found.pop("line") == 3
+    assert list(found.values()) == [4]
+
+
+@pytest.mark.parametrize("obstacle", [Obstacle.LINE, Obstacle.WINDOW, Obstacle.UNACKED])
+def test_while_a_cap_holds_the_share_back_it_waits_for_that(scene: Scene, obstacle: Obstacle) -> None:
+    scene.obstacle, scene.held = obstacle, 5.0
+    scene.waits.rest()
+    scene.held += 0.003
+    scene.pass_(4).look()
+    scene.held += 0.002
+    scene.pass_(1).resume()
+    scene.held += 0.1
+    scene.pass_(9).rest()
+    scene.pass_(2)
+    found = scene.outward()
+    assert (found.pop("shaping"), found.pop("source")) == (4, 9)
+    assert sum(found.values()) == 3
+
+
+def test_what_the_far_array_has_not_taken_does_not(scene: Scene) -> None:
+    scene.obstacle = Obstacle.FAR
+    scene.waits.rest()
+    scene.owner.tunnel.backlog = True
+    scene.pass_(3).resume()
+    assert scene.outward() == {"far_array": 3}
+
+
+def test_a_peer_that_cannot_be_reached_sends_nothing(scene: Scene) -> None:
+    scene.pass_(2).look()
+    scene.owner.reachable = False
+    scene.pass_(3).look()
+    scene.owner.reachable = True
+    scene.pass_(4).look()
+    scene.pass_(5).inward(Waiting.ARRAY)
+    scene.owner.reachable = False
+    scene.pass_(6).look()
+    assert scene.inward() == {"peer": 10, "outage": 4, "array": 6}
+
+
+def speak(scene: Scene, silent: int, reacts: int) -> None:
+    """The source is silent, is given something, and speaks."""
+    scene.waits.outward(Waiting.SOURCE)
+    scene.pass_(silent).inward(Waiting.CPU)
+    scene.waits.inward(Waiting.PEER)
+    scene.pass_(reacts).outward(Waiting.CPU)
+
+
+@pytest.mark.parametrize(
+    ("silent", "reacts", "found"),
+    [
+        pytest.param(100, 1, {"answer": 100, "source": 1}, id="an answer"),
+        pytest.param(80, 1, {"source": 81}, id="sooner than the round trip"),
+        pytest.param(100, 120, {"source": 220}, id="it thinks longer than it waited"),
+    ],
+)
+def test_turns(scene: Scene, silent: int, reacts: int, found: dict[str, int]) -> None:
+    scene.outward(round_trip=0.1)
+    speak(scene, silent, reacts)
+    assert scene.outward() == found
+
+
+def test_turns_are_counted(scene: Scene) -> None:
+    for _ in range(3):
+        speak(scene, 20, 1)
+    outward, _ = scene.waits.sample(Traffic(), 0.0)
+    assert outward.answers == 3
+    outward, _ = scene.waits.sample(Traffic(), 0.0)
+    assert outward.answers == 0
+
+
+def test_what_was_moved_since(scene: Scene) -> None:
+    traffic = Traffic(raw=100, delivered=10)
+    assert [spell.moved for spell in scene.waits.sample(traffic, 0.0)] == [100, 10]
+    traffic.raw += 5
+    assert [spell.moved for spell in scene.waits.sample(traffic, 0.0)] == [5, 0]
+
+
+def test_totals_are_of_both_directions(scene: Scene) -> None:
+    scene.pass_(1000)
+    scene.outward()
+    assert scene.waits.total == {Waiting.SOURCE: SECOND, Waiting.PEER: SECOND}

@@ -1,0 +1,373 @@
+"""Caps, guarantees, priorities, turns: what goes when, on a line of fixed rate and with a clock that jumps."""
+
+import pytest
+
+from proxy.protocol.account import LENDING_SECONDS
+from proxy.protocol.codes import ResetCode
+from proxy.protocol.errors import Misuse
+from proxy.protocol.frames import OVER
+from proxy.protocol.meter import URGENT_SECONDS, Cap, Meter, Stopwatch
+from proxy.protocol.share import Priority, Share
+from tests.unit.protocol.line import MBIT, Line, on_wire
+
+KIB = 1 << 10
+
+
+def test_guarantees_of_30_and_10_on_a_line_of_45() -> None:
+    line = Line(45 * MBIT)
+    first = line.open(Share("first", guarantee=30 * MBIT))
+    second = line.open(Share("second", guarantee=10 * MBIT))
+    others = [line.open(Share("rest")) for _ in range(5)]
+    line.run(12)
+    for stream, rate in ((first, 30), (second, 10)):
+        assert min(line.windows(10, stream)) >= 0.95 * 10 * rate * MBIT
+    assert line.rates() == pytest.approx(45 * MBIT, rel=0.01), "nothing is left unused"
+    assert line.rates(*others) == pytest.approx(5 / 3 * MBIT, rel=0.1), "what is left is divided by three shares"
+
+
+def test_a_guarantee_that_rests_is_lent() -> None:
+    line = Line(45 * MBIT)
+    resting = line.open(Share("first", guarantee=30 * MBIT), frames=0)
+    busy = line.open(Share("second", guarantee=10 * MBIT))
+    line.run(3)
+    assert line.rates(busy) == pytest.approx(45 * MBIT, rel=0.01)
+    line.sources[resting].left = float("inf")
+    line.run(10)
+    assert line.rates(resting, since=3) > 0.95 * 30 * MBIT
+    early = sum(sent.wire for sent in line.log if sent.stream == resting and sent.at < 3.3)
+    assert early < 30 * MBIT * (0.3 + LENDING_SECONDS) + 5 * MBIT, "what was lent is not asked back"
+
+
+def test_a_line_slower_than_all_guarantees_is_divided_in_proportion() -> None:
+    line = Line(20 * MBIT)
+    first = line.open(Share("first", guarantee=30 * MBIT))
+    second = line.open(Share("second", guarantee=10 * MBIT))
+    line.open(Share("rest"))
+    line.run(10)
+    assert line.rates(first) == pytest.approx(15 * MBIT, rel=0.03)
+    assert line.rates(second) == pytest.approx(5 * MBIT, rel=0.03)
+
+
+def test_priorities_divide_what_no_guarantee_claims() -> None:
+    line = Line(40 * MBIT)
+    low = line.open(Share("low", Priority.LOW, guarantee=5 * MBIT))
+    normal = line.open(Share("normal"))
+    high = line.open(Share("high", Priority.HIGH, maximum=15 * MBIT))
+    line.run(10)
+    assert line.rates(high) == pytest.approx(15 * MBIT, rel=0.03)
+    assert line.rates(normal) == pytest.approx(20 * MBIT, rel=0.03)
+    assert line.rates(low) == pytest.approx(5 * MBIT, rel=0.03)
+
+
+def test_low_gets_what_the_others_leave() -> None:
+    line = Line(40 * MBIT)
+    low = line.open(Share("low", Priority.LOW))
+    normal = line.open(Share("normal"), frames=400)
+    line.run(0.5)
+    assert line.total(low) <= on_wire(16 * KIB + 16), "but its first frame, before anyone could know that it is bulk"
+    line.run(4.5)
+    assert line.rates() == pytest.approx(40 * MBIT, rel=0.01)
+    assert line.total(low) == line.total() - line.total(normal) > 0
+
+
+@pytest.mark.parametrize("frame", [4 * KIB, 64 * KIB])
+def test_the_tunnels_rate_holds_over_any_ten_seconds(frame: int) -> None:
+    line = Line(1000 * MBIT)
+    line.tunnel.scheduler.set_rate(20 * MBIT, 0.0)
+    for _ in range(3):
+        line.open(frame=frame)
+    line.run(13)
+    windows = list(line.windows(10))
+    assert min(windows) >= 0.95 * 200 * MBIT
+    assert max(windows) <= 1.05 * 200 * MBIT
+    assert max(line.windows(0.5)) <= (0.5 + 0.05) * 20 * MBIT * 1.01 + on_wire(frame), "no burst either"
+
+
+def test_a_maximum_holds_for_a_share_of_tiny_frames() -> None:
+    line = Line(100 * MBIT)
+    tiny = line.open(Share("tiny", maximum=2 * MBIT), frame=512)
+    line.open()
+    line.run(13)
+    assert min(line.windows(10, tiny)) >= 0.95 * 20 * MBIT
+    assert max(line.windows(10, tiny)) <= 1.05 * 20 * MBIT
+    assert line.rates() == pytest.approx(100 * MBIT, rel=0.05)
+
+
+def test_a_burst_after_a_rest_is_what_was_configured() -> None:
+    line = Line(1000 * MBIT)
+    stream = line.open(Share("bursts", maximum=8 * MBIT, burst=2e6), frames=0)
+    line.run(5)
+    line.sources[stream].left = float("inf")
+    line.run(1)
+    assert line.total() == pytest.approx(2e6 + 8 * MBIT, rel=0.02)
+
+
+def test_shares_of_one_priority_are_alike_whatever_their_frames_and_streams() -> None:
+    line = Line(50 * MBIT)
+    large = line.open(Share("large"), frame=256 * KIB)
+    small = [line.open(Share("small"), frame=2 * KIB) for _ in range(6)]
+    line.run(5)
+    assert line.rates(large) == pytest.approx(25 * MBIT, rel=0.05)
+    for stream in small:
+        assert line.rates(stream) == pytest.approx(25 / 6 * MBIT, rel=0.05)
+
+
+def test_streams_of_a_share_are_alike_and_rest_gains_nothing() -> None:
+    line = Line(50 * MBIT)
+    busy = line.open(frame=64 * KIB)
+    late = line.open(frame=8 * KIB, frames=0)
+    line.run(3)
+    line.sources[late].left = float("inf")
+    line.run(4)
+    assert line.rates(busy, since=3) == pytest.approx(25 * MBIT, rel=0.05)
+    assert line.rates(late, since=3) == pytest.approx(25 * MBIT, rel=0.05)
+
+
+def test_a_share_that_rested_begins_where_the_others_are() -> None:
+    line = Line(50 * MBIT)
+    busy = line.open(Share("busy"))
+    late = line.open(Share("late"), frames=0)
+    line.run(3)
+    line.sources[late].left = float("inf")
+    line.run(2)
+    assert line.rates(late, since=3) == pytest.approx(25 * MBIT, rel=0.05)
+    assert line.rates(busy, since=3) == pytest.approx(25 * MBIT, rel=0.05)
+
+
+def test_small_frames_do_not_wait_for_what_bulk_owes() -> None:
+    """Bulk of 512 KiB a frame owes two seconds of the cap each time; requests go at once, and are paid for by bulk."""
+    line = Line(1000 * MBIT)
+    line.tunnel.scheduler.set_rate(2 * MBIT, 0.0)
+    bulk = line.open(frame=512 * KIB)
+    small = line.open(frame=512, frames=0)
+    asked: list[float] = []
+
+    def ask() -> None:
+        if line.now >= len(asked) * 0.2:
+            asked.append(line.now)
+            line.sources[small].left = 1
+
+    line.run(20, ask)
+    answered = [sent.at for sent in line.log if sent.stream == small]
+    assert len(answered) == len(asked) > 5
+    assert max(after - before for before, after in zip(asked, answered, strict=True)) < 0.005
+    assert line.total(bulk) > 0
+
+
+def test_urgent_frames_are_capped_all_the_same() -> None:
+    """Many streams that each send little: none is bulk, and together they keep to the cap."""
+    line = Line(1000 * MBIT)
+    line.tunnel.scheduler.set_rate(MBIT, 0.0)
+    for _ in range(20):
+        line.open(frame=1024)
+    line.run(12)
+    assert max(line.windows(10)) <= 10 * MBIT * 1.05
+    assert min(line.windows(10)) >= 10 * MBIT * 0.95
+
+
+def test_frames_of_the_tunnel_are_never_held_but_charged() -> None:
+    line = Line(1000 * MBIT)
+    line.tunnel.scheduler.set_rate(0.1 * MBIT, 0.0)
+    line.open(frame=64 * KIB)
+    line.run(0.1)
+    line.script.open(2)
+    assert line.script.flush() == ["ACK 2:1"]
+
+
+def test_a_tunnel_that_is_held_does_not_want_to_send_until_it_said() -> None:
+    line = Line(1000 * MBIT)
+    line.tunnel.scheduler.set_rate(MBIT, 0.0)
+    line.open(frame=64 * KIB)
+    line.fill()
+    assert line.tunnel.wants_to_send(1)
+    while line.tunnel.take(1, 1, line.now):
+        pass
+    assert not line.tunnel.wants_to_send(1), "a lane need not be asked for room"
+    deadline = line.tunnel.next_deadline()
+    assert deadline is not None
+    assert deadline > line.now
+    line.script.at(deadline)
+    assert line.tunnel.wants_to_send(1)
+    assert line.script.take(limit=1) == ["DATA 1#2 65536"]
+
+
+def test_what_the_kernel_repeats_is_charged() -> None:
+    line = Line(1000 * MBIT)
+    scheduler = line.tunnel.scheduler
+    scheduler.set_rate(10 * MBIT, 0.0)
+    line.open()
+    line.run(1)
+    scheduler.charge(5 * MBIT, line.now)
+    line.run(4)
+    assert line.total() == pytest.approx(45 * MBIT, rel=0.02)
+
+
+def test_the_rate_changes_while_streams_wait() -> None:
+    line = Line(1000 * MBIT)
+    scheduler = line.tunnel.scheduler
+    line.open(frame=64 * KIB)
+    for rate in (2.0, 20.0, 5.0):
+        scheduler.set_rate(rate * MBIT, line.now)
+        since = line.now
+        line.run(4)
+        assert line.rates(since=since + 0.5) == pytest.approx(rate * MBIT, rel=0.1)
+    scheduler.set_rate(None, line.now)
+    line.run(0.5)
+    assert line.rates(since=line.now - 0.5) > 500 * MBIT
+
+
+def test_lanes_take_only_what_has_their_mark() -> None:
+    line = Line(10 * MBIT)
+    gold = line.open(Share("gold", mark=46))
+    plain = line.open()
+    line.fill()
+    scheduler = line.tunnel.scheduler
+    first = scheduler.next(0.0, {46})
+    assert first is not None
+    assert first.number == gold
+    other = scheduler.next(0.0, {0})
+    assert other is not None
+    assert other.number == plain
+    assert scheduler.next(0.0, {10}) is None
+    assert scheduler.again_at is None, "no cap has to be waited for"
+
+
+def test_under_a_common_cap_no_lane_takes_anothers_turn() -> None:
+    line = Line(100 * MBIT)
+    scheduler = line.tunnel.scheduler
+    scheduler.set_rate(10 * MBIT, 0.0)
+    gold = line.open(Share("gold", guarantee=8 * MBIT, mark=46))
+    plain = line.open(Share("plain"))
+    sent = {gold: 0, plain: 0}
+    line.script.join(2)
+    line.fill()
+    now = 0.0
+    while now < 4.0:
+        now += 0.001
+        scheduler.tick(now)
+        scheduler.rivals = {0, 46}
+        for mark in (0, 46):
+            while (stream := scheduler.next(now, {mark})) is not None:
+                assert stream.account.share.mark == mark
+                sent[stream.number] += 8 * KIB
+                scheduler.sent(stream, 8 * KIB, now)
+    assert sent[gold] > 3.5 * sent[plain] > 0
+    scheduler.rivals = {0}
+    later = now + 1.0
+    assert scheduler.next(later, {46}) is None, "that lane said that it has no room"
+    served = scheduler.next(later, {0})
+    assert served is not None
+    assert served.number == plain
+
+
+def test_held_time_counts_waiting_for_a_cap_and_nothing_else() -> None:
+    line = Line(200 * MBIT)
+    capped, free = Share("capped", maximum=5 * MBIT), Share("free")
+    line.open(capped, frames=200)
+    line.open(free, frames=200)
+    line.run(30)
+    accounts = line.tunnel.scheduler.accounts
+    took = 200 * on_wire(16400) / (5 * MBIT)
+    assert accounts[capped].held.seconds(line.now) == pytest.approx(took, rel=0.1)
+    assert accounts[free].held.seconds(line.now) == 0.0
+
+
+def test_an_account_knows_its_rate_and_its_bytes() -> None:
+    line = Line(20 * MBIT)
+    share = Share("one", maximum=8 * MBIT)
+    line.open(share)
+    account = line.tunnel.scheduler.account(share)
+    assert account.rate == 0.0
+    for _ in range(10):
+        line.run(1)
+        account.sample(line.now)
+    assert account.rate == pytest.approx(8 * MBIT, rel=0.02)
+    assert account.wire == pytest.approx(line.total(), rel=0.02)
+
+
+def test_the_grain_is_20_ms_of_the_least_cap() -> None:
+    line = Line(MBIT)
+    stream, other = line.open(Share("one", maximum=8 * MBIT)), line.open()
+    assert line.tunnel.grain(stream) == 20_000
+    assert line.tunnel.grain(other) > 512 * KIB
+    line.tunnel.scheduler.set_rate(4 * MBIT, 0.0)
+    assert line.tunnel.grain(stream) == line.tunnel.grain(other) == 10_000
+    line.tunnel.scheduler.set_rate(0.1 * MBIT, 0.0)
+    assert line.tunnel.grain(other) == 4 * KIB
+
+
+def test_nothing_remains_of_streams_that_end_while_they_wait() -> None:
+    line = Line(MBIT)
+    starved = Share("starved", Priority.LOW)
+    line.open()
+    line.run(1)
+    for _ in range(100):
+        stream = line.open(starved, frame=64 * KIB, frames=1)
+        line.run(0.1)
+        assert line.tunnel.scheduler.account(starved)
+        line.tunnel.reset(stream, ResetCode.ORIGIN_RESET, "")
+        del line.sources[stream]
+        line.run(0.1)
+        line.script.acknowledge(stream, OVER)
+    assert not line.tunnel.scheduler.account(starved)
+
+
+def test_a_stream_of_the_peer_is_assigned_to_a_share() -> None:
+    line = Line(MBIT)
+    line.script.open(2)
+    share = Share("export", maximum=MBIT)
+    line.tunnel.assign(2, share)
+    line.tunnel.accept(2)
+    assert "ACCEPT 2#0" in line.script.take()
+    assert line.tunnel.scheduler.account(share).wire > 0
+
+
+def test_shares_outlive_the_tunnels_streams() -> None:
+    line = Line(10 * MBIT)
+    share = Share("one", maximum=MBIT)
+    line.open(share)
+    line.run(1)
+    before = line.tunnel.scheduler.account(share).wire
+    line.tunnel.abandon(ResetCode.GRACE_EXPIRED, "", line.now)
+    assert line.tunnel.scheduler.account(share).wire == before > 0
+    assert not line.tunnel.scheduler
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"guarantee": 0.0}, {"maximum": -1.0}, {"guarantee": 2.0, "maximum": 1.0}, {"mark": 64}, {"burst": 0.0}]
+)
+def test_a_share_that_contradicts_itself_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(Misuse):
+        Share("wrong", **wrong)  # type: ignore[arg-type]
+
+
+def test_a_meter_forgets_what_was_saved_beyond_its_burst() -> None:
+    meter = Meter(100.0, 50.0)
+    meter.charge(50.0, 1000.0)
+    assert meter.paid == 1000.0
+    meter.charge(100.0, 1000.0)
+    assert meter.paid == 1001.0
+    meter.change(200.0, 50.0, 1000.0)
+    assert meter.paid == 1000.5, "the debt of 100 bytes is paid twice as fast"
+
+
+def test_a_cap_lends_urgent_frames_a_tenth_of_a_second() -> None:
+    cap = Cap(1000.0)
+    cap.charge(5000.0, 0.0, urgent=False)
+    assert cap.free_at(urgent=False) > 4.0
+    sent = 0
+    while cap.free_at(urgent=True) <= 0.0:
+        cap.charge(10.0, 0.0, urgent=True)
+        sent += 10
+    assert sent == pytest.approx(1000 * URGENT_SECONDS, abs=10)
+
+
+def test_a_stopwatch_does_not_run_beyond_what_was_foreseen() -> None:
+    watch = Stopwatch()
+    watch.start(1.0, 2.0)
+    assert watch.seconds(1.5) == 0.5
+    watch.start(1.5, 3.0)
+    assert watch.seconds(10.0) == 2.0
+    watch.start(10.0, 11.0)
+    watch.stop(10.5)
+    assert watch.seconds(20.0) == 2.5
