@@ -23,8 +23,11 @@ SPARE = 2.0
 """Lanes kept for each that the rate calls for: loss is uneven, and a few lanes too many cost little."""
 WORTH = 1.08
 """What more lanes have to multiply the rate by to be kept at all."""
-REST = 60.0
-"""Seconds until it is tried again after it did not pay, or fewer are tried after little was to do."""
+REST_LEAST, REST_MOST = 5.0, 120.0
+"""Seconds until it is tried again after it did not pay; twice as long each time: the first measurement may have had the
+luck of a slow start that had lost nothing yet."""
+IDLE = 60.0
+"""Seconds of little to do after which fewer lanes are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class LaneCount:
         self._from: tuple[float, Load] | None = None  # the present period began there
         self._before: tuple[int, float] | None = None  # fewer lanes, and their rate
         self._not_before = float("-inf")
+        self._rest = REST_LEAST
         self._idle_since = float("inf")
 
     def see(self, now: float, load: Load) -> int:
@@ -89,14 +93,16 @@ class LaneCount:
         self._before = None
         gain, growth = rate / max(before, 1.0), self.wanted / lanes
         if gain >= 1 + PAYS * (growth - 1):
+            self._rest = REST_LEAST
             self._more(now, rate)
             return
         self.wanted = min(self.wanted, max(lanes, round(lanes * gain * SPARE))) if gain > WORTH else lanes
-        self._not_before = now + REST
+        self._not_before = now + self._rest
+        self._rest = min(2 * self._rest, REST_MOST)
 
     def _fewer(self, now: float) -> None:
         """Data has not waited: after a while fewer lanes will do."""
         self._idle_since = min(self._idle_since, now)
-        if now - self._idle_since >= REST and self.wanted > 1:
+        if now - self._idle_since >= IDLE and self.wanted > 1:
             self.wanted = -(-self.wanted // FACTOR)
             self._idle_since = now

@@ -1,8 +1,10 @@
 """How many lanes: against a line whose lanes carry what loss allows, up to its rate."""
 
+from statistics import mode
+
 import pytest
 
-from proxy.net.lane_count import REST, LaneCount, Load
+from proxy.net.lane_count import REST_MOST, LaneCount, Load
 
 MBIT = 125_000.0
 
@@ -36,7 +38,8 @@ class Line:
 @pytest.mark.parametrize("a_lane", [0.7, 1.3, 4.0, 9.4])
 def test_a_lossy_line_is_filled(a_lane: float) -> None:
     line = Line(43 * MBIT, a_lane * MBIT)
-    lanes = line.run(20)
+    line.run(60)
+    lanes = mode(line.history[20:])
     assert lanes * a_lane >= 43 or lanes == 64
     assert lanes <= max(4, 4 * 43 / a_lane)
 
@@ -50,9 +53,17 @@ def test_more_lanes_that_bring_nothing_are_given_back() -> None:
     line = Line(43 * MBIT, 43 * MBIT, loss=0.001)
     assert line.run(10) == 1
     assert max(line.history) == 4
+    line.run(300)
     line.history.clear()
-    line.run(int(REST) - 5)
-    assert set(line.history) == {1}
+    line.run(int(REST_MOST))
+    assert line.history.count(4) <= 8
+
+
+def test_a_slow_start_that_lost_nothing_misleads_for_seconds_only() -> None:
+    line = Line(43 * MBIT, 12 * MBIT)
+    line.run(3)
+    line.a_lane = MBIT
+    assert line.run(40) > 40
 
 
 def test_little_to_do_needs_no_lanes() -> None:
@@ -71,7 +82,8 @@ def test_lanes_go_when_little_is_left_to_do() -> None:
 
 def test_the_number_is_steady() -> None:
     line = Line(43 * MBIT, 1.3 * MBIT)
-    line.run(20)
+    line.run(400)
     line.history.clear()
-    line.run(50)
-    assert len(set(line.history)) == 1
+    line.run(100)
+    assert len(set(line.history)) <= 3
+    assert min(line.history) * 1.3 >= 43
