@@ -77,7 +77,7 @@ class Dialler:
     def _lasting(self) -> bool:
         """A lane has been up long enough for the peer to be in good health."""
         now = asyncio.get_running_loop().time()
-        return any(lane.dialler and now - lane.since >= _LASTING for lane in self._peer.lanes)
+        return any(lane.dialler and not lane.silent and now - lane.since >= _LASTING for lane in self._peer.lanes)
 
     def _start(self) -> None:
         """One attempt at a time while no lane works; as many as lanes are missing once one does."""
@@ -148,6 +148,7 @@ class Dialler:
     async def _introduce(self, lane: Lane) -> None:
         """See that it is the peer, say HELLO, and wait until the lane is up or gone; it keeps the time limit itself."""
         if lane.connected and not self._peer.lanes.missing():
+            lane.needless = True
             lane.abort("another attempt was quicker")
         if lane.connected and not self._certificates.proves(self._peer.name, *lane.certificate):
             shown = names_of(lane.certificate[1])
@@ -158,8 +159,10 @@ class Dialler:
 
     def _failed(self, handshake: Handshake | None, error: Exception) -> None:
         reason = explain((handshake and handshake.failure) or error)
-        self._peer.last_error = f"cannot connect to {self._address}: {reason}"
-        log.warning("peer %s: %s", self._peer.name, self._peer.last_error)
+        reason = f"cannot connect to {self._address}: {reason}"
+        level = logging.DEBUG if reason == self._peer.last_error else logging.WARNING  # once is enough
+        self._peer.last_error = reason
+        log.log(level, "peer %s: %s", self._peer.name, reason)
 
 
 def _leave_as_it_is(connection: socket.socket) -> None:

@@ -70,6 +70,8 @@ class Lane(asyncio.BufferedProtocol):
         """Set when the connection is closed, with what was to be sent on it."""
         self.mark = 0
         """DSCP of its packets."""
+        self.needless = False
+        """It ends because it is not needed."""
         self.late = False
         """It ended for want of a HELLO."""
         self.silent = False

@@ -242,6 +242,7 @@ class Peer:
         self.shares.sample(self.lanes, self._loop.time())
         for lane in self.lanes.surplus():
             if lane.dialler:
+                lane.needless = True
                 lane.close(CloseCode.SURPLUS, "fewer lanes do")
         for relay in (*self.relays.values(), *self.leaving):
             relay.sample()
@@ -304,11 +305,13 @@ class Peer:
 
     def lost(self, lane: Lane, reason: str) -> None:
         """A lane is gone."""
-        self.last_error = reason
+        level = logging.DEBUG if lane.needless else logging.WARNING
+        if not lane.needless:
+            self.last_error = reason
         if not self.lanes.remove(lane):
-            log.warning("lane with %s (%s) failed: %s", self.name, lane.remote, reason)
+            log.log(level, "lane with %s (%s) failed: %s", self.name, lane.remote, reason)
             return
-        log.warning("lane %d with %s is gone: %s", lane.number, self.name, reason)
+        log.log(level, "lane %d with %s is gone: %s", lane.number, self.name, reason)
         self.tunnel.lane_down(lane.number, self._loop.time())
         self.lookout.look()
         self._dispatch()
