@@ -36,6 +36,8 @@ CONNECTIONS_MAX = 256
 HEADING = struct.Struct(">QQI")
 """Offset in the file, length, and how many other bytes come before it."""
 DONE = b"."
+Process = subprocess.Popen[str]
+"""A sink or an echo, in a process of its own."""
 
 
 class LoadFailure(Exception):
@@ -69,7 +71,7 @@ class Run:
 
 
 @contextmanager
-def listening(role: str, *arguments: str) -> Iterator[tuple[Address, "subprocess.Popen[str]"]]:
+def listening(role: str, *arguments: str) -> Iterator[tuple[Address, Process]]:
     """A sink or an echo, its address on loopback, and the process; ended on leaving."""
     process = subprocess.Popen(_command(role, *arguments), stdout=subprocess.PIPE, text=True, env=environment())
     try:
@@ -79,7 +81,7 @@ def listening(role: str, *arguments: str) -> Iterator[tuple[Address, "subprocess
         process.communicate()
 
 
-def run(file: Path, via: Address, sink: "subprocess.Popen[str]", shape: Shape) -> Run:
+def run(file: Path, via: Address, sink: Process, shape: Shape) -> Run:
     """Send the file to `via`, which leads to the sink. Raises LoadFailure."""
     arguments = ["--connections", str(shape.connections), "--inserted", str(shape.inserted)]
     varied = ["--varied"] if shape.varied else []
@@ -105,7 +107,7 @@ def ask(role: str, *arguments: str) -> dict[str, Any]:
     return found
 
 
-def answer(process: "subprocess.Popen[str]") -> dict[str, Any]:
+def answer(process: Process) -> dict[str, Any]:
     """The next line of JSON that a process says. Raises LoadFailure if it has ended."""
     assert process.stdout is not None
     line = process.stdout.readline()
