@@ -15,14 +15,13 @@ from bench.overwan.bench import Bench
 from bench.overwan.cases import CASES
 from bench.overwan.results import Results, show
 from bench.sites import SiteFailure
-from bench.wan import WanFailure
-from bench.wan.wan import lacking
+from bench.wan import Line, WanFailure, line
 from proxy.errors import ExitCode
 
 
 def main() -> int:
     options = _options()
-    if reason := lacking() or iperf.lacking():
+    if reason := iperf.lacking() or no_line():
         print(f"bench-wan cannot run here: {reason}", file=sys.stderr)
         return ExitCode.USAGE
     warn_if_busy()
@@ -33,6 +32,15 @@ def main() -> int:
         options.json.write_text(json.dumps(results.as_dict(), indent=2) + "\n")
     show(results, {name: case.title for name, case in CASES.items()}, Console())
     return ExitCode.OK if results.right else ExitCode.FAILED
+
+
+def no_line() -> str:
+    """Why no line can be emulated here, or nothing: found out by trying."""
+    try:
+        with line(Line()):
+            return ""
+    except WanFailure as error:
+        return str(error)
 
 
 def measure(bench: Bench, names: list[str], results: Results) -> None:
