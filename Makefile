@@ -13,7 +13,8 @@ UV := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate
       --no-emit-index-url --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench-chunking bench-pipeline bench-wan wheel lock clean system-demo system-test system-wan
+.PHONY: help demo test check bench-chunking bench-emulator bench-pipeline bench-wan wheel lock clean system-demo system-test \
+        system-wan
 
 help:  ## show this
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -37,6 +38,9 @@ bench-wan: $(VENV)/.runtime system-wan  ## the pair over emulated lines, beside 
 
 bench-chunking: $(VENV)/.runtime  ## what chunk sizes cost and find (JSON=FILE also writes the data)
 	@JSON=$(JSON) $(BIN)/python -m bench.chunking
+
+bench-emulator: $(VENV)/.runtime system-wan  ## how true emulated lines are on this machine, as root (ARGS=--json prints the data)
+	@$(BIN)/isthmus wan test $(ARGS)
 
 wheel: $(VENV)/.develop  ## wheel and sdist in dist/
 	@rm -rf dist && $(BIN)/python -m build --no-isolation --outdir dist .

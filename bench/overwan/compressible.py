@@ -40,7 +40,7 @@ def compressible(bench: Bench) -> Iterator[Figure]:
             "wire, %": 100 * wire / size,
             "zstd, %": 100 * best / size,
         }
-        yield Figure(SETTING.text, f"{size >> 20} MiB", dict(values), (goal,), transfer.verified, untrue(wan))
+        yield Figure(SETTING.text, f"{size >> 20} MiB", dict(values), (goal,), transfer.verified, untrue(wan, SETTING))
 
 
 def compressed(volume: Dataset) -> int:

@@ -60,7 +60,7 @@ def _on(bench: Bench, setting: Setting, ways: list[Way], seconds: float) -> Iter
             cores = Cores()
             transfer, course = sent(wan, setting, seconds, way.settings)
             figure = judged(setting, way, transfer, course, plain)
-            yield replace(figure, excuse=untrue(wan) or _excuse(setting, figure, cores))
+            yield replace(figure, excuse=untrue(wan, setting) or _excuse(setting, figure, cores))
 
 
 def _excuse(setting: Setting, figure: Figure, cores: Cores) -> str:

@@ -32,7 +32,7 @@ def outage(bench: Bench) -> Iterator[Figure]:
             bench.tell(f"{SETTING.text}: {out:.0f} s of outage, {repeat} of {REPEATS}")
             volume = Dataset("outage", SETTING.volume(before + after), seed=repeat)
             transfer, course, times = _interrupted(wan, pair, volume, before, out)
-            yield judged(repeat, transfer, course, times, untrue(wan))
+            yield judged(repeat, transfer, course, times, untrue(wan, SETTING))
 
 
 def _interrupted(

@@ -35,7 +35,7 @@ def shares(bench: Bench) -> Iterator[Figure]:
     """Guarantees of two busy forwards, lending when one rests, and both kinds of caps."""
     with standing(SETTING) as wan:
         alone, identical = _alone(bench, wan)
-        yield Figure(SETTING.text, "one stream alone", {"Mb/s": alone}, (), identical, untrue(wan))
+        yield Figure(SETTING.text, "one stream alone", {"Mb/s": alone}, (), identical, untrue(wan, SETTING))
         yield from _guaranteed(bench, wan, alone)
     for name, settings in CAPS.items():
         with standing(SETTING) as wan:
@@ -69,7 +69,7 @@ def _guaranteed(bench: Bench, wan: Wan, alone: float) -> Iterator[Figure]:
         identical[resting] = streams[resting].end().verified
         lent = _rate(bench, lambda: delivered(wan))
         identical[working] = streams[working].end().verified
-        excuse = untrue(wan)
+        excuse = untrue(wan, SETTING)
     for name, rate in rates.items():
         least = GUARANTEES[name] * (1 - TOLERANCE / 100)
         goal = Goal(f"guarantee {GUARANTEES[name]}", rate, least, True, "Mb/s")
@@ -87,7 +87,7 @@ def _capped(bench: Bench, wan: Wan, name: str, settings: dict[str, Any]) -> Figu
         Stream(wan, pair.forwards["array"], volume) as stream,
     ):
         transfer = stream.wait()
-    return judged(name, recorder.course, bench.seconds(WINDOW), transfer.verified, untrue(wan))
+    return judged(name, recorder.course, bench.seconds(WINDOW), transfer.verified, untrue(wan, SETTING))
 
 
 def judged(name: str, course: Course, window: float, identical: bool, excuse: str = "") -> Figure:

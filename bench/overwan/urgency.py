@@ -31,10 +31,10 @@ def urgency(bench: Bench) -> Iterator[Figure]:
         with standing(setting) as wan:
             identical, found = _through_the_pair(bench, wan, setting)
             goals = () if setting.loss else (_goal(found, setting),)
-            yield Figure(setting.text, "the pair", added(found, setting), goals, identical, untrue(wan))
+            yield Figure(setting.text, "the pair", added(found, setting), goals, identical, untrue(wan, setting))
             for control in iperf.offered():
                 found = _in_plain_tcp(bench, wan, setting, control)
-                yield Figure(setting.text, f"plain TCP, {control}", added(found, setting), excuse=untrue(wan))
+                yield Figure(setting.text, f"plain TCP, {control}", added(found, setting), excuse=untrue(wan, setting))
 
 
 def _goal(found: dict[str, float], setting: Setting) -> Goal:

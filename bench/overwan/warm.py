@@ -48,7 +48,7 @@ def warm(bench: Bench) -> Iterator[Figure]:
             for number in range(1, REPEATS + 1):
                 bench.tell(f"{setting.text}: warm, {number} of {REPEATS}")
                 runs.append(_send(wan, file, pair, sink))
-            yield judged(setting, runs, bare, identical, untrue(wan))
+            yield judged(setting, runs, bare, identical, untrue(wan, setting))
     file.unlink()
 
 

@@ -5,6 +5,7 @@ log. All of it raises WanFailure.
 """
 
 import contextlib
+import importlib
 import json
 import re
 import socket
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.wan import namespaces, truth
+from bench.wan import namespaces
 from bench.wan.errors import WanFailure
 from bench.wan.settings import WAYS, Line
 from bench.wan.stats import MEANINGS, OF_TUN, SETTINGS
@@ -87,7 +88,9 @@ def test(backend: str, as_json: bool) -> int:
     """Measure how true lines are here; the exit code."""
     if reason := lacking():
         raise WanFailure(f"no line can be emulated here: {reason}")
-    return truth.run(backend, as_json)
+    truth = importlib.import_module("bench.wan.truth")  # its tables take longer to load than other commands take
+    code: int = truth.run(backend, as_json)
+    return code
 
 
 def _rows(values: Mapping[str, Any], meanings: Mapping[str, str]) -> None:

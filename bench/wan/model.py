@@ -67,6 +67,11 @@ class Model:
         self._plain = not (way.jitter or way.reorder or way.duplicate)
         self._in_run = False
 
+    @property
+    def delay(self) -> float:
+        """Seconds, as set."""
+        return self._way.delay
+
     def cut(self) -> None:
         """Forget the packets under way: an outage has taken them."""
         self._free_at = self._last_due = float("-inf")

@@ -151,16 +151,27 @@ class Lanes:
     # -- sending -----------------------------------------------------------------------------------------------
 
     def pump(self, now: float) -> None:
-        """Write what the tunnel wants sent to the lanes that take it."""
-        tunnel = self._tunnel
-        for lane in tuple(self._all.values()):
-            while lane.up and tunnel.wants_to_send(lane.number) and (room := lane.room()):
-                self.grain = lane.grain
-                frames = tunnel.take(lane.number, room, now)
-                if not frames:
-                    break
-                lane.write(frames)
+        """Write what the tunnel wants sent to the lanes that take it, in turns, for what one takes another may not."""
+        given = True
+        while given and (rooms := self._rooms()):
+            self._tunnel.lanes_with_room(lane.number for lane, _ in rooms)
+            given = False
+            for lane, room in rooms:
+                given = self._give(lane, room, now) or given
         self._note_blocked(now)
+
+    def _rooms(self) -> list[tuple[Lane, int]]:
+        """Lanes that something may be sent on, and how many bytes."""
+        wants = self._tunnel.wants_to_send
+        wanting = [lane for lane in self._all.values() if lane.up and wants(lane.number)]
+        return [(lane, room) for lane in wanting if (room := lane.room())]
+
+    def _give(self, lane: Lane, room: int, now: float) -> bool:
+        self.grain = lane.grain
+        frames = self._tunnel.take(lane.number, room, now)
+        if frames:
+            lane.write(frames)
+        return bool(frames)
 
     def _note_blocked(self, now: float) -> None:
         blocked = bool(self._all) and self._tunnel.wants_to_send()

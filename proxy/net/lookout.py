@@ -55,7 +55,9 @@ class Lookout:
     def verdict(self) -> Verdict:
         """What limited the tunnel over the last ten seconds."""
         flows = [flow for stream in self._peer.relays if (flow := self._peer.tunnel.flow(stream)) is not None]
-        figures = replace(self._figures(), window=max((flow.window for flow in flows), default=0))
+        figures = replace(
+            self._figures(), window=max((flow.window for flow in flows), default=0), cap=self._peer.shares.cap
+        )
         return judge(self._recent.times, with_rates(figures, self._recent))
 
     def verdict_of(self, relay: Relay) -> Verdict:

@@ -32,6 +32,8 @@ from proxy.reduction.pace import HOLD, Pace
 
 log = logging.getLogger(__name__)
 
+_CPU, _SOURCE, _PEER = Waiting.CPU, Waiting.SOURCE, Waiting.PEER  # each read passes here, and an enum's are slow
+
 _WRITE_HIGH = 256 << 10
 """Bytes waiting for a slow array above which decoding rests; they count as consumed."""
 _WRITE_LOW = 64 << 10
@@ -110,7 +112,7 @@ class Relay(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         if self.closed:
             return
-        self.waits.outward(Waiting.CPU)
+        self.waits.outward(_CPU)
         self._full_read = nbytes == READ_BYTES
         self._came = True
         self._allowance -= nbytes
@@ -123,7 +125,7 @@ class Relay(asyncio.BufferedProtocol):
             self._defect(error)
             return
         if self._patience is not None:
-            self.waits.outward(Waiting.SOURCE)
+            self.waits.outward(_SOURCE)
         elif self._soon is None:
             self._soon = self._loop.call_soon(self._pause)
         if self._allowance < _ALLOWANCE_MIN:
@@ -138,7 +140,7 @@ class Relay(asyncio.BufferedProtocol):
                 self._ship()
                 self._owner.tunnel.send_end(self.stream, *self._encoder.ending())
                 self._owner.pump()
-                self.waits.outward(Waiting.SOURCE)
+                self.waits.outward(_SOURCE)
                 self._finish_if_done()
         return True
 
@@ -168,7 +170,7 @@ class Relay(asyncio.BufferedProtocol):
         if not self._may_deliver():
             self._decoder.keep(batch)
         else:
-            self.waits.inward(Waiting.CPU)
+            self.waits.inward(_CPU)
             with self._blaming():
                 self._take_over(self._decoder.feed(batch))
         self._note_inward()
@@ -273,7 +275,7 @@ class Relay(asyncio.BufferedProtocol):
     def _hold(self) -> None:
         self._came = False
         self._patience = self._loop.call_later(HOLD, self._held)
-        self.waits.outward(Waiting.SOURCE)
+        self.waits.outward(_SOURCE)
 
     def _held(self) -> None:
         """The source has had its time: as long as it goes on sending, so does holding."""
@@ -295,7 +297,7 @@ class Relay(asyncio.BufferedProtocol):
             self._encoder.flush(patient=patient)
             self._ship()
             self._pace.flushed(self._loop.time())
-            self.waits.outward(Waiting.SOURCE)
+            self.waits.outward(_SOURCE)
 
     def _ship(self) -> None:
         """Send all batches that there are."""
@@ -371,7 +373,7 @@ class Relay(asyncio.BufferedProtocol):
     def _deliver(self) -> None:
         with self._blaming():
             while self._may_deliver():
-                self.waits.inward(Waiting.CPU)
+                self.waits.inward(_CPU)
                 if not self._take_over(self._decoder.advance()):
                     break
             self._end_if_complete()
@@ -384,7 +386,7 @@ class Relay(asyncio.BufferedProtocol):
         elif self._store_busy:
             self.waits.inward(Waiting.STORE)
         else:
-            self.waits.inward(Waiting.PEER if self._decoder.idle else Waiting.FILL)
+            self.waits.inward(_PEER if self._decoder.idle else Waiting.FILL)
 
     def _may_deliver(self) -> bool:
         """False while the array or the store has to be waited for; either calls for delivery afterwards."""

@@ -1,7 +1,7 @@
 """What one peer's forwards and exports are granted: from the configuration to the tunnel, and back to the status."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from proxy.config.model import Export, Forward, SiteConfig
@@ -20,11 +20,20 @@ log = logging.getLogger(__name__)
 class Shares:
     """Loop thread. Gives the tunnel the rate that holds now, and charges to it what no frame accounts for."""
 
-    def __init__(self, tunnel: Tunnel, config: SiteConfig, peer: PeerConfig, now: float) -> None:
+    def __init__(
+        self,
+        tunnel: Tunnel,
+        config: SiteConfig,
+        peer: PeerConfig,
+        now: float,
+        wall: Callable[[], datetime] = lambda: datetime.now(UTC).astimezone(),
+    ) -> None:
+        """`wall`: the local time, for the timetable."""
         self.rate: int | None = None
         """Bits a second that may go to the peer now."""
         self._scheduler = tunnel.scheduler
         self._peer = peer
+        self._wall = wall
         self._forwards = {each.name: _share("forward", each) for each in config.forwards if each.peer == peer.name}
         self._exports = {each.name: _share("export", each) for each in config.exports if peer.name in each.peers}
         self._charged: dict[int, float] = {}  # bytes by lane
@@ -49,9 +58,14 @@ class Shares:
         """What may hold back the streams of a forward or an export, in words; empty if nothing may."""
         share = self._forwards[name] if forward else self._exports[name]
         own = _bits(share.maximum)
-        if self.rate is not None and (own is None or self.rate < own):
-            return f"the rate of peer {self._peer.name}, {show_rate(self.rate)},"
-        return "" if own is None else f"the maximum of {share.name}, {show_rate(own)},"
+        if own is None or (self.rate is not None and self.rate < own):
+            return self.cap
+        return f"the maximum of {share.name}, {show_rate(own)},"
+
+    @property
+    def cap(self) -> str:
+        """What may hold back everything, in words; empty if nothing may."""
+        return "" if self.rate is None else f"the rate of peer {self._peer.name}, {show_rate(self.rate)},"
 
     @property
     def held_seconds(self) -> float:
@@ -76,7 +90,7 @@ class Shares:
 
     def _set_rate(self, now: float) -> None:
         self._now = now
-        rate = self._peer.rate_at(datetime.now(UTC).astimezone())
+        rate = self._peer.rate_at(self._wall())
         if rate != self.rate:
             self.rate = rate
             self._scheduler.set_rate(None if rate is None else rate / 8, now)

@@ -20,6 +20,7 @@ _OBSTACLES = {
 }
 _TURN = 5 * 10**6
 """Nanoseconds below which an answer is not told from the source's own pace; nor below one round trip."""
+_CPU, _SOURCE = Waiting.CPU, Waiting.SOURCE  # each read passes here, and an enum's attributes are slow
 _UNSENT = (Waiting.LINE, Waiting.WINDOW, Waiting.UNACKED)
 
 
@@ -58,30 +59,27 @@ class Waits:
     def outward(self, state: Waiting) -> None:
         """Towards the peer: from now on it is this that is waited for, unless the source is not read anyway."""
         if self._outward.state is not state and not self._resting:
-            now = self._clock()
-            if self._answered:
-                self._end_turn(now)
-            self._outward.enter(state, now)
+            self._enter(state)
 
     def inward(self, state: Waiting) -> None:
         """Towards the array: likewise."""
         if self._inward.state is not state:
             now = self._clock()
             self._inward.enter(state, now)
-            if state is Waiting.CPU and self._outward.state is Waiting.SOURCE:
+            if state is _CPU and self._outward.state is _SOURCE:
                 self._answered = now
 
     def rest(self) -> None:
         """The source is not read: see why, now or anew."""
         flow = self._owner.tunnel.flow(self._stream)
         self._settle(flow)
-        self.outward(self._obstacle(flow))
+        self._enter(self._obstacle(flow))  # also if it is the same: what has passed is settled
         self._resting = True
 
     def resume(self) -> None:
         """The source is read again."""
         self._settle(self._owner.tunnel.flow(self._stream))
-        self.outward(Waiting.SOURCE)
+        self._enter(Waiting.SOURCE)
 
     def look(self) -> None:
         """The peer can be reached again or not any more, some of what was sent has arrived, or time has passed."""
@@ -107,6 +105,12 @@ class Waits:
     def verdict(self, figures: Figures) -> Verdict:
         """Of the last ten seconds. `figures`: what is known of the peer, and of this stream's window."""
         return judge(self._recent.times, with_rates(figures, self._recent))
+
+    def _enter(self, state: Waiting) -> None:
+        now = self._clock()
+        if self._answered:
+            self._end_turn(now)
+        self._outward.enter(state, now)
 
     def _end_turn(self, now: int) -> None:
         """The source speaks, or rests. It took turns with the far array if the answer was what it was silent for."""

@@ -9,6 +9,8 @@ from proxy.protocol.errors import Misuse, PeerError
 
 DATA_OVERHEAD = 256
 """Cost of a DATA frame beyond its plain length; pays for the bookkeeping of tiny ones."""
+OPENING_PART = 4
+"""A new stream's window grows at once by one part in so many of what growth has left, at most."""
 ROUND_TRIP_MIN = 0.005
 """Seconds: on a LAN the event loops take longer than the wire, so windows grow as if the round trip were this."""
 
@@ -69,6 +71,11 @@ class WindowBudget:
     def share(self) -> int:
         """What each stream would have of the growth if all had the same."""
         return self.total // 2 // max(1, self.streams)
+
+    @property
+    def spare(self) -> int:
+        """What growth may still take."""
+        return max(0, min(self.total // 2 - self.grown, self.total - self.reserved))
 
     def reserve(self, n: int) -> bool:
         """Room for a new stream's initial credit. False: the stream has to be refused."""
@@ -143,6 +150,18 @@ class ReceiveWindow:
         if now - self._last > 2 * max(round_trip, ROUND_TRIP_MIN):  # a pause of the source says nothing of the array
             self._mark, self._mark_time = self.consumed, now
         self._last = now
+
+    def widen(self, size: int) -> bool:
+        """The stream is open: what is to spare may be its window at once, up to that size. True if it has grown.
+
+        Otherwise a stream over a long line would gather speed for many round trips.
+        """
+        more = min(min(size, self._maximum) - self.size, self._budget.spare // OPENING_PART)
+        if more < self.size or not self._budget.grow(more):
+            return False
+        self._grown += more
+        self.size += more
+        return True
 
     def press(self, kept: int) -> bool:
         """Double if the peer has used what it was given while the array waited; True if it has to be told.

@@ -39,6 +39,8 @@ class Scheduler:
         """Runs while something waits for that."""
         self.again_at: float | None = None
         """When to ask again: something waits for a cap."""
+        self.rivals: Marks | None = None
+        """Marks that the lanes with room serve: under a common cap none takes another's turn. None: each for itself."""
         self._waiting: list[Account] = []  # those that have something to send
         self._ruled = False  # some share is not like the others, or there is a cap
         self._held_all = False  # everything waits for a cap, until `again_at`
@@ -154,6 +156,8 @@ class Scheduler:
 
     def grain(self, stream: Stream) -> int:
         """Bytes that a frame of the stream should have at most."""
+        if not self._ruled:
+            return BATCH_MAX
         return min((cap.grain for cap in (self.cap, stream.account.cap) if cap is not None), default=BATCH_MAX)
 
     def charge(self, wire: float, now: float) -> None:
@@ -204,14 +208,13 @@ class Scheduler:
         self._urgent = False
         free = self._free([account for account in self._waiting if account.bulk], now)
         self._held_all = not (urgent or free)
-        bulk = _marked(free, marks)
+        bulk = _marked(free, marks if self.cap is None or self.rivals is None else self.rivals)
         if not bulk:
             return None
         owed = self._behind(bulk, now)
-        if owed is not None:
-            self._owed = True
-            return owed
-        return min(bulk, key=_rank)
+        self._owed = owed is not None
+        best = min(bulk, key=_rank) if owed is None else owed
+        return best if marks is None or best.share.mark in marks else None
 
     def _free(self, accounts: list[Account], now: float) -> list[Account]:
         """Those that no cap makes wait; `again_at` is when one more will be."""

@@ -73,6 +73,7 @@ class Streams:
         stream = self._find(number)
         if stream is not None and stream.accept():
             self._push(stream, FrameType.ACCEPT, b"", now)
+            self._widen(stream, now)
             self._wake(stream)
 
     def reset(self, number: int, code: ResetCode, reason: str, now: float) -> None:
@@ -137,7 +138,7 @@ class Streams:
         if stream is not None:
             window = stream.incoming.window
             window.consume(cost, now, self._round_trip)
-            self.notices.consumed(number, window.due or stream.received_all, now)
+            self.notices.consumed(number, stream.incoming.short() or window.due or stream.received_all, now)
             self._settle(stream)
 
     # -- the peer's side -----------------------------------------------------------------------------------------
@@ -267,10 +268,10 @@ class Streams:
     def _receive_new(self, stream: Stream, frame: Frame, now: float) -> None:
         incoming = stream.incoming
         incoming.charge(frame, now, self._round_trip)
-        if incoming.short():
-            self.notices.consumed(stream.number, True, now)
         if frame.number != incoming.expected:
             incoming.keep(frame)
+            if incoming.short():
+                self.notices.consumed(stream.number, True, now)
             return
         self._deliver(stream, frame, now)
         while (kept := incoming.next_kept()) is not None:
@@ -283,7 +284,12 @@ class Streams:
             if window.idle:
                 self.notices.consumed(stream.number, window.untold, now)
         elif frame.type == FrameType.ACCEPT:
+            self._widen(stream, now)
             self._wake(stream)
+
+    def _widen(self, stream: Stream, now: float) -> None:
+        if stream.incoming.window.widen(self._settings.opening_window):
+            self.notices.consumed(stream.number, True, now)
 
     def _receive_again(self, stream: Stream, frame: Frame, now: float) -> None:
         if not self.repeats:

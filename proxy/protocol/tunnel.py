@@ -7,7 +7,7 @@ monotonic clock; methods that have no such argument use the latest that was give
 
 import os
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from proxy.protocol.codes import Capability, CloseCode, FrameType, ResetCode
 from proxy.protocol.credit import DATA_OVERHEAD
@@ -298,6 +298,12 @@ class Tunnel:
             self._streams.take(lane, limit, now, pieces, self._marks_of(link))
             link.busy = True
         return pieces
+
+    def lanes_with_room(self, lanes: Iterable[int]) -> None:
+        """These lanes will be asked now, in any order: what a cap lets go is for the share whose turn it is."""
+        served = [self._marks_of(self._lanes[lane]) for lane in lanes if lane in self._lanes]
+        alike = None in served or not served
+        self.scheduler.rivals = None if alike else {mark for marks in served for mark in marks or ()}
 
     def _marks_of(self, lane: Lane) -> Marks | None:
         """Which shares go by the lane: those of its mark; by the least marked lanes also those that have none."""

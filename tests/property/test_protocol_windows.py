@@ -55,6 +55,14 @@ class Windows(RuleBasedStateMachine):
         for _ in range(round(len(flow.arrived) * share)):
             flow.window.consume(flow.arrived.pop(0), self.now, 0.1)
 
+    @rule(flow=flows, size=st.integers(0, 2 * MAXIMUM))
+    def widen(self, flow: Flow, size: int) -> None:
+        flow.window.widen(size)
+
+    @rule(flow=flows, kept=st.integers(0, MAXIMUM))
+    def press(self, flow: Flow, kept: int) -> None:
+        flow.window.press(kept)
+
     @rule(flow=flows)
     def tell(self, flow: Flow) -> None:
         flow.credit.update(*flow.window.tell())

@@ -18,6 +18,7 @@ from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.errors import HelloRefused, OpenRefused
 from proxy.protocol.frames import Frame, FrameReader, FrameType, decode_close, encode, encode_close
 from proxy.protocol.hello import Hello
+from proxy.protocol.share import PLAIN, Priority, Share
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
 from tests.simulation.world import Pipe, World
 
@@ -30,6 +31,13 @@ SETTINGS = TunnelSettings(
     keepalive=1.0,
     dead_after=3.0,
     grace=15.0,
+)
+SHARES = (
+    PLAIN,
+    PLAIN,
+    Share("quick", Priority.HIGH, guarantee=200e3),
+    Share("slow", maximum=400e3, burst=100e3),
+    Share("last", Priority.LOW, guarantee=50e3),
 )
 SLACK = 2 * SETTINGS.streams * 5 * (64 << 10)
 """Every stream may hold a batch beyond `unacked_max`, and control frames."""
@@ -307,6 +315,7 @@ class Site:
             self.world.now,
             random=self.world.rng.randbytes,
         )
+        self.tunnel.scheduler.set_rate(self.world.rng.choice([None, None, 300e3, 5e6]), self.world.now)
 
     def crash(self) -> None:
         """The process dies without a word, and another one starts."""
@@ -394,7 +403,7 @@ class Site:
         """An array connects to the forward."""
         name = f"{self.name}-{self.began}-{len(self.talks)}"
         try:
-            stream = self.tunnel.open("export", name)
+            stream = self.tunnel.open("export", name, self.world.rng.choice(SHARES))
         except OpenRefused:
             return
         talk = Talk(name)
@@ -446,6 +455,7 @@ class Site:
         if talk is None:  # its process has died since
             talk = Talk(origin, sent=[1 << 60, 0], ended=[True, False])
         self.speakers[stream] = Speaker(self, talk, 1, stream)
+        self.tunnel.assign(stream, self.world.rng.choice(SHARES))
         self.soon(self.world.rng.choice([0.0, 0.1, 1.0]), lambda: self.connected(stream))
 
     def connected(self, stream: int) -> None:

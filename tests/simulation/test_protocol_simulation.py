@@ -21,8 +21,8 @@ PEACE = 120.0
 
 
 def seeds() -> list[list[int]]:
-    """ISTHMUS_SEEDS is how many (default 300), or FIRST:LAST; in groups, so that workers share them."""
-    first, _, last = os.environ.get("ISTHMUS_SEEDS", "300").rpartition(":")
+    """ISTHMUS_SEEDS is how many (default 2000), or FIRST:LAST; in groups, so that workers share them."""
+    first, _, last = os.environ.get("ISTHMUS_SEEDS", "2000").rpartition(":")
     numbers = range(int(first or 0), int(last) + bool(first))
     return [list(numbers[group::GROUPS]) for group in range(GROUPS)]
 

@@ -9,22 +9,23 @@ import time
 
 import pytest
 
-from bench.sites import Site, free_port
+from bench.sites import free_port
 from proxy.protocol.share import SEGMENT, SEGMENT_OVERHEAD
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import END, Array, Arrival, connect, receipt, send
-from tests.integration.bed.sites import Bed, Forward, drain, look_up, run, wire_bytes
+from tests.integration.bed.sites import Bed, Forward, configure, drain, look_up, run, wire_bytes
 
 SIZE = 2 << 20
 BURST_SECONDS = 0.25
 """What the burst of 50 ms, what is urgent and one frame may come to."""
 
 
-def configure(site: Site, table: str, text: str) -> None:
-    """Add keys to the first table of that kind in the site's file."""
-    content = site.config.read_text()
-    assert f"[[{table}]]\n" in content
-    site.config.write_text(content.replace(f"[[{table}]]\n", f"[[{table}]]\n{text}", 1))
+def read(connection: socket.socket, size: int) -> None:
+    """Wait for so many bytes."""
+    while size:
+        part = connection.recv(size)
+        assert part
+        size -= len(part)
 
 
 def test_the_peers_rate_holds(bed: Bed) -> None:
@@ -89,7 +90,7 @@ def test_requests_do_not_wait_for_what_bulk_owes(bed: Bed) -> None:
             array.arrival()
             for number in range(40):
                 small.sendall(volume(f"request {number}", 512))
-                assert small.recv(512, socket.MSG_WAITALL)
+                read(small, 512)
             assert len(array.arrival().data) < SIZE
         for site in (east, west):
             site.kill()

@@ -149,6 +149,13 @@ class Bed:
         ]
 
 
+def configure(site: Site, table: str, text: str) -> None:
+    """Add keys to the first table of that kind in the site's file."""
+    content = site.config.read_text()
+    assert f"[[{table}]]\n" in content
+    site.config.write_text(content.replace(f"[[{table}]]\n", f"[[{table}]]\n{text}", 1))
+
+
 def run(*sites: Site) -> None:
     """Start the sites, and wait until all their tunnels are up."""
     for site in sites:

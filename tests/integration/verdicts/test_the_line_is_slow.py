@@ -47,7 +47,6 @@ def test_the_other_site_stands_still(bed: Bed) -> None:
     with poured(bed, line()) as pair:
         pair.west.signal(signal.SIGSTOP)
         limited_by(pair.east, "outage", words="west could not be reached for")
-        assert pair.east.status()["peers"][0]["state"] == "up"
 
 
 def test_it_is_thin(bed: Bed) -> None:

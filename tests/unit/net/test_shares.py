@@ -1,0 +1,106 @@
+"""From the configuration to the tunnel: a stream's share, the rate that holds now, what lanes cost beyond frames."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from proxy.config import parse
+from proxy.net.lane import Lane
+from proxy.net.shares import Shares
+from proxy.net.tcpinfo import TcpInfo
+from proxy.protocol.share import Priority
+from tests.unit.config.contract import EAST
+from tests.unit.protocol.line import MBIT, Line
+
+CONFIG = (
+    EAST.replace(
+        'certificate = "west.crt"\n',
+        'certificate = "west.crt"\nrate = "20Mbit"\n'
+        '[[peer.schedule]]\nfrom = "08:00"\nto = "18:00"\nrate = "10Mbit"\n'
+        '[[peer]]\nname = "north"\naddress = "198.18.0.3:4500"\ncertificate = "north.crt"\n',
+    )
+    + 'priority = "high"\nguarantee = "4Mbit"\nmaximum = "8Mbit"\nburst = "64KiB"\ndscp = "af21"\n'
+    + '[[forward]]\nname = "other"\nlisten = "127.0.0.1:3261"\npeer = "north"\nexport = "array"\n'
+    + '[[export]]\nname = "replication"\naddress = "10.0.0.1:3260"\npeers = ["west", "north"]\n'
+)
+
+
+class Bench:
+    """The shares of the peer west, a line of 1 Gb/s, and a wall clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 3, 23, 7, 59)
+        self.line = Line(1000 * MBIT)
+        site = parse(CONFIG.encode(), Path("nowhere/site.toml"), files=False)
+        self.shares = Shares(self.line.tunnel, site, site.peers[0], 0.0, lambda: self.time)
+
+    def sample(self, *infos: TcpInfo) -> None:
+        self.shares.sample(cast(list[Lane], [FakeLane(info) for info in infos]), self.line.now)
+
+
+class FakeLane:
+    """What the kernel says of a connection."""
+
+    number = 1
+
+    def __init__(self, info: TcpInfo) -> None:
+        self._info = info
+
+    def tcp_info(self) -> TcpInfo:
+        return self._info
+
+
+def test_a_forwards_share_is_what_its_keys_say() -> None:
+    share = Bench().shares.of_forward("replication")
+    assert (share.priority, share.mark, share.burst) == (Priority.HIGH, 18, 65536)
+    assert (share.guarantee, share.maximum) == (4 * MBIT, 8 * MBIT)
+
+
+def test_a_forward_and_an_export_of_one_name_have_a_share_each() -> None:
+    shares = Bench().shares
+    assert shares.of_export("replication").maximum is None
+    assert [status.name for status in shares.status()] == ["forward replication", "export replication"]
+
+
+def test_the_timetable_sets_the_rate_as_soon_as_it_is_time() -> None:
+    bench = Bench()
+    assert bench.shares.rate == 20_000_000
+    bench.line.open()
+    bench.line.run(2)
+    assert bench.line.rates() == pytest.approx(20 * MBIT, rel=0.05)
+    bench.time = bench.time.replace(hour=8, minute=0)
+    bench.sample()
+    assert bench.shares.rate == 10_000_000
+    bench.line.run(2)
+    assert bench.line.rates(since=2.0) == pytest.approx(10 * MBIT, rel=0.05)
+
+
+def test_what_the_kernel_sends_beyond_frames_is_charged_once() -> None:
+    bench = Bench()
+    bench.line.open()
+    bench.line.run(2)
+    before = bench.line.total()
+    info = TcpInfo(bytes_retransmitted=1_000_000, empty_packets=10_000)
+    bench.sample(info)
+    bench.sample(info)
+    bench.line.run(2)
+    assert bench.line.total() - before == pytest.approx(2 * 20 * MBIT - 1_036_000 - 520_000, rel=0.05)
+
+
+def test_the_status_says_what_was_granted_and_how_it_fares() -> None:
+    bench = Bench()
+    bench.line.open(bench.shares.of_forward("replication"))
+    for _ in range(6):
+        bench.sample()
+        bench.line.run(1)
+    bench.sample()
+    forward, export = bench.shares.status()
+    assert (forward.priority, forward.dscp) == ("high", 18)
+    assert (forward.guarantee_bits_per_second, forward.maximum_bits_per_second) == (4_000_000, 8_000_000)
+    assert forward.bits_per_second == pytest.approx(8_000_000, rel=0.05)
+    assert forward.wire_bytes == pytest.approx(6 * 8 * MBIT, rel=0.05)
+    assert forward.held_seconds > 5
+    assert bench.shares.held_seconds == 0.0, "not by the peer's rate"
+    assert (export.wire_bytes, export.held_seconds, export.maximum_bits_per_second) == (0, 0.0, None)

@@ -1,0 +1,76 @@
+"""Windows of streams that have just been opened: wide at once, out of what is to spare."""
+
+from proxy.protocol.credit import OPENING_PART, ReceiveWindow, WindowBudget
+from proxy.protocol.frames import FrameType
+from tests.unit.protocol.playbook import Script
+
+MIB = 1 << 20
+INITIAL = 256 << 10
+
+
+def opened(budget: WindowBudget, maximum: int = 64 * MIB) -> ReceiveWindow:
+    assert budget.reserve(INITIAL)
+    window = ReceiveWindow(budget, INITIAL, maximum)
+    window.widen(16 * MIB)
+    return window
+
+
+def test_the_first_streams_begin_wide_and_later_ones_with_less() -> None:
+    budget = WindowBudget(128 * MIB)
+    sizes = [opened(budget).size for _ in range(100)]
+    assert sizes[0] == 16 * MIB
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[-1] == INITIAL
+    assert budget.grown <= budget.total // 2
+    assert budget.reserved <= budget.total
+    assert not budget.short, "nothing was denied to anybody who needed it"
+
+
+def test_it_is_no_more_than_the_stream_may_have() -> None:
+    assert opened(WindowBudget(128 * MIB), maximum=MIB).size == MIB
+    assert opened(WindowBudget(MIB), maximum=64 * MIB).size == INITIAL
+    assert OPENING_PART > 1
+
+
+def test_what_was_to_spare_comes_back_with_the_end() -> None:
+    budget = WindowBudget(128 * MIB)
+    opened(budget).close()
+    assert (budget.grown, budget.reserved, budget.streams) == (0, 0, 0)
+
+
+def test_the_peer_is_told_with_the_acceptance() -> None:
+    script = Script(opening_window=MIB)
+    script.open(2)
+    script.tunnel.accept(2)
+    assert script.take() == [f"CREDIT 2:0/{MIB}", "ACCEPT 2#0"]
+
+
+def test_the_acceptor_is_told_when_it_has_accepted() -> None:
+    script = Script(opening_window=MIB)
+    number = script.tunnel.open("array", "10.0.0.2")
+    script.take()
+    script.acknowledge(number, 1)
+    script.give(FrameType.ACCEPT, number, 0)
+    assert f"CREDIT {number}:0/{MIB}" in script.flush()
+
+
+def test_a_window_that_the_line_has_used_up_grows() -> None:
+    """All that came has been taken, or waits behind a gap: more may be under way."""
+    budget = WindowBudget(128 * MIB)
+    budget.reserve(INITIAL)
+    window = ReceiveWindow(budget, INITIAL, 64 * MIB)
+    window.arrive(INITIAL - 1000, 1.0, 0.1)
+    assert not window.press(0), "the array has not taken it"
+    assert window.press(INITIAL - 1000), "it is not the array that it waits for"
+    assert window.size == 2 * INITIAL
+    assert window.tell() == (0, 2 * INITIAL)
+    assert not window.press(INITIAL - 1000), "there is room now"
+
+
+def test_gaps_make_room_for_what_other_lanes_bring() -> None:
+    script = Script()
+    script.open(2)
+    assert script.data(2, 2, 63_000) == []
+    assert script.take() == ["CREDIT 2:0/131072"]
+    assert script.data(2, 3, 60_000) == []
+    assert script.take()[0].startswith("CREDIT 2:0/262144")
