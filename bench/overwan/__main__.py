@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -18,6 +19,9 @@ from bench.sites import SiteFailure
 from bench.wan import Line, WanFailure, line
 from proxy.errors import ExitCode
 
+FAILURES = (SiteFailure, LoadFailure, WanFailure, OSError, subprocess.SubprocessError)
+"""What may go wrong with the pair, the ends, the line and iperf3."""
+
 
 def main() -> int:
     options = _options()
@@ -28,10 +32,19 @@ def main() -> int:
     results = Results(machine_facts(), options.scale)
     with tempfile.TemporaryDirectory(prefix="isthmus-") as directory:
         measure(Bench(Path(directory), _tell, options.scale, options.lines), options.only, results)
-    if options.json:
-        options.json.write_text(json.dumps(results.as_dict(), indent=2) + "\n")
     show(results, {name: case.title for name, case in CASES.items()}, Console())
-    return ExitCode.OK if results.right else ExitCode.FAILED
+    written = not options.json or write(results, options.json)
+    return ExitCode.OK if results.right and written else ExitCode.FAILED
+
+
+def write(results: Results, file: Path) -> bool:
+    """The figures as data; False, and a complaint, if that cannot be."""
+    try:
+        file.write_text(json.dumps(results.as_dict(), indent=2) + "\n")
+    except OSError as error:
+        print(f"the figures cannot be written to {file}: {error.strerror}", file=sys.stderr)
+        return False
+    return True
 
 
 def no_line() -> str:
@@ -49,7 +62,7 @@ def measure(bench: Bench, names: list[str], results: Results) -> None:
         figures = results.figures.setdefault(name, [])
         try:
             figures.extend(CASES[name].measure(bench))
-        except (SiteFailure, LoadFailure, WanFailure) as error:
+        except FAILURES as error:
             results.failures[name] = str(error)
             _tell(f"{name} failed: {error}")
 
@@ -87,4 +100,7 @@ def _tell(line: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INTERRUPTED)

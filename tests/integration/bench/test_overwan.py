@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from bench.overwan import iperf
+from bench.overwan.__main__ import write
+from bench.overwan.results import Results
 from bench.sites import environment
 from bench.wan.namespaces import lacking, lacking_tun
 
@@ -43,6 +45,11 @@ def test_bad_options_are_refused(arguments: list[str], complaint: str) -> None:
     done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, env=environment(), check=False)
     assert done.returncode == 2
     assert complaint in done.stderr
+
+
+def test_figures_that_cannot_be_written_are_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not write(Results({}, 1.0), tmp_path / "nowhere" / "figures.json")
+    assert "figures.json: No such file or directory" in capsys.readouterr().err
 
 
 def test_what_is_missing_is_one_clear_error() -> None:
