@@ -119,7 +119,7 @@ def _shares(rows: list[tuple[Text | str, ...]]) -> Table:
 
 def _streams(streams: list[dict[str, Any]]) -> Table:
     hidden = len(streams) - MOST_STREAMS
-    table = headed_table("Stream", "Peer", "By", "Origin", "Age", "Sent", "Delivered")
+    table = headed_table("Stream", "Peer", "By", "Origin", "Age", "Sent", "Compression", "Delivered")
     table.caption = f"and {hidden} more: --json shows all" if hidden > 0 else None
     for stream in streams[:MOST_STREAMS]:
         forward, export = stream.get("forward"), stream.get("export")
@@ -131,6 +131,7 @@ def _streams(streams: list[dict[str, Any]]) -> Table:
             plain(stream.get("origin")),
             duration(stream.get("age_seconds")),
             size(moved.get("raw")),
+            plain(stream.get("compression")),
             size(moved.get("delivered")),
         )
     return table

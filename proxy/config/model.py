@@ -59,6 +59,28 @@ def _file(value: Any, info: ValidationInfo) -> Path:
     return Path((info.context or {}).get("base", "."), value)
 
 
+def _level(value: Any) -> int | Literal["auto"]:
+    if value == "auto":
+        return "auto"
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise mistaken("is not a whole number", 'write a number without quotes, or "auto"')
+    if value < LEVELS[0]:
+        raise mistaken("is too small", f'write at least {LEVELS[0]}, or "auto"')
+    if value > LEVELS[1]:
+        raise mistaken("is too large", f'write at most {LEVELS[1]}, or "auto"')
+    return value
+
+
+LEVELS = -5, 19
+_LEVEL_SCHEMA = {
+    "title": "level",
+    "anyOf": [{"const": "auto"}, {"type": "integer", "minimum": LEVELS[0], "maximum": LEVELS[1]}],
+}
+
+Level = Annotated[int | Literal["auto"], PlainValidator(_level), WithJsonSchema(_LEVEL_SCHEMA)]
+"""Of zstd."""
+
+
 def _congestion_control(value: Any) -> str:
     remedy = 'write "auto", or a name that `sysctl net.ipv4.tcp_available_congestion_control` shows'
     if not isinstance(value, str):
@@ -225,8 +247,11 @@ class Compression(Section):
     """How data that the peer does not hold yet is compressed."""
 
     codec: Literal["zstd", "none"] = setting("`none` leaves it as it is.", "zstd")
-    level: Annotated[Integer, Field(ge=-5, le=19)] = setting(
-        "Of zstd, -5 (fastest) to 19 (smallest). Data that does not compress is found and passed as is.", 1
+    level: Level = setting(
+        "Of zstd. `auto`: as high, and with as long a context, as each stream's line leaves time for."
+        " -5 (fastest) to 19 (smallest): always that, each batch by itself."
+        " Data that does not compress is found and passed as is.",
+        "auto",
     )
 
 

@@ -1,35 +1,40 @@
-"""Connections to the arrays behind exports."""
+"""Outgoing TCP connections: to the arrays behind exports, and to peers."""
 
 import asyncio
 import socket
+from collections.abc import Callable
 
 from proxy.config.addresses import Address
 from proxy.net.endings import reset_connection
 
 
-async def connect(address: Address) -> socket.socket:
-    """A connected, non-blocking socket that ends by RST until somebody decides otherwise.
+async def connect(address: Address, prepare: Callable[[socket.socket], None] = reset_connection) -> socket.socket:
+    """A connected, non-blocking socket, prepared before it was connected.
 
-    So an attempt that is given up, by cancellation, never looks to the array like a peer that had nothing to say.
-    Raises OSError: that of the last address, if the name has several.
+    By default it ends by RST until somebody decides otherwise: so an attempt that is given up, by cancellation, never
+    looks to the array like a peer that had nothing to say. Raises OSError: that of the last address, if the name has
+    several.
     """
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     failure = OSError(f"{address.host} has no address")
     for family, kind, protocol, _, where in found:
         try:
-            return await _connect(loop, socket.socket(family, kind, protocol), where)
+            return await _connect(loop, socket.socket(family, kind, protocol), prepare, where)
         except OSError as error:
             failure = error
     raise failure
 
 
 async def _connect(
-    loop: asyncio.AbstractEventLoop, connection: socket.socket, where: tuple[object, ...]
+    loop: asyncio.AbstractEventLoop,
+    connection: socket.socket,
+    prepare: Callable[[socket.socket], None],
+    where: tuple[object, ...],
 ) -> socket.socket:
     try:
         connection.setblocking(False)
-        reset_connection(connection)
+        prepare(connection)
         await loop.sock_connect(connection, where)
     except BaseException:
         connection.close()

@@ -7,11 +7,14 @@ waits, and the first that gets through wins. So a line that returns is noticed w
 import asyncio
 import logging
 import random
+import socket
 
 from proxy.config.addresses import Address
+from proxy.net.connecting import connect
 from proxy.net.handshake import Handshake, explain
 from proxy.net.lane import Lane
 from proxy.net.peer import Peer
+from proxy.net.sockets import shorten_segments
 from proxy.net.tls import Certificates, names_of
 from proxy.protocol.codes import CloseCode
 
@@ -47,6 +50,7 @@ class Dialler:
         self._connect_timeout = connect_timeout
         self._pause_max = pause_max
         self._hurry = asyncio.Event()
+        self._short = False  # packets of full size seem to be lost on the way
         self._attempts: dict[asyncio.Task[None], int] = {}
         """Those under way, and the mark that each is for."""
 
@@ -66,6 +70,8 @@ class Dialler:
 
     def hurry(self) -> None:
         """Do not wait any longer: what kept the peer away may have been put right."""
+        self._short = False
+        self._peer.short_packets = False
         self._hurry.set()
 
     def _lasting(self) -> bool:
@@ -104,25 +110,40 @@ class Dialler:
         lane = Lane(self._peer, dialler=True, congestion_control=self._congestion_control)
         loop = asyncio.get_running_loop()
         limit = asyncio.timeout(self._connect_timeout)
-        handshake = None
+        handshake = connection = None
+        short = self._short
         try:
             handshake = Handshake(self._certificates.dialling(self._peer.name), limit)
             async with limit:
+                connection = await connect(self._address, shorten_segments if short else _leave_as_it_is)
                 await loop.create_connection(
                     lambda: lane,
-                    self._address.host,
-                    self._address.port,
+                    sock=connection,
                     ssl=handshake,
                     server_hostname=self._peer.name,
                     ssl_handshake_timeout=self._connect_timeout,
                 )
         except TimeoutError:
-            self._failed(handshake, TimeoutError(f"no answer within {self._connect_timeout:.0f} s"))
+            self._late(connected=connection is not None)
         except (OSError, ValueError) as error:
             self._failed(handshake, error)
         else:
             lane.carry(mark)
             await self._introduce(lane)
+            self._judge(lane, short)
+
+    def _judge(self, lane: Lane, short: bool) -> None:
+        """A lane that is up has passed packets of full size, HELLOs being long; perhaps they are why it is not."""
+        if lane.up:
+            self._peer.short_packets = short
+        elif lane.late:
+            self._short = not short
+
+    def _late(self, *, connected: bool) -> None:
+        """No answer in time. One to TCP, but none to TLS, whose packets are long: shorter ones may get through."""
+        what = "connected, but no TLS handshake" if connected else "no answer"
+        self._short = connected and not self._short
+        self._failed(None, TimeoutError(f"{what} within {self._connect_timeout:.0f} s"))
 
     async def _introduce(self, lane: Lane) -> None:
         """See that it is the peer, say HELLO, and wait until the lane is up or gone; it keeps the time limit itself."""
@@ -139,3 +160,7 @@ class Dialler:
         reason = explain((handshake and handshake.failure) or error)
         self._peer.last_error = f"cannot connect to {self._address}: {reason}"
         log.warning("peer %s: %s", self._peer.name, self._peer.last_error)
+
+
+def _leave_as_it_is(connection: socket.socket) -> None:
+    """The kernel's way with connections is good."""

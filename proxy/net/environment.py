@@ -1,12 +1,13 @@
 """What all peers of a site share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dedupstore.chunker import Chunker
 from proxy.config.model import Export, SiteConfig
 from proxy.net.worker import StoreWorker
 from proxy.observe.processor import Processor
 from proxy.protocol.tunnel import TunnelSettings
+from proxy.reduction.effort import Load
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +21,4 @@ class Environment:
     exports: dict[str, Export]
     software: str
     processor: Processor
+    load: Load = field(default_factory=Load)

@@ -70,6 +70,8 @@ class Lane(asyncio.BufferedProtocol):
         """Set when the connection is closed, with what was to be sent on it."""
         self.mark = 0
         """DSCP of its packets."""
+        self.late = False
+        """It ended for want of a HELLO."""
         self.silent = False
         """It is suspected to be dead."""
         self.since = 0.0
@@ -224,6 +226,7 @@ class Lane(asyncio.BufferedProtocol):
             self.close(CloseCode.HANDSHAKE, reason)
 
     def _late(self) -> None:
+        self.late = True
         self.close(CloseCode.HANDSHAKE, f"no HELLO within {HELLO_TIMEOUT:.0f} s")
 
     def _end(self, reason: str) -> None:

@@ -4,9 +4,9 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
-from dedupstore.chunker import Chunker
 from dedupstore.fingerprint import fingerprint
 from proxy.config.addresses import Address
 from proxy.config.model import Peer as PeerConfig
@@ -25,9 +25,16 @@ from proxy.protocol.codes import Capability, CloseCode, ResetCode
 from proxy.protocol.errors import HelloRefused, OpenRefused
 from proxy.protocol.frames import LANES_MAX, Frame, FrameType, encode
 from proxy.protocol.hello import Hello
+from proxy.protocol.reader import HELLO_MAX
 from proxy.protocol.tunnel import Tunnel
-from proxy.reduction.compression import Compressor, zstd
+from proxy.reduction.adaptive import AdaptiveCompression
+from proxy.reduction.compression import Compression, Compressor, zstd
+from proxy.reduction.contexts import ContextReader
+from proxy.reduction.decoder import Decoder
+from proxy.reduction.effort import Effort
+from proxy.reduction.encoder import Encoder
 from proxy.reduction.holdings import Holdings
+from proxy.reduction.windows import ContextClaims, ContextMemory
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +52,7 @@ class Peer:
         self.name = config.name
         self.address = config.address
         self.worker: StoreWorker = environment.worker
-        self.chunker: Chunker = environment.chunker
+        self._chunker = environment.chunker
         self.relays: dict[int, Relay] = {}
         self.leaving: set[Relay] = set()
         """Relays that have ended in order, whose arrays have not taken the last bytes yet."""
@@ -54,9 +61,11 @@ class Peer:
         self.resets = Counter[str]()
         """Ended streams by reason."""
         self.last_error = ""
+        self.short_packets = False
+        """Lanes came up with short packets only."""
         self._environment = environment
         self._loop = asyncio.get_running_loop()
-        self._zstd = zstd(environment.config.compression.level)
+        self._context_memory = ContextMemory()
         self._holdings: Holdings | None = None
         self._peer_store: tuple[bytes, bytes] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -72,6 +81,7 @@ class Peer:
             software=environment.software,
             needed=(Capability.SLICES,),
         )
+        self._context_claims = ContextClaims(self.tunnel.remembers)
         self.shares = Shares(self.tunnel, environment.config, config, self._loop.time())
         self.lanes = Lanes(self.tunnel, environment.config.tunnel.lanes, self.shares.marks)
         self.lookout = Lookout(self, environment.processor, environment.tunnel_settings)
@@ -109,9 +119,14 @@ class Peer:
     @property
     def alarms(self) -> list[str]:
         """What an operator must know of this peer."""
-        wrong = self.total().mismatches
-        words = f"{wrong} chunks from {self.name} did not match their fingerprints and were refused"
-        return [f"{words}; look at its log, and test the memory of its host"] if wrong else []
+        found = []
+        if wrong := self.total().mismatches:
+            words = f"{wrong} chunks from {self.name} did not match their fingerprints and were refused"
+            found.append(f"{words}; look at its log, and test the memory of its host")
+        if self.short_packets:
+            words = f"packets of full size to {self.name} are lost on the way, so short ones are sent"
+            found.append(f"{words}; let ICMP pass on that way, or lower the MTU, then `kill -HUP` this site")
+        return found
 
     @property
     def references_suspended(self) -> bool:
@@ -137,11 +152,33 @@ class Peer:
         """True while an array may still get something: from a stream, or from what the tunnel or a socket holds."""
         return bool(self.relays or self.leaving or (self.lanes and self.tunnel.figures.streams))
 
-    def new_compressor(self) -> Compressor:
-        """For one more stream."""
+    def coders(self, stream: int) -> tuple[Encoder, Decoder]:
+        """Both directions of one more stream."""
+        store = self.worker.store
+        writer = stream >> 1  # of streams that one side opened, the lowest bit is the same
+        context = ContextReader(self._context_memory) if self._agreed(Capability.CONTEXTS) else None
+        encoder = Encoder(self._chunker, store, self.holdings, self._compression(stream), writer)
+        return encoder, Decoder(store, self.holdings, writer, context)
+
+    def _compression(self, stream: int) -> Compression:
+        """As configured and agreed."""
+        codec, level = self._environment.config.compression.codec, self._environment.config.compression.level
+        if codec == "none" or not self._agreed(Capability.ZSTD):
+            return Compressor(None)
+        if level != "auto":
+            return Compressor(zstd(level), f"zstd {level}")
+        effort = Effort(self._environment.load)
+        pressed = partial(self.tunnel.pressed, stream)
+        return AdaptiveCompression(effort, pressed, partial(self._claim_window, stream))
+
+    def _claim_window(self, stream: int) -> int:
+        if not self._agreed(Capability.CONTEXTS):
+            return 0
+        return self._context_claims.claim(stream, len(self.relays))
+
+    def _agreed(self, capability: Capability) -> bool:
         agreement = self.tunnel.agreement
-        both = agreement is not None and Capability.ZSTD in agreement.capabilities
-        return Compressor(self._zstd if both and self._environment.config.compression.codec == "zstd" else None)
+        return agreement is not None and capability in agreement.capabilities
 
     # -- relays ------------------------------------------------------------------------------------------------
 
@@ -223,9 +260,9 @@ class Peer:
     # -- lanes (LaneOwner) -------------------------------------------------------------------------------------
 
     def greet(self, lane: Lane) -> None:
-        """A dialled lane is connected: send HELLO."""
+        """A dialled lane is connected: send HELLO, as long as may be: a way that loses long packets shall show now."""
         lane.said = self.tunnel.hello(lane.mark)
-        lane.write([encode(FrameType.HELLO, 0, 0, lane.said.encode())])
+        lane.write([encode(FrameType.HELLO, 0, 0, lane.said.encode(HELLO_MAX))])
 
     def hello(self, lane: Lane, hello: Hello) -> None:
         """The other side's HELLO: join the lane to the tunnel. Raises HelloRefused."""

@@ -25,8 +25,8 @@ from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.errors import PeerError
 from proxy.reduction.batch import CODEC_NONE
 from proxy.reduction.compression import decode
-from proxy.reduction.decoder import DecodedBatch, Decoder
-from proxy.reduction.encoder import READ_BYTES, EncodedBatch, Encoder
+from proxy.reduction.decoder import DecodedBatch
+from proxy.reduction.encoder import READ_BYTES, EncodedBatch
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.pace import HOLD, Pace
 
@@ -66,10 +66,8 @@ class Relay(asyncio.BufferedProtocol):
         self.reason = ""
         self._owner = owner
         self._loop = asyncio.get_running_loop()
-        store = owner.worker.store
-        writer = stream >> 1  # of streams that one side opened, the lowest bit is the same
-        self._encoder = Encoder(owner.chunker, store, owner.holdings, owner.new_compressor(), writer)
-        self._decoder = Decoder(store, owner.holdings, writer)
+        self._encoder, self._decoder = owner.coders(stream)
+        self.compression = self._encoder.compression
         self._transport: asyncio.Transport | None = None
         self._outstanding: deque[tuple[int, EncodedBatch]] = deque()
         self._cost = 0
@@ -233,6 +231,7 @@ class Relay(asyncio.BufferedProtocol):
             self._encoder.abandon(batch)
         self._outstanding.clear()
         self._encoder.close()
+        self._decoder.close()
         if self._transport is not None:
             reset_transport(self._transport)
         if tell:
@@ -322,6 +321,7 @@ class Relay(asyncio.BufferedProtocol):
         traffic.raw += batch.plain
         traffic.after_deduplication += batch.after_deduplication
         traffic.after_compression += length
+        traffic.compression_microseconds = int(self.compression.seconds * 1e6)
         traffic.references += len(batch.references)
 
     def _rest_if_needed(self) -> None:

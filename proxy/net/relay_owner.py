@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Protocol
 
-from dedupstore.chunker import Chunker
 from proxy.net.waits import WaitsOwner
-from proxy.reduction.compression import Compressor
+from proxy.reduction.decoder import Decoder
+from proxy.reduction.encoder import Encoder
 from proxy.reduction.holdings import Holdings
 
 if TYPE_CHECKING:
@@ -14,10 +14,8 @@ if TYPE_CHECKING:
 class RelayOwner(WaitsOwner, Protocol):
     """Loop thread."""
 
-    chunker: Chunker
-
-    def new_compressor(self) -> Compressor:
-        """For one more stream."""
+    def coders(self, stream: int) -> tuple[Encoder, Decoder]:
+        """Both directions of one more stream."""
 
     @property
     def grain(self) -> int:

@@ -98,6 +98,7 @@ def _stream(peer: Peer, relay: Relay, now: float) -> StreamStatus:
         origin=relay.origin,
         direction="outward" if relay.opener else "inward",
         age_seconds=now - relay.started,
+        compression=relay.compression.describe,
         bytes=relay.traffic.as_dict(),
         verdict=_verdict(peer.lookout.verdict_of(relay)),
         waiting_seconds=_seconds(relay.waits.total),

@@ -13,6 +13,8 @@ class Traffic:
     """Of these, what tokens and literal bytes came to before compression."""
     after_compression: int = 0
     """Of these, what batches came to after compression."""
+    compression_microseconds: int = 0
+    """Of CPU, spent in it."""
     literal: int = 0
     """Plain bytes that went as literals, not as references."""
     delivered: int = 0

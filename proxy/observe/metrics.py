@@ -1,5 +1,6 @@
 """The metrics that Prometheus sees. Names, units and meanings are public interface and are declared here alone."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -45,6 +46,13 @@ def _waited(snapshot: Snapshot) -> Samples:
 
 def _ended(snapshot: Snapshot) -> Samples:
     return [((peer.name,), sum(peer.ended_streams.values())) for peer in snapshot.peers]
+
+
+def _by_compression(snapshot: Snapshot) -> Samples:
+    """The labels are few: a level, and one of seven lengths of a context."""
+    counted = Counter({(peer.name, "none"): 0 for peer in snapshot.peers})
+    counted.update((stream.peer, stream.compression) for stream in snapshot.streams)
+    return list(counted.items())
 
 
 def _per_share(value: Callable[[ShareStatus], float]) -> Callable[[Snapshot], Samples]:
@@ -118,6 +126,20 @@ DECLARATIONS = (
         "isthmus_sent_deduplicated_bytes", C, "Bytes after deduplication", _PEER, _bytes("after_deduplication")
     ),
     Declaration("isthmus_sent_compressed_bytes", C, "Bytes after compression", _PEER, _bytes("after_compression")),
+    Declaration(
+        "isthmus_compression_seconds",
+        C,
+        "Time spent on compressing",
+        _PEER,
+        _per_peer(lambda p: p.bytes["compression_microseconds"] / 1e6),
+    ),
+    Declaration(
+        "isthmus_compressing_streams",
+        G,
+        "Live streams by what compresses them now",
+        ("peer", "compression"),
+        _by_compression,
+    ),
     Declaration("isthmus_sent_wire_bytes", C, "TCP payload sent, first transmissions", _PEER, _bytes("wire")),
     Declaration("isthmus_sent_retransmitted_bytes", C, "TCP payload sent again", _PEER, _bytes("wire_retransmitted")),
     Declaration("isthmus_received_wire_bytes", C, "TCP payload received", _PEER, _bytes("wire_received")),

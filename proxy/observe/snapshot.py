@@ -90,6 +90,8 @@ class StreamStatus:
     direction: str
     """outward (we opened it) or inward."""
     age_seconds: float
+    compression: str
+    """Of what is sent: "none", "zstd 1", or with a context's length "zstd 9, 32 MiB"."""
     bytes: dict[str, int]
     verdict: VerdictStatus
     waiting_seconds: dict[str, float]

@@ -81,5 +81,7 @@ class Capability(IntEnum):
     """Codec 1."""
     SLICES = 2
     """Tokens SLICE and MORE."""
+    CONTEXTS = 3
+    """Codec 2."""
     LANES = 4
     """The frame LANES."""

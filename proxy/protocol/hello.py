@@ -22,6 +22,7 @@ CREDIT_MAX = 16 << 20
 STREAMS_MAX = 1 << 16
 
 _SITE, _PEER, _HALF, _KNOWN_HALF, _STORE, _EPOCHS, _CREDIT, _STREAMS, _CAPABILITIES, _SOFTWARE, _MARK = range(1, 12)
+_PADDING = 12
 _MUST = {_SITE, _PEER, _HALF, _STORE, _EPOCHS, _CREDIT, _STREAMS, _CAPABILITIES}
 
 _HEAD = Struct(">8sHH")
@@ -77,8 +78,8 @@ class Hello:
         for problem in _problems(self):
             raise Misuse(f"HELLO cannot say this: {problem}")
 
-    def encode(self) -> bytes:
-        """The payload of the HELLO frame."""
+    def encode(self, length: int = 0) -> bytes:
+        """The payload of the HELLO frame, padded to that many bytes if it would be shorter."""
         fields = [
             (_SITE, self.site.encode()),
             (_PEER, self.peer.encode()),
@@ -93,7 +94,9 @@ class Hello:
             (_MARK, bytes([self.mark]) if self.mark else None),
         ]
         body = [_FIELD.pack(kind, len(value)) + value for kind, value in fields if value is not None]
-        return _HEAD.pack(MAGIC, self.lowest, self.highest) + b"".join(body)
+        payload = _HEAD.pack(MAGIC, self.lowest, self.highest) + b"".join(body)
+        padding = length - len(payload) - _FIELD.size
+        return payload + _FIELD.pack(_PADDING, padding) + bytes(padding) if padding >= 0 else payload
 
     @classmethod
     def decode(cls, payload: Buffer) -> "Hello":

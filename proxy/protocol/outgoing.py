@@ -118,6 +118,12 @@ class Outgoing:
         return room if room >= ROOM_MIN else 0
 
     @property
+    def pressed(self) -> bool:
+        """True if DATA waits for a lane, or for credit while most of what used it up is still on its way."""
+        credit = self.credit
+        return self._queued > 0 or (self.starved and 2 * (credit.sent - self._arrived) >= credit.sent - credit.consumed)
+
+    @property
     def starved(self) -> bool:
         """True if it is the peer's credit that is missing."""
         return not self.ended and self.credit.room < ROOM_MIN

@@ -66,6 +66,7 @@ class Stream:
         "number",
         "outgoing",
         "own",
+        "pressed",
         "starved",
         "state",
         "told",
@@ -84,6 +85,7 @@ class Stream:
         self.watched = False
         self.told = 0
         self.starved = False
+        self.pressed = False
         self.asked = False
         self.account = account
         self.turn = 0.0

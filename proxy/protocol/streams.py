@@ -91,10 +91,20 @@ class Streams:
         starved = not room and stream.outgoing.starved
         self._figures.credit_stalls += starved and not stream.starved
         stream.starved = starved
+        stream.pressed = stream.pressed or (not room and stream.outgoing.pressed)
         self._crowded = self._crowded or self._ledger.crowded
         stream.watched = True
         stream.told = room
         return room
+
+    def pressed(self, number: int) -> bool:
+        """True if DATA waits for lanes, or `sendable` found so since this was asked last."""
+        stream = self._find(number)
+        if stream is None:
+            return False
+        pressed = stream.pressed or stream.outgoing.pressed
+        stream.pressed = False
+        return pressed
 
     def flow(self, number: int, now: float) -> Flow | None:
         """What leaves the stream the least room; `Arrived` will tell when some of what it sent has arrived."""

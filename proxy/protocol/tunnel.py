@@ -69,7 +69,7 @@ class Tunnel:
         now: float,
         *,
         random: Callable[[int], bytes] = os.urandom,
-        capabilities: Collection[int] = (Capability.ZSTD, Capability.SLICES, Capability.LANES),
+        capabilities: Collection[int] = tuple(Capability),
         software: str = "",
         needed: Collection[int] = (),
     ) -> None:
@@ -419,6 +419,14 @@ class Tunnel:
     def sendable(self, stream: int) -> int:
         """Plain bytes that `send_data` takes now; when that grows, `Writable` says so."""
         return self._streams.sendable(stream)
+
+    def pressed(self, stream: int) -> bool:
+        """True if the stream waits for lanes to carry what it has sent, or has done so since this was asked last."""
+        return self._streams.pressed(stream)
+
+    def remembers(self, stream: int) -> bool:
+        """False of a stream that is over: the peer has forgotten it, or is going to when it hears that."""
+        return stream in self._streams.live
 
     def flow(self, stream: int) -> Flow | None:
         """What leaves the stream the least room, and the figures behind it; None if it has ended.

@@ -3,5 +3,6 @@
 `Encoder` cuts what an array sends into chunks and writes tokens: a chunk that the peer's store holds becomes a
 reference, any other its bytes and a mark to learn it. `Decoder` does the reverse on the far side and says what it
 lacks. `Holdings` is what one site believes the other's store to hold. `tokens` and `batch` are the formats
-(PROTOCOL.md, "Batches"); `compression` decides how a batch's literal bytes travel.
+(PROTOCOL.md, "Batches"); `compression` decides how a batch's literal bytes travel, by itself or (`contexts`) as part of
+one frame through the whole stream, in memory that `windows` bounds. `effort` decides how hard, `adaptive` does it.
 """

@@ -5,6 +5,8 @@ declares and by default ignores what follows the frame, so both are checked here
 """
 
 from collections.abc import Callable
+from time import thread_time
+from typing import Protocol
 
 import zstandard
 
@@ -14,39 +16,92 @@ from proxy.reduction.errors import BatchError
 WINDOW_MAX = 8 << 20
 """Largest zstd window accepted: what a decoder must be ready to hold."""
 
-_WORTH_TRYING = 64
+WORTH_TRYING = 64
+"""Fewer bytes than this go as they are."""
+
 _GAIN = 0.97
+_TELLING = 2048
+"""Bytes."""
 _SHORTEST_REST = 2
 _LONGEST_REST = 32
 """Batches."""
 
 
-class Compressor:
-    """Compresses one stream's batches; rests for a growing number of batches while nothing is gained."""
+class Compression(Protocol):
+    """One stream's way to compress its batches."""
 
-    def __init__(self, compress: Callable[[bytes], bytes] | None) -> None:
+    seconds: float
+    """Of CPU, spent in it so far."""
+
+    @property
+    def describe(self) -> str:
+        """What it does at the moment, as an operator is shown it."""
+
+    def encode(self, literals: bytes) -> tuple[int, bytes]:
+        """Codec and encoded bytes, of a batch that will be sent: what comes later may build on it."""
+
+
+class Rest:
+    """Ever longer rests, in batches, while data is found not to compress."""
+
+    def __init__(self) -> None:
+        self._left = 0
+        self._next = _SHORTEST_REST
+
+    @property
+    def resting(self) -> bool:
+        """True if the next batch is to go as it is."""
+        return self._left > 0
+
+    def passes(self) -> bool:
+        """The next batch comes: true if it is to go as it is."""
+        if not self._left:
+            return False
+        self._left -= 1
+        return True
+
+    def gains(self, length: int, encoded: int) -> bool:
+        """Whether a batch has become so much shorter that it was worth it. A short one that has not tells little."""
+        if encoded < length * _GAIN:
+            self._next = _SHORTEST_REST
+            return True
+        if length >= _TELLING:
+            self._left, self._next = self._next, min(2 * self._next, _LONGEST_REST)
+        return False
+
+
+class Compressor:
+    """Compresses one stream's batches, always in the same way."""
+
+    def __init__(
+        self, compress: Callable[[bytes], bytes] | None, name: str = "none", clock: Callable[[], float] = thread_time
+    ) -> None:
         """`compress` yields one zstd frame that declares its content size; None: never compress."""
+        self.seconds = 0.0
         self._compress = compress
-        self._rest = 0  # batches that go as they are
-        self._next_rest = _SHORTEST_REST
+        self._name = name
+        self._clock = clock
+        self._rest = Rest()
 
     @property
     def resting(self) -> bool:
         """True while the data has been found not to compress."""
-        return self._rest > 0
+        return self._rest.resting
+
+    @property
+    def describe(self) -> str:
+        """The name that it was given, or "none" while it rests."""
+        return "none" if self.resting else self._name
 
     def encode(self, literals: bytes) -> tuple[int, bytes]:
         """Codec and encoded bytes, never longer than the literals."""
-        if self._compress is None or len(literals) < _WORTH_TRYING:
+        if self._compress is None or len(literals) < WORTH_TRYING or self._rest.passes():
             return CODEC_NONE, literals
-        if self._rest:
-            self._rest -= 1
-            return CODEC_NONE, literals
+        begun = self._clock()
         encoded = self._compress(literals)
-        if len(encoded) < len(literals) * _GAIN:
-            self._next_rest = _SHORTEST_REST
+        self.seconds += self._clock() - begun
+        if self._rest.gains(len(literals), len(encoded)):
             return CODEC_ZSTD, encoded
-        self._rest, self._next_rest = self._next_rest, min(2 * self._next_rest, _LONGEST_REST)
         return CODEC_NONE, literals
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.fingerprint import CHECK_BYTES, fingerprint
 from dedupstore.store import ChunkStore, Place
-from proxy.reduction.batch import ReceivedBatch, dissect
+from proxy.reduction.batch import CODEC_CONTEXT, ReceivedBatch, dissect
 from proxy.reduction.compression import decode
+from proxy.reduction.contexts import ContextReader
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, SLICE, Token, parse
@@ -75,8 +76,11 @@ class Decoder:
     After an error it must not be used any more: what follows in the stream would be delivered with a gap before it.
     """
 
-    def __init__(self, store: ChunkStore, holdings: Holdings, writer: int = 0) -> None:
-        """`writer`: what the store is to keep together."""
+    def __init__(
+        self, store: ChunkStore, holdings: Holdings, writer: int = 0, context: ContextReader | None = None
+    ) -> None:
+        """`writer`: what the store is to keep together; `context`: for codec 2, if that was agreed."""
+        self._context = context
         self._writer = writer
         self._store = store
         self._holdings = holdings
@@ -106,7 +110,7 @@ class Decoder:
             self._waiting.append(bytes(data))
             return None
         self._broken = True  # unless this goes well
-        self._progress = _begin(data)
+        self._progress = self._begin(data)
         self._broken = False
         return self.advance()
 
@@ -125,7 +129,7 @@ class Decoder:
 
     def _advance(self) -> DecodedBatch | None:
         if self._progress is None and self._waiting:
-            self._progress = _begin(memoryview(self._waiting.popleft()))
+            self._progress = self._begin(memoryview(self._waiting.popleft()))
         progress = self._progress
         if progress is None:
             return None
@@ -160,6 +164,18 @@ class Decoder:
             raise BatchError("END carries something else than one LEARN")
         for token in parsed:
             self._learn(token[1], token[3])
+        self.close()
+
+    def close(self) -> None:
+        """Nothing more will be fed: give back what is shared with other streams."""
+        if self._context is not None:
+            self._context.close()
+
+    def _begin(self, data: memoryview) -> _Progress:
+        batch = dissect(data)
+        if batch.codec == CODEC_CONTEXT and self._context is not None:
+            return _Progress(batch, memoryview(self._context.decode(batch.literals, batch.literal_length)))
+        return _Progress(batch, memoryview(decode(batch.codec, batch.literals, batch.literal_length)))
 
     def _run(self, progress: _Progress) -> bool:
         """Go through the tokens; False if one of them has to wait."""
@@ -305,12 +321,6 @@ class Decoder:
         progress.literals = memoryview(bytes(progress.literals))
         progress.out = [b"".join(progress.out)]
         self._keep_tail()
-
-
-def _begin(data: memoryview) -> _Progress:
-    batch = dissect(data)
-    literals = decode(batch.codec, batch.literals, batch.literal_length)
-    return _Progress(batch, memoryview(literals))
 
 
 def _names(tokens: list[Token]) -> list[bytes]:

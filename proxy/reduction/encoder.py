@@ -14,7 +14,7 @@ from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import ChunkStore, Place
 from proxy.reduction.batch import assemble
-from proxy.reduction.compression import Compressor
+from proxy.reduction.compression import Compression
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.tokens import learn_token, literal_token, more_token, reference_token, slice_token
 
@@ -64,14 +64,14 @@ class Encoder:
     """
 
     def __init__(
-        self, chunker: Chunker, store: ChunkStore, holdings: Holdings, compressor: Compressor, writer: int = 0
+        self, chunker: Chunker, store: ChunkStore, holdings: Holdings, compression: Compression, writer: int = 0
     ) -> None:
         """`writer`: what the store is to keep together."""
         self._chunker = chunker
         self._writer = writer
         self._store = store
         self._holdings = holdings
-        self._compressor = compressor
+        self.compression = compression
         self._view = memoryview(bytearray())  # until the source first sends: a peer may open many streams at once
         self._start = 0  # where the incomplete chunk begins
         self._sent = 0  # up to where its bytes are in a batch
@@ -160,7 +160,7 @@ class Encoder:
             return None
         tokens = b"".join(draft.tokens)
         literals = b"".join(draft.literals)
-        codec, encoded = self._compressor.encode(literals)
+        codec, encoded = self.compression.encode(literals)
         data = assemble(draft.plain, codec, tokens, len(literals), encoded)
         self._note_outstanding(draft)
         self._holdings.send(place for _, place in draft.learned)

@@ -19,9 +19,11 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 with atheris.instrument_imports(include=["proxy.reduction"]):
     from proxy.reduction.batch import BATCH_PLAIN_MAX, dissect
     from proxy.reduction.compression import decode
+    from proxy.reduction.contexts import ContextReader
     from proxy.reduction.decoder import DecodedBatch, Decoder
     from proxy.reduction.errors import BatchError, CorruptStream
     from proxy.reduction.tokens import parse
+    from proxy.reduction.windows import WINDOWS_MAX, ContextMemory
 
 from dedupstore.fingerprint import fingerprint
 from tests.unit.reduction.shelf import ShelfStore
@@ -29,6 +31,7 @@ from tests.unit.reduction.sites import Site, decoder_of, site
 
 HELD = [b"A chunk that both sites have known for long.", bytes(5000)]
 FILLS = {fingerprint(chunk): chunk for chunk in (b"Another chunk, which is new.", b"\x01" * 700)}
+FRAME_BEGUN = bytes.fromhex("28b52ffd 00 78 080000 61")
 MEMORY_MAX = 64 << 20
 """What one input may take. A kept batch is as long as the input, one at work delivers 512 KiB and names 4 MiB."""
 
@@ -108,8 +111,23 @@ def end_comes(decoder: Decoder, payload: bytes) -> Iterator[DecodedBatch]:
     yield from ()
 
 
+def context_goes_on(content: bytes) -> None:
+    """Batches of one frame that has begun with the widest window; a step's first byte says what it declares."""
+    memory = ContextMemory()
+    context = ContextReader(memory)
+    try:
+        context.decode(FRAME_BEGUN, 1)
+        for kind, payload in steps(content):
+            length = kind << 4 | 1
+            assert len(context.decode(payload, length)) == length
+            assert memory.used <= WINDOWS_MAX
+    finally:
+        context.close()
+        assert memory.used == 0
+
+
 STEPS: list[Callable[[Decoder, bytes], Iterator[DecodedBatch]]] = [batch_comes, array_reads, fills_come, end_comes]
-TARGETS: list[Callable[[bytes], None]] = [one_token_list, one_batch, one_stream]
+TARGETS: list[Callable[[bytes], None]] = [one_token_list, one_batch, one_stream, context_goes_on]
 
 
 def one_input(content: bytes) -> None:

@@ -12,7 +12,9 @@ import pytest
 SCRIPT = Path(__file__).with_name("fuzz_reduction.py")
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "reduction.json").read_text())
 RUNS = 50_000
-TOKENS, BATCH, STREAM = b"\x00", b"\x01", b"\x02"
+TOKENS, BATCH, STREAM, CONTEXT = b"\x00", b"\x01", b"\x02", b"\x03"
+BLOCKS = ["880000" + 17 * "61", "8a0000 61", "280000 6162636465 620000 61", "28b52ffd 0048 8a0000 61"]
+"""Of a frame that goes on; the last one begins anew."""
 FEED, FILL, END = 0, 2, 3
 
 
@@ -31,6 +33,7 @@ def write_corpus(directory: Path) -> None:
     inputs = [stream(vector) for vector in VECTORS["streams"]]
     inputs += [BATCH + batch for batch in batches]
     inputs += [TOKENS + batch[12:] for batch in batches]
+    inputs += [CONTEXT + step(1, bytes.fromhex(blocks)) for blocks in BLOCKS]
     for at, content in enumerate(inputs):
         (directory / str(at)).write_bytes(content)
 

@@ -12,7 +12,7 @@ from dedupstore.chunker import Chunker
 from dedupstore.memory import MemoryStore
 from proxy.reduction.holdings import Holdings
 from tests.unit.reduction.shelf import ShelfStore
-from tests.unit.reduction.sites import SMALL_CHUNKS, Site, Stream, cut_up, noise, send, two_sites
+from tests.unit.reduction.sites import SMALL_CHUNKS, Rotation, Site, Stream, cut_up, noise, send, two_sites
 
 MIB = 1 << 20
 
@@ -71,6 +71,19 @@ def test_any_data_in_any_pieces_arrives_exactly(
     assert near.store.names == far.store.names
     assert not near.store.pinned
     assert not far.store.pinned
+
+
+turns = st.lists(st.sampled_from(["context", "context", "none", "zstd", 1, 3, 9]), min_size=1, max_size=8)
+
+
+@given(contents(), sizes, st.booleans(), turns, st.sampled_from([20, 22]))
+def test_any_codecs_in_any_order_arrive_exactly(
+    data: Content, pieces: list[int], pauses: bool, turns: list[str | int], window_log: int
+) -> None:
+    near, far = two_sites()
+    send(near, far, cut_up(data, pieces), pauses=pauses, compression=Rotation(turns, window_log))
+    send(near, far, [data[::-1]], compression=Rotation(turns, window_log))
+    assert near.store.names == far.store.names
 
 
 @given(contents(1500), st.booleans())

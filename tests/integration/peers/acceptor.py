@@ -3,6 +3,7 @@
 import contextlib
 import socket
 import threading
+import time
 from collections.abc import Iterator
 
 from bench.sites import Address
@@ -17,7 +18,7 @@ from proxy.protocol.frames import (
     encode_end,
     encode_miss,
 )
-from proxy.protocol.hello import CREDIT_MAX
+from proxy.protocol.hello import CREDIT_MAX, CREDIT_MIN
 from proxy.reduction.batch import dissect
 from proxy.reduction.compression import decode
 from proxy.reduction.tokens import REFERENCE, SLICE
@@ -43,10 +44,14 @@ class Acceptor:
         self.lane.send(encode(kind, self.stream, self.sent, payload))
         self.sent += 1
 
-    def take(self) -> bytes:
-        """Take everything to the end of the array's side, without saying that it was consumed; the literal bytes."""
+    def take(self, rate: float = 0.0) -> bytes:
+        """Take everything to the end of the array's side, without saying that it was consumed; the literal bytes.
+
+        `rate`: bytes a second, as if the line were slow; what comes over such a one is consumed at once.
+        """
         literals = b""
         while (frame := self.lane.receive()).type != FrameType.END:
+            time.sleep(len(frame.payload) / rate if rate else 0.0)
             self.acknowledge(frame)
             if frame.type == FrameType.DATA:
                 batch = dissect(memoryview(frame.payload))
@@ -54,15 +59,20 @@ class Acceptor:
                 self.cost += batch.plain + DATA_OVERHEAD
                 self.references += [token[3] for token in batch.tokens if token[0] in (REFERENCE, SLICE)]
                 literals += decode(batch.codec, batch.literals, batch.literal_length)
+                if rate:
+                    self.credit()
         self.acknowledge(frame)
         return literals
 
     def consume(self) -> None:
         """Say that the far array has taken everything, and ended its side."""
-        self.lane.send(
-            encode(FrameType.CREDIT, 0, 0, encode_credit([(self.stream, self.cost, self.cost + CREDIT_MAX)])),
-        )
+        self.credit(CREDIT_MAX)
         self.say(FrameType.END, encode_end(0, b""))
+
+    def credit(self, more: int = CREDIT_MIN) -> None:
+        """Say that the far array has taken everything so far, and how much more may come."""
+        consumed = encode_credit([(self.stream, self.cost, self.cost + more)])
+        self.lane.send(encode(FrameType.CREDIT, 0, 0, consumed))
 
     def miss(self, names: list[bytes]) -> dict[bytes, bytes]:
         """Ask for the chunks; what comes."""

@@ -8,6 +8,8 @@ import contextlib
 import signal
 from collections.abc import Iterator
 
+import pytest
+
 from bench.sites import free_port
 from tests.integration.bed.ends import Array
 from tests.integration.bed.sites import Bed, Pair, Settings, run
@@ -42,6 +44,7 @@ def test_it_is_cut(bed: Bed) -> None:
             assert stream["waiting_seconds"]["outage"] > 0
 
 
+@pytest.mark.slow  # silence is noticed after seconds, and has to outweigh what was before it
 def test_the_other_site_stands_still(bed: Bed) -> None:
     """Nobody tells: it is noticed by its silence, long before the connection is given up."""
     with poured(bed, line()) as pair:

@@ -59,6 +59,7 @@ STATUS: dict[str, Any] = {
             "origin": "10.0.0.9:51234",
             "direction": "outward",
             "age_seconds": 61.0,
+            "compression": "zstd 3, 8 MiB",
             "bytes": {"raw": 5 * MiB, "delivered": 4096},
             "verdict": {"limit": "source idle", "share": 0.614, "words": "nothing came from the array"},
         }
@@ -98,7 +99,8 @@ def test_what_the_table_says() -> None:
     found = rows(shown(STATUS))
     assert ["! the store is full of [red]holes[/red]"] in found
     assert ["west", "up", "1", "100 ms", "2", "1", "-"] in found
-    assert ["7", "west", "forward replication", "10.0.0.9:51234", "1 min 1 s", "5 MiB", "4 KiB"] in found
+    stream = "forward replication", "10.0.0.9:51234", "1 min 1 s", "5 MiB", "zstd 3, 8 MiB", "4 KiB"
+    assert ["7", "west", *stream] in found
     assert ["tunnel west", "wan rate", "93%", "the line takes 43.1 Mb/s"] in found
     assert ["stream 7", "source idle", "61%", "nothing came from the array"] in found
     assert ["Store", "memory"] in found

@@ -50,7 +50,7 @@ def test_the_defaults(pair: Path) -> None:
     assert (tunnel.streams, tunnel.connect_timeout, tunnel.drain, tunnel.reconnect_max) == (1024, 10.0, 30.0, 15.0)
     assert (east.store.mode, east.store.size, east.store.cache) == ("memory", GiB, 160 << 20)
     assert (east.chunking.minimum, east.chunking.average, east.chunking.maximum) == (4096, 16384, 65536)
-    assert (east.compression.codec, east.compression.level) == ("zstd", 1)
+    assert (east.compression.codec, east.compression.level) == ("zstd", "auto")
     assert (east.log.level, east.log.format) == ("info", "auto")
 
 

@@ -7,6 +7,7 @@ import pytest
 from proxy.protocol.codes import Capability, CloseCode
 from proxy.protocol.errors import HelloRefused, Misuse, PeerError
 from proxy.protocol.hello import Hello, agree
+from proxy.protocol.reader import HELLO_MAX
 
 EAST = Hello(
     site="east",
@@ -162,3 +163,12 @@ def test_refusals(theirs: Hello, code: CloseCode, sentence: str) -> None:
         agree(EAST, theirs, needed={int(Capability.SLICES)})
     assert caught.value.code == code
     assert sentence in str(caught.value)
+
+
+def test_padding_says_nothing() -> None:
+    """As long as may be, or as it is where there is no room for a field."""
+    plain = EAST.encode()
+    assert len(EAST.encode(HELLO_MAX)) == HELLO_MAX
+    assert Hello.decode(EAST.encode(HELLO_MAX)) == EAST
+    assert len(EAST.encode(len(plain) + 4)) == len(plain) + 4
+    assert EAST.encode(len(plain) + 3) == plain

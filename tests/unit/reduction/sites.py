@@ -8,10 +8,13 @@ from typing import cast
 
 from dedupstore.chunker import Chunker
 from dedupstore.store import ChunkStore
-from proxy.reduction.compression import Compressor, zstd
+from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
+from proxy.reduction.compression import Compression, Compressor, zstd
+from proxy.reduction.contexts import ContextReader, ContextWriter
 from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
 from proxy.reduction.encoder import GRAIN_MAX, EncodedBatch, Encoder
 from proxy.reduction.holdings import Holdings
+from proxy.reduction.windows import WINDOW_LOG_MIN, ContextMemory
 from tests.unit.reduction.shelf import ShelfStore
 
 SMALL_CHUNKS = Chunker(256, 1024, 4096)
@@ -38,14 +41,39 @@ def two_sites(near: ShelfStore | None = None, far: ShelfStore | None = None) -> 
     return site(near or ShelfStore()), site(far or ShelfStore())
 
 
-def encoder_of(site: Site, chunker: Chunker = SMALL_CHUNKS, level: int | None = None) -> Encoder:
+@dataclass
+class Rotation:
+    """A codec for each batch in turn: a number is the level of a new context, "context" goes on with the last one."""
+
+    turns: list[str | int]
+    window_log: int = WINDOW_LOG_MIN
+    _batches: int = 0
+    _context: ContextWriter | None = None
+
+    def encode(self, literals: bytes) -> tuple[int, bytes]:
+        """As the next turn says; a batch without literals has no codec."""
+        turn = self.turns[self._batches % len(self.turns)]
+        self._batches += 1
+        if isinstance(turn, int):
+            self._context = ContextWriter(turn, self.window_log)
+        if not literals or turn == "none":
+            return CODEC_NONE, literals
+        if turn == "zstd" or self._context is None:
+            return CODEC_ZSTD, zstd(1)(literals)
+        return CODEC_CONTEXT, self._context.encode(literals)
+
+
+def encoder_of(
+    site: Site, chunker: Chunker = SMALL_CHUNKS, level: int | None = None, compression: Compression | None = None
+) -> Encoder:
     """One stream's outgoing direction, by default without compression."""
-    return Encoder(chunker, cast(ChunkStore, site.store), site.holdings, Compressor(zstd(level) if level else None))
+    compression = compression or Compressor(zstd(level) if level else None)
+    return Encoder(chunker, cast(ChunkStore, site.store), site.holdings, compression)
 
 
 def decoder_of(site: Site) -> Decoder:
     """One stream's incoming direction."""
-    return Decoder(cast(ChunkStore, site.store), site.holdings)
+    return Decoder(cast(ChunkStore, site.store), site.holdings, context=ContextReader(ContextMemory()))
 
 
 def noise(n: int, seed: int = 0) -> bytes:
@@ -64,6 +92,7 @@ class Stream:
     far: Site
     chunker: Chunker = SMALL_CHUNKS
     level: int | None = None
+    compression: Compression | None = None
     grain: int = GRAIN_MAX
     sent: bytearray = field(default_factory=bytearray)
     received: bytearray = field(default_factory=bytearray)
@@ -76,7 +105,7 @@ class Stream:
     """The far array does not read."""
 
     def __post_init__(self) -> None:
-        self.encoder = encoder_of(self.near, self.chunker, self.level)
+        self.encoder = encoder_of(self.near, self.chunker, self.level, self.compression)
         self.encoder.grain = self.grain
         self.decoder = decoder_of(self.far)
         self.queue: deque[bytes] = deque()

@@ -60,6 +60,15 @@ def test_it_rests_ever_longer_while_nothing_is_gained() -> None:
     assert compressor.resting
 
 
+def test_short_batches_that_gain_nothing_tell_little() -> None:
+    compress = Counting(1.0)
+    compressor = Compressor(compress)
+    for _ in range(10):
+        compressor.encode(TEXT[:2000])
+    assert compress.calls == 10
+    assert not compressor.resting
+
+
 def test_a_gain_ends_the_rest() -> None:
     compress = Counting(1.0)
     compressor = Compressor(compress)

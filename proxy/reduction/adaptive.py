@@ -1,0 +1,72 @@
+"""Literals compressed as hard as the stream's `Effort` says: in frames of their own, or as part of one long frame."""
+
+from collections.abc import Callable
+from functools import cache
+from time import monotonic, thread_time
+
+from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
+from proxy.reduction.compression import WORTH_TRYING, Rest, zstd
+from proxy.reduction.contexts import ContextWriter
+from proxy.reduction.effort import Effort, Measured
+
+_frames = cache(zstd)  # one for each level, for all streams of the loop
+
+
+class AdaptiveCompression:
+    """One stream's. What does not compress passes as it is, as with a fixed level."""
+
+    def __init__(
+        self,
+        effort: Effort,
+        pressed: Callable[[], bool],
+        claim: Callable[[], int],
+        clock: Callable[[], float] = monotonic,
+        cpu_clock: Callable[[], float] = thread_time,
+    ) -> None:
+        """`pressed`: whether the stream waits for the line; `claim`: the logarithm of a window, 0 if there is none."""
+        self.seconds = 0.0
+        self._effort = effort
+        self._pressed = pressed
+        self._claim = claim
+        self._clock = clock
+        self._cpu_clock = cpu_clock
+        self._rest = Rest()
+        self._context: ContextWriter | None = None
+        self._level = 0  # that a context was last wanted for
+
+    @property
+    def describe(self) -> str:
+        """As an operator is shown it."""
+        if self._rest.resting:
+            return "none"
+        context = self._context
+        return f"zstd {context.level}, {context.window >> 20} MiB" if context else f"zstd {self._effort.step.level}"
+
+    def encode(self, literals: bytes) -> tuple[int, bytes]:
+        """Codec and encoded bytes, of a batch that will be sent: the next one may build on it."""
+        if len(literals) < WORTH_TRYING or self._rest.passes():
+            return CODEC_NONE, literals
+        pressed = self._pressed()
+        begun, cpu = self._clock(), self._cpu_clock()
+        codec, encoded = self._compress(literals)
+        now, cpu = self._clock(), self._cpu_clock() - cpu
+        self.seconds += cpu
+        self._effort.note(Measured(len(literals), len(encoded), now - begun, cpu), pressed=pressed, now=now)
+        gains = self._rest.gains(len(literals), len(encoded))
+        return (codec, encoded) if gains or codec == CODEC_CONTEXT else (CODEC_NONE, literals)
+
+    def _compress(self, literals: bytes) -> tuple[int, bytes]:
+        level, wants_context, _ = self._effort.step
+        if not wants_context:
+            self._context, self._level = None, 0
+        elif level != self._level:
+            self._begin(level)
+        if self._context is not None:
+            return CODEC_CONTEXT, self._context.encode(literals)
+        return CODEC_ZSTD, _frames(level)(literals)
+
+    def _begin(self, level: int) -> None:
+        """Another frame, without what the former one could refer to."""
+        window_log = self._claim()
+        self._context = ContextWriter(level, window_log) if window_log else None
+        self._level = level

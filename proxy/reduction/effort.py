@@ -1,0 +1,228 @@
+"""How hard to compress, stream by stream: as the line leaves time for it, and no harder.
+
+Raising pays only while batches wait for the line: then it is the highest step whose cost, at the rate at which bytes
+go now, leaves the loop most of its time. Lowering is due when the line runs dry while compression keeps the loop busy.
+A change begins a new context, which has nothing to refer to yet; so changes are few: each raise is on trial, and after
+one that did not pay the next waits twice as long.
+"""
+
+from math import exp
+from typing import NamedTuple
+
+
+class Step(NamedTuple):
+    """A level of zstd; `context`: as one frame through the whole stream, if there is a window for it."""
+
+    level: int
+    context: bool
+    cost: float
+    """Seconds a byte on a middling core, to begin with."""
+
+
+STEPS = (
+    Step(1, False, 1 / 450e6),
+    Step(1, True, 1 / 310e6),
+    Step(3, True, 1 / 170e6),
+    Step(6, True, 1 / 90e6),
+    Step(9, True, 1 / 50e6),
+    Step(12, True, 1 / 25e6),
+)
+"""ARCHITECTURE.md has what each brings. The first is so fast that a line on which it were too slow needs no pair."""
+
+_AFFORDABLE = 0.3
+_AFFORDABLE_TIME = 0.5
+"""Shares of a core, and of the loop's time, that all compression may come to by a raise."""
+_DRY = 0.4
+_DRY_TIME = 0.65
+"""Larger shares are too much if nothing waits for the line."""
+_OVERLOAD = 0.85
+"""A larger share of the loop's time is too much in any case: other streams wait for the loop."""
+_GROWTH = 1.25
+"""So much faster bytes may come when they compress better."""
+
+_SURE = 1.0
+"""Seconds that batches must have waited for the line before a raise."""
+_FREE = 0.5
+"""Seconds without waiting after which the line is what waits. Credit comes in pieces, so batches come in bursts."""
+_PAUSE = 10.0
+"""Seconds without a batch after which what was known of the line is old."""
+_SETTLED = 30.0
+"""Seconds from one raise to the next: it would have to bring more than the new context costs at first."""
+_RECOVERED = 1.5
+"""Seconds from any change until the load shows it."""
+_REST = 10.0
+_LONGEST_REST = 640.0
+"""Seconds without a raise after one that did not pay: first, and after many."""
+_STEADY = 60.0
+"""A step that was kept for so long has paid."""
+
+_TRIAL_BYTES = 40 << 20
+"""Literals until a raise is judged: the longest window is full by then."""
+_WORTH = 0.99
+"""What a raise has to leave of the bytes."""
+_MEMORY_BYTES = 4 << 20
+"""Literals over which ratio and cost are averaged."""
+
+
+class Measured(NamedTuple):
+    """What came of compressing a batch's literals."""
+
+    length: int
+    encoded: int
+    seconds: float
+    """Until it was done: on a machine that others use as well, more than it cost."""
+    cpu_seconds: float
+
+
+class Load:
+    """What all streams of one loop compress, over about the last 0.4 s. `now` in seconds, monotonic."""
+
+    _SPAN = 0.4
+    _LONGEST = 0.25
+    """Seconds. A longer pause or outage makes nothing be forgotten: what comes after it is taken to be as before."""
+
+    def __init__(self) -> None:
+        self._bytes = self._seconds = self._cpu_seconds = self._at = 0.0
+
+    def note(self, batch: Measured, now: float) -> None:
+        """A batch was compressed."""
+        self._age(now)
+        self._bytes += batch.length
+        self._seconds += batch.seconds
+        self._cpu_seconds += batch.cpu_seconds
+
+    def rate(self, now: float) -> float:
+        """Bytes a second."""
+        self._age(now)
+        return self._bytes / self._SPAN
+
+    def share(self, now: float) -> float:
+        """Of the loop's time."""
+        self._age(now)
+        return self._seconds / self._SPAN
+
+    def cpu_share(self, now: float) -> float:
+        """Of a core; less than `share` on a machine that others use as well."""
+        self._age(now)
+        return self._cpu_seconds / self._SPAN
+
+    def _age(self, now: float) -> None:
+        fading = exp(-min(max(now - self._at, 0.0), self._LONGEST) / self._SPAN)
+        self._bytes *= fading
+        self._seconds *= fading
+        self._cpu_seconds *= fading
+        self._at = now
+
+
+class Effort:
+    """One stream's. Told of each batch, it says by which step the next one is to be compressed."""
+
+    def __init__(self, load: Load) -> None:
+        self._load = load
+        self._at = 0
+        self._costs: dict[int, float] = {}
+        self._ratio = 1.0
+        self._crowding = 1.0  # how much longer it takes than it costs
+        self._bytes = 0  # since the last change
+        self._before: tuple[int, float] | None = None  # step and ratio from which a raise on trial started
+        self._pressed_since: float | None = None
+        self._pressed_last = 0.0
+        self._heard = 0.0
+        self._changed = float("-inf")
+        self._no_raise_before = float("-inf")
+        self._rest = _REST
+        self.changes = 0
+        """Of the step, so far."""
+
+    @property
+    def step(self) -> Step:
+        """For the next batch."""
+        return STEPS[self._at]
+
+    def note(self, batch: Measured, *, pressed: bool, now: float) -> None:
+        """A batch was compressed. `pressed`: the stream waits for the line, with it or with earlier ones."""
+        self._load.note(batch, now)
+        self._measure(batch)
+        self._watch(pressed, now)
+        if self._is_too_much(now):
+            self._give_way(now)
+        elif self._before is not None and self._bytes >= _TRIAL_BYTES:
+            self._judge(now)
+        elif self._may_raise(now):
+            self._raise(now)
+
+    def _measure(self, batch: Measured) -> None:
+        length = batch.length
+        weight = min(1.0, length / max(min(self._bytes, _MEMORY_BYTES), length))
+        self._bytes += length
+        self._ratio += (batch.encoded / length - self._ratio) * weight
+        crowding = max(batch.seconds / batch.cpu_seconds, 1.0) if batch.cpu_seconds > 0 else 1.0
+        self._crowding += (crowding - self._crowding) * weight
+        cost = self._costs.get(self._at, batch.cpu_seconds / length)
+        self._costs[self._at] = cost + (batch.cpu_seconds / length - cost) * weight
+
+    def _watch(self, pressed: bool, now: float) -> None:
+        if now - self._heard > _PAUSE:
+            self._pressed_since = None
+        self._heard = now
+        if pressed:
+            self._pressed_since = now if self._pressed_since is None else self._pressed_since
+            self._pressed_last = now
+        elif now - self._pressed_last > _FREE:
+            self._pressed_since = None
+
+    def _is_too_much(self, now: float) -> bool:
+        if not self._at or now - self._changed < _RECOVERED:
+            return False
+        share = self._load.share(now)
+        dry = self._pressed_since is None and (share > _DRY_TIME or self._load.cpu_share(now) > _DRY)
+        return dry or share > _OVERLOAD
+
+    def _give_way(self, now: float) -> None:
+        step = min(self._affordable(now), self._at - 1)
+        self._set_back(step, now)
+
+    def _judge(self, now: float) -> None:
+        assert self._before is not None
+        step, ratio = self._before
+        self._before = None
+        if self._ratio > ratio * _WORTH:
+            self._set_back(step, now)
+
+    def _may_raise(self, now: float) -> bool:
+        waited = self._pressed_since is not None and now - self._pressed_since >= _SURE
+        return waited and now >= self._no_raise_before and self._at + 1 < len(STEPS)
+
+    def _raise(self, now: float) -> None:
+        step = self._affordable(now)
+        if step <= self._at:
+            self._no_raise_before = now + _RECOVERED
+            return
+        self._before = self._at, self._ratio
+        self._no_raise_before = now + _SETTLED
+        self._change(step, now)
+
+    def _set_back(self, step: int, now: float) -> None:
+        """The step has not paid."""
+        if now - self._changed > _STEADY:
+            self._rest = _REST
+        self._no_raise_before = now + self._rest
+        self._rest = min(2 * self._rest, _LONGEST_REST)
+        self._before = None
+        self._change(step, now)
+
+    def _change(self, step: int, now: float) -> None:
+        self._costs = {self._at: self._costs[self._at]}  # others are estimated anew: the data may have changed
+        self._at = step
+        self._bytes = 0
+        self._changed = now
+        self._pressed_since = None
+        self.changes += 1
+
+    def _affordable(self, now: float) -> int:
+        """The highest step that all streams could take at the rate of now."""
+        rate = self._load.rate(now) * _GROWTH
+        scale = self._costs[self._at] / STEPS[self._at].cost
+        costs = [self._costs.get(number, step.cost * scale) for number, step in enumerate(STEPS)]
+        most = min(_AFFORDABLE, _AFFORDABLE_TIME / self._crowding)
+        return max((number for number, cost in enumerate(costs) if rate * cost <= most), default=0)

@@ -1,0 +1,137 @@
+"""What an effort's steps become: frames, one long frame, or nothing, and never anything that cannot be decoded."""
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.reduction.adaptive import AdaptiveCompression
+from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
+from proxy.reduction.compression import decode
+from proxy.reduction.contexts import ContextReader
+from proxy.reduction.effort import STEPS, Effort, Load, Measured, Step
+from proxy.reduction.windows import ContextMemory
+from tests.unit.reduction.sites import noise
+
+TEXT = b"".join(b"%d lines that compress well, " % number for number in range(400))
+OWN, CONTEXT_1, CONTEXT_3 = STEPS[:3]
+
+
+class Told(Effort):
+    """Takes the steps that it is told to, and notes what it hears."""
+
+    def __init__(self) -> None:
+        super().__init__(Load())
+        self.told: Step = OWN
+        self.heard: list[tuple[Measured, bool]] = []
+
+    @property
+    def step(self) -> Step:
+        return self.told
+
+    def note(self, batch: Measured, *, pressed: bool, now: float) -> None:
+        self.heard.append((batch, pressed))
+
+
+class Clock:
+    """Each look at it takes a second."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 1.0
+        return self.now
+
+
+def compression(effort: Effort, window_log: int = 20) -> AdaptiveCompression:
+    return AdaptiveCompression(effort, lambda: True, lambda: window_log, Clock(), Clock())
+
+
+class Far:
+    """Decodes what comes."""
+
+    def __init__(self) -> None:
+        self.context = ContextReader(ContextMemory())
+
+    def takes(self, codec: int, data: bytes, length: int) -> bytes:
+        if codec == CODEC_CONTEXT:
+            return self.context.decode(data, length)
+        return bytes(decode(codec, data, length))
+
+
+def test_each_step() -> None:
+    effort, far = Told(), Far()
+    ours = compression(effort)
+    for step, codec, shown in (
+        (OWN, CODEC_ZSTD, "zstd 1"),
+        (CONTEXT_1, CODEC_CONTEXT, "zstd 1, 1 MiB"),
+        (CONTEXT_3, CODEC_CONTEXT, "zstd 3, 1 MiB"),
+        (OWN, CODEC_ZSTD, "zstd 1"),
+        (CONTEXT_3, CODEC_CONTEXT, "zstd 3, 1 MiB"),
+    ):
+        effort.told = step
+        for _ in range(2):
+            used, data = ours.encode(TEXT)
+            assert used == codec
+            assert far.takes(used, data, len(TEXT)) == TEXT
+        assert ours.describe == shown
+
+
+def test_a_context_goes_on_through_frames_of_their_own() -> None:
+    effort, far = Told(), Far()
+    ours = compression(effort)
+    effort.told = CONTEXT_3
+    content = noise(5000) + TEXT
+    far.takes(*ours.encode(content), len(content))
+    assert ours.encode(b"short") == (CODEC_NONE, b"short")
+    codec, data = ours.encode(content)
+    assert len(data) < 100
+    assert far.takes(codec, data, len(content)) == content
+
+
+def test_without_a_window_the_level_remains() -> None:
+    effort = Told()
+    ours = compression(effort, window_log=0)
+    effort.told = CONTEXT_3
+    codec, data = ours.encode(TEXT)
+    assert codec == CODEC_ZSTD
+    assert decode(codec, data, len(TEXT)) == TEXT
+    assert ours.describe == "zstd 3"
+
+
+def test_what_gains_nothing_rests_but_a_context_that_has_gone_on_is_sent() -> None:
+    effort, far = Told(), Far()
+    ours = compression(effort)
+    effort.told = CONTEXT_1
+    used = []
+    for seed in range(12):
+        content = noise(3000, seed)
+        codec, data = ours.encode(content)
+        assert len(data) < len(content) + 20
+        assert far.takes(codec, data, len(content)) == content
+        used.append(codec)
+    assert [seed for seed, codec in enumerate(used) if codec == CODEC_CONTEXT] == [0, 3, 8]
+    assert ours.describe == "none"
+    effort.told = OWN
+    assert {ours.encode(noise(3000, seed))[0] for seed in range(40)} == {CODEC_NONE}
+
+
+def test_what_the_effort_hears() -> None:
+    effort = Told()
+    ours = compression(effort)
+    _, data = ours.encode(TEXT)
+    ours.encode(b"short")
+    assert effort.heard == [(Measured(len(TEXT), len(data), 1.0, 1.0), True)]
+    assert ours.seconds == 1.0
+
+
+@given(st.lists(st.tuples(st.sampled_from(STEPS[:4]), st.integers(1, 20_000), st.booleans()), max_size=20))
+def test_any_steps_in_any_order_are_decoded(batches: list[tuple[Step, int, bool]]) -> None:
+    effort, far = Told(), Far()
+    ours = compression(effort)
+    for step, length, random_bytes in batches:
+        effort.told = step
+        content = random.Random(length).randbytes(length) if random_bytes else (TEXT * 2)[:length]
+        codec, data = ours.encode(content)
+        assert far.takes(codec, data, len(content)) == content

@@ -1,0 +1,251 @@
+"""A line, a core and a source under a clock of their own: what streams come to, how soon, and how often they change."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from proxy.reduction.effort import STEPS, Effort, Load, Measured
+
+MIB = 1e6
+BATCH = 64 << 10
+LANE = 64 << 10
+"""Bytes that a lane takes before any has to wait."""
+QUEUE = 192 << 10
+"""Bytes that may be on their way to the line."""
+OTHER_COST = 4e-9
+"""Seconds a byte for all that the loop does beside compression."""
+TYPICAL = (0.62, 0.52, 0.508, 0.50, 0.49, 0.48)
+"""What each step leaves."""
+LAST = len(STEPS) - 1
+ENDLESS = 1e12
+
+
+@dataclass
+class Core:
+    """One loop and one line that its streams share."""
+
+    rate: float
+    """Of the line, in bytes a second."""
+    source: float = ENDLESS
+    """Bytes a second that each stream's source has to give."""
+    power: float = 1.0
+    """How much faster than a middling core."""
+    crowd: float = 1.0
+    """How many times as long all takes because others use the machine."""
+    ratios: tuple[float, ...] = TYPICAL
+    costs: tuple[float, ...] = tuple(step.cost for step in STEPS)
+    now: float = 0.0
+    queued: float = 0.0
+    sent: float = 0.0
+    """Bytes that were on the line."""
+    plain: float = 0.0
+    load: Load = field(default_factory=Load)
+
+    def streams(self, count: int) -> list[Effort]:
+        return [Effort(self.load) for _ in range(count)]
+
+    def run(self, seconds: float, *streams: Effort) -> None:
+        """Each stream in turn brings a batch, as soon as source, core and line allow."""
+        end = self.now + seconds
+        while self.now < end:
+            self._pass(len(streams) * BATCH / self.source)
+            for stream in streams:
+                self._batch(stream)
+
+    def _batch(self, stream: Effort) -> None:
+        pressed = self.queued > LANE
+        if self.queued > QUEUE:
+            self._pass((self.queued - QUEUE / 2) / self.rate)
+        at = STEPS.index(stream.step)
+        cost = BATCH * self.costs[at] / self.power
+        self._pass(self.crowd * (cost + BATCH * OTHER_COST / self.power))
+        encoded = int(BATCH * self.ratios[at])
+        self.queued += encoded
+        self.plain += BATCH
+        stream.note(Measured(BATCH, encoded, self.crowd * cost, cost), pressed=pressed, now=self.now)
+
+    def _pass(self, seconds: float) -> None:
+        gone = min(self.queued, self.rate * seconds)
+        self.sent += gone
+        self.queued -= gone
+        self.now += seconds
+
+
+def busy(core: Core, seconds: float, *streams: Effort) -> float:
+    """How much of what the line could have carried it did carry."""
+    before = core.sent
+    core.run(seconds, *streams)
+    return (core.sent - before) / (core.rate * seconds)
+
+
+def at(stream: Effort) -> int:
+    return STEPS.index(stream.step)
+
+
+@pytest.mark.parametrize(
+    ("rate", "lowest", "highest"),
+    [(1e6, LAST, LAST), (5.6e6, 3, 4), (19e6, 1, 2), (60e6, 0, 1), (125e6, 0, 0), (1250e6, 0, 0)],
+    ids=["8 Mb/s", "45 Mb/s", "155 Mb/s", "480 Mb/s", "1 Gb/s", "10 Gb/s"],
+)
+def test_the_step_fits_the_line(rate: float, lowest: int, highest: int) -> None:
+    """It is found within seconds, keeps the line full, and is kept."""
+    core = Core(rate)
+    (stream,) = core.streams(1)
+    core.run(10, stream)
+    assert lowest <= at(stream) <= highest
+    changes = stream.changes
+    assert changes <= 3
+    kept = busy(core, min(600, 1.5e9 / rate), stream)
+    assert stream.changes <= changes + 2
+    assert kept > 0.98 or at(stream) == 0
+
+
+def test_many_streams_share_the_time() -> None:
+    core = Core(5.6e6)
+    streams = core.streams(16)
+    core.run(20, *streams)
+    assert {at(stream) for stream in streams} <= {3, 4}
+    assert max(stream.changes for stream in streams) <= 4
+    assert core.load.share(core.now) < 0.5
+    assert busy(core, 60, *streams) > 0.98
+
+
+def test_a_line_that_becomes_faster_is_filled_within_seconds() -> None:
+    core = Core(5.6e6)
+    (stream,) = core.streams(1)
+    core.run(60, stream)
+    core.rate = 60e6
+    core.run(4, stream)
+    assert at(stream) <= 1
+    assert busy(core, 30, stream) > 0.98
+
+
+def test_a_line_that_becomes_slower_is_followed_within_seconds() -> None:
+    core = Core(125e6)
+    (stream,) = core.streams(1)
+    core.run(10, stream)
+    assert at(stream) == 0
+    core.rate = 5.6e6
+    core.run(6, stream)
+    assert at(stream) >= 3
+
+
+def test_a_line_that_changes_all_the_time_is_not_followed_all_the_time() -> None:
+    core = Core(5.6e6)
+    (stream,) = core.streams(1)
+    for turn in range(60):
+        core.rate = 5.6e6 if turn % 2 else 80e6
+        core.run(10, stream)
+    assert stream.changes < 24
+
+
+def test_a_core_that_is_slower_than_thought_is_not_overloaded() -> None:
+    core = Core(5.6e6, power=0.2)
+    (stream,) = core.streams(1)
+    core.run(30, stream)
+    changes = stream.changes
+    assert busy(core, 300, stream) > 0.98
+    assert core.load.share(core.now) < 0.8
+    assert stream.changes <= changes + 4
+
+
+def test_a_machine_that_others_use_is_not_overloaded() -> None:
+    core = Core(5.6e6, crowd=4)
+    (stream,) = core.streams(1)
+    core.run(60, stream)
+    changes = stream.changes
+    assert busy(core, 300, stream) > 0.95
+    assert stream.changes <= changes + 6
+
+
+def test_a_level_that_is_dearer_than_thought_is_left_for_longer_each_time() -> None:
+    """Its cost shows only when it is used; then the line would run dry."""
+    costs = (*(step.cost for step in STEPS[:3]), *(20 * step.cost for step in STEPS[3:]))
+    core = Core(5.6e6, costs=costs)
+    (stream,) = core.streams(1)
+    core.run(60, stream)
+    soon = stream.changes
+    core.run(300, stream)
+    assert stream.changes - soon <= 10
+    assert soon <= 8
+    assert busy(core, 60, stream) > 0.9
+
+
+def test_what_brings_nothing_is_given_up() -> None:
+    """All levels leave the same: the first is kept most of the time."""
+    core = Core(5.6e6, ratios=(0.6,) * len(STEPS))
+    (stream,) = core.streams(1)
+    idle = 0.0
+    for _ in range(600):
+        core.run(1, stream)
+        idle += at(stream) == 0
+    assert idle > 400
+    assert stream.changes <= 16
+
+
+def test_a_source_slower_than_the_line_is_left_alone() -> None:
+    core = Core(5.6e6, source=3e6)
+    (stream,) = core.streams(1)
+    core.run(120, stream)
+    assert stream.changes == 0
+
+
+def test_a_source_that_a_better_level_keeps_up_with_does_not_make_it_swing() -> None:
+    """At the first step the line is too slow for the source, at a higher one it rests at times."""
+    core = Core(5.6e6, source=10.5e6)
+    (stream,) = core.streams(1)
+    core.run(10, stream)
+    assert at(stream) > 0
+    changes = stream.changes
+    core.run(300, stream)
+    assert stream.changes == changes
+
+
+def test_it_is_never_worse_than_the_first_step() -> None:
+    for rate in (1e6, 5.6e6, 19e6, 40e6, 60e6, 90e6, 125e6, 200e6, 1e9):
+        assert moved(rate, Effort) > 0.98 * moved(rate, Lowest), rate
+
+
+def moved(rate: float, kind: Callable[[Load], Effort]) -> float:
+    core = Core(rate)
+    core.run(15, kind(core.load))
+    return core.plain
+
+
+class Lowest(Effort):
+    """Never raises."""
+
+    def note(self, batch: Measured, *, pressed: bool, now: float) -> None:
+        """Nothing follows from it."""
+
+
+def test_load_is_of_the_last_moment() -> None:
+    load = Load()
+    for tick in range(100):
+        load.note(Measured(1000, 500, 0.002, 0.001), tick * 0.01)
+    assert load.rate(1.0) == pytest.approx(100_000 * 0.918, rel=0.02)
+    assert load.share(1.0) == pytest.approx(0.2 * 0.918, rel=0.02)
+    assert load.cpu_share(1.0) == pytest.approx(0.1 * 0.918, rel=0.02)
+    for tick in range(100):
+        load.note(Measured(10, 5, 0.0, 0.0), 1.0 + tick * 0.1)
+    assert load.share(11.0) < 0.001
+
+
+def test_a_pause_is_no_slow_line() -> None:
+    """After an outage everything waits for a line that is as fast as before: that is no reason to try harder."""
+    core = Core(1250e6)
+    (stream,) = core.streams(1)
+    for pause in (0.3, 1.0, 3.0, 30.0, 3600.0):
+        core.run(3, stream)
+        core.now += pause
+        core.queued = QUEUE
+        core.run(0.2, stream)
+    assert stream.changes == 0
+
+
+def test_batches_that_are_seconds_apart() -> None:
+    core = Core(20e3)
+    (stream,) = core.streams(1)
+    core.run(60, stream)
+    assert at(stream) == LAST
