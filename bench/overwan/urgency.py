@@ -1,7 +1,7 @@
 """How long small questions and their answers take while bulk fills the line, through the pair and in plain TCP."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from bench import load
@@ -43,10 +43,11 @@ def _goal(found: dict[str, float], setting: Setting) -> Goal:
 
 
 def added(found: dict[str, float], setting: Setting) -> dict[str, float | None]:
-    """Milliseconds beyond the bare round trip."""
+    """Milliseconds beyond the bare round trip, and what bulk has cost."""
     return {
         "median": 1000 * found["median"] - setting.round_trip,
         "99 %": 1000 * found["percentile_99"] - setting.round_trip,
+        "overflow, %": 100 * found["overflow"],
     }
 
 
@@ -82,5 +83,13 @@ def _ask(bench: Bench, wan: Wan, to: Address) -> dict[str, float]:
     count = max(LEAST, round(QUESTIONS * bench.scale))
     time.sleep(SETTLE)
     how = ["--count", str(count), "--bytes", str(BYTES), "--every", str(EVERY)]
+    before = wan.stats()["west"]
     with wan.inside("east"):
-        return load.ask("question", "--to", f"{to[0]}:{to[1]}", *how)
+        found = load.ask("question", "--to", f"{to[0]}:{to[1]}", *how)
+    return found | {"overflow": overflow(before, wan.stats()["west"])}
+
+
+def overflow(before: Mapping[str, int], after: Mapping[str, int]) -> float:
+    """Share of the packets that found the line's queue full, because whoever fills the line sent too much."""
+    packets = after["packets"] - before["packets"]
+    return (after["queue"] - before["queue"]) / packets if packets else 0.0

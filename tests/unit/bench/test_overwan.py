@@ -20,7 +20,7 @@ from bench.overwan.course import Course, Recorder, Sample
 from bench.overwan.fill import AS_SHIPPED, CUBIC, judged
 from bench.overwan.lines import Setting, exhausted
 from bench.overwan.results import Figure, Results, show
-from bench.overwan.urgency import added
+from bench.overwan.urgency import added, overflow
 from bench.replicator import Transfer
 from bench.wan import WanFailure
 
@@ -143,7 +143,14 @@ def test_questions_are_summed_up() -> None:
     found = summary([0.1] * 99 + [0.3])
     assert found["median"] == 0.1
     assert 0.1 < found["percentile_99"] <= 0.3
-    assert added({"median": 0.125, "percentile_99": 0.25}, FIELD) == {"median": 25, "99 %": 150}
+    found = {"median": 0.125, "percentile_99": 0.25, "overflow": 0.01}
+    assert added(found, FIELD) == {"median": 25, "99 %": 150, "overflow, %": 1}
+
+
+def test_what_found_the_queue_full_is_a_share() -> None:
+    before = {"packets": 100, "queue": 10}
+    assert overflow(before, {"packets": 300, "queue": 15}) == 0.025
+    assert overflow(before, before) == 0
 
 
 def test_one_piece_compresses_as_far_as_the_data_allow() -> None:
