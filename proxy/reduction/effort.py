@@ -30,11 +30,12 @@ STEPS = (
 """ARCHITECTURE.md has what each brings. The first is so fast that a line on which it were too slow needs no pair."""
 
 _AFFORDABLE = 0.3
-_AFFORDABLE_TIME = 0.5
-"""Shares of a core, and of the loop's time, that all compression may come to by a raise."""
+"""Share of the loop's time that all compression may come to by a raise."""
+_CROWDED = 3.0
+"""How many times its cost a step may be expected to take: calls as short as the first step's are stretched by more."""
 _DRY = 0.4
 _DRY_TIME = 0.65
-"""Larger shares are too much if nothing waits for the line."""
+"""Larger shares, of a core and of the loop's time, are too much if nothing waits for the line."""
 _OVERLOAD = 0.85
 """A larger share of the loop's time is too much in any case: other streams wait for the loop."""
 _GROWTH = 1.25
@@ -224,5 +225,5 @@ class Effort:
         rate = self._load.rate(now) * _GROWTH
         scale = self._costs[self._at] / STEPS[self._at].cost
         costs = [self._costs.get(number, step.cost * scale) for number, step in enumerate(STEPS)]
-        most = min(_AFFORDABLE, _AFFORDABLE_TIME / self._crowding)
+        most = _AFFORDABLE / min(self._crowding, _CROWDED)
         return max((number for number, cost in enumerate(costs) if rate * cost <= most), default=0)
