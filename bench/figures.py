@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
+from bench.goals import Goal, goal_table
+from bench.machine import machine_text
 from bench.tables import plain_table
 
 MB = 10**6
@@ -58,21 +60,6 @@ class Results:
     def identical(self) -> bool:
         """Every byte of every transfer arrived."""
         return all(each.identical for each in self.transfers) and all(each["identical"] for each in self.memory)
-
-
-class Goal(NamedTuple):
-    """What a figure should be at least or at most."""
-
-    what: str
-    measured: float
-    bound: float
-    at_least: bool
-    unit: str
-
-    @property
-    def met(self) -> bool:
-        """True if it is within the bound."""
-        return self.measured >= self.bound if self.at_least else self.measured <= self.bound
 
 
 RATES = {
@@ -127,13 +114,8 @@ def added_latency(results: Results, way: str) -> float:
 
 def show(results: Results, console: Console) -> None:
     """All tables."""
-    facts = results.machine
-    console.print(
-        f"Isthmus {facts['isthmus']}, Python {facts['python']}, {facts['processor']}, {facts['cores']} cores,"
-        f" load before {facts['load_before']:.1f}; {results.size // MIB} MiB a transfer",
-        highlight=False,
-    )
-    for table in (kernel_table(results), transfer_table(results), latency_table(results), goal_table(results)):
+    console.print(f"{machine_text(results.machine)}; {results.size // MIB} MiB a transfer", highlight=False)
+    for table in (kernel_table(results), transfer_table(results), latency_table(results), goal_table(goals(results))):
         console.print(table, "")
     if not results.identical:
         console.print("Bytes differ: see the column 'same'.", style="bold red")
@@ -181,20 +163,6 @@ def latency_table(results: Results) -> Table:
     for way, found in results.latency.items():
         added = f"{1000 * added_latency(results, way):.3f}" if way != "direct" else ""
         table.add_row(way, f"{1000 * found['median']:.3f}", f"{1000 * found['percentile_99']:.3f}", added)
-    return table
-
-
-def goal_table(results: Results) -> Table:
-    """What should be reached, and whether it was."""
-    table = plain_table("Goals", "what", "measured", "bound", "met", figures=("measured", "bound"))
-    for goal in goals(results):
-        sign = ">=" if goal.at_least else "<="
-        table.add_row(
-            goal.what,
-            f"{goal.measured:,.2f} {goal.unit}",
-            f"{sign} {goal.bound:,.2f} {goal.unit}",
-            "yes" if goal.met else "NO",
-        )
     return table
 
 

@@ -9,12 +9,14 @@ says which part of the file follows. Results are lines of JSON on stdout; `run` 
 import argparse
 import json
 import mmap
+import queue
 import random
 import socket
 import statistics
 import struct
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -28,11 +30,14 @@ from bench.sites import Address, environment
 WRITE_BYTES = 1 << 20
 READ_BYTES = 256 << 10
 QUESTION_BYTES = 4096
+LOOPBACK = "127.0.0.1"
 PATIENCE_SECONDS = 600.0
 CONNECTIONS_MAX = 256
 HEADING = struct.Struct(">QQI")
 """Offset in the file, length, and how many other bytes come before it."""
 DONE = b"."
+Process = subprocess.Popen[str]
+"""A sink or an echo, in a process of its own."""
 
 
 class LoadFailure(Exception):
@@ -66,17 +71,17 @@ class Run:
 
 
 @contextmanager
-def listening(role: str, *arguments: str) -> Iterator[tuple[Address, "subprocess.Popen[str]"]]:
-    """A sink or an echo, its address, and the process; ended on leaving."""
+def listening(role: str, *arguments: str) -> Iterator[tuple[Address, Process]]:
+    """A sink or an echo, its address on loopback, and the process; ended on leaving."""
     process = subprocess.Popen(_command(role, *arguments), stdout=subprocess.PIPE, text=True, env=environment())
     try:
-        yield ("127.0.0.1", int(answer(process)["port"])), process
+        yield (LOOPBACK, int(answer(process)["port"])), process
     finally:
         process.kill()
         process.communicate()
 
 
-def run(file: Path, via: Address, sink: "subprocess.Popen[str]", shape: Shape) -> Run:
+def run(file: Path, via: Address, sink: Process, shape: Shape) -> Run:
     """Send the file to `via`, which leads to the sink. Raises LoadFailure."""
     arguments = ["--connections", str(shape.connections), "--inserted", str(shape.inserted)]
     varied = ["--varied"] if shape.varied else []
@@ -102,7 +107,7 @@ def ask(role: str, *arguments: str) -> dict[str, Any]:
     return found
 
 
-def answer(process: "subprocess.Popen[str]") -> dict[str, Any]:
+def answer(process: Process) -> dict[str, Any]:
     """The next line of JSON that a process says. Raises LoadFailure if it has ended."""
     assert process.stdout is not None
     line = process.stdout.readline()
@@ -169,7 +174,7 @@ def sink(file: Path) -> None:
     """Run after run: receive as many connections as make up the file, say when that was, compare, say the result."""
     expected = memoryview(mapped(file))
     room = memoryview(mmap.mmap(-1, len(expected) + READ_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_POPULATE))
-    with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
+    with socket.create_server((LOOPBACK, 0), backlog=1024) as listener:
         say(port=listener.getsockname()[1])
         while True:
             total = _receive_all(listener, room, len(expected))
@@ -222,9 +227,9 @@ def _ended() -> bytes:
     raise LoadFailure("the connection ended early")
 
 
-def echo() -> None:
-    """Answer every question of `QUESTION_BYTES` with its bytes in reverse, so that no answer repeats its question."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+def echo(host: str, size: int) -> None:
+    """Answer every question of `size` bytes with its bytes in reverse, so that no answer repeats its question."""
+    with socket.create_server((host, 0)) as listener:
         say(port=listener.getsockname()[1])
         while True:
             connection, _ = listener.accept()
@@ -232,26 +237,56 @@ def echo() -> None:
             with connection:
                 try:
                     while True:
-                        connection.sendall(_exactly(connection, QUESTION_BYTES)[::-1])
+                        connection.sendall(_exactly(connection, size)[::-1])
                 except (LoadFailure, OSError):
                     continue
 
 
-def question(to: Address, count: int) -> None:
-    """Ask one after another, each once the answer has come, and say how long they took."""
-    draw = random.Random(0)
-    seconds = []
+def question(to: Address, count: int, size: int, every: float) -> None:
+    """Ask, and say how long the answers took: one question each `every` seconds, or each once the answer has come."""
     with socket.create_connection(to, timeout=PATIENCE_SECONDS) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        for _ in range(count):
-            asked = draw.randbytes(QUESTION_BYTES)
-            began = time.perf_counter()
-            connection.sendall(asked)
-            answered = _exactly(connection, QUESTION_BYTES)
-            seconds.append(time.perf_counter() - began)
-            if answered != asked[::-1]:
-                raise LoadFailure("an answer does not belong to its question")
-    say(median=statistics.median(seconds), percentile_99=statistics.quantiles(seconds, n=100)[98])
+        asked = _ask_by_the_clock(connection, count, size, every) if every else _ask_in_turn(connection, count, size)
+        say(**summary([time.perf_counter() - began for began in asked]))
+
+
+def _ask_in_turn(connection: socket.socket, count: int, size: int) -> Iterator[float]:
+    """When each question was asked, once its answer has come."""
+    draw = random.Random(0)
+    for _ in range(count):
+        text = draw.randbytes(size)
+        began = time.perf_counter()
+        connection.sendall(text)
+        _check_answer(connection, text)
+        yield began
+
+
+def _ask_by_the_clock(connection: socket.socket, count: int, size: int, every: float) -> Iterator[float]:
+    """Likewise; questions do not wait for the answers of those before them."""
+    texts = [random.Random(number).randbytes(size) for number in range(count)]
+    times: queue.SimpleQueue[float] = queue.SimpleQueue()
+
+    def speak() -> None:
+        start = time.perf_counter()
+        for number, text in enumerate(texts):
+            time.sleep(max(0.0, start + number * every - time.perf_counter()))
+            times.put(time.perf_counter())
+            connection.sendall(text)
+
+    threading.Thread(target=speak, name="questions", daemon=True).start()
+    for text in texts:
+        _check_answer(connection, text)
+        yield times.get()
+
+
+def _check_answer(connection: socket.socket, text: bytes) -> None:
+    if _exactly(connection, len(text)) != text[::-1]:
+        raise LoadFailure("an answer does not belong to its question")
+
+
+def summary(seconds: list[float]) -> dict[str, float]:
+    """Median and 99th percentile. Needs two values at least."""
+    return {"median": statistics.median(seconds), "percentile_99": statistics.quantiles(seconds, n=100)[98]}
 
 
 def say(**fields: object) -> None:
@@ -267,7 +302,10 @@ def main() -> None:
     parser.add_argument("--connections", type=int, default=1)
     parser.add_argument("--inserted", type=int, default=0)
     parser.add_argument("--varied", action="store_true")
-    parser.add_argument("--count", type=int, default=1)
+    parser.add_argument("--count", type=int, default=2)
+    parser.add_argument("--bytes", type=int, default=QUESTION_BYTES)
+    parser.add_argument("--every", type=float, default=0.0)
+    parser.add_argument("--host", default=LOOPBACK)
     options = parser.parse_args()
     match options.role:
         case "source":
@@ -275,9 +313,9 @@ def main() -> None:
         case "sink":
             sink(options.file)
         case "echo":
-            echo()
+            echo(options.host, options.bytes)
         case "question":
-            question(options.to, options.count)
+            question(options.to, options.count, options.bytes, options.every)
 
 
 def _address(text: str) -> Address:

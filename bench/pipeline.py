@@ -7,11 +7,8 @@ status is 1 if a byte differs; missed goals are shown, not punished, since they 
 
 import argparse
 import json
-import os
-import platform
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -25,17 +22,15 @@ from bench import kernels, load
 from bench.baseline import plain_pair
 from bench.datasets import Dataset
 from bench.figures import MANY, STORES, Measurement, Results, show
+from bench.machine import machine_facts, warn_if_busy
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Pair, keygen
-from proxy import __version__
 from proxy.config.units import SIZE, parse_size, show_size
 
 MIB = 1 << 20
 KERNEL_SAMPLE = 64 * MIB
 QUESTIONS = 2000
 SLOW_EVERY = 64 * MIB
-BUSY = 0.5
-"""Load at the start above which a warning is given."""
 SLOW_PAUSE = 1.0
 """The slow far array stops reading for so many seconds after each so many bytes."""
 KINDS = {"random": 0.0, "38 %": 38.0}
@@ -198,22 +193,6 @@ def size_of(text: str) -> int:
         raise argparse.ArgumentTypeError(f'"{text}" {error}; {SIZE.remedy}') from None
 
 
-def machine_facts() -> dict[str, Any]:
-    """What the figures depend on."""
-    models = [
-        line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line
-    ]
-    return {
-        "isthmus": __version__,
-        "python": platform.python_version(),
-        "kernel": platform.release(),
-        "processor": models[0] if models else platform.machine(),
-        "cores": os.cpu_count(),
-        "load_before": os.getloadavg()[0],
-        "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-    }
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--size", type=size_of, default="1GiB", help="of each transfer (default 1GiB)")
@@ -221,8 +200,7 @@ def main() -> int:
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     console = Console()
-    if os.getloadavg()[0] > BUSY:
-        print("something else keeps this machine busy: rates will be too low", file=sys.stderr)
+    warn_if_busy()
     with tempfile.TemporaryDirectory(prefix="isthmus-") as directory:
         pipeline = Pipeline(
             options.size, options.memory_size, Path(directory), lambda line: print(line, file=sys.stderr, flush=True)

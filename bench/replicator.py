@@ -101,6 +101,8 @@ class Sink:
         self._pause_seconds = pause_seconds
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._open: set[socket.socket] = set()
+        self._received = 0
+        self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._accept, name="sink", daemon=True)
 
     @property
@@ -108,6 +110,11 @@ class Sink:
         """Where it listens."""
         host, port = self._listener.getsockname()
         return host, port
+
+    @property
+    def received(self) -> int:
+        """Bytes so far, of all connections. Usable from any thread."""
+        return self._received
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -147,6 +154,8 @@ class Sink:
             if self._pause_every and (received + count) // self._pause_every > received // self._pause_every:
                 time.sleep(self._pause_seconds)
             received += count
+            with self._lock:
+                self._received += count
         return RECEIPT.pack(hasher.digest(), received)
 
 

@@ -173,12 +173,14 @@ class Pair:
         directory: Path | None = None,
         settings: str = "",
         tunnel_settings: str = "",
+        peer_settings: str = "",
         forward_settings: Mapping[str, str] | None = None,
         wan: Wan | None = None,
     ) -> None:
         """`exports`: name to the far address; `store`: memory or disk; `settings`: TOML added to both files.
 
-        `tunnel_settings`: TOML added to both [tunnel] tables; `forward_settings`: to a forward, by its name.
+        `tunnel_settings`: TOML added to both [tunnel] tables; `peer_settings`: to east's [[peer]]; `forward_settings`:
+        to a forward, by its name.
         `wan`: a line at whose ends the sites stand; what connects to a forward has to be at its east end then, and the
         far addresses at its west end.
 
@@ -195,6 +197,7 @@ class Pair:
         self._store_size = store_size
         self._settings = settings
         self._tunnel_settings = tunnel_settings
+        self._peer_settings = peer_settings
         self._forward_settings = forward_settings or {}
         self._tunnel = "127.0.0.1"
         if wan is not None:
@@ -272,7 +275,7 @@ class Pair:
             for name, (host, port) in self.forwards.items()
         )
         own = f"[tunnel]\n{self._tunnel_settings}\n"
-        peer = f'[[peer]]\nname = "west"\naddress = "{tunnel}"\n{_trust("west")}'
+        peer = f'[[peer]]\nname = "west"\naddress = "{tunnel}"\n{_trust("west")}{self._peer_settings}\n'
         return f"{self._common(self.east)}\n{own}{peer}{forwards}"
 
     def _west(self, tunnel: str) -> str:

@@ -1,0 +1,37 @@
+"""Bounds that figures are held against, and the table that says which were met."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from rich.table import Table
+
+from bench.tables import plain_table
+
+
+class Goal(NamedTuple):
+    """What a figure should be at least or at most."""
+
+    what: str
+    measured: float
+    bound: float
+    at_least: bool
+    unit: str
+
+    @property
+    def met(self) -> bool:
+        """True if it is within the bound."""
+        return self.measured >= self.bound if self.at_least else self.measured <= self.bound
+
+
+def goal_table(goals: Iterable[Goal]) -> Table:
+    """What should be reached, and whether it was."""
+    table = plain_table("Goals", "what", "measured", "bound", "met", figures=("measured", "bound"))
+    for goal in goals:
+        sign = ">=" if goal.at_least else "<="
+        table.add_row(
+            goal.what,
+            f"{goal.measured:,.2f} {goal.unit}",
+            f"{sign} {goal.bound:,.2f} {goal.unit}",
+            "yes" if goal.met else "NO",
+        )
+    return table

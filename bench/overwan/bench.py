@@ -1,0 +1,97 @@
+"""What every case needs: how long to measure, where files go, whom to tell; and streams through the pair."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench.datasets import Dataset
+from bench.replicator import Sink, Transfer, replicate
+from bench.sites import Address, Pair, SiteFailure
+from bench.wan import Wan
+
+ENDLESS = 1 << 44
+WRITE_BYTES = 256 << 10
+STORE = "128MiB"
+"""Of streams that never repeat."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A run."""
+
+    directory: Path
+    """For temporary files."""
+    tell: Callable[[str], None]
+    """Progress."""
+    scale: float = 1.0
+    """Of all times and sizes."""
+    lines: int = 100
+    """At most so many lines of a case are measured."""
+
+    def seconds(self, whole: float, least: float = 1.0) -> float:
+        """A time, scaled, but not below the least."""
+        return max(least, whole * self.scale)
+
+
+@contextmanager
+def pair_on(wan: Wan, *names: str, **settings: Any) -> Iterator[tuple[Pair, dict[str, Sink]]]:
+    """A pair that is ready, with a sink behind a forward of each name; `settings` as of `Pair`."""
+    with ExitStack() as stack:
+        sinks = {}
+        for name in names:
+            with wan.inside("west"):
+                sink = Sink()
+                sinks[name] = stack.enter_context(sink)
+        exports = {name: sink.address for name, sink in sinks.items()} | settings.pop("exports", {})
+        pair = stack.enter_context(Pair(exports, wan=wan, store_size=STORE, **settings))
+        pair.wait_prepared()
+        yield pair, sinks
+
+
+class Stream:
+    """One stream that is sent from east in a thread. A context manager: leaving it ends the stream and waits."""
+
+    def __init__(self, wan: Wan, to: Address, volume: Dataset) -> None:
+        """`volume`: its bytes; with `ENDLESS` of them it lasts until it is told to end."""
+        self._end = threading.Event()
+        self._done: list[Transfer] = []
+        self._thread = threading.Thread(target=partial(self._run, wan, to, volume), name="stream", daemon=True)
+
+    def __enter__(self) -> "Stream":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def wait(self) -> Transfer:
+        """Until everything is sent, and the answer has come."""
+        self._thread.join()
+        return self.transfer
+
+    def end(self) -> Transfer:
+        """Send no more, and wait until the rest has arrived."""
+        self._end.set()
+        return self.wait()
+
+    @property
+    def transfer(self) -> Transfer:
+        """What came of it. Raises SiteFailure if nothing did."""
+        if not self._done:
+            raise SiteFailure("a stream did not come to its end")
+        return self._done[0]
+
+    def _run(self, wan: Wan, to: Address, volume: Dataset) -> None:
+        with wan.inside("east"):
+            self._done.append(replicate(self._buffers(volume), to))
+
+    def _buffers(self, volume: Dataset) -> Iterator[bytes]:
+        for buffer in volume.writes(WRITE_BYTES):
+            if self._end.is_set():
+                return
+            yield buffer

@@ -1,0 +1,31 @@
+"""The cases of `make bench-wan`, in the order in which they are measured."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from bench.overwan.bench import Bench
+from bench.overwan.compressible import compressible
+from bench.overwan.fill import fast, fill
+from bench.overwan.outage import outage
+from bench.overwan.results import Figure
+from bench.overwan.shares import shares
+from bench.overwan.urgency import urgency
+from bench.overwan.warm import warm
+
+
+class Case(NamedTuple):
+    """What is measured, and the title of its table."""
+
+    title: str
+    measure: Callable[[Bench], Iterator[Figure]]
+
+
+CASES = {
+    "fill": Case("One cold stream of incompressible data, Mb/s (bbr, cubic: iperf3)", fill),
+    "fast": Case("Faster lines, likewise, Mb/s (bbr, cubic: iperf3)", fast),
+    "compressible": Case("38 % compressible, cold, beside zstd -12 --long and a perfect line", compressible),
+    "warm": Case("Warm: the best of three", warm),
+    "outage": Case("An outage in the middle of a transfer", outage),
+    "urgency": Case("512 bytes and back during bulk, ms more than bare", urgency),
+    "shares": Case("Shares of the line, Mb/s on the wire", shares),
+}

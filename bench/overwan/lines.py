@@ -1,0 +1,106 @@
+"""The lines of the benchmark, what is possible on them, and whether the emulator has carried them truly."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.wan import Line, Wan, Way, line
+from bench.wan.truth import MOST_LATE
+from proxy.config.units import parse_rate
+from proxy.plan import line as plan
+
+MBIT = 10**6
+KERNEL = Path("/proc/sys/net/ipv4")
+LATE = 0.05
+"""Of the round trip."""
+FULL = 0.97
+"""Share of all cores from which on they, and not the line, are what limits."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A line, both ways alike."""
+
+    rate: str = "45Mbit"
+    round_trip: int = 100
+    """Milliseconds."""
+    loss: float = 0.0
+    """Percent."""
+
+    @property
+    def text(self) -> str:
+        """For tables."""
+        return f"{self.bits // MBIT} Mb/s, {self.round_trip} ms, {self.loss:g} %"
+
+    @property
+    def bits(self) -> int:
+        """A second, whole IP packets."""
+        return parse_rate(self.rate)
+
+    @property
+    def possible(self) -> plan.Line:
+        """What follows from the figures."""
+        return plan.Line(self.bits, self.round_trip / 1000, self.loss / 100)
+
+    @property
+    def goodput(self) -> float:
+        """Bits of payload a second at best."""
+        return self.possible.goodput
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """As the emulator is told."""
+        return {"rate": self.rate, "delay": f"{self.round_trip / 2:g}ms", "loss": f"{self.loss:g}%"}
+
+    @property
+    def way(self) -> Way:
+        """Each way, for the emulator."""
+        return Way.of(**self.texts)
+
+    def volume(self, seconds: float) -> int:
+        """Bytes that the line carries in that time, in whole MiB."""
+        return max(1, round(self.goodput * seconds / 8) >> 20) << 20
+
+
+@contextmanager
+def standing(setting: Setting) -> Iterator[Wan]:
+    """The line, with the kernel's buffers at both ends as `isthmus doctor` wants them. Raises WanFailure."""
+    with line(Line(setting.way, setting.way), seed=1) as wan:
+        widen(wan, setting)
+        yield wan
+
+
+def widen(wan: Wan, setting: Setting) -> None:
+    """Let buffers at both ends grow to twice the bandwidth-delay product; larger ones stay."""
+    for end in wan.addresses:
+        with wan.inside(end):
+            for text in plan.sysctl_lines(setting.possible.buffer, _limits("tcp_rmem"), _limits("tcp_wmem")):
+                name, _, values = text.partition(" = ")
+                (KERNEL / name.rpartition(".")[2]).write_text(values)
+
+
+def _limits(name: str) -> tuple[int, int, int]:
+    least, first, most = map(int, (KERNEL / name).read_text().split())
+    return least, first, most
+
+
+def untrue(wan: Wan, setting: Setting) -> str:
+    """Why what was measured on this line since it stands means nothing, or nothing.
+
+    One packet in a hundred may be late by a twentieth of the round trip, or by what `bench.wan.truth` allows.
+    """
+    ways = wan.stats().values()
+    if overrun := sum(way.get("overrun", 0) for way in ways):
+        return f"the emulator did not take {overrun} packets in time"
+    late = max(way.get("late_p99", 0.0) for way in ways)
+    return (
+        f"the emulator was {late * 1000:.1f} ms late, or more, with 1 % of the packets"
+        if late > max(MOST_LATE, LATE * setting.round_trip / 1000)
+        else ""
+    )
+
+
+def exhausted(used: float) -> str:
+    """Why a figure that misses its goal says nothing of the line, if so much of all cores was in use; or nothing."""
+    return f"the cores were busy ({used:.0%})" if used >= FULL else ""

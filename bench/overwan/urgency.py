@@ -1,0 +1,95 @@
+"""How long small questions and their answers take while bulk fills the line, through the pair and in plain TCP."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from bench import load
+from bench.datasets import Dataset
+from bench.goals import Goal
+from bench.overwan import iperf
+from bench.overwan.bench import ENDLESS, Bench, Stream, pair_on
+from bench.overwan.lines import Setting, standing, untrue
+from bench.overwan.results import Figure
+from bench.sites import Address
+from bench.wan import Wan
+
+SETTINGS = [Setting(), Setting(loss=1)]
+QUESTIONS, LEAST = 600, 40
+BYTES = 512
+EVERY = 0.05
+"""Seconds."""
+SETTLE = 6.0
+"""Seconds that bulk has the line for itself first."""
+LATE = 40.0
+"""Milliseconds beyond the round trip."""
+
+
+def urgency(bench: Bench) -> Iterator[Figure]:
+    """Where packets are lost, a lost question costs a round trip whoever asks: no bound is set there."""
+    for setting in SETTINGS[: bench.lines]:
+        with standing(setting) as wan:
+            identical, found = _through_the_pair(bench, wan, setting)
+            goals = () if setting.loss else (_goal(found, setting),)
+            yield Figure(setting.text, "the pair", added(found, setting), goals, identical, untrue(wan, setting))
+            for control in iperf.offered():
+                found = _in_plain_tcp(bench, wan, setting, control)
+                yield Figure(setting.text, f"plain TCP, {control}", added(found, setting), excuse=untrue(wan, setting))
+
+
+def _goal(found: dict[str, float], setting: Setting) -> Goal:
+    measured = added(found, setting)["99 %"]
+    return Goal("urgent, added, 99 %", measured or 0.0, LATE, False, "ms")
+
+
+def added(found: dict[str, float], setting: Setting) -> dict[str, float | None]:
+    """Milliseconds beyond the bare round trip, and what bulk has cost."""
+    return {
+        "median": 1000 * found["median"] - setting.round_trip,
+        "99 %": 1000 * found["percentile_99"] - setting.round_trip,
+        "overflow, %": 100 * found["overflow"],
+    }
+
+
+def _through_the_pair(bench: Bench, wan: Wan, setting: Setting) -> tuple[bool, dict[str, float]]:
+    """Whether all bytes of the bulk arrived, and the times of the questions."""
+    bench.tell(f"{setting.text}: questions through the pair")
+    with (
+        _echo(wan, load.LOOPBACK) as port,
+        pair_on(wan, "array", exports={"echo": (load.LOOPBACK, port)}) as (pair, _),
+        Stream(wan, pair.forwards["array"], Dataset("urgency", ENDLESS)) as stream,
+    ):
+        found = _ask(bench, wan, pair.forwards["echo"])
+        return stream.end().verified, found
+
+
+def _in_plain_tcp(bench: Bench, wan: Wan, setting: Setting, control: str) -> dict[str, float]:
+    bench.tell(f"{setting.text}: questions beside iperf3 -C {control}")
+    host = wan.addresses["west"]
+    with _echo(wan, host) as port, iperf.bulk(wan, control, round(2 * QUESTIONS * EVERY + SETTLE)):
+        return _ask(bench, wan, (host, port))
+
+
+@contextmanager
+def _echo(wan: Wan, host: str) -> Iterator[int]:
+    """The port of an echo at the west end."""
+    with wan.inside("west"):
+        listening = load.listening("echo", "--host", host, "--bytes", str(BYTES))
+        with listening as ((_, port), _):
+            yield port
+
+
+def _ask(bench: Bench, wan: Wan, to: Address) -> dict[str, float]:
+    count = max(LEAST, round(QUESTIONS * bench.scale))
+    time.sleep(SETTLE)
+    how = ["--count", str(count), "--bytes", str(BYTES), "--every", str(EVERY)]
+    before = wan.stats()["west"]
+    with wan.inside("east"):
+        found = load.ask("question", "--to", f"{to[0]}:{to[1]}", *how)
+    return found | {"overflow": overflow(before, wan.stats()["west"])}
+
+
+def overflow(before: Mapping[str, int], after: Mapping[str, int]) -> float:
+    """Share of the packets that found the line's queue full, because whoever fills the line sent too much."""
+    packets = after["packets"] - before["packets"]
+    return (after["queue"] - before["queue"]) / packets if packets else 0.0

@@ -1,0 +1,60 @@
+"""`make bench-wan` on one line, much shortened: it measures, shows, writes its data, and compares every byte."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.overwan import iperf
+from bench.overwan.__main__ import write
+from bench.overwan.results import Results
+from bench.sites import environment
+from bench.wan.namespaces import lacking, lacking_tun
+
+COMMAND = [sys.executable, "-m", "bench.overwan"]
+
+
+@pytest.mark.root
+def test_one_line_much_shortened(tmp_path: Path) -> None:
+    if reason := lacking() or lacking_tun() or iperf.lacking():
+        pytest.skip(reason)
+    file = tmp_path / "figures.json"
+    arguments = ["--only", "fill", "--lines", "1", "--scale", "0.01", "--json", str(file)]
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, env=environment(), check=False)
+    assert done.returncode == 0, done.stderr
+    assert "45 Mb/s, 100 ms, 0 %" in done.stdout
+    figures = json.loads(file.read_text())["figures"]["fill"]
+    assert [figure["what"] for figure in figures] == ["as shipped", "cubic, lanes"]
+    for figure in figures:
+        assert figure["identical"]
+        assert figure["values"]["all"] > 0
+        assert figure["values"]["limit"] == pytest.approx(43.44)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--scale", "0"], '"0" is not a scale; write a number from 0.01 to 10'),
+        (["--lines", "none"], '"none" is not a number of lines; write 1 or more'),
+        (["--only", "everything"], "invalid choice"),
+    ],
+)
+def test_bad_options_are_refused(arguments: list[str], complaint: str) -> None:
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, env=environment(), check=False)
+    assert done.returncode == 2
+    assert complaint in done.stderr
+
+
+def test_figures_that_cannot_be_written_are_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert not write(Results({}, 1.0), tmp_path / "nowhere" / "figures.json")
+    assert "figures.json: No such file or directory" in capsys.readouterr().err
+
+
+def test_what_is_missing_is_one_clear_error() -> None:
+    nothing = {**environment(), "PATH": ""}
+    done = subprocess.run(COMMAND, capture_output=True, text=True, env=nothing, check=False)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "bench-wan cannot run here: iperf3 is not installed" in done.stderr
