@@ -10,6 +10,8 @@ from proxy.protocol.frames import LANES_MAX
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.encoder import GRAIN_MAX
 
+EXPRESS = 1
+"""Lanes beside those for bulk: the tunnel keeps the newest for what is urgent."""
 _LOSS_BLIND = ("bbr",)
 """Congestion controls that do not take loss for congestion: one connection of theirs fills a lossy line."""
 
@@ -29,7 +31,7 @@ class Lanes:
         self._all: dict[int, Lane] = {}
         self._fixed = fixed
         self._count = LaneCount(LANES_MAX // 2)
-        self._ours = dict.fromkeys(sorted(set(marks)) or [0], fixed or 1)  # wished for, by mark
+        self._ours = dict.fromkeys(sorted(set(marks)) or [0], fixed or 1 + EXPRESS)  # wished for, by mark
         self._theirs: Mapping[int, int] = {}
         self._blocked = 0.0
         self._blocked_since: float | None = None
@@ -125,7 +127,7 @@ class Lanes:
         if self._fixed is not None or any(lane.congestion_control in _LOSS_BLIND for lane in self):
             return
         wire = self.wire()
-        wanted = self._count.see(now, Load(wire["sent"], wire["retransmitted"], self.blocked_seconds))
+        wanted = EXPRESS + self._count.see(now, Load(wire["sent"], wire["retransmitted"], self.blocked_seconds))
         if wanted not in self._ours.values():
             self._ours = dict.fromkeys(self._ours, wanted)
             self._tunnel.wish(self._ours)
@@ -161,9 +163,9 @@ class Lanes:
         self._note_blocked(now)
 
     def _rooms(self) -> list[tuple[Lane, int]]:
-        """Lanes that something may be sent on, and how many bytes."""
+        """Lanes that something may be sent on, and how many bytes; first the newest, which is for what is urgent."""
         wants = self._tunnel.wants_to_send
-        wanting = [lane for lane in self._all.values() if lane.up and wants(lane.number)]
+        wanting = [lane for lane in reversed(self._all.values()) if lane.up and wants(lane.number)]
         return [(lane, room) for lane in wanting if (room := lane.room())]
 
     def _give(self, lane: Lane, room: int, now: float) -> bool:

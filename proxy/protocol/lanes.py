@@ -1,9 +1,12 @@
-"""Whether a lane lives: what was heard, pings, and the round trip."""
+"""Whether a lane lives: what was heard, pings, and the round trip; and which of several carries what."""
+
+from collections.abc import Collection, Iterable
 
 from proxy.protocol.codes import FrameType
 from proxy.protocol.errors import PeerError
 from proxy.protocol.frames import encode_token
 from proxy.protocol.reader import encode
+from proxy.protocol.share import Marks, Share
 
 PING_BUSY = 1.0
 """Seconds between pings of a lane that carries streams: windows grow by the round trip."""
@@ -86,6 +89,38 @@ class Lane:
     def _silent_at(self, round_trip: float) -> float:
         assert self._asked_at is not None
         return max(self.heard, self._asked_at) + max(SILENT_AFTER, SILENT_ROUND_TRIPS * round_trip)
+
+
+class Duties:
+    """Which lane carries what."""
+
+    def __init__(self) -> None:
+        self._marks: set[int] = set()  # of the lanes that are ready
+        self._express: set[int] = set()
+
+    def assign(self, lanes: Collection[Lane]) -> None:
+        """Lanes have come or gone, or do not answer."""
+        working = [lane for lane in lanes if lane.ready and not lane.silent]
+        newest = {lane.mark: lane.number for lane in working}
+        oldest = {lane.mark: lane.number for lane in reversed(working)}
+        self._marks = {lane.mark for lane in lanes if lane.ready}
+        self._express = {number for mark, number in newest.items() if number != oldest[mark]}
+
+    def is_express(self, lane: Lane) -> bool:
+        """The newest of several is kept for what is urgent: there it waits for nothing that bulk has lost or queued.
+
+        Bulk stays where it has gathered speed.
+        """
+        return lane.number in self._express
+
+    def marks_of(self, lane: Lane, shares: Iterable[Share]) -> Marks | None:
+        """Which shares go by the lane: those of its mark; by the least marked lanes also those that have none."""
+        marks = self._marks
+        if len(marks) < 2:
+            return None
+        if lane.mark != min(marks):
+            return {lane.mark}
+        return {lane.mark} | {share.mark for share in shares} - marks
 
 
 def smoothed(average: float | None, sample: float) -> float:

@@ -11,7 +11,6 @@ the guarantees' clock is as slow, so that they divide the line in proportion.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from heapq import heapreplace
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
@@ -19,13 +18,10 @@ from typing import TYPE_CHECKING
 from proxy.protocol.account import LENDING_SECONDS, Account
 from proxy.protocol.meter import Cap, Stopwatch
 from proxy.protocol.reader import BATCH_MAX
-from proxy.protocol.share import WIRE, Priority, Share
+from proxy.protocol.share import WIRE, Marks, Priority, Share
 
 if TYPE_CHECKING:
     from proxy.protocol.stream import Stream
-
-Marks = Collection[int]
-"""DSCP marks of the shares that a lane serves."""
 
 
 class Scheduler:
@@ -101,12 +97,18 @@ class Scheduler:
         else:
             account.add_bulk(stream)
 
-    def next(self, now: float, marks: Marks | None = None) -> Stream | None:
-        """The stream whose turn it is, to be given to `sent` or `passed`.
+    @property
+    def urgent(self) -> bool:
+        """True if something waits that is not bulk."""
+        return any(account.urgent for account in self._waiting)
+
+    def next(self, now: float, marks: Marks | None = None, *, express: bool = False) -> Stream | None:
+        """The stream whose turn it is, to be given to `sent` or `passed`. `express`: only of what is urgent.
 
         None if nothing waits that has one of the marks (None: any) or all of it waits for a cap, until `again_at`.
         """
-        account = self._choose(now, marks) if self._ruled or marks is not None else self._choose_alike()
+        alike = not self._ruled and marks is None
+        account = self._choose_alike(express) if alike else self._choose(now, marks, express)
         if account is None:
             return None
         return account.urgent[0][1] if self._urgent else account.bulk[0][2]
@@ -187,24 +189,25 @@ class Scheduler:
 
     # -- choosing ------------------------------------------------------------------------------------------------
 
-    def _choose_alike(self) -> Account | None:
+    def _choose_alike(self, express: bool) -> Account | None:
         """The share whose turn it is if all are alike."""
         waiting = self._waiting
         if not waiting:
             return None
-        if len(waiting) == 1:
-            self._urgent = bool(waiting[0].urgent)
-            return waiting[0]
         urgent = [account for account in waiting if account.urgent]
         self._urgent = bool(urgent)
-        return min(urgent, key=_first) if urgent else min(waiting, key=_turn)
+        if urgent:
+            return min(urgent, key=_first)
+        return None if express else min(waiting, key=_turn)
 
-    def _choose(self, now: float, marks: Marks | None) -> Account | None:
+    def _choose(self, now: float, marks: Marks | None, express: bool) -> Account | None:
         """The share whose turn it is, and in `_urgent` and `_owed` on account of what."""
         self._urgent, self._owed = True, False
         urgent = self._free([account for account in self._waiting if account.urgent], now)
         if suited := _marked(urgent, marks):
             return min(suited, key=_first)
+        if express:
+            return None
         self._urgent = False
         free = self._free([account for account in self._waiting if account.bulk], now)
         self._held_all = not (urgent or free)

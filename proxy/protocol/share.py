@@ -1,5 +1,6 @@
 """What an operator grants to the streams of one forward or export, and what a frame costs on the wire."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -59,6 +60,9 @@ class Share:
         """True if it asks for anything: without that, all shares are alike."""
         return (self.priority, self.guarantee, self.maximum, self.mark) != (Priority.NORMAL, None, None, 0)
 
+
+Marks = Collection[int]
+"""DSCP marks of the shares that a lane serves."""
 
 PLAIN = Share("")
 """Of streams that nothing was said about, and of those that were refused."""

@@ -14,9 +14,9 @@ from proxy.protocol.incoming import Incoming, KeptLedger
 from proxy.protocol.notices import Notices
 from proxy.protocol.outgoing import Outgoing, SendLedger, Sent
 from proxy.protocol.reader import BATCH_MAX, HEADER_BYTES, Frame, header
-from proxy.protocol.scheduler import Marks, Scheduler
+from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
-from proxy.protocol.share import PLAIN, WRITE_OVERHEAD, Share
+from proxy.protocol.share import PLAIN, WRITE_OVERHEAD, Marks, Share
 from proxy.protocol.stream import State, Stream
 from proxy.protocol.table import StreamTable
 
@@ -208,12 +208,17 @@ class Streams:
 
     # -- lanes ---------------------------------------------------------------------------------------------------
 
-    def take(self, lane: int, limit: int, now: float, pieces: list[bytes], marks: Marks | None = None) -> None:
-        """Append the frames that the lane should write next, about `limit` bytes; `marks`: only of such shares."""
+    def take(
+        self, lane: int, limit: int, now: float, pieces: list[bytes], marks: Marks | None = None, *, express: bool
+    ) -> None:
+        """Append the frames that the lane should write next, about `limit` bytes.
+
+        `marks`: only of such shares; `express`: only what is urgent.
+        """
         scheduler = self.scheduler
         size = 0
         overhead = 0 if pieces else WRITE_OVERHEAD
-        while size < limit and (stream := scheduler.next(now, marks)) is not None:
+        while size < limit and (stream := scheduler.next(now, marks, express=express)) is not None:
             outgoing = stream.outgoing
             sent = outgoing.take_again(lane) if outgoing.again else None
             if sent is not None:

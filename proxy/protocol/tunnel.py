@@ -38,11 +38,11 @@ from proxy.protocol.frames import (
     encode_miss,
 )
 from proxy.protocol.hello import Agreement, Hello, agree
-from proxy.protocol.lanes import Lane, smoothed
+from proxy.protocol.lanes import Duties, Lane, smoothed
 from proxy.protocol.notices import state_frames
 from proxy.protocol.pairing import Pairing
 from proxy.protocol.reader import HEADER_BYTES, Buffer, Frame, encode
-from proxy.protocol.scheduler import Marks, Scheduler
+from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import PLAIN, WIRE, WRITE_OVERHEAD, Share
 from proxy.protocol.streams import Streams
@@ -101,7 +101,7 @@ class Tunnel:
         self._streams = Streams(self._settings, odd, self._events, self._figures, self.scheduler)
         self._streams.admission.refusing = self._draining
         self._lanes: dict[int, Lane] = {}
-        self._marks: set[int] = set()  # of the lanes that are ready
+        self._duties = Duties()
         self._lanes_seen = 0
         self._alone_since: float | None = None  # paired, but without a lane
         self._drain_due = self._wish_due = False
@@ -162,7 +162,7 @@ class Tunnel:
         self._now = now
         if self._lanes.pop(lane, None) is None:
             return
-        self._note_marks()
+        self._duties.assign(self._lanes.values())
         self._streams.lane_lost(lane, now)
         self._drain_due = bool(self._draining)
         self._wish_due = bool(self._wish)
@@ -173,7 +173,13 @@ class Tunnel:
     def heard(self, lane: int, now: float) -> None:
         """Bytes have come on the lane, if no whole frame yet: on a slow link a long one takes its time."""
         if lane in self._lanes:
-            self._lanes[lane].hears(now)
+            self._hear(self._lanes[lane], now)
+
+    def _hear(self, lane: Lane, now: float) -> None:
+        was_silent = lane.silent
+        lane.hears(now)
+        if was_silent:
+            self._duties.assign(self._lanes.values())
 
     def wish(self, counts: Mapping[int, int]) -> None:
         """Say how many lanes of each mark this side wishes for: the dialler sees to it."""
@@ -211,7 +217,7 @@ class Tunnel:
         if link is None:
             return
         self._now = now
-        link.hears(now)
+        self._hear(link, now)
         try:
             self._receive(link, frame)
         except PeerError as error:
@@ -242,7 +248,7 @@ class Tunnel:
     def _receive_ack(self, lane: Lane, payload: Buffer) -> None:
         if not lane.ready:
             lane.ready = True
-            self._note_marks()
+            self._duties.assign(self._lanes.values())
         for number, next_ in decode_ack(payload):
             self._streams.acknowledged(number, next_, self._now)
         self._streams.after_acks(self._now)
@@ -295,27 +301,17 @@ class Tunnel:
             limit -= own
             self.scheduler.charge((own + WRITE_OVERHEAD) * WIRE, now)
         if link.ready and self.scheduler:
-            self._streams.take(lane, limit, now, pieces, self._marks_of(link))
+            marks = self._duties.marks_of(link, self.scheduler.accounts)
+            self._streams.take(lane, limit, now, pieces, marks, express=self._duties.is_express(link))
             link.busy = True
         return pieces
 
     def lanes_with_room(self, lanes: Iterable[int]) -> None:
         """These lanes will be asked now, in any order: what a cap lets go is for the share whose turn it is."""
-        served = [self._marks_of(self._lanes[lane]) for lane in lanes if lane in self._lanes]
+        accounts = self.scheduler.accounts
+        served = [self._duties.marks_of(self._lanes[lane], accounts) for lane in lanes if lane in self._lanes]
         alike = None in served or not served
         self.scheduler.rivals = None if alike else {mark for marks in served for mark in marks or ()}
-
-    def _marks_of(self, lane: Lane) -> Marks | None:
-        """Which shares go by the lane: those of its mark; by the least marked lanes also those that have none."""
-        marks = self._marks
-        if len(marks) < 2:
-            return None
-        if lane.mark != min(marks):
-            return {lane.mark}
-        return {lane.mark} | {share.mark for share in self.scheduler.accounts} - marks
-
-    def _note_marks(self) -> None:
-        self._marks = {lane.mark for lane in self._lanes.values() if lane.ready}
 
     def _take_own(self, lane: Lane) -> list[bytes]:
         """Frames of the tunnel. First our state, then nothing until the peer's has come: it may not know the lane."""
@@ -360,7 +356,8 @@ class Tunnel:
         if not link.ready:
             return not link.greeted
         streams = self._streams
-        return bool(link.outbox or self.scheduler or streams.notices.due or self._drain_due or self._wish_due)
+        waits = self.scheduler and (self.scheduler.urgent or not self._duties.is_express(link))
+        return bool(waits or link.outbox or streams.notices.due or self._drain_due or self._wish_due)
 
     # -- time ----------------------------------------------------------------------------------------------------
 
@@ -386,6 +383,7 @@ class Tunnel:
                 continue
             lane.tick(now)
             if lane.falls_silent(now, self._figures.round_trip or 0.0):
+                self._duties.assign(self._lanes.values())
                 self._events.append(LaneSilent(lane.number))
         self._streams.notices.tick(now)
         self.scheduler.tick(now)

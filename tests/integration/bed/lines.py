@@ -47,7 +47,8 @@ def array_at(wan: Wan, end: str, behaviour: Behaviour | None = None, **more: Any
 
 
 def pair_over(bed: Bed, wan: Wan, *arrays: Any, **settings: Any) -> Pair:
-    """As `Bed.pair`, with east and west at the ends of the line. Connect to it within `wan.inside`."""
+    """As `Bed.pair`, with east and west at the ends of the line, and lanes as shipped. Connect within `wan.inside`."""
+    settings["tunnel"] = {"lanes": "auto", **settings.get("tunnel", {})}
     pair = bed.pair(*arrays, **({"tunnel_address": (wan.addresses["west"], free_port())} | settings))
     for site in pair.sites:
         site.inside = partial(wan.inside, site.name)

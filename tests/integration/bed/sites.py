@@ -86,7 +86,7 @@ class Bed:
         tables: list[tuple[str, Mapping[str, object]]] = [
             ("[site]", {"name": name}),
             ("[identity]", {"certificate": f"{name}.crt", "key": f"{name}.key"}),
-            ("[tunnel]", {"reconnect_max": "1s", **(tunnel or {})}),
+            ("[tunnel]", {"reconnect_max": "1s", "lanes": 1, **(tunnel or {})}),
             ("[store]", _store(name, store or {})),
             ("[status]", {"listen": f"127.0.0.1:{site.status_port}"}),
             *(("[[peer]]", _peer(peer, address)) for peer, address in peers.items()),

@@ -346,3 +346,51 @@ def test_marked_streams_go_by_lanes_of_their_mark() -> None:
     assert script.take(2) == ["MISS 1#1 1"]
     script.tunnel.lane_down(2, script.now)
     assert "MISS 1#1 1" in script.take(1)
+
+
+def two_lanes() -> tuple[Script, int, int]:
+    """A busy stream and an idle one, and lanes 1 and 2 that both have room."""
+    script = Script()
+    busy, idle = script.accepted(1), script.accepted(3)
+    for stream in (busy, idle):
+        script.credit(stream, 0, 1 << 40)
+    script.join(2)
+    script.take(2)
+    for _ in range(4):
+        script.tunnel.send_data(busy, batch(40_000, 40_000), 40_000)
+        script.take(1)
+    return script, busy, idle
+
+
+def test_the_newest_of_several_lanes_is_kept_for_what_is_urgent() -> None:
+    script, busy, idle = two_lanes()
+    script.tunnel.send_data(busy, batch(40_000, 40_000), 40_000)
+    assert script.take(2) == []
+    assert not script.tunnel.wants_to_send(2)
+    script.tunnel.send_data(idle, batch(100, 100), 100)
+    assert script.tunnel.wants_to_send(2)
+    assert script.take(2) == [f"DATA {idle}#1 100"]
+    assert script.take(1) == [f"DATA {busy}#5 40000"]
+
+
+def test_bulk_goes_by_the_lane_that_is_left() -> None:
+    script, busy, _ = two_lanes()
+    script.tunnel.send_data(busy, batch(40_000, 40_000), 40_000)
+    script.tunnel.lane_down(1, script.now)
+    assert f"DATA {busy}#5 40000" in script.take(2)
+
+
+def test_a_silent_lane_is_not_counted_on() -> None:
+    """Of two, the older one does not answer: the newer one carries bulk until it does."""
+    script, busy, _ = two_lanes()
+    script.take(1)
+    script.tunnel.tick(script.now + 1)
+    script.tunnel.take(1, 1 << 20, script.now + 1)
+    script.tunnel.heard(2, script.now + 5)
+    assert LaneSilent(1) in script.at(script.now + 6)
+    script.tunnel.send_data(busy, batch(40_000, 40_000), 40_000)
+    assert script.take(2) == [f"DATA {busy}#5 40000"]
+    script.tunnel.heard(1, script.now)
+    script.tunnel.send_data(busy, batch(40_000, 40_000), 40_000)
+    assert script.take(2) == []
+    assert script.take(1) == [f"DATA {busy}#6 40000"]
