@@ -13,12 +13,18 @@ STORE = "store"
 
 LANES = 128
 """Connections that one tunnel may have (PROTOCOL.md, "Lanes")."""
+LANE_DESCRIPTORS = 2
+"""The connection, and one more to watch it by."""
+ATTEMPTS = 16
+"""Connections that are being made to a peer at once."""
 AT_THE_DOOR = 256
 """Connections to the tunnel listener that have not shown who they are yet."""
 OWN = 64
 """Libraries, logs, the store's files, the event loop, the status listener's visitors."""
 FEW_STREAMS = 32
 """Streams a peer with which a site is of use: twice the volumes that an array replicates at once."""
+CONTEXTS = 192 << 20
+"""Bytes of long contexts a peer where compression adapts: 64 MiB of windows each way, and the sender's tables."""
 BASE = 128 << 20
 """Bytes of a process without its store and what is under way (README: below 280 MiB with a cache of 160)."""
 
@@ -42,15 +48,18 @@ def needed_descriptors(config: SiteConfig, streams: int) -> int:
     directions = sum(1 + any(forward.peer == peer.name for forward in config.forwards) for peer in config.peers)
     listeners = 2 + len(config.forwards)
     door = AT_THE_DOOR if config.tunnel.listen else 0
-    return directions * streams + len(config.peers) * LANES + listeners + door + OWN
+    return directions * streams + len(config.peers) * (LANE_DESCRIPTORS * LANES + ATTEMPTS) + listeners + door + OWN
 
 
 def memory(config: SiteConfig, facts: Memory, *, filled: bool) -> Iterator[Finding]:
     """`filled`: the site runs, and its store has taken its memory already."""
     under_way = config.tunnel.memory + config.tunnel.unacked
     key, store = ("size", config.store.size) if config.store.mode == "memory" else ("cache", config.store.cache)
-    needed = BASE + under_way + store
-    parts = f"store.{key} {show_size(store)}, under way {show_size(under_way)}, itself the rest"
+    adapts = config.compression.codec == "zstd" and config.compression.level == "auto"
+    contexts = CONTEXTS * len(config.peers) if adapts else 0
+    needed = BASE + under_way + contexts + store
+    shown = f"under way {show_size(under_way)}, compression {show_size(contexts)}"
+    parts = f"store.{key} {show_size(store)}, {shown}, itself the rest"
     needs = f"the site may take {show_size(needed)} ({parts})"
     lower = f"lower store.{key}, or tunnel.memory and tunnel.unacked"
     if facts.limit is not None and facts.limit < needed:

@@ -51,6 +51,7 @@ class Dialler:
         self._pause_max = pause_max
         self._hurry = asyncio.Event()
         self._short = False  # packets of full size seem to be lost on the way
+        self._newest = 0  # number of the last lane that lasted
         self._attempts: dict[asyncio.Task[None], int] = {}
         """Those under way, and the mark that each is for."""
 
@@ -60,7 +61,7 @@ class Dialler:
         try:
             while True:
                 await self._peer.lanes.wanted.wait()
-                if self._lasting():
+                if self._has_succeeded():
                     pause = _FIRST_PAUSE
                 self._start()
                 await self._rest(pause * random.uniform(0.5, 1.0))
@@ -74,10 +75,15 @@ class Dialler:
         self._peer.short_packets = False
         self._hurry.set()
 
-    def _lasting(self) -> bool:
-        """A lane has been up long enough for the peer to be in good health."""
+    def _has_succeeded(self) -> bool:
+        """Another lane has come up and lasted, since this was true last: the peer is in good health."""
         now = asyncio.get_running_loop().time()
-        return any(lane.dialler and not lane.silent and now - lane.since >= _LASTING for lane in self._peer.lanes)
+        up = [lane.number for lane in self._peer.lanes if lane.dialler and now - lane.since >= _LASTING]
+        newest = max(up, default=0)
+        if newest <= self._newest:
+            return False
+        self._newest = newest
+        return True
 
     def _start(self) -> None:
         """One attempt at a time while no lane works; as many as lanes are missing once one does."""
@@ -89,9 +95,12 @@ class Dialler:
                 if mark in missing:
                     missing.remove(mark)
         for mark in missing[: _AT_ONCE - len(self._attempts)]:
-            task = asyncio.get_running_loop().create_task(self._dial(mark))
-            self._attempts[task] = mark
-            task.add_done_callback(lambda done: self._attempts.pop(done, None))
+            self._attempt(mark)
+
+    def _attempt(self, mark: int, *, trial: bool = False) -> None:
+        task = asyncio.get_running_loop().create_task(self._dial(mark, trial=trial))
+        self._attempts[task] = mark
+        task.add_done_callback(lambda done: self._attempts.pop(done, None))
 
     def _cancel(self) -> None:
         for task in tuple(self._attempts):
@@ -105,17 +114,17 @@ class Dialler:
             return
         self._hurry.clear()
 
-    async def _dial(self, mark: int) -> None:
-        """Bring up a lane; if that cannot be, the peer is told why not."""
+    async def _dial(self, mark: int, *, trial: bool = False) -> None:
+        """Bring up a lane; if that cannot be, say why not. `trial`: whether long packets pass after all."""
         lane = Lane(self._peer, dialler=True, congestion_control=self._congestion_control)
         loop = asyncio.get_running_loop()
         limit = asyncio.timeout(self._connect_timeout)
         handshake = connection = None
-        short = self._short
+        lane.short = self._short and not trial
         try:
             handshake = Handshake(self._certificates.dialling(self._peer.name), limit)
             async with limit:
-                connection = await connect(self._address, shorten_segments if short else _leave_as_it_is)
+                connection = await connect(self._address, shorten_segments if lane.short else _leave_as_it_is)
                 await loop.create_connection(
                     lambda: lane,
                     sock=connection,
@@ -124,30 +133,39 @@ class Dialler:
                     ssl_handshake_timeout=self._connect_timeout,
                 )
         except TimeoutError:
-            self._late(connected=connection is not None)
+            what = "connected, but no TLS handshake" if connection is not None else "no answer"
+            self._failed(None, TimeoutError(f"{what} within {self._connect_timeout:.0f} s"))
+            self._late(lane, connected=connection is not None, trial=trial)
         except (OSError, ValueError) as error:
             self._failed(handshake, error)
         else:
             lane.carry(mark)
-            await self._introduce(lane)
-            self._judge(lane, short)
+            await self._introduce(lane, trial=trial)
+            self._judge(lane, trial=trial)
 
-    def _judge(self, lane: Lane, short: bool) -> None:
-        """A lane that is up has passed packets of full size, HELLOs being long; perhaps they are why it is not."""
-        if lane.up:
-            self._peer.short_packets = short
-        elif lane.late:
-            self._short = not short
+    def _judge(self, lane: Lane, *, trial: bool) -> None:
+        """A lane that is up has passed packets of its size, HELLOs being long; perhaps they are why it is not."""
+        if lane.late:
+            self._late(lane, connected=True, trial=trial)
+        elif lane.up and lane.short and not self._peer.short_packets:
+            self._attempt(lane.mark, trial=True)
+        elif lane.up and trial:
+            self._short = self._peer.short_packets = False
+            for other in self._peer.lanes:
+                if other.short:
+                    other.needless = True
+                    other.close(CloseCode.SURPLUS, "long packets pass after all")
 
-    def _late(self, *, connected: bool) -> None:
-        """No answer in time. One to TCP, but none to TLS, whose packets are long: shorter ones may get through."""
-        what = "connected, but no TLS handshake" if connected else "no answer"
-        self._short = connected and not self._short
-        self._failed(None, TimeoutError(f"{what} within {self._connect_timeout:.0f} s"))
+    def _late(self, lane: Lane, *, connected: bool, trial: bool) -> None:
+        """No answer in time, but one to TCP, whose packets are short: the others may have to be as well."""
+        if trial:
+            self._peer.short_packets = connected
+        else:
+            self._short = connected and not lane.short
 
-    async def _introduce(self, lane: Lane) -> None:
+    async def _introduce(self, lane: Lane, *, trial: bool) -> None:
         """See that it is the peer, say HELLO, and wait until the lane is up or gone; it keeps the time limit itself."""
-        if lane.connected and not self._peer.lanes.missing():
+        if lane.connected and not (trial or self._peer.lanes.missing()):
             lane.needless = True
             lane.abort("another attempt was quicker")
         if lane.connected and not self._certificates.proves(self._peer.name, *lane.certificate):

@@ -6,7 +6,7 @@ from typing import Protocol, cast
 
 from proxy.net.handshake import explain
 from proxy.net.listener import name_of
-from proxy.net.outlet import LEAST, Outlet
+from proxy.net.outlet import Outlet
 from proxy.net.sockets import choose_congestion_control, mark_packets
 from proxy.net.tcpinfo import TcpInfo, tcp_info
 from proxy.protocol.codes import CloseCode
@@ -17,6 +17,7 @@ from proxy.protocol.hello import Hello
 HELLO_TIMEOUT = 10.0
 """Seconds from the connection to a whole HELLO (PROTOCOL.md, "Lanes")."""
 
+GRAIN_MIN = 16 << 10
 READ_CAPACITY = 1 << 20
 _WRITE_HIGH = 512 << 10
 _WRITE_LOW = 128 << 10
@@ -72,6 +73,8 @@ class Lane(asyncio.BufferedProtocol):
         """DSCP of its packets."""
         self.needless = False
         """It ends because it is not needed."""
+        self.short = False
+        """Its packets are short."""
         self.late = False
         """It ended for want of a HELLO."""
         self.silent = False
@@ -141,8 +144,8 @@ class Lane(asyncio.BufferedProtocol):
 
     @property
     def grain(self) -> int:
-        """Bytes that a frame should have at most: half of what the kernel is given."""
-        return self._outlet.size // 2 if self._outlet is not None else LEAST
+        """Bytes that a frame should have at most: half of what the kernel is given, but worth compressing."""
+        return max(GRAIN_MIN, self._outlet.size // 2) if self._outlet is not None else GRAIN_MIN
 
     def room(self) -> int:
         """Bytes that are worth writing now; after 0 the owner hears of it when that has changed."""

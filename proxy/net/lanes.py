@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from proxy.net.lane import Lane
 from proxy.net.lane_count import LaneCount, Load
-from proxy.protocol.frames import LANES_MAX
+from proxy.protocol.frames import LANES_MAX, WISHES_MAX
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.encoder import GRAIN_MAX
 
@@ -29,9 +29,11 @@ class Lanes:
         self._tunnel = tunnel
         self._loop = asyncio.get_running_loop()
         self._all: dict[int, Lane] = {}
-        self._fixed = fixed
-        self._count = LaneCount(LANES_MAX // 2)
-        self._ours = dict.fromkeys(sorted(set(marks)) or [0], fixed or 1 + EXPRESS)  # wished for, by mark
+        each = sorted(set(marks)) or [0]
+        most = WISHES_MAX // len(each)
+        self._fixed = fixed if fixed is None else min(fixed, most)
+        self._count = LaneCount(max(1, most - EXPRESS))
+        self._ours = dict.fromkeys(each, self._fixed or min(most, 1 + EXPRESS))  # wished for, by mark
         self._theirs: Mapping[int, int] = {}
         self._blocked = 0.0
         self._blocked_since: float | None = None
@@ -52,8 +54,13 @@ class Lanes:
 
     @property
     def full(self) -> bool:
-        """No more are taken."""
+        """No more are taken, but in place of silent ones."""
         return len(self._all) >= LANES_MAX
+
+    @property
+    def oldest_silent(self) -> Lane | None:
+        """The one to be dropped if there is no room for another."""
+        return next((lane for lane in self if lane.silent), None)
 
     @property
     def blocked_seconds(self) -> float:
@@ -82,11 +89,13 @@ class Lanes:
         self._review()
         return True
 
-    def silence(self, number: int) -> None:
-        """The lane is suspected to be dead: another one is wanted in its place."""
-        if number in self._all:
-            self._all[number].silent = True
-            self._review()
+    def silence(self, number: int) -> bool:
+        """The lane is suspected to be dead: another one is wanted in its place. True if that is there already."""
+        if number not in self._all:
+            return False
+        self._all[number].silent = True
+        self._review()
+        return not self.missing()
 
     def speak(self, lane: Lane) -> None:
         """Bytes have come on the lane."""
@@ -115,8 +124,10 @@ class Lanes:
         kept = Counter(self._wishes())
         found = []
         for lane in self:
+            if lane.silent:
+                continue
             kept[lane.mark] -= 1
-            if kept[lane.mark] < 0 and not lane.silent:
+            if kept[lane.mark] < 0:
                 found.append(lane)
         return found
 
@@ -128,6 +139,7 @@ class Lanes:
             return
         wire = self.wire()
         wanted = EXPRESS + self._count.see(now, Load(wire["sent"], wire["retransmitted"], self.blocked_seconds))
+        wanted = min(wanted, WISHES_MAX // len(self._ours))
         if wanted not in self._ours.values():
             self._ours = dict.fromkeys(self._ours, wanted)
             self._tunnel.wish(self._ours)
@@ -142,7 +154,7 @@ class Lanes:
 
     def _wishes(self) -> dict[int, int]:
         marks = self._ours.keys() | self._theirs.keys()
-        return {mark: min(LANES_MAX // 2, max(self._ours.get(mark, 0), self._theirs.get(mark, 0))) for mark in marks}
+        return {mark: max(self._ours.get(mark, 0), self._theirs.get(mark, 0)) for mark in marks}
 
     def _review(self) -> None:
         if self.missing():
@@ -165,7 +177,9 @@ class Lanes:
     def _rooms(self) -> list[tuple[Lane, int]]:
         """Lanes that something may be sent on, and how many bytes; first the newest, which is for what is urgent."""
         wants = self._tunnel.wants_to_send
-        wanting = [lane for lane in reversed(self._all.values()) if lane.up and wants(lane.number)]
+        lanes = [lane for lane in reversed(self._all.values()) if lane.up]
+        working = [lane for lane in lanes if not lane.silent]
+        wanting = [lane for lane in working or lanes if wants(lane.number)]
         return [(lane, room) for lane in wanting if (room := lane.room())]
 
     def _give(self, lane: Lane, room: int, now: float) -> bool:

@@ -26,6 +26,7 @@ class Lookout:
         self._ended_total: Counter[Waiting] = Counter()
         self._recent = Recent()
         self._lanes_before: dict[str, float] = {}
+        self._held_before: dict[int, float] = {}
 
     def sample(self) -> None:
         """Once a second."""
@@ -89,8 +90,14 @@ class Lookout:
 
     def _lanes(self) -> dict[str, float]:
         """What the lanes have done since the last sample: bytes, and a share of the time."""
-        wire, lanes = self._peer.lanes.wire(), self._peer.lanes
-        held_up = sum(lane.tcp_info().receiver_limited_seconds for lane in lanes) / max(1, len(lanes))
-        now = {"line": wire["sent"] + wire["retransmitted"], "again": wire["retransmitted"], "held_up": held_up}
+        wire = self._peer.lanes.wire()
+        now: dict[str, float] = {"line": wire["sent"] + wire["retransmitted"], "again": wire["retransmitted"]}
         before, self._lanes_before = self._lanes_before, now
-        return {name: max(0.0, total - before.get(name, 0.0)) for name, total in now.items()}
+        moved = {name: max(0.0, total - before.get(name, 0.0)) for name, total in now.items()}
+        return moved | {"held_up": self._held_up()}
+
+    def _held_up(self) -> float:
+        """Seconds for which the other end's window held a lane back since the last sample, the mean of all lanes."""
+        now = {lane.number: lane.tcp_info().receiver_limited_seconds for lane in self._peer.lanes}
+        before, self._held_before = self._held_before, now
+        return sum(total - before.get(number, 0.0) for number, total in now.items()) / max(1, len(now))

@@ -240,15 +240,20 @@ class Peer:
         """Once a second: note what no event tells of lanes and relays, and end suspensions."""
         self.lanes.sample(self._loop.time())
         self.shares.sample(self.lanes, self._loop.time())
-        for lane in self.lanes.surplus():
-            if lane.dialler:
-                lane.needless = True
-                lane.close(CloseCode.SURPLUS, "fewer lanes do")
+        for lane in self.lanes.surplus() if self._ends_lanes else ():
+            lane.needless = True
+            lane.close(CloseCode.SURPLUS, "fewer lanes do")
         for relay in (*self.relays.values(), *self.leaving):
             relay.sample()
         if self._holdings is not None:
             self._holdings.tick(self._loop.time())
         self.lookout.sample()
+
+    @property
+    def _ends_lanes(self) -> bool:
+        """True if it is for this side to end lanes: it dials, or both do and its name sorts first."""
+        dialled = [lane.dialler for lane in self.lanes]
+        return all(dialled) or (any(dialled) and self._environment.config.site.name < self.name)
 
     def total(self) -> Traffic:
         """Traffic of all streams, ended and live."""
@@ -269,7 +274,10 @@ class Peer:
         """The other side's HELLO: join the lane to the tunnel. Raises HelloRefused."""
         now = self._loop.time()
         if self.lanes.full and hello.known_half == self.tunnel.hello().half:
-            raise HelloRefused(CloseCode.SURPLUS, f"{LANES_MAX} lanes are up already")
+            silent = self.lanes.oldest_silent
+            if silent is None:
+                raise HelloRefused(CloseCode.SURPLUS, f"{LANES_MAX} lanes are up already")
+            silent.abort("nothing was heard on it, and there is no room for others")
         self.tunnel.join(hello, dialler=lane.dialler, now=now, mine=lane.said)
         self._trust_store(hello)
         if not lane.dialler:
@@ -430,13 +438,18 @@ class Peer:
             lane.abort(event.reason)
 
     def _lane_silent(self, event: events.LaneSilent) -> None:
-        log.warning("lane %d with %s is silent: another one is tried beside it", event.lane, self.name)
-        self.lanes.silence(event.lane)
+        replaced = self.lanes.silence(event.lane)
+        lane = self.lanes.get(event.lane)
+        if lane is not None and replaced:
+            lane.abort("nothing was heard on it, and there are others")
+        elif lane is not None:
+            log.warning("lane %d with %s is silent: another one is tried beside it", event.lane, self.name)
 
     def _lanes_wished(self, event: events.LanesWished) -> None:
         self.lanes.wish_of_peer(event.counts)
 
     def _tunnel_reset(self, event: events.TunnelReset) -> None:
+        self.lanes.wish_of_peer({})
         log.warning("the tunnel with %s begins anew: %s", self.name, event.reason)
 
     def _resumed(self, event: events.Resumed) -> None:

@@ -454,6 +454,7 @@ class Relay(asyncio.BufferedProtocol):
         self.reason = "both arrays ended it"
         if self._transport is not None:
             self._transport.close()
+        self._encoder.close()
         self._owner.gone(self)
 
     @contextmanager

@@ -9,8 +9,8 @@ from proxy.protocol.errors import Misuse, PeerError
 
 DATA_OVERHEAD = 256
 """Cost of a DATA frame beyond its plain length; pays for the bookkeeping of tiny ones."""
-OPENING_PART = 4
-"""A new stream's window grows at once by one part in so many of what growth has left, at most."""
+OPENING_PART = 8
+"""One part in so many of the memory is for windows that are wide from the beginning."""
 ROUND_TRIP_MIN = 0.005
 """Seconds: on a LAN the event loops take longer than the wire, so windows grow as if the round trip were this."""
 
@@ -63,19 +63,26 @@ class WindowBudget:
         self.total = total
         self.reserved = 0
         self.grown = 0
+        self.growers = 0
+        """Streams whose use calls for larger windows, whether there was room or not."""
+        self.opening = 0
+        """What streams have been given for no more than having been opened."""
         self.streams = 0
         self.short = False
         """Growth was denied, and nothing has been given back since."""
 
     @property
     def share(self) -> int:
-        """What each stream would have of the growth if all had the same."""
-        return self.total // 2 // max(1, self.streams)
+        """What each stream that grows by use would have of the growth if all of them had the same."""
+        return self.total // 2 // max(1, self.growers)
 
     @property
     def spare(self) -> int:
-        """What growth may still take."""
-        return max(0, min(self.total // 2 - self.grown, self.total - self.reserved))
+        """What may still be given to a stream that has just been opened: half of what others have left of an eighth.
+
+        Some streams never send much, and what the peer was told cannot be taken back.
+        """
+        return max(0, min(self.total // OPENING_PART - self.opening, self.total - self.reserved)) // 2
 
     def reserve(self, n: int) -> bool:
         """Room for a new stream's initial credit. False: the stream has to be refused."""
@@ -115,12 +122,15 @@ class ReceiveWindow:
 
     __slots__ = (
         "_budget",
+        "_grower",
         "_grown",
         "_initial",
         "_last",
         "_mark",
         "_mark_time",
         "_maximum",
+        "_opened",
+        "_pressed",
         "_told",
         "arrived",
         "consumed",
@@ -134,6 +144,9 @@ class ReceiveWindow:
         self._initial = initial
         self._maximum = max(initial, maximum)
         self._grown = 0
+        self._opened = 0
+        self._grower = False
+        self._pressed = False  # it has grown, and the peer has not been told
         self.size = initial
         self.limit = initial
         self.arrived = 0
@@ -156,9 +169,11 @@ class ReceiveWindow:
 
         Otherwise a stream over a long line would gather speed for many round trips.
         """
-        more = min(min(size, self._maximum) - self.size, self._budget.spare // OPENING_PART)
+        more = min(min(size, self._maximum) - self.size, self._budget.spare)
         if more < self.size or not self._budget.grow(more):
             return False
+        self._budget.opening += more
+        self._opened = more
         self._grown += more
         self.size += more
         return True
@@ -168,11 +183,16 @@ class ReceiveWindow:
 
         `kept`: costs that came ahead of a gap. The line is what is slow then: what is on it must not be short.
         """
-        if self.limit - self.arrived > self.size // 8 or self.arrived - self.consumed - kept > self.size // 8:
+        if (
+            self._pressed
+            or self.limit - self.arrived > self.size // 8
+            or self.arrived - self.consumed - kept > self.size // 8
+        ):
             return False
         size = self.size
         self._tune(fast=True)
-        return self.size > size
+        self._pressed = self.size > size
+        return self._pressed
 
     def consume(self, cost: int, now: float, round_trip: float) -> None:
         """The array has taken data of that cost. Raises Misuse if that has not arrived."""
@@ -203,6 +223,7 @@ class ReceiveWindow:
     def tell(self) -> tuple[int, int]:
         """(consumed, limit) for a CREDIT that will be sent."""
         self._told = self.consumed
+        self._pressed = False
         self.limit = max(self.limit, self.consumed + self.size)
         return self.consumed, self.limit
 
@@ -210,7 +231,9 @@ class ReceiveWindow:
         """The stream is over: everything goes back to the budget."""
         self._budget.shrink(self._grown)
         self._budget.release(self._initial)
-        self._grown = 0
+        self._budget.opening -= self._opened
+        self._note_grower(False)
+        self._grown = self._opened = 0
 
     def _tune(self, fast: bool) -> None:
         """Double while the array takes a window in less than two round trips; where growth is short, share it."""
@@ -221,6 +244,7 @@ class ReceiveWindow:
             self.size = max(most, self.size // 2)
         elif fast and self.size < most:
             more = min(self.size, most - self.size)
+            self._note_grower(True)
             if self._budget.grow(more):
                 self._grown += more
                 self.size += more
@@ -231,3 +255,8 @@ class ReceiveWindow:
         if needed < self._grown:
             self._budget.shrink(self._grown - needed)
             self._grown = needed
+            self._note_grower(self._grower and needed > self._opened)
+
+    def _note_grower(self, grower: bool) -> None:
+        self._budget.growers += grower - self._grower
+        self._grower = grower

@@ -28,6 +28,7 @@ __all__ = [
     "BATCH_MIN",
     "LANES_MAX",
     "OVER",
+    "WISHES_MAX",
     "Frame",
     "FrameReader",
     "FrameType",
@@ -66,6 +67,8 @@ BATCH_MIN = 12
 """A batch's own header."""
 LANES_MAX = 128
 """Lanes of a tunnel: a bound for a peer that means no good."""
+WISHES_MAX = LANES_MAX // 2
+"""Lanes that one side may wish for: what both wish for fits."""
 MARK_MAX = MARKS - 1
 
 _U16 = Struct(">H")
@@ -158,18 +161,23 @@ def decode_drain(payload: Buffer) -> str:
 
 
 def encode_lanes(counts: Mapping[int, int]) -> bytes:
-    """LANES: how many lanes of each mark."""
-    return b"".join([bytes(entry) for entry in sorted(counts.items())])
+    """LANES: how many lanes of each mark. Raises Misuse for what the peer would refuse."""
+    payload = b"".join([bytes(entry) for entry in sorted(counts.items())])
+    try:
+        decode_lanes(payload)
+    except PeerError as error:
+        raise Misuse(str(error)) from None
+    return payload
 
 
 def decode_lanes(payload: Buffer) -> dict[int, int]:
-    """LANES: how many lanes of each mark, 1 to LANES_MAX."""
+    """LANES: how many lanes of each mark, 1 or more, and WISHES_MAX together at most."""
     _expect("LANES", len(payload) % 2 == 0, f"{len(payload)} bytes are no whole entries")
     counts = dict(zip(payload[::2], payload[1::2], strict=True))
     _expect("LANES", len(counts) * 2 == len(payload), "a mark comes twice")
     _expect("LANES", all(mark <= MARK_MAX for mark in counts), f"marks are 0 to {MARK_MAX}")
     _expect("LANES", 0 not in counts.values(), "it wishes for no lanes of a mark")
-    _expect("LANES", sum(counts.values()) <= LANES_MAX, f"it wishes for more than {LANES_MAX} lanes")
+    _expect("LANES", sum(counts.values()) <= WISHES_MAX, f"it wishes for more than {WISHES_MAX} lanes")
     return counts
 
 

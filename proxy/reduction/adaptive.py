@@ -42,6 +42,10 @@ class AdaptiveCompression:
         context = self._context
         return f"zstd {context.level}, {context.window >> 20} MiB" if context else f"zstd {self._effort.step.level}"
 
+    def close(self) -> None:
+        """The stream is over: hold nothing."""
+        self._context = None
+
     def encode(self, literals: bytes) -> tuple[int, bytes]:
         """Codec and encoded bytes, of a batch that will be sent: the next one may build on it."""
         if len(literals) < WORTH_TRYING or self._rest.passes():

@@ -37,6 +37,9 @@ class Compression(Protocol):
     def describe(self) -> str:
         """What it does at the moment, as an operator is shown it."""
 
+    def close(self) -> None:
+        """The stream is over: hold nothing."""
+
     def encode(self, literals: bytes) -> tuple[int, bytes]:
         """Codec and encoded bytes, of a batch that will be sent: what comes later may build on it."""
 
@@ -92,6 +95,9 @@ class Compressor:
     def describe(self) -> str:
         """The name that it was given, or "none" while it rests."""
         return "none" if self.resting else self._name
+
+    def close(self) -> None:
+        """The stream is over: nothing is held."""
 
     def encode(self, literals: bytes) -> tuple[int, bytes]:
         """Codec and encoded bytes, never longer than the literals."""

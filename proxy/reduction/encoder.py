@@ -201,6 +201,7 @@ class Encoder:
         self._sealed.clear()
         self._sealed_plain = 0
         self._draft = _Draft()
+        self.compression.close()
 
     def _make_room(self) -> None:
         kept = self._end - self._start

@@ -8,7 +8,7 @@ import pytest
 from proxy.config import SiteConfig
 from proxy.doctor.facts import Disk, Memory
 from proxy.doctor.findings import Finding, Level
-from proxy.doctor.resources import BASE, FEW_STREAMS, LANES, descriptors, disk, memory, needed_descriptors
+from proxy.doctor.resources import BASE, CONTEXTS, FEW_STREAMS, LANES, descriptors, disk, memory, needed_descriptors
 from tests.unit.config.contract import EAST
 from tests.unit.doctor.conftest import site
 
@@ -52,14 +52,16 @@ def only(findings: list[Finding]) -> Finding:
     return finding
 
 
-NEEDED = BASE + 192 * MIB + 2 * GIB
-"""Of east: itself, what is under way by default, its memory store."""
+NEEDED = BASE + 192 * MIB + CONTEXTS + 2 * GIB
+"""Of east: itself, what is under way by default, long contexts of one peer, its memory store."""
 
 
 def test_memory_that_suffices(east: SiteConfig) -> None:
     finding = only(list(memory(east, Memory(NEEDED, None), filled=False)))
     assert finding.level is Level.OK
-    assert finding.found.startswith("the site may take 2.31 GiB (store.size 2 GiB, under way 192 MiB, itself the rest)")
+    assert finding.found.startswith(
+        "the site may take 2.5 GiB (store.size 2 GiB, under way 192 MiB, compression 192 MiB, itself the rest)"
+    )
 
 
 def test_memory_that_is_short(east: SiteConfig) -> None:
@@ -69,7 +71,7 @@ def test_memory_that_is_short(east: SiteConfig) -> None:
 
 
 def test_a_disk_store_needs_memory_for_its_cache(west: SiteConfig) -> None:
-    finding = only(list(memory(west, Memory(BASE + 192 * MIB + 159 * MIB, None), filled=False)))
+    finding = only(list(memory(west, Memory(BASE + 192 * MIB + CONTEXTS + 159 * MIB, None), filled=False)))
     assert finding.level is Level.PROBLEM
     assert finding.remedy.startswith("lower store.cache")
 
@@ -92,7 +94,7 @@ def test_a_control_group_that_allows_less(east: SiteConfig) -> None:
 
 def test_memory_that_nobody_tells(east: SiteConfig) -> None:
     finding = only(list(memory(east, Memory(None, None), filled=False)))
-    assert (finding.level, finding.remedy) == (Level.ATTENTION, "see that 2.31 GiB are free")
+    assert (finding.level, finding.remedy) == (Level.ATTENTION, "see that 2.5 GiB are free")
 
 
 def room(free: int, used: int = 0, *, writable: bool = True) -> Disk:

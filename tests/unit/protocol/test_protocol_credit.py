@@ -142,7 +142,7 @@ def test_the_limit_is_never_lowered() -> None:
     budget = WindowBudget(32 * MIB)
     first = window(budget)
     now = pass_through(first, 100 * MIB, 0.0, 1000 * MIB)
-    window(budget)
+    now = pass_through(window(budget), 8 * MIB, now, 1000 * MIB)
     limits = [first.limit]
     for _ in range(2000):
         now = pass_through(first, 16 * KIB, now, 1000 * MIB)

@@ -177,7 +177,7 @@ def test_wishes_are_not_said_to_a_peer_that_does_not_know_them() -> None:
         (b"\0\1\0\2", "twice"),
         (b"\x40\1", "marks are 0 to 63"),
         (b"\0\0", "no lanes"),
-        (b"\0\x80\1\1", "more than 128"),
+        (b"\0\x40\1\1", "more than 64"),
     ],
 )
 def test_wishes_that_are_none(payload: bytes, reason: str) -> None:

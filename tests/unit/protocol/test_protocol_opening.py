@@ -18,10 +18,10 @@ def opened(budget: WindowBudget, maximum: int = 64 * MIB) -> ReceiveWindow:
 def test_the_first_streams_begin_wide_and_later_ones_with_less() -> None:
     budget = WindowBudget(128 * MIB)
     sizes = [opened(budget).size for _ in range(100)]
-    assert sizes[0] == 16 * MIB
+    assert sizes[0] == INITIAL + 8 * MIB
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] == INITIAL
-    assert budget.grown <= budget.total // 2
+    assert budget.grown <= budget.total // OPENING_PART, "the rest is for those that use it"
     assert budget.reserved <= budget.total
     assert not budget.short, "nothing was denied to anybody who needed it"
 
@@ -29,13 +29,35 @@ def test_the_first_streams_begin_wide_and_later_ones_with_less() -> None:
 def test_it_is_no_more_than_the_stream_may_have() -> None:
     assert opened(WindowBudget(128 * MIB), maximum=MIB).size == MIB
     assert opened(WindowBudget(MIB), maximum=64 * MIB).size == INITIAL
-    assert OPENING_PART > 1
 
 
 def test_what_was_to_spare_comes_back_with_the_end() -> None:
     budget = WindowBudget(128 * MIB)
     opened(budget).close()
-    assert (budget.grown, budget.reserved, budget.streams) == (0, 0, 0)
+    assert (budget.grown, budget.opening, budget.reserved, budget.streams) == (0, 0, 0, 0)
+
+
+def test_idle_streams_do_not_keep_a_busy_one_from_growing() -> None:
+    budget = WindowBudget(128 * MIB)
+    for _ in range(31):
+        opened(budget)
+    busy = opened(budget)
+    for _ in range(10):
+        busy.arrive(busy.limit - busy.arrived, 1.0, 0.1)
+        busy.consume(busy.arrived - busy.consumed, 1.0, 0.1)
+        busy.press(0)
+        busy.tell()
+    assert busy.size >= 32 * MIB
+
+
+def test_a_window_is_pressed_once_until_the_peer_is_told() -> None:
+    budget = WindowBudget(128 * MIB)
+    budget.reserve(INITIAL)
+    window = ReceiveWindow(budget, INITIAL, 64 * MIB)
+    window.arrive(INITIAL, 1.0, 0.1)
+    assert window.press(INITIAL)
+    assert not window.press(INITIAL)
+    assert window.size == 2 * INITIAL
 
 
 def test_the_peer_is_told_with_the_acceptance() -> None:
