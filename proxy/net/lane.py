@@ -17,6 +17,7 @@ from proxy.protocol.hello import Hello
 HELLO_TIMEOUT = 10.0
 """Seconds from the connection to a whole HELLO (PROTOCOL.md, "Lanes")."""
 
+NEARLY = 0.8
 GRAIN_MIN = 16 << 10
 READ_CAPACITY = 1 << 20
 _WRITE_HIGH = 512 << 10
@@ -87,6 +88,7 @@ class Lane(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._outlet: Outlet | None = None
         self._can_write = True
+        self._connected_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._lost = False
         self._last_info = TcpInfo()
@@ -113,6 +115,7 @@ class Lane(asyncio.BufferedProtocol):
         self._reader = FrameReader(READ_CAPACITY)
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         loop = asyncio.get_running_loop()
+        self._connected_at = loop.time()
         self._timer = loop.call_later(HELLO_TIMEOUT, self._late)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -231,7 +234,6 @@ class Lane(asyncio.BufferedProtocol):
             self.close(CloseCode.HANDSHAKE, reason)
 
     def _late(self) -> None:
-        self.late = True
         self.close(CloseCode.HANDSHAKE, f"no HELLO within {HELLO_TIMEOUT:.0f} s")
 
     def _end(self, reason: str) -> None:
@@ -239,6 +241,8 @@ class Lane(asyncio.BufferedProtocol):
             return
         self.tcp_info()
         self._lost = True
+        waited = asyncio.get_running_loop().time() - self._connected_at
+        self.late = not self.settled.is_set() and waited > HELLO_TIMEOUT * NEARLY  # the other side may be quicker
         self.up = False
         self.settled.set()
         if self._timer is not None:
