@@ -153,11 +153,17 @@ def connect(address: Address, seconds: float = PATIENCE) -> socket.socket:
     return connection
 
 
-def send(writes: Iterable[bytes | memoryview], address: Address, pause: Callable[[int], None] | None = None) -> Sending:
+def send(
+    writes: Iterable[bytes | memoryview],
+    address: Address,
+    pause: Callable[[int], None] | None = None,
+    *,
+    patience: float = PATIENCE,
+) -> Sending:
     """Send, end our side, and read the answer to its end. `pause` is called after each write, with its number."""
     sent, answer, stalled, ended, started = 0, b"", 0.0, RESET, time.monotonic()
     try:
-        with connect(address) as connection:
+        with connect(address, patience) as connection:
             for number, write in enumerate(writes):
                 began = time.monotonic()
                 connection.sendall(write)

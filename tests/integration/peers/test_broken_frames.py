@@ -147,7 +147,7 @@ def breach(stage: Hub, array: Array, frames: bytes, named: str, *, ended: str = 
 
 @pytest.mark.parametrize("cases", [TUNNEL_FRAMES, STREAM_FRAMES, BATCHES], ids=["tunnel", "stream", "batch"])
 def test_frames_that_break_a_rule(bed: Bed, cases: dict[str, tuple[bytes, str]]) -> None:
-    with Array(swallow) as array, hub(bed, array.address) as stage:
+    with Array(swallow) as array, hub(bed, array.address, memory="4MiB", window="512KiB") as stage:
         for case, (frames, named) in cases.items():
             try:
                 breach(stage, array, frames, named)

@@ -38,7 +38,7 @@ def sending(wan: Wan, pair: Pair, found: list[Sending], content: bytes = CONTENT
 
     def work() -> None:
         with wan.inside("east"):
-            found.append(send(cut(content, 64 << 10), pair.entrance))
+            found.append(send(cut(content, 64 << 10), pair.entrance, patience=2 * STOPPED_SECONDS))
 
     thread = threading.Thread(target=work, name="east's array")
     thread.start()

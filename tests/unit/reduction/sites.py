@@ -50,6 +50,10 @@ class Rotation:
     _batches: int = 0
     _context: ContextWriter | None = None
 
+    def close(self) -> None:
+        """The stream is over."""
+        self._context = None
+
     def encode(self, literals: bytes) -> tuple[int, bytes]:
         """As the next turn says; a batch without literals has no codec."""
         turn = self.turns[self._batches % len(self.turns)]
