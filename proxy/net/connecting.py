@@ -7,20 +7,24 @@ from collections.abc import Callable
 from proxy.config.addresses import Address
 from proxy.net.endings import reset_connection
 
+ADDRESS_SECONDS = 3.0
+"""How long an address may take to answer while there are others to be tried."""
+
 
 async def connect(address: Address, prepare: Callable[[socket.socket], None] = reset_connection) -> socket.socket:
     """A connected, non-blocking socket, prepared before it was connected.
 
     By default it ends by RST until somebody decides otherwise: so an attempt that is given up, by cancellation, never
-    looks to the array like a peer that had nothing to say. Raises OSError: that of the last address, if the name has
-    several.
+    looks to the array like a peer that had nothing to say. Of several addresses of a name each is tried, so that one
+    that does not answer hides no other. Raises OSError: that of the last one.
     """
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
     failure = OSError(f"{address.host} has no address")
-    for family, kind, protocol, _, where in found:
+    for left, (family, kind, protocol, _, where) in zip(reversed(range(len(found))), found, strict=True):
         try:
-            return await _connect(loop, socket.socket(family, kind, protocol), prepare, where)
+            async with asyncio.timeout(ADDRESS_SECONDS if left else None):
+                return await _connect(loop, socket.socket(family, kind, protocol), prepare, where)
         except OSError as error:
             failure = error
     raise failure
