@@ -75,5 +75,6 @@ def test_interrupted_it_leaves_nothing_behind(number: signal.Signals, tmp_path: 
     _, err = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "Traceback" not in err
-    assert not [child for child in children if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
+    _, alive = psutil.wait_procs(children, timeout=10)  # of what was killed the kernel frees the memory first
+    assert not [child for child in alive if child.status() != psutil.STATUS_ZOMBIE]
     assert not list(tmp_path.iterdir())

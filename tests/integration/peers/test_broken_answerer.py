@@ -13,6 +13,10 @@ BOUNDS = [0.125, 0.25, 0.5, 0.5]
 """Seconds: each pause is at least half of what it may be, and that doubles from a quarter of a second to one."""
 
 
+LATE = 0.05
+"""Pauses are between the beginnings of attempts; what is seen here of one may come so much later than of the next."""
+
+
 def test_pauses_grow_although_lanes_come_up(bed: Bed) -> None:
     make(bed.directory / "west", "west")
     times: list[float] = []
@@ -30,4 +34,4 @@ def test_pauses_grow_although_lanes_come_up(bed: Bed) -> None:
         east.wait_for(lambda: len(times) > len(BOUNDS), "dials no more")
         assert east.stop() == 0
     pauses = [later - earlier for earlier, later in pairwise(times)]
-    assert all(pause >= bound for pause, bound in zip(pauses, BOUNDS, strict=False)), pauses
+    assert all(pause >= bound - LATE for pause, bound in zip(pauses, BOUNDS, strict=False)), pauses
