@@ -167,20 +167,21 @@ class Lanes:
     def pump(self, now: float) -> None:
         """Write what the tunnel wants sent to the lanes that take it, in turns, for what one takes another may not."""
         given = True
-        while given and (rooms := self._rooms()):
+        while (wanting := self._wanting()) and given:
+            rooms = [(lane, room) for lane in wanting if (room := lane.room())]
             self._tunnel.lanes_with_room(lane.number for lane, _ in rooms)
             given = False
             for lane, room in rooms:
                 given = self._give(lane, room, now) or given
-        self._note_blocked(now)
+        self._note_blocked(bool(wanting), now)
 
-    def _rooms(self) -> list[tuple[Lane, int]]:
-        """Lanes that something may be sent on, and how many bytes; first the newest, which is for what is urgent."""
+    def _wanting(self) -> list[Lane]:
+        """Lanes that the tunnel has something for; first the newest, which is for what is urgent."""
         wants = self._tunnel.wants_to_send
         lanes = [lane for lane in reversed(self._all.values()) if lane.up]
-        working = [lane for lane in lanes if not lane.silent]
-        wanting = [lane for lane in working or lanes if wants(lane.number)]
-        return [(lane, room) for lane in wanting if (room := lane.room())]
+        if len(lanes) > 1:
+            lanes = [lane for lane in lanes if not lane.silent] or lanes
+        return [lane for lane in lanes if wants(lane.number)]
 
     def _give(self, lane: Lane, room: int, now: float) -> bool:
         self.grain = lane.grain
@@ -189,8 +190,7 @@ class Lanes:
             lane.write(frames)
         return bool(frames)
 
-    def _note_blocked(self, now: float) -> None:
-        blocked = bool(self._all) and self._tunnel.wants_to_send()
+    def _note_blocked(self, blocked: bool, now: float) -> None:
         if blocked and self._blocked_since is None:
             self._blocked_since = now
         elif not blocked and self._blocked_since is not None:
