@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from proxy.net.lane import Lane
 from proxy.net.lane_count import LaneCount, Load
+from proxy.net.sockets import BBR
 from proxy.protocol.frames import LANES_MAX, WISHES_MAX
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.encoder import GRAIN_MAX
 
 EXPRESS = 1
 """Lanes beside those for bulk: the tunnel keeps the newest for what is urgent."""
-_LOSS_BLIND = ("bbr",)
-"""Congestion controls that do not take loss for congestion: one connection of theirs fills a lossy line."""
 
 
 class Lanes:
@@ -67,11 +66,6 @@ class Lanes:
         """How long data has waited in all while no lane took any."""
         since = self._blocked_since
         return self._blocked + (self._loop.time() - since if since is not None else 0.0)
-
-    @property
-    def wished(self) -> int:
-        """How many lanes there should be."""
-        return sum(self._wishes().values())
 
     # -- coming and going --------------------------------------------------------------------------------------
 
@@ -133,9 +127,7 @@ class Lanes:
 
     def sample(self, now: float) -> None:
         """Once a second: see whether more or fewer lanes would do."""
-        for lane in self:
-            lane.tcp_info()
-        if self._fixed is not None or any(lane.congestion_control in _LOSS_BLIND for lane in self):
+        if self._fixed is not None or any(lane.congestion_control == BBR for lane in self):
             return
         wire = self.wire()
         wanted = EXPRESS + self._count.see(now, Load(wire["sent"], wire["retransmitted"], self.blocked_seconds))

@@ -34,11 +34,6 @@ class Outlet:
         self._watching = False
         self._resize(_UNKNOWN)
 
-    @property
-    def full(self) -> bool:
-        """True from when `room` has said no until `on_room` is called."""
-        return self._watching
-
     def wrote(self, n: int) -> None:
         """So many bytes were given to the transport, which hands them to the kernel when the loop comes round."""
         if not self._under_way:

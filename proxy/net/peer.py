@@ -136,7 +136,7 @@ class Peer:
     @property
     def state(self) -> str:
         """ "up", "outage" (streams wait for a lane), "connecting" (we dial) or "waiting" (it dials)."""
-        if self.lanes.up:
+        if self.reachable:
             return "up"
         if self.relays:
             return "outage"
