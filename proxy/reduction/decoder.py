@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.fingerprint import CHECK_BYTES, fingerprint
 from dedupstore.store import ChunkStore, Place
-from proxy.reduction.batch import CODEC_CONTEXT, ReceivedBatch, dissect
+from proxy.reduction.batch import CODEC_CONTEXT, ReceivedBatch, Section, dissect
 from proxy.reduction.compression import decode
 from proxy.reduction.contexts import ContextReader
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.holdings import Holdings
+from proxy.reduction.sections import SectionReader
 from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, SLICE, Token, parse
 
 CHUNK_MAX = 256 << 10
@@ -44,15 +45,31 @@ class DecodedBatch:
     data: bytes
     from_store: int
     verified: int
+    records: bytes = b""
+    """What has to be woven with the bytes."""
+    plain: int = 0
+    """What the batch cost and END counts: bytes that its tokens delivered, and records."""
 
 
 class _Progress:
     """A batch on its way through the tokens."""
 
-    __slots__ = ("at", "batch", "delivered", "from_store", "literals", "out", "owned", "position", "verified")
+    __slots__ = (
+        "at",
+        "batch",
+        "delivered",
+        "from_store",
+        "literals",
+        "out",
+        "owned",
+        "position",
+        "records",
+        "verified",
+    )
 
-    def __init__(self, batch: ReceivedBatch, literals: memoryview) -> None:
+    def __init__(self, batch: ReceivedBatch, literals: memoryview, records: bytes) -> None:
         self.batch = batch
+        self.records = records
         self.literals = literals
         self.at = 0  # next token
         self.position = 0  # next literal byte
@@ -77,10 +94,16 @@ class Decoder:
     """
 
     def __init__(
-        self, store: ChunkStore, holdings: Holdings, writer: int = 0, context: ContextReader | None = None
+        self,
+        store: ChunkStore,
+        holdings: Holdings,
+        writer: int = 0,
+        context: ContextReader | None = None,
+        sections: SectionReader | None = None,
     ) -> None:
-        """`writer`: what the store is to keep together; `context`: for codec 2, if that was agreed."""
+        """`writer`: what the store is to keep together; `context`: for codec 2, `sections`: of records, if agreed."""
         self._context = context
+        self._sections = sections
         self._writer = writer
         self._store = store
         self._holdings = holdings
@@ -170,12 +193,22 @@ class Decoder:
         """Nothing more will be fed: give back what is shared with other streams."""
         if self._context is not None:
             self._context.close()
+        if self._sections is not None:
+            self._sections.close()
 
     def _begin(self, data: memoryview) -> _Progress:
         batch = dissect(data)
+        records = self._records(batch.section) if batch.section.length else b""
         if batch.codec == CODEC_CONTEXT and self._context is not None:
-            return _Progress(batch, memoryview(self._context.decode(batch.literals, batch.literal_length)))
-        return _Progress(batch, memoryview(decode(batch.codec, batch.literals, batch.literal_length)))
+            literals = memoryview(self._context.decode(batch.literals, batch.literal_length))
+        else:
+            literals = memoryview(decode(batch.codec, batch.literals, batch.literal_length))
+        return _Progress(batch, literals, records)
+
+    def _records(self, section: Section) -> bytes:
+        if self._sections is None:
+            raise BatchError("a section of records, which was not agreed on")
+        return self._sections.decode(section)
 
     def _run(self, progress: _Progress) -> bool:
         """Go through the tokens; False if one of them has to wait."""
@@ -204,8 +237,9 @@ class Decoder:
         self._progress = None
         self._filled.clear()
         self._keep_tail()
-        self.total += len(data)
-        return DecodedBatch(data, progress.from_store, progress.verified)
+        plain = len(data) + len(progress.records)
+        self.total += plain
+        return DecodedBatch(data, progress.from_store, progress.verified, progress.records, plain)
 
     def _deliver_chunk(self, progress: _Progress, data: bytes) -> None:
         progress.deliver(data)
