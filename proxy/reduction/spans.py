@@ -135,11 +135,11 @@ class SpanEncoder:
         clock: Callable[[], float],
         *,
         opener: Callable[[], bool] | None = None,
-        fell: Callable[[str], None] | None = None,
+        fell: Callable[[str, bool], None] | None = None,
     ) -> None:
         """`opener`: on the acceptor's side, whether the opener's direction has spans, asked when the array speaks.
 
-        `fell` is told why the rest of the direction goes as it is.
+        `fell` is told why the rest of the direction goes as it is, and whether it began as iSCSI.
         """
         self.framer = framer
         self._encoder = encoder
@@ -298,9 +298,10 @@ class SpanEncoder:
     def _record(self, record: bytes) -> None:
         if record[0] == PLAIN:
             self._plain = True
+            recognised = bool(self._records or self._sent)
             if self._fell is not None:
-                self._fell(self.framer.fallen or "")
-            if not self._records and not self._sent:
+                self._fell(self.framer.fallen or "", recognised)
+            if not recognised:
                 return  # nobody need know that it was looked at
         self._records.append((self._payload, record))
         self._records_length += len(record)
