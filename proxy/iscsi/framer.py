@@ -62,6 +62,11 @@ class Framer:
         self._crc = 0
         self._address: Address | None = None
 
+    @property
+    def held(self) -> int:
+        """Bytes that wait until what they belong to is whole."""
+        return len(self._held)
+
     def receive(self, data: memoryview, now: float) -> list[Span]:
         """The spans that these bytes complete, cut anywhere; payload views point into `data`."""
         self._now = now

@@ -31,8 +31,9 @@ HEADER_AT = 1
 SHORTEST_PDU = HEADER_AT + BASIC_BYTES
 TAIL_MAX = 3 + DIGEST_BYTES
 
-DATA_MAX = 64 << 10
-"""Data segments up to this length may be in a record; longer ones are payload, so that nobody waits long for them."""
+DATA_MAX = 16 << 10
+"""Data segments up to this length may be in a record; longer ones are payload, so that nobody waits long for them.
+A record must fit into the smallest window of a stream, 64 KiB, because it is gathered before it is sent."""
 RECORD_MAX = SHORTEST_PDU + 1020 + DATA_MAX + TAIL_MAX
 
 PDU_FLAGS = HEADER_DIGEST | DATA_DIGEST | PAYLOAD | AS_IS

@@ -53,6 +53,11 @@ class Weaver:
         self._crc = 0
         self._cut = False  # the source ended within a tail: nothing may follow
 
+    @property
+    def waiting(self) -> int:
+        """Bytes of records that have come before payload that goes before them."""
+        return self._waiting
+
     def records(self, records: Iterable[bytes]) -> None:
         """Whole records, in order, as `Restorer` gives them out: it has checked their lengths."""
         for record in records:
