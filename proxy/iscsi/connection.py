@@ -9,9 +9,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from proxy.iscsi.keys import Keys
-from proxy.iscsi.pdu import BUFFER_OFFSET, CONTINUED, FINAL, HAS_STATUS, LUN, OPCODE_MASK, TASK_TAG, Opcode, Sender
-from proxy.iscsi.scsi import Access
-from proxy.iscsi.span import Address
+from proxy.iscsi.pdu import CONTINUED, FINAL, HAS_STATUS, LUN, OPCODE_MASK, TASK_TAG, Opcode, Sender
 from proxy.iscsi.tasks import Task, Tasks
 
 FULL_FEATURE = 3
@@ -32,7 +30,7 @@ class Observer(Protocol):
         """Its status passed this site."""
 
     def dropped(self, task: Task, now: float) -> None:
-        """It will have no status: aborted, or its tag was used again."""
+        """It will have no status: aborted, its tag used again, or more tasks are under way than are remembered."""
 
 
 class Connection:
@@ -47,6 +45,8 @@ class Connection:
         self.header_digest = False
         """PDUs from now on have a header digest."""
         self.data_digest = False
+        self.markers = False
+        """Markers were agreed on (RFC 3720, appendix A): from now on they lie between PDUs, and hide them."""
         self.target: str | None = None
         """The name of the target, once the initiator has said it."""
         self.initiator: str | None = None
@@ -64,37 +64,17 @@ class Connection:
             Opcode.TASK_MANAGEMENT_RESPONSE: self._function_response,
         }
 
-    @property
-    def markers(self) -> bool:
-        """The sides agreed on markers between PDUs (RFC 3720, appendix A), which nobody here finds."""
-        return self.keys.value("IFMarker") == "Yes" or self.keys.value("OFMarker") == "Yes"
-
     def passed(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         """A PDU passes. `data` is its data segment where a record carries it, else empty; commands come without."""
         watch = self._watched.get(header[0] & OPCODE_MASK)
         if watch is not None:
             watch(sender, header, data, now)
 
-    def carries_payload(self, header: bytes) -> bool:
-        """True if the data of this SCSI Command, Data-Out or Data-In is a volume's, or may be."""
-        task = self.tasks.find(header)
-        return task is None or task.access is not Access.OTHER
-
-    def address(self, header: bytes) -> Address | None:
-        """Where the first byte of the data of this SCSI Command, Data-Out or Data-In belongs, if that is known."""
-        task = self.tasks.find(header)
-        if task is None or task.access is Access.UNKNOWN:
-            return None
-        if header[0] & OPCODE_MASK == Opcode.SCSI_COMMAND:
-            return Address(task.lun, task.byte)
-        return Address(task.lun, task.byte + int.from_bytes(header[BUFFER_OFFSET]))
-
     def _command(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
-        before = self.tasks.end(header[TASK_TAG])
-        task = self.tasks.begin(header, now)
+        task, former = self.tasks.begin(header, now)
         if self._observer is not None:
-            if before is not None:
-                self._observer.dropped(before, now)
+            if former is not None:
+                self._observer.dropped(former, now)
             self._observer.began(task, now)
 
     def _data_in(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
@@ -119,6 +99,7 @@ class Connection:
             self.full_feature = True
             self.header_digest = self.keys.value("HeaderDigest") == "CRC32C"
             self.data_digest = self.keys.value("DataDigest") == "CRC32C"
+            self.markers = "Yes" in (self.keys.value("IFMarker"), self.keys.value("OFMarker"))
 
     def _text(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         self.keys.text(sender, data, continued=bool(header[1] & CONTINUED))

@@ -10,6 +10,7 @@ from proxy.iscsi.connection import Connection
 from proxy.iscsi.digest import crc32c, digest_bytes, digest_of
 from proxy.iscsi.pdu import (
     BASIC_BYTES,
+    BUFFER_OFFSET,
     DIGEST_BYTES,
     HAS_STATUS,
     OPCODE_MASK,
@@ -19,17 +20,19 @@ from proxy.iscsi.pdu import (
     padding,
 )
 from proxy.iscsi.record import AS_IS, DATA_DIGEST, DATA_MAX, HEADER_DIGEST, PAYLOAD, PLAIN, TAIL, tail_length
+from proxy.iscsi.scsi import Access
 from proxy.iscsi.span import Address, Kind, Span
 
 _RECORD, _PAYLOAD = Kind.RECORD, Kind.PAYLOAD
 _COMMAND, _DATA_OUT, _DATA_IN = int(Opcode.SCSI_COMMAND), int(Opcode.DATA_OUT), int(Opcode.DATA_IN)
-_MAY_CARRY_PAYLOAD = frozenset((_COMMAND, _DATA_OUT, _DATA_IN))
+_DATA = frozenset((_DATA_OUT, _DATA_IN))
 _TOLD = frozenset((_COMMAND, _DATA_OUT))
 """The connection knows of commands already, and nothing of Data-Out."""
 _FIRST = {Sender.INITIATOR: b"\x43", Sender.TARGET: b"\x23\x3f"}
 """Byte 0 of a side's first PDU: a Login Request; a Login Response or a Reject."""
-_LOGINS = frozenset((0x43, 0x03, 0x23))
+_LOGINS = frozenset((int(Opcode.LOGIN_REQUEST), int(Opcode.LOGIN_RESPONSE)))
 _ADDITIONAL_AND_LENGTH = slice(4, 8)
+_BYTE = [bytes((n,)) for n in range(256)]
 
 
 class Framer:
@@ -47,7 +50,7 @@ class Framer:
         """Data digests that were wrong on arrival."""
         self._connection = connection
         self._sender = sender
-        self._legal = first_bytes_of(sender)
+        self._usual = frozenset(first for first in first_bytes_of(sender) if first & OPCODE_MASK not in _LOGINS)
         self._recognised = False
         self._now = 0.0
         self._need = BASIC_BYTES  # bytes that are gathered before `_stage` is called with them
@@ -126,19 +129,25 @@ class Framer:
         """The basic header is there."""
         lengths = int.from_bytes(header[_ADDITIONAL_AND_LENGTH])
         self._length = lengths & 0xFFFFFF
-        if header[0] not in self._legal:
-            self._fall_back(f"no PDU begins with {header[0]:#04x}", header, spans)
-        elif (not self._recognised or header[0] in _LOGINS) and not _is_login(header, lengths):
-            self._fall_back("a login that is none", header, spans)
-        elif not self._recognised and self._connection.markers:
-            self._fall_back("markers were agreed on", header, spans)
-        else:
+        if not self._recognised or header[0] not in self._usual or self._connection.markers:
+            wrong = self._wrong(header, lengths)
+            if wrong:
+                self._fall_back(wrong, header, spans)
+                return
             self._recognised = True
-            more = (lengths >> 24) * 4 + (DIGEST_BYTES if self._connection.header_digest else 0)
-            if more:
-                self._wait(header, BASIC_BYTES + more, self._header)
-            else:
-                self._header(header, spans)
+        more = (lengths >> 24) * 4 + (DIGEST_BYTES if self._connection.header_digest else 0)
+        if more:
+            self._wait(header, BASIC_BYTES + more, self._header)
+        else:
+            self._header(header, spans)
+
+    def _wrong(self, header: bytes, lengths: int) -> str:
+        """Why this cannot be a PDU's header, or nothing."""
+        if header[0] not in first_bytes_of(self._sender):
+            return f"no PDU begins with {header[0]:#04x}"
+        if header[0] & OPCODE_MASK in _LOGINS and not _is_login(header, lengths):
+            return "a login that is none"
+        return "markers were agreed on" if self._connection.markers else ""
 
     def _header(self, header: bytes, spans: list[Span]) -> None:
         """The whole header is there, with its digest if it has one."""
@@ -149,38 +158,47 @@ class Framer:
                 return
             header, flags = header[:-DIGEST_BYTES], HEADER_DIGEST
         self.pdus += 1
-        self._flags = flags
+        payload = self._is_payload(header)
         if not self._length:
+            self._flags = flags
             self._bare(header, spans)
             return
         if self._connection.data_digest:
-            self._flags = flags | DATA_DIGEST
-        if self._is_payload(header):
+            flags |= DATA_DIGEST
+        if payload:
+            self._flags = flags | PAYLOAD
             self._begin_payload(header, spans)
         else:
-            tail = tail_length(self._flags, self._length)
-            self._wait(header, len(header) + self._length + tail, self._inline)
+            self._flags = flags
+            self._wait(header, len(header) + self._length + tail_length(flags, self._length), self._inline)
 
     def _is_payload(self, header: bytes) -> bool:
+        """True if the PDU's data, if it has some, goes with the payload; where it belongs is noted."""
         opcode = header[0] & OPCODE_MASK
-        if opcode in _MAY_CARRY_PAYLOAD:
-            if opcode == _COMMAND:
-                self._connection.passed(self._sender, header, b"", self._now)
-            return self._length > DATA_MAX or self._connection.carries_payload(header)
-        return self._length > DATA_MAX
+        self._address = None
+        if opcode == _COMMAND:
+            self._connection.passed(self._sender, header, b"", self._now)
+        elif opcode not in _DATA:
+            return self._length > DATA_MAX
+        task = self._connection.tasks.find(header)
+        if task is None:
+            return True
+        if task.access is Access.OTHER:
+            return self._length > DATA_MAX
+        self._address = task.address(0 if opcode == _COMMAND else int.from_bytes(header[BUFFER_OFFSET]))
+        return True
 
     def _bare(self, header: bytes, spans: list[Span]) -> None:
         """A PDU without data."""
-        self._record(bytes((self._flags,)) + header, spans)
-        self._connection.passed(self._sender, header, b"", self._now)
+        self._record(_BYTE[self._flags] + header, spans)
+        if header[0] & OPCODE_MASK not in _TOLD:
+            self._connection.passed(self._sender, header, b"", self._now)
 
     def _begin_payload(self, header: bytes, spans: list[Span]) -> None:
-        self._flags |= PAYLOAD
         self._left = self._length
         self._crc = 0
+        spans.append(Span(_RECORD, _BYTE[self._flags] + header))
         opcode = header[0] & OPCODE_MASK
-        self._address = self._connection.address(header) if opcode in _MAY_CARRY_PAYLOAD else None
-        spans.append(Span(_RECORD, bytes((self._flags,)) + header))
         if opcode not in _TOLD and (opcode != _DATA_IN or header[1] & HAS_STATUS):
             self._connection.passed(self._sender, header, b"", self._now)
 
@@ -206,7 +224,7 @@ class Framer:
     def _tail(self, tail: bytes, spans: list[Span]) -> None:
         """The padding and digest of payload are there."""
         if self._as_computed(tail, self._crc):
-            self._record(bytes((TAIL,)), spans)
+            self._record(_BYTE[TAIL], spans)
         else:
             self._record(bytes((TAIL | AS_IS, len(tail))) + tail, spans)
 
@@ -217,9 +235,9 @@ class Framer:
         data = pdu[end - self._length : end]
         crc = crc32c(data) if self._flags & DATA_DIGEST else 0
         if self._as_computed(pdu[end:], crc):
-            self._record(bytes((self._flags,)) + pdu[:end], spans)
+            self._record(_BYTE[self._flags] + pdu[:end], spans)
         else:
-            self._record(bytes((self._flags | AS_IS,)) + pdu, spans)
+            self._record(_BYTE[self._flags | AS_IS] + pdu, spans)
         header = pdu[: end - self._length]
         if header[0] & OPCODE_MASK != _COMMAND:
             self._connection.passed(self._sender, header, data, self._now)
@@ -239,13 +257,11 @@ class Framer:
 
     def _fall_back(self, reason: str, held: bytes, spans: list[Span]) -> None:
         self.fallen = reason
-        spans.append(Span(_RECORD, bytes((PLAIN,))))
+        spans.append(Span(_RECORD, _BYTE[PLAIN]))
         spans.append(Span(_PAYLOAD, held))
 
 
 def _is_login(header: bytes, lengths: int) -> bool:
-    """True for a Login Request or Response that may be one, and for a Reject (11.12, 11.13)."""
-    if header[0] & OPCODE_MASK == Opcode.REJECT:
-        return lengths <= DATA_MAX
-    # No additional headers, a text that a record takes, version 0, and a stage that exists.
+    """A Login Request or Response may look so: no additional headers, a text that a record takes, version 0, and a
+    stage that exists (11.12, 11.13)."""
     return lengths <= DATA_MAX and not header[3] and header[1] >> 2 & 3 != 2

@@ -23,8 +23,9 @@ PAYLOAD = 0x04
 """The data segment is in the payload sequence, otherwise in the record."""
 AS_IS = 0x08
 """The tail is in the record."""
-TAIL = 0x40
-PLAIN = 0x80
+NOT_A_PDU = 0x80
+TAIL = NOT_A_PDU | 0x40
+PLAIN = NOT_A_PDU
 
 HEADER_AT = 1
 SHORTEST_PDU = HEADER_AT + BASIC_BYTES
@@ -44,10 +45,11 @@ def tail_length(flags: int, length: int) -> int:
     return (-length & 3) + (DIGEST_BYTES if flags & DATA_DIGEST else 0)
 
 
-def pdu_length(flags: int, header: bytes) -> int:
-    """Length of a PDU's record by its flags and basic header. RecordError if no Framer writes such a one."""
-    length = header[5] << 16 | header[6] << 8 | header[7]
-    whole = SHORTEST_PDU + header[4] * 4
+def pdu_length(record: bytes) -> int:
+    """Length of a PDU's record, by its flags and basic header. RecordError if no Framer writes such a one."""
+    flags = record[0]
+    length = record[6] << 16 | record[7] << 8 | record[8]
+    whole = SHORTEST_PDU + record[5] * 4
     if not length:
         if flags & _WITH_DATA:
             raise RecordError(f"a record's flags {flags:#04x} speak of data, its header of none")
@@ -61,11 +63,11 @@ def pdu_length(flags: int, header: bytes) -> int:
     return whole + length + (tail_length(flags, length) if flags & AS_IS else 0)
 
 
-def other_length(section: bytes | memoryview, at: int) -> int:
-    """Length of a record that is not a PDU's and begins there."""
+def other_length(section: bytes, at: int) -> int:
+    """Length of a record that is not a PDU's and begins there. RecordError if no Framer writes such a one."""
     flags = section[at]
     if flags in (PLAIN, TAIL):
         return 1
-    if flags != TAIL | AS_IS or at + 2 > len(section) or section[at + 1] > TAIL_MAX:
+    if flags != TAIL | AS_IS or at + 2 > len(section) or not 1 <= section[at + 1] <= TAIL_MAX:
         raise RecordError(f"no record has the flags {flags:#04x}, or none such a tail")
     return 2 + section[at + 1]

@@ -2,7 +2,6 @@
 
 from enum import Enum
 from struct import Struct
-from typing import NamedTuple
 
 from proxy.iscsi.pdu import CDB_AT
 
@@ -25,14 +24,6 @@ class Access(Enum):
     """A vendor's command, or one of variable length: it may move anything."""
 
 
-class Command(NamedTuple):
-    """What a CDB asks for, in logical blocks of the unit."""
-
-    access: Access
-    lba: int = 0
-    units: int = 0
-
-
 _SIX = Struct(">IB")
 _TEN = Struct(">2xIxH")
 _TWELVE = Struct(">2xII")
@@ -52,20 +43,19 @@ _MOVES = {
 }
 _MOVES_6 = {0x08: Access.READ, 0x0A: Access.WRITE}
 
-_OTHER = Command(Access.OTHER)
-_UNKNOWN = Command(Access.UNKNOWN)
 
-
-def command_of(header: bytes) -> Command:
-    """What the CDB in a SCSI Command's basic header asks for."""
+def command_of(header: bytes) -> tuple[Access, int, int]:
+    """What the CDB in a SCSI Command's header asks for: kind, first logical block, how many of them."""
     opcode = header[CDB_AT]
-    if opcode in _MOVES:
-        access, layout = _MOVES[opcode]
-        return Command(access, *layout.unpack_from(header, CDB_AT))
+    move = _MOVES.get(opcode)
+    if move is not None:
+        access, layout = move
+        lba, units = layout.unpack_from(header, CDB_AT)
+        return access, lba, units
     if opcode in _MOVES_6:
         word, units = _SIX.unpack_from(header, CDB_AT)
-        return Command(_MOVES_6[opcode], word & 0x1FFFFF, units or 256)
-    return _UNKNOWN if opcode >= 0xC0 or 0x60 <= opcode < 0x80 else _OTHER
+        return _MOVES_6[opcode], word & 0x1FFFFF, units or 256
+    return Access.UNKNOWN if opcode >= 0xC0 or 0x60 <= opcode < 0x80 else Access.OTHER, 0, 0
 
 
 def asks_for_capacity(header: bytes) -> bool:

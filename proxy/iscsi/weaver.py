@@ -6,18 +6,16 @@ from collections.abc import Iterable
 from proxy.iscsi.connection import Connection
 from proxy.iscsi.digest import crc32c, digest_bytes, digest_of
 from proxy.iscsi.errors import RecordError
-from proxy.iscsi.pdu import BASIC_BYTES, HAS_STATUS, OPCODE_MASK, Opcode, Sender
+from proxy.iscsi.pdu import HAS_STATUS, OPCODE_MASK, Opcode, Sender
 from proxy.iscsi.record import (
     AS_IS,
     DATA_DIGEST,
     HEADER_AT,
     HEADER_DIGEST,
     PAYLOAD,
-    PDU_FLAGS,
     PLAIN,
     SHORTEST_PDU,
     TAIL,
-    pdu_length,
     tail_length,
 )
 
@@ -61,7 +59,7 @@ class Weaver:
         return self._waiting
 
     def records(self, records: Iterable[bytes]) -> None:
-        """Whole records, in order, as `Restorer` gives them out."""
+        """Whole records, in order, as `Restorer` gives them out: it has checked their lengths."""
         for record in records:
             self._records.append(record)
             self._waiting += len(record)
@@ -99,25 +97,22 @@ class Weaver:
         flags = record[0]
         if self.plain or self._cut:
             raise RecordError("a record after the last one")
-        if flags & TAIL:
+        if bool(self._tail_due) != (flags & TAIL == TAIL):
+            raise RecordError("a tail that is not due, or none where one is")
+        if flags & TAIL == TAIL:
             self._tail(record, pieces)
-        elif self._tail_due:
-            raise RecordError("a record in place of a tail")
         elif flags == PLAIN:
             self.plain = True
         else:
             self._pdu(flags, record, pieces, now)
 
     def _pdu(self, flags: int, record: bytes, pieces: list[bytes | memoryview], now: float) -> None:
-        basic = record[HEADER_AT:SHORTEST_PDU]
-        if flags & ~PDU_FLAGS or len(basic) < BASIC_BYTES or len(record) != pdu_length(flags, basic):
-            raise RecordError(f"a record of {len(record)} bytes with the flags {flags:#04x} is none")
         self.pdus += 1
         self._flags = flags
-        self._length = basic[5] << 16 | basic[6] << 8 | basic[7]
-        end = SHORTEST_PDU + basic[4] * 4
+        self._length = record[6] << 16 | record[7] << 8 | record[8]
+        end = SHORTEST_PDU + record[5] * 4
         header = record[HEADER_AT:end]
-        data = record[end : end + self._length] if not flags & PAYLOAD else b""
+        data = record[end : end + self._length]
         self._tell(header, data, now)
         if flags & HEADER_DIGEST:
             self.digests += 1
@@ -149,8 +144,6 @@ class Weaver:
             self._tail_due = tail_length(self._flags, self._length)
 
     def _tail(self, record: bytes, pieces: list[bytes | memoryview]) -> None:
-        if not self._tail_due:
-            raise RecordError("a tail that is not due")
         if record[0] & AS_IS:
             tail = record[2:]
             if len(tail) > self._tail_due:
