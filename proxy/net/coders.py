@@ -20,7 +20,6 @@ from proxy.reduction.decoder import Decoder
 from proxy.reduction.effort import Effort
 from proxy.reduction.encoder import Encoder
 from proxy.reduction.holdings import Holdings
-from proxy.reduction.sections import SectionReader, SectionWriter
 from proxy.reduction.spans import SpanDecoder, SpanEncoder
 from proxy.reduction.windows import ContextClaims, ContextMemory
 
@@ -72,11 +71,11 @@ class Workbench:
         encoder = Encoder(self._environment.chunker, store, holdings, self._compression(stream), writer)
         if protocol == "tcp" or not self._agreed(Capability.SPANS):
             return Coders(encoder, Decoder(store, holdings, writer, context))
-        decoder = Decoder(store, holdings, writer, context, SectionReader(self._memory))
-        return self._of_spans(stream, encoder, decoder, opener=protocol is not None, fell=fell)
+        decoder = Decoder(store, holdings, writer, context, spans=True)
+        return self._of_spans(encoder, decoder, opener=protocol is not None, fell=fell)
 
     def _of_spans(
-        self, stream: int, encoder: Encoder, decoder: Decoder, *, opener: bool, fell: Callable[[str, bool], None]
+        self, encoder: Encoder, decoder: Decoder, *, opener: bool, fell: Callable[[str, bool], None]
     ) -> Coders:
         connection = Connection()
         ours, theirs = (Sender.INITIATOR, Sender.TARGET) if opener else (Sender.TARGET, Sender.INITIATOR)
@@ -84,7 +83,6 @@ class Workbench:
         framing = SpanEncoder(
             encoder,
             Framer(connection, ours),
-            SectionWriter(partial(self._claim_for_records, stream)),
             self._clock,
             opener=None if opener else lambda: bool(weaving.spans),
             fell=fell,
@@ -106,9 +104,6 @@ class Workbench:
         if not self._agreed(Capability.CONTEXTS):
             return 0
         return self._claims.claim(stream, self._streams())
-
-    def _claim_for_records(self, stream: int) -> bool:
-        return self._agreed(Capability.CONTEXTS) and self._claims.claim_for_records(stream)
 
     def _agreed(self, capability: Capability) -> bool:
         agreement = self._tunnel.agreement

@@ -23,15 +23,19 @@ _CODEC_BITS = 4
 
 
 class Section(NamedTuple):
-    """The records of a batch."""
+    """The records of a batch, predicted and coded."""
 
+    records: int
+    """Bytes of the records themselves; 0: there are none, and nothing of the section is in the batch."""
     codec: int
     length: int
-    """When decoded; 0: there are none, and nothing of it is in the batch."""
+    """When decoded."""
     coded: bytes | memoryview
 
 
-NO_SECTION = Section(CODEC_NONE, 0, b"")
+NO_SECTION = Section(0, CODEC_NONE, 0, b"")
+_SECTION_HEAD_MAX = 15
+"""Three varints."""
 
 
 @dataclass(slots=True)
@@ -64,14 +68,12 @@ def assemble(
     plain: int, codec: int, tokens: bytes, literal_length: int, literals: bytes, section: Section = NO_SECTION
 ) -> bytes:
     """A batch in the form in which it travels; `plain`: bytes that its tokens deliver."""
-    head = _HEADER.pack(plain + section.length, _codecs(codec, section) << 24 | len(tokens), literal_length)
-    if not section.length:
-        return b"".join((head, tokens, literals))
-    return b"".join((head, varint(section.length), varint(len(section.coded)), section.coded, tokens, literals))
-
-
-def _codecs(codec: int, section: Section) -> int:
-    return codec | (section.codec + 1) << _CODEC_BITS if section.length else codec
+    if not section.records:
+        return b"".join((_HEADER.pack(plain, codec << 24 | len(tokens), literal_length), tokens, literals))
+    codecs = codec | (section.codec + 1) << _CODEC_BITS
+    head = _HEADER.pack(plain + section.records, codecs << 24 | len(tokens), literal_length)
+    lengths = varint(section.records) + varint(section.length) + varint(len(section.coded))
+    return b"".join((head, lengths, section.coded, tokens, literals))
 
 
 def dissect(data: memoryview) -> ReceivedBatch:
@@ -87,7 +89,7 @@ def dissect(data: memoryview) -> ReceivedBatch:
     section, at = NO_SECTION, HEADER_BYTES
     if codec >> _CODEC_BITS:
         section, at = _section(data, codec >> _CODEC_BITS, plain)
-        plain -= section.length
+        plain -= section.records
         codec &= (1 << _CODEC_BITS) - 1
     if literal_length > plain:
         raise BatchError(f"{literal_length} literal bytes in a batch of {plain}")
@@ -101,12 +103,15 @@ def dissect(data: memoryview) -> ReceivedBatch:
 
 def _section(data: memoryview, codec: int, plain: int) -> tuple[Section, int]:
     """The records' section, and where it ends."""
-    head = bytes(data[HEADER_BYTES : HEADER_BYTES + 10])
-    length, at = read_varint(head, 0)
+    head = bytes(data[HEADER_BYTES : HEADER_BYTES + _SECTION_HEAD_MAX])
+    records, at = read_varint(head, 0)
+    length, at = read_varint(head, at)
     coded, at = read_varint(head, at)
     at += HEADER_BYTES
-    if not 1 <= length <= plain:
-        raise BatchError(f"{length} bytes of records in a batch of {plain}")
+    if not 1 <= records <= plain:
+        raise BatchError(f"{records} bytes of records in a batch of {plain}")
+    if not 1 <= length <= 2 * records:
+        raise BatchError(f"{length} bytes stand for {records} bytes of records")
     if not coded or at + coded > len(data):
         raise BatchError(f"a section of {coded} bytes in a batch of {len(data)}")
-    return Section(codec - 1, length, data[at : at + coded]), at + coded
+    return Section(records, codec - 1, length, data[at : at + coded]), at + coded

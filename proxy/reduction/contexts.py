@@ -5,7 +5,6 @@ before its block headers were walked through (RFC 8878, section 3.1.1.2): blocks
 the frame's last, so no other frame can follow unseen. What they yield goes through a buffer of one batch's size.
 """
 
-from collections.abc import Callable
 from typing import IO, cast
 
 import zstandard
@@ -28,15 +27,15 @@ _TABLES_BELOW_WINDOW = 3
 class ContextWriter:
     """The sender's end of one frame."""
 
-    def __init__(self, level: int, window_log: int, *, sampled: bool = True) -> None:
-        """A window of 2 ** window_log bytes. `sampled`: what is long ago is found by few hashes, cheaply."""
+    def __init__(self, level: int, window_log: int) -> None:
+        """A window of 2 ** window_log bytes. What is long ago is found by sampled hashes, cheaply at any level."""
         usual = zstandard.ZstdCompressionParameters.from_level(level)
         parameters = zstandard.ZstdCompressionParameters.from_level(
             level,
             window_log=window_log,
             hash_log=min(usual.hash_log, window_log - _TABLES_BELOW_WINDOW),
             chain_log=min(usual.chain_log, window_log - _TABLES_BELOW_WINDOW),
-            enable_ldm=sampled,
+            enable_ldm=True,
             write_content_size=False,
             write_checksum=False,
         )
@@ -67,16 +66,8 @@ class _Sink:
 class ContextReader:
     """The receiver's end of a stream's frames. After an error it must not be used any more, except to `close` it."""
 
-    def __init__(
-        self,
-        memory: ContextMemory,
-        window_log_max: int = WINDOW_LOG_MAX,
-        cost: Callable[[int], int] = cost_of,
-    ) -> None:
-        """`cost`: what a frame with a window of so many bytes counts."""
+    def __init__(self, memory: ContextMemory) -> None:
         self._memory = memory
-        self._window_log_max = window_log_max
-        self._cost = cost
         self._held = 0
         self._window = 0
         self._sink = _Sink()
@@ -116,12 +107,11 @@ class ContextReader:
             raise BatchError(f"zstd frame cannot be begun: {error}") from None
         if frame.content_size != zstandard.CONTENTSIZE_UNKNOWN or frame.dict_id or frame.has_checksum:
             raise BatchError("a zstd frame that is to be endless declares a size, a dictionary or a checksum")
-        most = self._window_log_max
-        if frame.window_size > 1 << most:
-            raise BatchError(f"zstd frame has a window of {frame.window_size} bytes, at most 2^{most} may be")
+        if frame.window_size > 1 << WINDOW_LOG_MAX:
+            raise BatchError(f"zstd frame has a window of {frame.window_size} bytes, at most 2^{WINDOW_LOG_MAX} may be")
         self.close()
-        self._memory.take(self._cost(frame.window_size))
-        self._held = self._cost(frame.window_size)
+        self._memory.take(cost_of(frame.window_size))
+        self._held = cost_of(frame.window_size)
         self._window = frame.window_size
         # A batch's bytes fit into one piece, so that none stay behind in the decompressor.
         decompressor = zstandard.ZstdDecompressor(max_window_size=max(frame.window_size, 1 << 10))

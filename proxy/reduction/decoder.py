@@ -15,7 +15,6 @@ from proxy.reduction.compression import decode
 from proxy.reduction.contexts import ContextReader
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.holdings import Holdings
-from proxy.reduction.sections import SectionReader
 from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, SLICE, Token, parse
 
 CHUNK_MAX = 256 << 10
@@ -45,8 +44,10 @@ class DecodedBatch:
     data: bytes
     from_store: int
     verified: int
-    records: bytes = b""
-    """What has to be woven with the bytes."""
+    section: bytes = b""
+    """Predicted records, to be woven with the bytes."""
+    records: int = 0
+    """Bytes of these records."""
     plain: int = 0
     """What the batch cost and END counts: bytes that its tokens delivered, and records."""
 
@@ -63,13 +64,13 @@ class _Progress:
         "out",
         "owned",
         "position",
-        "records",
+        "section",
         "verified",
     )
 
-    def __init__(self, batch: ReceivedBatch, literals: memoryview, records: bytes) -> None:
+    def __init__(self, batch: ReceivedBatch, literals: memoryview, section: bytes) -> None:
         self.batch = batch
-        self.records = records
+        self.section = section
         self.literals = literals
         self.at = 0  # next token
         self.position = 0  # next literal byte
@@ -99,11 +100,12 @@ class Decoder:
         holdings: Holdings,
         writer: int = 0,
         context: ContextReader | None = None,
-        sections: SectionReader | None = None,
+        *,
+        spans: bool = False,
     ) -> None:
-        """`writer`: what the store is to keep together; `context`: for codec 2, `sections`: of records, if agreed."""
+        """`writer`: what the store is to keep together; `context`: for codec 2, `spans`: for records, if agreed."""
         self._context = context
-        self._sections = sections
+        self._spans = spans
         self._writer = writer
         self._store = store
         self._holdings = holdings
@@ -193,22 +195,20 @@ class Decoder:
         """Nothing more will be fed: give back what is shared with other streams."""
         if self._context is not None:
             self._context.close()
-        if self._sections is not None:
-            self._sections.close()
 
     def _begin(self, data: memoryview) -> _Progress:
         batch = dissect(data)
-        records = self._records(batch.section) if batch.section.length else b""
+        section = self._section(batch.section) if batch.section.records else b""
         if batch.codec == CODEC_CONTEXT and self._context is not None:
             literals = memoryview(self._context.decode(batch.literals, batch.literal_length))
         else:
             literals = memoryview(decode(batch.codec, batch.literals, batch.literal_length))
-        return _Progress(batch, literals, records)
+        return _Progress(batch, literals, section)
 
-    def _records(self, section: Section) -> bytes:
-        if self._sections is None:
+    def _section(self, section: Section) -> bytes:
+        if not self._spans:
             raise BatchError("a section of records, which was not agreed on")
-        return self._sections.decode(section)
+        return bytes(decode(section.codec, section.coded, section.length))
 
     def _run(self, progress: _Progress) -> bool:
         """Go through the tokens; False if one of them has to wait."""
@@ -237,9 +237,11 @@ class Decoder:
         self._progress = None
         self._filled.clear()
         self._keep_tail()
-        plain = len(data) + len(progress.records)
-        self.total += plain
-        return DecodedBatch(data, progress.from_store, progress.verified, progress.records, plain)
+        records = progress.batch.section.records
+        self.total += len(data) + records
+        return DecodedBatch(
+            data, progress.from_store, progress.verified, progress.section, records, len(data) + records
+        )
 
     def _deliver_chunk(self, progress: _Progress, data: bytes) -> None:
         progress.deliver(data)

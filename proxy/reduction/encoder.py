@@ -174,7 +174,7 @@ class Encoder:
         if self._sealed:
             draft = self._sealed.popleft()
             self._sealed_plain -= draft.plain
-        elif self._draft.plain or section.length:
+        elif self._draft.plain or section.records:
             draft, self._draft = self._draft, _Draft()
         else:
             return None
@@ -184,7 +184,7 @@ class Encoder:
         data = assemble(draft.plain, codec, tokens, len(literals), encoded, section)
         self._note_outstanding(draft)
         self._holdings.send(place for _, place in draft.learned)
-        plain, reduced = draft.plain + section.length, len(tokens) + len(literals) + section.length
+        plain, reduced = draft.plain + section.records, len(tokens) + len(literals) + section.length
         return EncodedBatch(data, plain, reduced, draft.references, draft.pinned, draft.learned)
 
     def delivered(self, batch: EncodedBatch) -> None:

@@ -17,13 +17,12 @@ from proxy.iscsi.prediction import Predictor, Restorer
 from proxy.iscsi.record import PLAIN
 from proxy.iscsi.span import Address, Kind, Span
 from proxy.iscsi.weaver import Weaver
-from proxy.reduction.batch import NO_SECTION, Section
+from proxy.reduction.batch import CODEC_NONE, CODEC_ZSTD, NO_SECTION, Section
 from proxy.reduction.borders import Borders
-from proxy.reduction.compression import Compression
+from proxy.reduction.compression import WORTH_TRYING, Compression, zstd
 from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
 from proxy.reduction.encoder import READ_BYTES, EncodedBatch, Encoder
 from proxy.reduction.errors import BatchError
-from proxy.reduction.sections import SectionWriter
 
 _TARGET = 176 << 10
 """A batch is to be taken at this many plain bytes: with one read and one chunk more it is still legal, though records
@@ -31,6 +30,8 @@ may be longer than what was read."""
 
 _RECORDS_TARGET = 32 << 10
 """Records do not wait longer than this for the chunk before them to be complete."""
+
+_compress = zstd(3)
 
 _RUN_MIN = 512
 """Bytes between two borders that an address calls for. It is what most arrays take for a logical block."""
@@ -114,7 +115,10 @@ class SpanDecoder:
     def _weave(self, decoded: DecodedBatch) -> bytes:
         weaver = self.weaver
         try:
-            weaver.records(self._restorer.restore(decoded.records))
+            records = self._restorer.restore(decoded.section, decoded.records)
+            if sum(map(len, records)) != decoded.records:
+                raise BatchError(f"records of another length than the {decoded.records} bytes that are declared")
+            weaver.records(records)
             weaver.payload(memoryview(decoded.data))
             pieces = weaver.take(self._clock())
         except RecordError as error:
@@ -131,7 +135,6 @@ class SpanEncoder:
         self,
         encoder: Encoder,
         framer: Framer,
-        sections: SectionWriter,
         clock: Callable[[], float],
         *,
         opener: Callable[[], bool] | None = None,
@@ -143,7 +146,6 @@ class SpanEncoder:
         """
         self.framer = framer
         self._encoder = encoder
-        self._sections = sections
         self._clock = clock
         self._opener = opener
         self._fell = fell
@@ -268,7 +270,6 @@ class SpanEncoder:
 
     def close(self) -> None:
         """Release what was not taken."""
-        self._sections.close()
         self._encoder.close()
 
     # -- spans -------------------------------------------------------------------------------------------------
@@ -343,13 +344,24 @@ class SpanEncoder:
 
     def _section(self) -> Section:
         """The records that may go with all payload that has been taken: none before the payload before it."""
-        records = []
+        predicted = []
+        length = 0
         while self._records and self._records[0][0] <= self._taken:
-            records.append(self._predictor.predict(self._records.popleft()[1]))
-        if not records:
+            record = self._records.popleft()[1]
+            length += len(record)
+            predicted.append(self._predictor.predict(record))
+        if not length:
             return NO_SECTION
-        section = self._sections.encode(b"".join(records))
-        self._records_length -= section.length
-        self._sent += section.length
+        self._records_length -= length
+        self._sent += length
+        section = _section(length, b"".join(predicted))
         self.coded += len(section.coded)
         return section
+
+
+def _section(records: int, predicted: bytes) -> Section:
+    """Compressed if that gains anything: what is predicted well is short already."""
+    coded = _compress(predicted) if len(predicted) >= WORTH_TRYING else predicted
+    if len(coded) < len(predicted):
+        return Section(records, CODEC_ZSTD, len(predicted), coded)
+    return Section(records, CODEC_NONE, len(predicted), predicted)

@@ -16,11 +16,6 @@ WINDOWS_MAX = 64 << 20
 """Bytes of all windows of one tunnel and direction; a smaller window than 1 MiB counts as that."""
 
 
-RECORDS_WINDOW_LOG = 17
-RECORDS_COST = 512 << 10
-"""A frame of records: 128 KiB of window, and what zstd needs beside it."""
-
-
 def cost_of(window: int) -> int:
     """What a window of so many bytes counts."""
     return max(window, 1 << WINDOW_LOG_MIN)
@@ -50,7 +45,6 @@ class ContextClaims:
         """`remembered`: false of a stream once its peer has forgotten it."""
         self._remembered = remembered
         self._claims: dict[int, int] = {}
-        self._of_records: set[int] = set()
 
     def claim(self, stream: int, streams: int) -> int:
         """The logarithm of the window that a new frame of the stream may have; 0 if none is left.
@@ -58,24 +52,12 @@ class ContextClaims:
         A fair share of what `streams` (those that may want one, this one included) have together, but never more than
         half of what is left, so that something remains for those to come. A stream keeps what it once got.
         """
+        self._claims = {number: size for number, size in self._claims.items() if self._remembered(number)}
         own = self._claims.get(stream, 0)
-        left = self._left() + own
+        left = WINDOWS_MAX - sum(self._claims.values()) + own
         fair = min(WINDOWS_MAX // max(streams, 1), left // 2)
         window_log = min(max(fair, own).bit_length() - 1, WINDOW_LOG_MAX)
         if window_log < WINDOW_LOG_MIN:
             return 0
         self._claims[stream] = 1 << window_log
         return window_log
-
-    def claim_for_records(self, stream: int) -> bool:
-        """True if the stream may begin a frame of records, once. All of them together get half of what there is."""
-        left = min(self._left(), WINDOWS_MAX // 2 - RECORDS_COST * len(self._of_records))
-        if left < RECORDS_COST:
-            return False
-        self._of_records.add(stream)
-        return True
-
-    def _left(self) -> int:
-        self._claims = {number: size for number, size in self._claims.items() if self._remembered(number)}
-        self._of_records = {number for number in self._of_records if self._remembered(number)}
-        return WINDOWS_MAX - sum(self._claims.values()) - RECORDS_COST * len(self._of_records)
