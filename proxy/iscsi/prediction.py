@@ -19,6 +19,9 @@ from proxy.iscsi.errors import RecordError
 from proxy.iscsi.pdu import OPCODE_MASK
 from proxy.iscsi.record import HEADER_AT, NOT_A_PDU, PDU_FLAGS, SHORTEST_PDU, other_length, pdu_length
 
+RESTORED_MAX = 1 << 20
+"""Bytes of records that a section comes to at most: each of its own may stand for 49."""
+
 PLACES = 128
 NEW = 0x90
 
@@ -94,9 +97,13 @@ class Restorer:
         self._oldest = 0
         self._usual: list[tuple[int, ...]] = [(0,) * 12] * (OPCODE_MASK + 1)
 
-    def restore(self, section: bytes) -> list[bytes]:
-        """The records of a section, which has whole ones only. RecordError for what no Predictor writes."""
-        records = []
+    def restore(self, section: bytes, most: int = RESTORED_MAX) -> list[bytes]:
+        """The records of a section, which has whole ones only and comes to so many bytes at most.
+
+        RecordError for what no Predictor writes.
+        """
+        records: list[bytes] = []
+        left = most
         at = 0
         while at < len(section):
             token = section[at]
@@ -110,11 +117,15 @@ class Restorer:
             else:
                 end = at + other_length(section, at)
                 records.append(_cut(section, at, end))
+                left -= end - at
                 at = end
                 continue
             record = self._add(difference)
             rest = at + pdu_length(record) - SHORTEST_PDU
             records.append(record + _cut(section, at, rest) if rest > at else record)
+            left -= len(records[-1])
+            if left < 0:
+                raise RecordError(f"a section of {len(section)} bytes comes to more than {most} bytes of records")
             at = rest
         return records
 
