@@ -7,7 +7,6 @@ what the opener does (PROTOCOL.md, "Spans").
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 
 from proxy.iscsi.connection import Connection
 from proxy.iscsi.errors import RecordError
@@ -107,25 +106,27 @@ class SpanDecoder:
         if self.spans is None:
             self.spans = bool(decoded.records)
         if self.spans:
-            return replace(decoded, data=self._weave(decoded))
+            decoded.pieces = self._weave(decoded)
+            return decoded
         if decoded.records:
             raise BatchError("records in a direction that began without them")
         return decoded
 
-    def _weave(self, decoded: DecodedBatch) -> bytes:
+    def _weave(self, decoded: DecodedBatch) -> list[bytes | memoryview]:
         weaver = self.weaver
         try:
             records = self._restorer.restore(decoded.section, decoded.records)
             if sum(map(len, records)) != decoded.records:
                 raise BatchError(f"records of another length than the {decoded.records} bytes that are declared")
             weaver.records(records)
-            weaver.payload(memoryview(decoded.data))
+            for piece in decoded.pieces:
+                weaver.payload(memoryview(piece))
             pieces = weaver.take(self._clock())
         except RecordError as error:
             raise BatchError(str(error)) from None
         if weaver.waiting:
             raise BatchError(f"{weaver.waiting} bytes of records come before the payload before them")
-        return b"".join(pieces)
+        return pieces
 
 
 class SpanEncoder:
@@ -232,14 +233,16 @@ class SpanEncoder:
         if self._opener is not None and not self._framing():
             self._pass_all(n)
             return
-        self._put(self.framer.receive(self._view[:n], self._clock()))
+        self._put(self.framer.receive(self._view[:n], self._clock()), lazy=True)
         if self._records_length >= _RECORDS_TARGET:
+            self._settle(lazy=False)
             self._encoder.flush()
 
     def flush(self, *, patient: bool = False) -> None:
         """The source pauses: put what is left into the batch. `take` all before the next pause."""
         if not self._plain:
             self._put(self.framer.pause())
+            self._settle(lazy=False)
         self._encoder.flush(patient=patient)
 
     def finish(self) -> None:
@@ -287,16 +290,16 @@ class SpanEncoder:
         """What has come goes as it is, and so does all that follows."""
         self._plain = True
         self._pour(self._view[:n])
-        self._settle()
+        self._settle(lazy=False)
         self._view = memoryview(bytearray())
 
-    def _put(self, spans: list[Span]) -> None:
+    def _put(self, spans: list[Span], *, lazy: bool = False) -> None:
         for kind, data, address in spans:
             if kind is Kind.PAYLOAD:
                 self._place(memoryview(data), address)
             else:
                 self._record(bytes(data))
-        self._settle()
+        self._settle(lazy=lazy)
 
     def _record(self, record: bytes) -> None:
         if record[0] == PLAIN:
@@ -340,9 +343,10 @@ class SpanEncoder:
             self._filled += n
             piece = piece[n:]
 
-    def _settle(self) -> None:
-        if self._filled:
-            self._encoder.received(self._filled)
+    def _settle(self, *, lazy: bool = True) -> None:
+        """`lazy`: if it need not be searched for borders before more has come, or one is forced."""
+        if self._filled or not lazy:
+            self._encoder.received(self._filled, lazy=lazy)
         self._filled, self._room = 0, memoryview(b"")
 
     def _section(self) -> Section:
