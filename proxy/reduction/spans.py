@@ -32,6 +32,8 @@ _RECORDS_TARGET = 32 << 10
 
 _compress = zstd(3)
 
+_NO_ROOM = memoryview(b"")
+
 _RUN_MIN = 512
 """Bytes between two borders that an address calls for. It is what most arrays take for a logical block."""
 
@@ -161,7 +163,7 @@ class SpanEncoder:
         self._bordered = 0  # of these, up to the last border
         self._taken = 0  # payload in batches that were taken
         self._sent = 0  # bytes of records in them
-        self._room = memoryview(b"")  # of the encoder's buffer
+        self._room = _NO_ROOM  # of the encoder's buffer
         self._filled = 0  # of that
         self.coded = 0
         """What sections came to."""
@@ -318,12 +320,11 @@ class SpanEncoder:
         borders = self._borders
         if borders.jumps(address):
             self._border()
-        at = 0
         for n, border in borders.pieces(address, len(data)):
-            self._pour(data[at : at + n])
+            self._pour(data[:n])
             if border:
                 self._border()
-            at += n
+            data = data[n:]
 
     def _border(self) -> None:
         self._settle()
@@ -334,20 +335,22 @@ class SpanEncoder:
     def _pour(self, piece: memoryview) -> None:
         """Into the encoder's buffer, which looks for chunks when it is full or `_settle` says so: not for each PDU."""
         self._payload += len(piece)
-        while piece:
-            if self._filled == len(self._room):
-                self._settle()
-                self._room = self._encoder.buffer(READ_BYTES)
-            n = min(len(piece), len(self._room) - self._filled)
-            self._room[self._filled : self._filled + n] = piece[:n]
-            self._filled += n
-            piece = piece[n:]
+        while len(piece) > (left := len(self._room) - self._filled):
+            if left:
+                self._room[self._filled :] = piece[:left]
+                self._filled += left
+                piece = piece[left:]
+            self._settle()
+            self._room = self._encoder.buffer(READ_BYTES)
+        end = self._filled + len(piece)
+        self._room[self._filled : end] = piece
+        self._filled = end
 
     def _settle(self, *, lazy: bool = True) -> None:
         """`lazy`: if it need not be searched for borders before more has come, or one is forced."""
         if self._filled or not lazy:
             self._encoder.received(self._filled, lazy=lazy)
-        self._filled, self._room = 0, memoryview(b"")
+            self._filled, self._room = 0, _NO_ROOM
 
     def _section(self) -> Section:
         """The records that may go with all payload that has been taken: none before the payload before it."""
