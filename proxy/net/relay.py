@@ -9,8 +9,6 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import cast
 
 from dedupstore.errors import StoreError
@@ -51,6 +49,21 @@ _PATIENCE = 0.02
 """Seconds that a pause waits for the store's disk: what is found there need not go as literal bytes."""
 
 
+class _Blaming:
+    """A context in which errors are a relay's: each batch passes through it, and generators are slow."""
+
+    __slots__ = ("_relay",)
+
+    def __init__(self, relay: "Relay") -> None:
+        self._relay = relay
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
+        return isinstance(error, Exception) and self._relay.blame(error)
+
+
 class Relay(asyncio.BufferedProtocol):
     """Loop thread. Made when the stream is opened or offered; `connection_made` may come later."""
 
@@ -65,6 +78,7 @@ class Relay(asyncio.BufferedProtocol):
         self.waits = Waits(owner, stream)
         self.reason = ""
         self._owner = owner
+        self._blaming = _Blaming(self)
         self._loop = asyncio.get_running_loop()
         self._encoder, self._decoder = owner.coders(stream)
         self.compression = self._encoder.compression
@@ -119,20 +133,22 @@ class Relay(asyncio.BufferedProtocol):
             self._encoder.received(nbytes)
             if self._encoder.ready:
                 self._ship()
+            if self._patience is not None:
+                self.waits.outward(_SOURCE)
+            elif self._full_read and self._soon is None:
+                self._soon = self._loop.call_soon(self._pause)
+            elif self._soon is None:
+                self._pause()
         except Exception as error:
             self._defect(error)
             return
-        if self._patience is not None:
-            self.waits.outward(_SOURCE)
-        elif self._soon is None:
-            self._soon = self._loop.call_soon(self._pause)
         if self._allowance < _ALLOWANCE_MIN:
             self._rest_if_needed()
 
     def eof_received(self) -> bool:
         """The array has ended its side; ours stays open."""
         if not self.closed and not self._ended_here:
-            with self._blaming():
+            with self._blaming:
                 self._ended_here = True
                 self._encoder.finish()
                 self._ship()
@@ -169,7 +185,7 @@ class Relay(asyncio.BufferedProtocol):
             self._decoder.keep(batch)
         else:
             self.waits.inward(_CPU)
-            with self._blaming():
+            with self._blaming:
                 self._take_over(self._decoder.feed(batch))
         self._note_inward()
 
@@ -183,7 +199,7 @@ class Relay(asyncio.BufferedProtocol):
         if size == 0:
             self.close(ResetCode.CHUNK_LOST, "a chunk that was referred to is no longer held by either side")
             return
-        with self._blaming():
+        with self._blaming:
             self._decoder.fill(name, bytes(decode(codec, data, size)))
             self.traffic.verified += size
         self._deliver()
@@ -199,7 +215,7 @@ class Relay(asyncio.BufferedProtocol):
 
     def consumed(self, cost: int) -> None:
         """The far array has taken everything up to that sum of costs."""
-        with self._blaming():
+        with self._blaming:
             while self._outstanding and self._outstanding[0][0] <= cost:
                 self._encoder.delivered(self._outstanding.popleft()[1])
             self._finish_if_done()
@@ -250,7 +266,7 @@ class Relay(asyncio.BufferedProtocol):
         self._allowance = sendable - encoder.plain - encoder.unsent - batches * DATA_OVERHEAD
 
     def _pause(self) -> None:
-        """The loop has come round: if the source has nothing more, what is left goes out."""
+        """If the source has nothing more, what is left goes out; after a full read it is given time to bring it."""
         self._soon = None
         if self.closed:
             return
@@ -292,7 +308,7 @@ class Relay(asyncio.BufferedProtocol):
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
-        with self._blaming():
+        with self._blaming:
             self._encoder.flush(patient=patient)
             self._ship()
             self._pace.flushed(self._loop.time())
@@ -371,7 +387,7 @@ class Relay(asyncio.BufferedProtocol):
     # -- inward ------------------------------------------------------------------------------------------------
 
     def _deliver(self) -> None:
-        with self._blaming():
+        with self._blaming:
             while self._may_deliver():
                 self.waits.inward(_CPU)
                 if not self._take_over(self._decoder.advance()):
@@ -457,25 +473,23 @@ class Relay(asyncio.BufferedProtocol):
         self._encoder.close()
         self._owner.gone(self)
 
-    @contextmanager
-    def _blaming(self) -> Iterator[None]:
-        """Who is to blame for an error, and what ends by it.
+    def blame(self, error: Exception) -> bool:
+        """Who is to blame for an error, and what ends by it; False if it is for the caller.
 
         A broken rule is the peer's doing and ends the tunnel; wrong bytes end this stream, and so does a defect of our
         own: after it nobody knows which bytes have gone.
         """
-        try:
-            yield
-        except BatchError as error:
+        if isinstance(error, PeerError):
+            return False
+        if isinstance(error, BatchError):
             self._owner.breach(f"DATA on stream {self.stream}: {error}")
-        except CorruptStream as error:
+        elif isinstance(error, CorruptStream):
             self.traffic.mismatches += 1
             log.error("stream %d to %s: %s", self.stream, self.name, error)
             self.close(ResetCode.CORRUPT, str(error))
-        except PeerError:
-            raise
-        except Exception as error:
+        else:
             self._defect(error)
+        return True
 
     def _defect(self, error: Exception) -> None:
         log.error("stream %d to %s: a defect", self.stream, self.name, exc_info=error)
