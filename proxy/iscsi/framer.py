@@ -98,9 +98,9 @@ class Framer:
         return spans
 
     def pause(self) -> list[Span]:
-        """The source pauses: what may not be held back. Only what is not known to be iSCSI yet may not."""
+        """The source pauses: what may not be held back, that is, what is not known to be iSCSI yet."""
         spans: list[Span] = []
-        if self._held and not self._recognised:
+        if self._held and not self._recognised and not self._connection.begun:
             self._fall_back("no Login Request at the beginning", self._taken(), spans)
         return spans
 
