@@ -32,7 +32,8 @@ class Outlet:
         """Bytes that the kernel may hold unsent."""
         self._left = 0  # of these, when the kernel was last asked, but for what was written since
         self._under_way = 0
-        self._watching = False
+        self.watching = False
+        """`room` has said no, and that has not changed."""
         self._resize(_UNKNOWN)
 
     def wrote(self, n: int) -> None:
@@ -44,13 +45,13 @@ class Outlet:
 
     def room(self, buffered: int) -> int:
         """Bytes that may be written now; 0 if it is better to wait. `buffered`: what the transport says it holds."""
-        if self._watching:
+        if self.watching:
             return 0
         if self._left < self.size // 2:  # it is not asked about each small frame on an idle line
             self._ask(buffered)
         if self._left > self.size // 4:
             return self._left
-        self._watching = True
+        self.watching = True
         self._loop.add_writer(self._socket.fileno(), self._writable)
         return 0
 
@@ -73,8 +74,8 @@ class Outlet:
         self._on_room()
 
     def _stop(self) -> None:
-        if self._watching:
-            self._watching = False
+        if self.watching:
+            self.watching = False
             self._loop.remove_writer(self._socket.fileno())
 
     def _resize(self, size: int) -> None:
