@@ -171,7 +171,7 @@ class Peer:
             return Compressor(None)
         if level != "auto":
             return Compressor(zstd(level), f"zstd {level}")
-        effort = Effort(self._environment.load)
+        effort = Effort(self._environment.load, self.tunnel.figures.round_trip or 0.0)
         pressed = partial(self.tunnel.pressed, stream)
         return AdaptiveCompression(effort, pressed, partial(self._claim_window, stream))
 
