@@ -12,6 +12,8 @@ from collections import deque
 from typing import cast
 
 from dedupstore.errors import StoreError
+from proxy.net.blaming import Blaming
+from proxy.net.coders import Coders
 from proxy.net.endings import end_connection, reset_connection, reset_transport, socket_of
 from proxy.net.relay_owner import RelayOwner
 from proxy.net.tcpinfo import was_reset
@@ -52,38 +54,24 @@ _PATIENCE = 0.02
 """Seconds that a pause waits for the store's disk: what is found there need not go as literal bytes."""
 
 
-class _Blaming:
-    """A context in which errors are a relay's: each batch passes through it, and generators are slow."""
-
-    __slots__ = ("_relay",)
-
-    def __init__(self, relay: "Relay") -> None:
-        self._relay = relay
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> bool:
-        return isinstance(error, Exception) and self._relay.blame(error)
-
-
 class Relay(asyncio.BufferedProtocol):
     """Loop thread. Made when the stream is opened or offered; `connection_made` may come later."""
 
-    def __init__(self, owner: RelayOwner, stream: int, name: str, origin: str, *, opener: bool) -> None:
+    def __init__(self, owner: RelayOwner, stream: int, name: str, origin: str, coders: Coders, *, opener: bool) -> None:
         """`name`: the forward's or the export's; `origin`: the opening array's address."""
         self.stream = stream
         self.name = name
         self.origin = origin
         self.opener = opener
         self.started = time.time()
-        self.traffic = Traffic()
         self.waits = Waits(owner, stream)
         self.reason = ""
         self._owner = owner
-        self._blaming = _Blaming(self)
+        self._blaming = Blaming(self._blame)
         self._loop = asyncio.get_running_loop()
-        self._encoder, self._decoder = owner.coders(stream)
+        self._traffic = Traffic()
+        self._coders = coders
+        self._encoder, self._decoder = coders.encoder, coders.decoder
         self.compression = self._encoder.compression
         self._transport: asyncio.Transport | None = None
         self._outstanding: deque[tuple[int, EncodedBatch]] = deque()
@@ -104,6 +92,12 @@ class Relay(asyncio.BufferedProtocol):
         self._ended_at = 0.0
         self.in_order = False
         """Both arrays have ended their sides, and ours has been given everything."""
+
+    @property
+    def traffic(self) -> Traffic:
+        """What has passed so far."""
+        self._coders.note(self._traffic)
+        return self._traffic
 
     # -- the array's socket ------------------------------------------------------------------------------------
 
@@ -130,12 +124,14 @@ class Relay(asyncio.BufferedProtocol):
         self.waits.outward(_CPU)
         self._full_read = nbytes == READ_BYTES
         self._came = True
+        self._traffic.raw += nbytes
         self._allowance -= nbytes
         self._pace.received(nbytes, self._loop.time())
         try:
             self._encoder.received(nbytes)
             if self._encoder.ready:
                 self._ship()
+                self._coders.look_ahead(self._owner.worker)
             if self._patience is not None:
                 self.waits.outward(_SOURCE)
             elif self._full_read and self._soon is None:
@@ -183,7 +179,7 @@ class Relay(asyncio.BufferedProtocol):
         """A batch from the peer; its memory is valid during the call."""
         if self.closed:
             return
-        self.traffic.received += len(batch)
+        self._traffic.received += len(batch)
         if not self._may_deliver():
             self._decoder.keep(batch)
         else:
@@ -204,7 +200,7 @@ class Relay(asyncio.BufferedProtocol):
             return
         with self._blaming:
             self._decoder.fill(name, bytes(decode(codec, data, size)))
-            self.traffic.verified += size
+            self._traffic.verified += size
         self._deliver()
 
     def missed(self, names: tuple[bytes, ...]) -> None:
@@ -267,7 +263,7 @@ class Relay(asyncio.BufferedProtocol):
         encoder.grain = grain = min(frame, GRAIN_MAX, tunnel.grain(self.stream))
         sendable = tunnel.sendable(self.stream)
         batches = 2 + sendable // grain
-        self._allowance = sendable - encoder.plain - encoder.unsent - batches * DATA_OVERHEAD
+        self._allowance = encoder.affordable(sendable - encoder.plain - encoder.unsent - batches * DATA_OVERHEAD)
 
     def _pause(self) -> None:
         """If the source has nothing more, what is left goes out; after a full read it is given time to bring it."""
@@ -337,8 +333,7 @@ class Relay(asyncio.BufferedProtocol):
         length, batch.data = len(batch.data), b""  # the tunnel keeps it as long as need be
         self._cost += batch.plain + DATA_OVERHEAD
         self._outstanding.append((self._cost, batch))
-        traffic = self.traffic
-        traffic.raw += batch.plain
+        traffic = self._traffic
         traffic.after_deduplication += batch.after_deduplication
         traffic.after_compression += length
         traffic.compression_microseconds = int(self.compression.seconds * 1e6)
@@ -384,7 +379,7 @@ class Relay(asyncio.BufferedProtocol):
         if data is None and loads < _LOADS_MAX:
             self._owner.worker.load(name, lambda: self._send_fill(name, loads + 1))
             return
-        self.traffic.fills += 1
+        self._traffic.fills += 1
         self._owner.tunnel.send_fill(self.stream, name, CODEC_NONE, len(data or b""), data or b"")
         self._owner.pump()
 
@@ -424,12 +419,13 @@ class Relay(asyncio.BufferedProtocol):
             self._obtain()
             return False
         assert self._transport is not None
-        self._transport.write(decoded.data)
-        self._owner.tunnel.consumed(self.stream, len(decoded.data))
+        length = sum(map(len, decoded.pieces))
+        self._transport.writelines(decoded.pieces)
+        self._owner.tunnel.consumed(self.stream, decoded.plain)
         self._pace.answered()
-        self.traffic.delivered += len(decoded.data)
-        self.traffic.from_store += decoded.from_store
-        self.traffic.verified += decoded.verified
+        self._traffic.delivered += length
+        self._traffic.from_store += decoded.from_store
+        self._traffic.verified += decoded.verified
         self._owner.worker.kick()
         if (entered := self._decoder.entered) is not None:
             self._decoder.entered = None
@@ -445,7 +441,7 @@ class Relay(asyncio.BufferedProtocol):
             self._store_busy = True
             self._owner.worker.load(needs.load, self._store_ready)
         else:
-            self.traffic.misses += len(needs.ask)
+            self._traffic.misses += len(needs.ask)
             self._owner.tunnel.send_miss(self.stream, needs.ask)
             self._owner.pump()
 
@@ -477,7 +473,7 @@ class Relay(asyncio.BufferedProtocol):
         self._encoder.close()
         self._owner.gone(self)
 
-    def blame(self, error: Exception) -> bool:
+    def _blame(self, error: Exception) -> bool:
         """Who is to blame for an error, and what ends by it; False if it is for the caller.
 
         A broken rule is the peer's doing and ends the tunnel; wrong bytes end this stream, and so does a defect of our
@@ -488,7 +484,7 @@ class Relay(asyncio.BufferedProtocol):
         if isinstance(error, BatchError):
             self._owner.breach(f"DATA on stream {self.stream}: {error}")
         elif isinstance(error, CorruptStream):
-            self.traffic.mismatches += 1
+            self._traffic.mismatches += 1
             log.error("stream %d to %s: %s", self.stream, self.name, error)
             self.close(ResetCode.CORRUPT, str(error))
         else:

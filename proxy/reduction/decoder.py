@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.fingerprint import CHECK_BYTES, fingerprint
 from dedupstore.store import ChunkStore, Place
-from proxy.reduction.batch import CODEC_CONTEXT, ReceivedBatch, dissect
+from proxy.reduction.batch import CODEC_CONTEXT, ReceivedBatch, Section, dissect
 from proxy.reduction.compression import decode
 from proxy.reduction.contexts import ContextReader
 from proxy.reduction.errors import BatchError, CorruptStream
@@ -41,18 +41,42 @@ class Needs:
 class DecodedBatch:
     """Bytes for the array, how many of them came from the store, and how many bytes BLAKE3 has verified."""
 
-    data: bytes
+    pieces: list[bytes | memoryview]
+    """These bytes, in order."""
     from_store: int
     verified: int
+    section: bytes = b""
+    """Predicted records, to be woven with the bytes."""
+    records: int = 0
+    """Bytes of these records."""
+    plain: int = 0
+    """What the batch cost and END counts: bytes that its tokens delivered, and records."""
+
+    @property
+    def data(self) -> bytes:
+        """All pieces at once."""
+        return b"".join(self.pieces)
 
 
 class _Progress:
     """A batch on its way through the tokens."""
 
-    __slots__ = ("at", "batch", "delivered", "from_store", "literals", "out", "owned", "position", "verified")
+    __slots__ = (
+        "at",
+        "batch",
+        "delivered",
+        "from_store",
+        "literals",
+        "out",
+        "owned",
+        "position",
+        "section",
+        "verified",
+    )
 
-    def __init__(self, batch: ReceivedBatch, literals: memoryview) -> None:
+    def __init__(self, batch: ReceivedBatch, literals: memoryview, section: bytes) -> None:
         self.batch = batch
+        self.section = section
         self.literals = literals
         self.at = 0  # next token
         self.position = 0  # next literal byte
@@ -77,10 +101,17 @@ class Decoder:
     """
 
     def __init__(
-        self, store: ChunkStore, holdings: Holdings, writer: int = 0, context: ContextReader | None = None
+        self,
+        store: ChunkStore,
+        holdings: Holdings,
+        writer: int = 0,
+        context: ContextReader | None = None,
+        *,
+        spans: bool = False,
     ) -> None:
-        """`writer`: what the store is to keep together; `context`: for codec 2, if that was agreed."""
+        """`writer`: what the store is to keep together; `context`: for codec 2, `spans`: for records, if agreed."""
         self._context = context
+        self._spans = spans
         self._writer = writer
         self._store = store
         self._holdings = holdings
@@ -173,9 +204,17 @@ class Decoder:
 
     def _begin(self, data: memoryview) -> _Progress:
         batch = dissect(data)
+        section = self._section(batch.section) if batch.section.records else b""
         if batch.codec == CODEC_CONTEXT and self._context is not None:
-            return _Progress(batch, memoryview(self._context.decode(batch.literals, batch.literal_length)))
-        return _Progress(batch, memoryview(decode(batch.codec, batch.literals, batch.literal_length)))
+            literals = memoryview(self._context.decode(batch.literals, batch.literal_length))
+        else:
+            literals = memoryview(decode(batch.codec, batch.literals, batch.literal_length))
+        return _Progress(batch, literals, section)
+
+    def _section(self, section: Section) -> bytes:
+        if not self._spans:
+            raise BatchError("a section of records, which was not agreed on")
+        return bytes(decode(section.codec, section.coded, section.length))
 
     def _run(self, progress: _Progress) -> bool:
         """Go through the tokens; False if one of them has to wait."""
@@ -200,12 +239,15 @@ class Decoder:
     def _complete(self, progress: _Progress) -> DecodedBatch:
         if progress.delivered != progress.batch.plain:
             raise BatchError(f"batch delivers {progress.delivered} bytes where {progress.batch.plain} are declared")
-        data = b"".join(progress.out)
+        pieces: list[bytes | memoryview] = []
+        pieces += _owned(progress) if progress.batch.section.records else [b"".join(progress.out)]
         self._progress = None
         self._filled.clear()
         self._keep_tail()
-        self.total += len(data)
-        return DecodedBatch(data, progress.from_store, progress.verified)
+        records = progress.batch.section.records
+        plain = progress.delivered + records
+        self.total += plain
+        return DecodedBatch(pieces, progress.from_store, progress.verified, progress.section, records, plain)
 
     def _deliver_chunk(self, progress: _Progress, data: bytes) -> None:
         progress.deliver(data)
@@ -321,6 +363,11 @@ class Decoder:
         progress.literals = memoryview(bytes(progress.literals))
         progress.out = [b"".join(progress.out)]
         self._keep_tail()
+
+
+def _owned(progress: _Progress) -> list[bytes | memoryview]:
+    """What is delivered, piece by piece, without what is in the memory that the batch came in: it is used again."""
+    return [bytes(piece) if isinstance(piece, memoryview) else piece for piece in progress.out]
 
 
 def _names(tokens: list[Token]) -> list[bytes]:

@@ -13,10 +13,14 @@ from dedupstore.chunker import Chunker
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import ChunkStore, Place
-from proxy.reduction.batch import assemble
+from proxy.reduction.batch import NO_SECTION, Section, assemble
 from proxy.reduction.compression import Compression
 from proxy.reduction.holdings import Holdings
+from proxy.reduction.likeness import alike
 from proxy.reduction.tokens import learn_token, literal_token, more_token, reference_token, slice_token
+
+_Course = tuple[bytes, Place, bytes, int]
+"""A stored chunk: its name, where it lies, its bytes, and from which of them on it counts."""
 
 READ_BYTES = 64 << 10
 """How much is read from an array at once: larger reads leave the cache and were measured slower."""
@@ -28,6 +32,8 @@ GRAIN_MAX = 256 << 10
 """Literal bytes of one batch, at most. On a slow line less, so that no frame keeps the line busy for long."""
 
 _WORTH_SLICING = 64
+_WORTH_FOLLOWING = 512
+"""Shorter slices would cost more tokens than a batch may have: a new chunk may consist of several."""
 
 
 @dataclass(slots=True)
@@ -36,8 +42,9 @@ class EncodedBatch:
 
     data: bytes
     plain: int
+    """What it costs and END counts: bytes that tokens deliver, and records."""
     after_deduplication: int
-    """Bytes of tokens and of literals before compression."""
+    """Bytes of tokens, and of literals and records before compression."""
     references: list[bytes]
     pinned: set[int]
     learned: list[tuple[bytes, Place]]
@@ -79,15 +86,19 @@ class Encoder:
         self._total = 0
         self._draft = _Draft()
         self._last: tuple[bytes, Place] | None = None  # the last complete chunk that the store holds
+        self._inside: tuple[bytes, Place, int] | None = None  # or a chunk in whose middle the last one ended, and where
         self._wanted_in = 0  # the container that was last asked to be loaded
         self._slice: tuple[bytes, int] | None = None  # chunk that SLICE named, and the offset that MORE goes on at
-        self._expected: tuple[bytes, Place, bytes] | None = None  # chunk whose beginning was sent by SLICE
+        self._expected: _Course | None = None  # chunk that was sent by SLICE, from where on
+        self._known = False  # the last complete chunk was sent by what is stored
         self._surprised = False  # the incomplete chunk is not the expected one
         self._outstanding_learned: Counter[bytes] = Counter()
         self._outstanding: Counter[bytes] = Counter()  # batches not yet consumed that refer to a chunk
         self._missed: Counter[bytes] = Counter()  # how many of those the peer has asked for it
         self._sealed: deque[_Draft] = deque()  # batches that are full
         self._sealed_plain = 0
+        self.follows = False
+        """Chunks that are not known are told by slices as far as they repeat what was stored one after another."""
         self.grain = GRAIN_MAX
         """Literal bytes at which a batch is full; at least 1."""
         self.wanted: bytes | None = None
@@ -104,6 +115,11 @@ class Encoder:
         return bool(self._sealed) or self._draft.plain >= BATCH_TARGET
 
     @property
+    def next_plain(self) -> int:
+        """Plain bytes of the batch that `take` would give now."""
+        return self._sealed[0].plain if self._sealed else self._draft.plain
+
+    @property
     def unsent(self) -> int:
         """Bytes of the incomplete chunk that are in no batch yet."""
         return self._end - self._sent
@@ -113,6 +129,10 @@ class Encoder:
         """Plain bytes put into batches so far."""
         return self._total
 
+    def affordable(self, credit: int) -> int:
+        """How many of the array's bytes may be read for that many plain bytes."""
+        return credit
+
     def buffer(self, most: int) -> memoryview:
         """Where the source is to be read to: between 1 and `most` (at least 1) bytes."""
         if not self._view:
@@ -121,10 +141,13 @@ class Encoder:
             self._make_room()
         return self._view[self._end : self._end + min(most, READ_BYTES)]
 
-    def received(self, n: int) -> None:
-        """The source has written n bytes to the start of `buffer()`."""
+    def received(self, n: int, *, lazy: bool = False) -> None:
+        """The source has written n bytes to the start of `buffer()`.
+
+        `lazy`: a border will be forced soon; until then, or until `received` is called without, chunks may wait.
+        """
         self._end += n
-        if self._end - self._start >= self._chunker.minimum:
+        if self._end - self._start >= (self._chunker.maximum + 1 if lazy else self._chunker.minimum):
             self._cut(final=False)
 
     def flush(self, *, patient: bool = False) -> None:
@@ -136,6 +159,14 @@ class Encoder:
             self._cut_ahead()
         if self._end > self._sent and not self._flush_expected() and not (patient and self.wanted is not None):
             self._literal(self._end)
+
+    def border(self) -> None:
+        """End the incomplete chunk here, whatever its content says; the last such border is 512 bytes away or more.
+
+        More of them would cost more tokens than a batch may have. What `buffer` gave before is of no use any more.
+        """
+        self._cut(final=True)
+        self._start = self._sent = self._end = 0
 
     def finish(self) -> None:
         """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""
@@ -149,25 +180,27 @@ class Encoder:
             self._holdings.add(place)
         return self._total, b"".join(draft.tokens)
 
-    def take(self) -> EncodedBatch | None:
-        """The next batch, or None if there is none that delivers anything. Its chunks stay pinned until `delivered`."""
+    def take(self, section: Section = NO_SECTION) -> EncodedBatch | None:
+        """The next batch, with those records, or None if it would deliver nothing.
+
+        Its chunks stay pinned until `delivered`.
+        """
         if self._sealed:
             draft = self._sealed.popleft()
             self._sealed_plain -= draft.plain
-        elif self._draft.plain:
+        elif self._draft.plain or section.records:
             draft, self._draft = self._draft, _Draft()
         else:
             return None
         tokens = b"".join(draft.tokens)
         literals = b"".join(draft.literals)
         codec, encoded = self.compression.encode(literals)
-        data = assemble(draft.plain, codec, tokens, len(literals), encoded)
+        data = assemble(draft.plain, codec, tokens, len(literals), encoded, section)
         self._note_outstanding(draft)
         if draft.learned:
             self._holdings.send(place for _, place in draft.learned)
-        return EncodedBatch(
-            data, draft.plain, len(tokens) + len(literals), draft.references, draft.pinned, draft.learned
-        )
+        plain, reduced = draft.plain + section.records, len(tokens) + len(literals) + section.length
+        return EncodedBatch(data, plain, reduced, draft.references, draft.pinned, draft.learned)
 
     def delivered(self, batch: EncodedBatch) -> None:
         """The peer has consumed the batch: its pins end, and it holds what the batch taught or had to be filled for."""
@@ -241,6 +274,8 @@ class Encoder:
         place = self._store.find(name)
         if place is not None and self._may_refer(name, place):
             self._refer(name, place, start, end)
+        elif self.follows:
+            self._follow(name, start, end)
         else:
             self._literal(end)
             self._learn(name, data)
@@ -261,7 +296,49 @@ class Encoder:
         else:
             self._literal(end)
             self._draft.tokens.append(learn_token(end - start, name))
-        self._last = name, place
+        self._last, self._inside = (name, place), None
+        self._known = True
+
+    def _follow(self, name: bytes, start: int, end: int) -> None:
+        """An unknown chunk: slices as far as what is stored goes on like it, the rest literally."""
+        border, known = self._slice_along(start, end)
+        followed = self._last, self._inside
+        self._literal(end)
+        if border < end:
+            data = self._view[border:end]
+            self._learn(name if border == start else fingerprint(data), data)
+        if known:
+            self._last, self._inside = followed
+        self._known = known
+
+    def _slice_along(self, start: int, end: int) -> tuple[int, bool]:
+        """Where the chunk begins that is left to be learned, and whether it is known what is stored after its end."""
+        course = self._course(start)
+        while course is not None:
+            name, place, data, at = course
+            n = alike(data, at, self._view[self._sent : end])
+            if n < _WORTH_FOLLOWING and at < len(data) and self._sent < end:
+                break
+            if n:
+                self._slice_to(name, place, at, self._sent + n)
+            if at + n < len(data):
+                self._inside = name, place, at + n
+                return start, self._sent == end
+            if n and self._sent - start == len(data) and data.startswith(self._view[start : self._sent]):
+                start = self._sent  # the peer sees the whole chunk, and so a border
+            self._last, self._inside = (name, place), None
+            if self._sent == end:
+                return start, True
+            course = self._expect()
+        return start, False
+
+    def _course(self, start: int) -> _Course | None:
+        """What is stored that the stream may go on like."""
+        if self._expected is not None and not self._surprised and self._still_expected():
+            name, place, data, at = self._expected
+            at += self._sent - start
+            return (name, place, data, at) if at <= len(data) else None
+        return self._expect() if self._known and self._sent == start else None
 
     def _slice_to(self, name: bytes, place: Place, offset: int, end: int) -> None:
         n = end - self._sent
@@ -297,7 +374,7 @@ class Encoder:
     def _learn(self, name: bytes, data: memoryview) -> None:
         self._draft.tokens.append(learn_token(len(data), name))
         place = self._store.put(name, data, self._writer)
-        self._last = (name, place) if place is not None else None
+        self._last, self._inside = (name, place) if place is not None else None, None
         if place is not None:
             self._draft.learned.append((name, place))
             self._outstanding_learned[name] += 1
@@ -314,11 +391,12 @@ class Encoder:
             self._expected = self._expect()
         if self._expected is None:
             return False
-        name, place, data = self._expected
-        if not data.startswith(self._view[self._start : self._end]):
+        name, place, data, begins = self._expected
+        if not data.startswith(self._view[self._start : self._end], begins):
             self._surprised = True
             return False
-        self._slice_to(name, place, self._sent - self._start, min(self._end, self._start + len(data) - 1))
+        offset, most = begins + self._sent - self._start, self._start + len(data) - begins - 1
+        self._slice_to(name, place, offset, min(self._end, most))
         self._literal(self._end)
         return True
 
@@ -326,20 +404,29 @@ class Encoder:
         """Since the last pause the expected chunk may have been evicted, or found to be unknown to the peer."""
         if self._expected is None:
             return False
-        name, place, _ = self._expected
+        name, place, _, _ = self._expected
         return self._store.find(name) == place and self._may_refer(name, place)
 
-    def _expect(self) -> tuple[bytes, Place, bytes] | None:
-        """The chunk that was stored after the last one, if it is at hand and may be referred to."""
-        if self._last is None:
+    def _expect(self) -> _Course | None:
+        """The chunk that was stored after the last one, if it is at hand and may be referred to, and where it goes on.
+
+        That is in its middle where the last one ended there.
+        """
+        if self._inside is not None:
+            name, place, begins = self._inside
+            if self._store.find(name) != place:
+                return None
+        elif self._last is None:
             return None
-        following = self._store.following(self._last[1])
-        if following is None:
-            self._want(*self._last)
+        else:
+            following = self._store.following(self._last[1])
+            if following is None:
+                self._want(*self._last)
+                return None
+            name, place = following
+            begins = 0
+        if not self._may_refer(name, place):
             return None
-        if not self._may_refer(*following):
-            return None
-        name, place = following
         try:
             data = self._store.read(name)
         except (ChunkMissing, ChunkInvalid):
@@ -347,7 +434,7 @@ class Encoder:
         if data is None:
             self._want(name, place)
             return None
-        return name, place, data
+        return name, place, data, begins
 
     def _want(self, name: bytes, place: Place) -> None:
         """Have a container loaded, once."""
