@@ -67,7 +67,7 @@ class Relay(asyncio.BufferedProtocol):
         self._blaming = Blaming(self._blame)
         self._loop = asyncio.get_running_loop()
         self._traffic = Traffic()
-        self._coders = coders
+        self.coders = coders
         self._encoder, self._decoder = coders.encoder, coders.decoder
         self.compression = self._encoder.compression
         self._transport: asyncio.Transport | None = None
@@ -93,7 +93,7 @@ class Relay(asyncio.BufferedProtocol):
     @property
     def traffic(self) -> Traffic:
         """What has passed so far."""
-        self._coders.note(self._traffic)
+        self.coders.note(self._traffic)
         return self._traffic
 
     # -- the array's socket ------------------------------------------------------------------------------------
