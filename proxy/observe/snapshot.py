@@ -156,7 +156,7 @@ class PeerStatus:
     """How long data has waited for that."""
     shares: list[ShareStatus]
     volumes: list[VolumeStatus]
-    """Of iSCSI connections: those with the most bytes first, at most 64, and last what all others come to."""
+    """Of iSCSI connections: those with the most bytes first, at most 32, and last what all others come to."""
     advice: AdviceStatus | None
     """By all writes to them together; None if nothing was written."""
 
