@@ -64,7 +64,7 @@ def _rows(volume: dict[str, Any]) -> Iterator[tuple[Text | str, ...]]:
             size(moved),
             size(_average(moved, count)),
             _percent(commands.get("sequential"), commands.get("random")),
-            milliseconds(_ratio(seconds.get("total"), count)),
+            _latency(_ratio(seconds.get("total"), count)),
             _within(seconds),
             under_way,
         )
@@ -96,4 +96,8 @@ def _within(seconds: dict[str, Any]) -> str:
     if not any(counts):
         return "-"
     bound = within(bounds, counts, MOST)
-    return f"over {milliseconds(bounds[-1] if bounds else None)}" if bound is None else milliseconds(bound)
+    return f"over {_latency(bounds[-1] if bounds else None)}" if bound is None else _latency(bound)
+
+
+def _latency(seconds: Any) -> str:
+    return f"{seconds:,.3g} s" if is_number(seconds) and seconds >= 1 else milliseconds(seconds)

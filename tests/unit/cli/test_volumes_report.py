@@ -12,7 +12,7 @@ from proxy.cli.report import report
 from proxy.cli.volumes_report import MOST_VOLUMES
 
 KiB = 1 << 10
-SECONDS = {"bounds": [0.001, 0.002, 0.004], "counts": [90, 4, 6, 0], "total": 0.15}
+SECONDS = {"bounds": [0.001, 0.002, 2.048], "counts": [90, 4, 6, 0], "total": 0.15}
 COMMANDS = {
     "commands": 100,
     "bytes": 6400 * KiB,
@@ -58,7 +58,7 @@ def test_a_row_for_reads_and_one_for_writes() -> None:
     first = next(row for row in found if "reads" in row)
     assert first[:3] == ["iqn.2001-05.org.example:v1 0", "forward replication", "reads"]
     assert first[3:7] == ["1, 7 failed", "512 B", "512 B", "99%"]
-    assert ["writes", "100", "6.25 MiB", "64 KiB", "99%", "1.5 ms", "4 ms"] in found
+    assert ["writes", "100", "6.25 MiB", "64 KiB", "99%", "1.5 ms", "2.05 s"] in found
     assert "3, most 16" in shown(PEER)
 
 
@@ -76,7 +76,7 @@ def test_advice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("counts", "words"), [([0, 0, 0, 0], "-"), ([1, 0, 0, 9], "over 4 ms"), ([10, 0, 0, 0], "1 ms"), (["x"], "-")]
+    ("counts", "words"), [([0, 0, 0, 0], "-"), ([1, 0, 0, 9], "over 2.05 s"), ([10, 0, 0, 0], "1 ms"), (["x"], "-")]
 )
 def test_latency_of_most(counts: list[Any], words: str) -> None:
     writes = COMMANDS | {"seconds": SECONDS | {"counts": counts}}
