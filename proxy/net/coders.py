@@ -10,6 +10,7 @@ from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
 from proxy.net.environment import Environment
 from proxy.net.tally import Tally
+from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
 from proxy.protocol.codes import Capability
 from proxy.protocol.tunnel import Tunnel
@@ -52,6 +53,17 @@ class Coders:
             traffic.records_compressed = self.encoder.coded
             traffic.digests_computed = weaver.digests
             traffic.digests_wrong = framer.wrong_digests
+
+    def look_ahead(self, worker: StoreWorker) -> None:
+        """What goes on like what is stored is compared with it also where the source does not pause: have it loaded."""
+        wanted = self.encoder.wanted
+        if wanted is not None and self.tally is not None:
+            self.encoder.wanted = None
+            worker.load(wanted, _nothing)
+
+
+def _nothing() -> None:
+    pass
 
 
 class Workbench:
