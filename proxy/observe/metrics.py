@@ -1,7 +1,7 @@
 """The metrics that Prometheus sees. Names, units and meanings are public interface and are declared here alone."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -292,13 +292,14 @@ DECLARATIONS = (
 class SiteCollector(Collector):
     """Turns a snapshot, taken when Prometheus asks, into the declared metrics."""
 
-    def __init__(self, take: Callable[[], Snapshot]) -> None:
+    def __init__(self, take: Callable[[], Snapshot], declarations: Sequence[Declaration] = DECLARATIONS) -> None:
         self._take = take
+        self._declarations = declarations
 
     def collect(self) -> Iterator[Metric]:
         """All declared metrics with their values now."""
         snapshot = self._take()
-        for declaration in DECLARATIONS:
+        for declaration in self._declarations:
             family = declaration.family(declaration.name, declaration.help, labels=declaration.labels)
             for labels, value in declaration.values(snapshot):
                 _add(family, labels, value)
