@@ -18,7 +18,9 @@ def advise(rate: float, average: float, verdict: Verdict | None = None) -> Advic
     words = f"{_advice(both)}: {bytes_a_second(rate)} written in the busiest ten seconds ({zones[0].colour})"
     words += f", {size(average)} a write on average ({zones[1].colour})"
     if verdict is not None and verdict.limit is Limit.WAN_RATE and both is not Zone.LIKELY:
-        words += f"; but for {verdict.share:.0%} of the last ten seconds the line was full, and arrays wrote no faster"
+        words += (
+            f"; but the line was full for {verdict.share:.0%} of the last ten seconds: arrays may have more to write"
+        )
     return AdviceStatus(
         zone=both.value,
         colour=both.colour,
