@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from glob import glob
 from pathlib import Path
 from types import TracebackType
@@ -35,12 +35,25 @@ class IscsiTarget:
     they are deleted first, and it is told to end.
     """
 
-    def __init__(self, directory: Path, sizes: Sequence[int]) -> None:
-        """`directory` gets the units (empty, of these sizes) and the log; its path must be short (a Unix socket)."""
+    def __init__(
+        self,
+        directory: Path,
+        sizes: Sequence[int],
+        *,
+        parameters: Mapping[str, int | str] | None = None,
+        account: tuple[str, str] | None = None,
+    ) -> None:
+        """`directory` gets the units (empty, of these sizes) and the log; its path must be short (a Unix socket).
+
+        `parameters`: keys of RFC 7143, section 13, that the target is to have beside `PARAMETERS`; `account`: name and
+        secret that initiators have to prove by CHAP.
+        """
         self.address: Address = ("127.0.0.1", free_port())
         self.units = [directory / f"unit{number}" for number in range(1, len(sizes) + 1)]
         self.log = directory / "tgtd.log"
         self._sizes = list(sizes)
+        self._parameters = {**PARAMETERS, **(parameters or {})}
+        self._account = account
         self._socket = directory / "tgtd"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -85,12 +98,16 @@ class IscsiTarget:
             )
         self._wait_answering()
         self._admin("new", "target", "-T", IQN)
-        for name, value in PARAMETERS.items():
+        for name, value in self._parameters.items():
             self._admin("update", "target", "-n", name, "-v", str(value))
         for number, (unit, size) in enumerate(zip(self.units, self._sizes, strict=True), 1):
             with unit.open("wb") as file:
                 file.truncate(size)
             self._admin("new", "logicalunit", "--lun", str(number), "-b", str(unit))
+        if self._account:
+            name, secret = self._account
+            self._admin("new", "account", "--user", name, "--password", secret, of=())
+            self._admin("bind", "account", "--user", name)
         self._admin("bind", "target", "-I", "ALL")
 
     def _wait_answering(self) -> None:
@@ -101,8 +118,8 @@ class IscsiTarget:
                 raise ArrayFailure(f"tgtd does not answer; its log:\n{self.log.read_text(errors='replace')}")
             time.sleep(0.05)
 
-    def _admin(self, operation: str, mode: str, *more: str) -> None:
-        done = self._tgtadm("--lld", "iscsi", "--op", operation, "--mode", mode, "--tid", "1", *more)
+    def _admin(self, operation: str, mode: str, *more: str, of: Sequence[str] = ("--tid", "1")) -> None:
+        done = self._tgtadm("--lld", "iscsi", "--op", operation, "--mode", mode, *of, *more)
         if done.returncode:
             raise ArrayFailure(f"tgtadm cannot {operation} {mode}: {done.stderr.strip()}")
 
