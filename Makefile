@@ -13,7 +13,7 @@ UV := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate
       --no-emit-index-url --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench-chunking bench-emulator bench-pipeline bench-wan wheel lock clean system-demo system-test \
+.PHONY: help demo test test-iscsi-all check bench-chunking bench-emulator bench-pipeline bench-wan wheel lock clean system-demo system-test \
         system-wan
 
 help:  ## show this
@@ -24,6 +24,9 @@ demo: $(VENV)/.runtime system-demo  ## replicate volumes through two sites on th
 
 test: check system-test  ## make check, then all tests (PYTEST="tests/unit -k name" runs some)
 	@$(BIN)/python -m pytest $(PYTEST)
+
+test-iscsi-all: $(VENV)/.develop system-test  ## every test of iscsi-test-cu, directly and through the pair: some minutes
+	@ISTHMUS_ISCSI_ALL=1 $(BIN)/python -m pytest tests/integration/iscsi/test_conformance.py
 
 check: $(VENV)/.develop  ## lint, format, types
 	@$(BIN)/ruff check .
