@@ -334,7 +334,11 @@ class Forward(Section):
     listen: ListenAddress = setting("Where the near array connects to.", example="127.0.0.1:3260")
     peer: Name = setting("Name of the peer.", example="west")
     export: Name = setting("Name of the export, as the peer's file gives it.", example="array")
-    protocol: Literal["tcp"] = setting("What the connections carry.", "tcp")
+    protocol: Literal["auto", "tcp", "iscsi"] = setting(
+        "What the connections carry. `iscsi`: headers and data are reduced each in its own way; what is not understood"
+        " passes as it is, and a warning says so. `tcp`: just bytes. `auto`: iSCSI if the first bytes are a login.",
+        "auto",
+    )
     priority: Literal["high", "normal", "low"] = _PRIORITY
     guarantee: LineRate | None = _GUARANTEE
     maximum: LineRate | None = _MAXIMUM

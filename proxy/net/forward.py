@@ -48,7 +48,7 @@ class Forward:
 
     async def _open(self, connection: socket.socket, origin: str) -> None:
         """Open a stream for an array's connection; if that cannot be, reset it."""
-        relay, refusal = self._peer.open(self.config.name, self.config.export, origin)
+        relay, refusal = self._peer.open(self.config.name, self.config.export, origin, self.config.protocol)
         if relay is None:
             self.refused += 1
             log.warning("forward %s refused %s: %s", self.config.name, origin, refusal)

@@ -10,6 +10,7 @@ from typing import Any
 from dedupstore.fingerprint import fingerprint
 from proxy.config.addresses import Address
 from proxy.config.model import Peer as PeerConfig
+from proxy.net.coders import Coders, Protocol, Workbench
 from proxy.net.connecting import connect
 from proxy.net.environment import Environment
 from proxy.net.lane import Lane
@@ -27,14 +28,7 @@ from proxy.protocol.frames import LANES_MAX, Frame, FrameType, encode
 from proxy.protocol.hello import Hello
 from proxy.protocol.reader import HELLO_MAX
 from proxy.protocol.tunnel import Tunnel
-from proxy.reduction.adaptive import AdaptiveCompression
-from proxy.reduction.compression import Compression, Compressor, zstd
-from proxy.reduction.contexts import ContextReader
-from proxy.reduction.decoder import Decoder
-from proxy.reduction.effort import Effort
-from proxy.reduction.encoder import Encoder
 from proxy.reduction.holdings import Holdings
-from proxy.reduction.windows import ContextClaims, ContextMemory
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +46,6 @@ class Peer:
         self.name = config.name
         self.address = config.address
         self.worker: StoreWorker = environment.worker
-        self._chunker = environment.chunker
         self.relays: dict[int, Relay] = {}
         self.leaving: set[Relay] = set()
         """Relays that have ended in order, whose arrays have not taken the last bytes yet."""
@@ -60,12 +53,13 @@ class Peer:
         """Of relays that have ended."""
         self.resets = Counter[str]()
         """Ended streams by reason."""
+        self.fallbacks = Counter[str]()
+        """Times that iSCSI was not understood and went on as it is, by reason."""
         self.last_error = ""
         self.short_packets = False
         """Lanes came up with short packets only."""
         self._environment = environment
         self._loop = asyncio.get_running_loop()
-        self._context_memory = ContextMemory()
         self._holdings: Holdings | None = None
         self._peer_store: tuple[bytes, bytes] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -81,7 +75,7 @@ class Peer:
             software=environment.software,
             needed=(Capability.SLICES,),
         )
-        self._context_claims = ContextClaims(self.tunnel.remembers)
+        self._workbench = Workbench(environment, self.tunnel, lambda: len(self.relays))
         self.shares = Shares(self.tunnel, environment.config, config, self._loop.time())
         self.lanes = Lanes(self.tunnel, environment.config.tunnel.lanes, self.shares.marks)
         self.lookout = Lookout(self, environment.processor, environment.tunnel_settings)
@@ -156,37 +150,20 @@ class Peer:
         """True while an array may still get something: from a stream, or from what the tunnel or a socket holds."""
         return bool(self.relays or self.leaving or (self.lanes and self.tunnel.figures.streams))
 
-    def coders(self, stream: int) -> tuple[Encoder, Decoder]:
-        """Both directions of one more stream."""
-        store = self.worker.store
-        writer = stream >> 1  # of streams that one side opened, the lowest bit is the same
-        context = ContextReader(self._context_memory) if self._agreed(Capability.CONTEXTS) else None
-        encoder = Encoder(self._chunker, store, self.holdings, self._compression(stream), writer)
-        return encoder, Decoder(store, self.holdings, writer, context)
+    def _coders(self, stream: int, name: str, protocol: Protocol | None) -> Coders:
+        return self._workbench.coders(stream, self.holdings, protocol, partial(self._fell_back, name, protocol))
 
-    def _compression(self, stream: int) -> Compression:
-        """As configured and agreed."""
-        codec, level = self._environment.config.compression.codec, self._environment.config.compression.level
-        if codec == "none" or not self._agreed(Capability.ZSTD):
-            return Compressor(None)
-        if level != "auto":
-            return Compressor(zstd(level), f"zstd {level}")
-        effort = Effort(self._environment.load)
-        pressed = partial(self.tunnel.pressed, stream)
-        return AdaptiveCompression(effort, pressed, partial(self._claim_window, stream))
-
-    def _claim_window(self, stream: int) -> int:
-        if not self._agreed(Capability.CONTEXTS):
-            return 0
-        return self._context_claims.claim(stream, len(self.relays))
-
-    def _agreed(self, capability: Capability) -> bool:
-        agreement = self.tunnel.agreement
-        return agreement is not None and capability in agreement.capabilities
+    def _fell_back(self, name: str, protocol: Protocol | None, reason: str, recognised: bool) -> None:
+        """A stream goes on without being understood; one that need not be iSCSI and never was is none of these."""
+        if protocol == "auto" and not recognised:
+            return
+        counted = reason if reason in self.fallbacks or len(self.fallbacks) < _REASONS_MAX else "other reasons"
+        self.fallbacks[counted] += 1
+        log.warning("%s: an iSCSI connection goes on as plain bytes: %s", name, reason)
 
     # -- relays ------------------------------------------------------------------------------------------------
 
-    def open(self, forward: str, export: str, origin: str) -> tuple[Relay | None, str]:
+    def open(self, forward: str, export: str, origin: str, protocol: Protocol = "tcp") -> tuple[Relay | None, str]:
         """A relay with an open stream for an array's connection, or None and why not."""
         if self._holdings is None:
             return None, f"there is no tunnel to {self.name} yet"
@@ -194,7 +171,9 @@ class Peer:
             stream = self.tunnel.open(export, origin, self.shares.of_forward(forward))
         except OpenRefused as refused:
             return None, str(refused)
-        relay = self.relays[stream] = Relay(self, stream, forward, origin, opener=True)
+        relay = self.relays[stream] = Relay(
+            self, stream, forward, origin, self._coders(stream, f"forward {forward}", protocol), opener=True
+        )
         self.pump()
         return relay, ""
 
@@ -388,7 +367,8 @@ class Peer:
             self.tunnel.reset(event.stream, ResetCode.NOT_EXPORTED, f"{event.export!r} {known}")
             return
         self.tunnel.assign(event.stream, self.shares.of_export(export.name))
-        relay = self.relays[event.stream] = Relay(self, event.stream, export.name, event.origin, opener=False)
+        coders = self._coders(event.stream, f"export {export.name}", None)
+        relay = self.relays[event.stream] = Relay(self, event.stream, export.name, event.origin, coders, opener=False)
         self._connecting[relay] = self._loop.create_task(self._connect(relay, export.address))
 
     async def _connect(self, relay: Relay, address: Address) -> None:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import cast
 
 from dedupstore.errors import StoreError
+from proxy.net.coders import Coders
 from proxy.net.endings import end_connection, reset_connection, reset_transport, socket_of
 from proxy.net.relay_owner import RelayOwner
 from proxy.net.tcpinfo import was_reset
@@ -54,19 +55,20 @@ _PATIENCE = 0.02
 class Relay(asyncio.BufferedProtocol):
     """Loop thread. Made when the stream is opened or offered; `connection_made` may come later."""
 
-    def __init__(self, owner: RelayOwner, stream: int, name: str, origin: str, *, opener: bool) -> None:
+    def __init__(self, owner: RelayOwner, stream: int, name: str, origin: str, coders: Coders, *, opener: bool) -> None:
         """`name`: the forward's or the export's; `origin`: the opening array's address."""
         self.stream = stream
         self.name = name
         self.origin = origin
         self.opener = opener
         self.started = time.time()
-        self.traffic = Traffic()
         self.waits = Waits(owner, stream)
         self.reason = ""
         self._owner = owner
         self._loop = asyncio.get_running_loop()
-        self._encoder, self._decoder = owner.coders(stream)
+        self._traffic = Traffic()
+        self._coders = coders
+        self._encoder, self._decoder = coders.encoder, coders.decoder
         self.compression = self._encoder.compression
         self._transport: asyncio.Transport | None = None
         self._outstanding: deque[tuple[int, EncodedBatch]] = deque()
@@ -87,6 +89,12 @@ class Relay(asyncio.BufferedProtocol):
         self._ended_at = 0.0
         self.in_order = False
         """Both arrays have ended their sides, and ours has been given everything."""
+
+    @property
+    def traffic(self) -> Traffic:
+        """What has passed so far."""
+        self._coders.note(self._traffic)
+        return self._traffic
 
     # -- the array's socket ------------------------------------------------------------------------------------
 
@@ -113,6 +121,7 @@ class Relay(asyncio.BufferedProtocol):
         self.waits.outward(_CPU)
         self._full_read = nbytes == READ_BYTES
         self._came = True
+        self._traffic.raw += nbytes
         self._allowance -= nbytes
         self._pace.received(nbytes, self._loop.time())
         try:
@@ -164,7 +173,7 @@ class Relay(asyncio.BufferedProtocol):
         """A batch from the peer; its memory is valid during the call."""
         if self.closed:
             return
-        self.traffic.received += len(batch)
+        self._traffic.received += len(batch)
         if not self._may_deliver():
             self._decoder.keep(batch)
         else:
@@ -185,7 +194,7 @@ class Relay(asyncio.BufferedProtocol):
             return
         with self._blaming():
             self._decoder.fill(name, bytes(decode(codec, data, size)))
-            self.traffic.verified += size
+            self._traffic.verified += size
         self._deliver()
 
     def missed(self, names: tuple[bytes, ...]) -> None:
@@ -247,7 +256,7 @@ class Relay(asyncio.BufferedProtocol):
         encoder.grain = grain = min(self._owner.grain, tunnel.grain(self.stream))
         sendable = tunnel.sendable(self.stream)
         batches = 2 + sendable // grain
-        self._allowance = sendable - encoder.plain - encoder.unsent - batches * DATA_OVERHEAD
+        self._allowance = encoder.affordable(sendable - encoder.plain - encoder.unsent - batches * DATA_OVERHEAD)
 
     def _pause(self) -> None:
         """The loop has come round: if the source has nothing more, what is left goes out."""
@@ -317,8 +326,7 @@ class Relay(asyncio.BufferedProtocol):
         length, batch.data = len(batch.data), b""  # the tunnel keeps it as long as need be
         self._cost += batch.plain + DATA_OVERHEAD
         self._outstanding.append((self._cost, batch))
-        traffic = self.traffic
-        traffic.raw += batch.plain
+        traffic = self._traffic
         traffic.after_deduplication += batch.after_deduplication
         traffic.after_compression += length
         traffic.compression_microseconds = int(self.compression.seconds * 1e6)
@@ -364,7 +372,7 @@ class Relay(asyncio.BufferedProtocol):
         if data is None and loads < _LOADS_MAX:
             self._owner.worker.load(name, lambda: self._send_fill(name, loads + 1))
             return
-        self.traffic.fills += 1
+        self._traffic.fills += 1
         self._owner.tunnel.send_fill(self.stream, name, CODEC_NONE, len(data or b""), data or b"")
         self._owner.pump()
 
@@ -405,11 +413,11 @@ class Relay(asyncio.BufferedProtocol):
             return False
         assert self._transport is not None
         self._transport.write(decoded.data)
-        self._owner.tunnel.consumed(self.stream, len(decoded.data))
+        self._owner.tunnel.consumed(self.stream, decoded.plain)
         self._pace.answered()
-        self.traffic.delivered += len(decoded.data)
-        self.traffic.from_store += decoded.from_store
-        self.traffic.verified += decoded.verified
+        self._traffic.delivered += len(decoded.data)
+        self._traffic.from_store += decoded.from_store
+        self._traffic.verified += decoded.verified
         self._owner.worker.kick()
         if (entered := self._decoder.entered) is not None:
             self._decoder.entered = None
@@ -425,7 +433,7 @@ class Relay(asyncio.BufferedProtocol):
             self._store_busy = True
             self._owner.worker.load(needs.load, self._store_ready)
         else:
-            self.traffic.misses += len(needs.ask)
+            self._traffic.misses += len(needs.ask)
             self._owner.tunnel.send_miss(self.stream, needs.ask)
             self._owner.pump()
 
@@ -469,7 +477,7 @@ class Relay(asyncio.BufferedProtocol):
         except BatchError as error:
             self._owner.breach(f"DATA on stream {self.stream}: {error}")
         except CorruptStream as error:
-            self.traffic.mismatches += 1
+            self._traffic.mismatches += 1
             log.error("stream %d to %s: %s", self.stream, self.name, error)
             self.close(ResetCode.CORRUPT, str(error))
         except PeerError:

@@ -3,8 +3,6 @@
 from typing import TYPE_CHECKING, Protocol
 
 from proxy.net.waits import WaitsOwner
-from proxy.reduction.decoder import Decoder
-from proxy.reduction.encoder import Encoder
 from proxy.reduction.holdings import Holdings
 
 if TYPE_CHECKING:
@@ -13,9 +11,6 @@ if TYPE_CHECKING:
 
 class RelayOwner(WaitsOwner, Protocol):
     """Loop thread."""
-
-    def coders(self, stream: int) -> tuple[Encoder, Decoder]:
-        """Both directions of one more stream."""
 
     @property
     def grain(self) -> int:

@@ -8,7 +8,7 @@ class Traffic:
     """Bytes of one stream, or of many added up. "Sent" is from a local array towards the peer."""
 
     raw: int = 0
-    """Plain bytes read from local arrays and sent."""
+    """Plain bytes read from local arrays, to be sent."""
     after_deduplication: int = 0
     """Of these, what tokens and literal bytes came to before compression."""
     after_compression: int = 0
@@ -31,6 +31,16 @@ class Traffic:
     """Chunks that we had to ask the peer for."""
     fills: int = 0
     """Chunks that we sent because the peer lacked them."""
+    pdus: int = 0
+    """iSCSI PDUs that were understood, in either direction."""
+    records: int = 0
+    """Bytes of records sent: their headers, and data that belongs to no volume."""
+    records_compressed: int = 0
+    """What these came to after compression."""
+    digests_computed: int = 0
+    """iSCSI digests that were written here, from verified bytes, instead of being sent."""
+    digests_wrong: int = 0
+    """Data digests that were wrong when a local array's PDU arrived; they are passed on as they are."""
     mismatches: int = 0
     """Received chunks that failed verification; none of them was stored or used."""
 

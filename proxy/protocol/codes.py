@@ -85,3 +85,5 @@ class Capability(IntEnum):
     """Codec 2."""
     LANES = 4
     """The frame LANES."""
+    SPANS = 5
+    """Batches with a section of records."""

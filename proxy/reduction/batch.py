@@ -1,10 +1,11 @@
-"""A batch's outer form: header, tokens, literals (PROTOCOL.md, "Batches")."""
+"""A batch's outer form: header, records, tokens, literals (PROTOCOL.md, "Batches" and "Spans")."""
 
 import struct
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from proxy.reduction.errors import BatchError
-from proxy.reduction.tokens import LITERAL, Token, parse
+from proxy.reduction.tokens import LITERAL, Token, parse, read_varint, varint
 
 BATCH_PLAIN_MAX = 512 << 10
 """Plain bytes that one batch may deliver."""
@@ -17,11 +18,33 @@ _HEADER = struct.Struct(">III")
 HEADER_BYTES = _HEADER.size
 
 
+_CODEC_BITS = 4
+"""The literals' codec has the lower ones; the upper ones are 0 without records, otherwise 1 more than their codec."""
+
+
+class Section(NamedTuple):
+    """The records of a batch, predicted and coded."""
+
+    records: int
+    """Bytes of the records themselves; 0: there are none, and nothing of the section is in the batch."""
+    codec: int
+    length: int
+    """When decoded."""
+    coded: bytes | memoryview
+
+
+NO_SECTION = Section(0, CODEC_NONE, 0, b"")
+_SECTION_HEAD_MAX = 15
+"""Three varints."""
+
+
 @dataclass(slots=True)
 class ReceivedBatch:
-    """A batch whose lengths agree with each other; the literals are still in their codec."""
+    """A batch whose lengths agree with each other; literals and records are still in their codecs."""
 
     plain: int
+    """That tokens deliver."""
+    section: Section
     codec: int
     tokens: list[Token]
     literal_length: int
@@ -41,9 +64,16 @@ def overhead_bound(plain: int) -> int:
     return plain // 8 + 256
 
 
-def assemble(plain: int, codec: int, tokens: bytes, literal_length: int, literals: bytes) -> bytes:
-    """A batch in the form in which it travels."""
-    return b"".join((_HEADER.pack(plain, codec << 24 | len(tokens), literal_length), tokens, literals))
+def assemble(
+    plain: int, codec: int, tokens: bytes, literal_length: int, literals: bytes, section: Section = NO_SECTION
+) -> bytes:
+    """A batch in the form in which it travels; `plain`: bytes that its tokens deliver."""
+    if not section.records:
+        return b"".join((_HEADER.pack(plain, codec << 24 | len(tokens), literal_length), tokens, literals))
+    codecs = codec | (section.codec + 1) << _CODEC_BITS
+    head = _HEADER.pack(plain + section.records, codecs << 24 | len(tokens), literal_length)
+    lengths = varint(section.records) + varint(section.length) + varint(len(section.coded))
+    return b"".join((head, lengths, section.coded, tokens, literals))
 
 
 def dissect(data: memoryview) -> ReceivedBatch:
@@ -56,11 +86,32 @@ def dissect(data: memoryview) -> ReceivedBatch:
         raise BatchError(f"batch delivers {plain} bytes, allowed are 1 to {BATCH_PLAIN_MAX}")
     if len(data) > length_bound(plain):
         raise BatchError(f"batch of {len(data)} bytes for {plain} plain ones is too long")
+    section, at = NO_SECTION, HEADER_BYTES
+    if codec >> _CODEC_BITS:
+        section, at = _section(data, codec >> _CODEC_BITS, plain)
+        plain -= section.records
+        codec &= (1 << _CODEC_BITS) - 1
     if literal_length > plain:
         raise BatchError(f"{literal_length} literal bytes in a batch of {plain}")
-    if HEADER_BYTES + token_length > min(len(data), overhead_bound(plain)):
+    if HEADER_BYTES + token_length > min(len(data) - at + HEADER_BYTES, overhead_bound(plain)):
         raise BatchError(f"tokens of {token_length} bytes are too long for a batch of {len(data)}, {plain} plain ones")
-    tokens = parse(data[HEADER_BYTES : HEADER_BYTES + token_length])
+    tokens = parse(data[at : at + token_length])
     if sum(token[1] for token in tokens if token[0] == LITERAL) != literal_length:
         raise BatchError(f"LITERAL tokens do not sum up to {literal_length} bytes")
-    return ReceivedBatch(plain, codec, tokens, literal_length, data[HEADER_BYTES + token_length :])
+    return ReceivedBatch(plain, section, codec, tokens, literal_length, data[at + token_length :])
+
+
+def _section(data: memoryview, codec: int, plain: int) -> tuple[Section, int]:
+    """The records' section, and where it ends."""
+    head = bytes(data[HEADER_BYTES : HEADER_BYTES + _SECTION_HEAD_MAX])
+    records, at = read_varint(head, 0)
+    length, at = read_varint(head, at)
+    coded, at = read_varint(head, at)
+    at += HEADER_BYTES
+    if not 1 <= records <= plain:
+        raise BatchError(f"{records} bytes of records in a batch of {plain}")
+    if not 1 <= length <= 2 * records:
+        raise BatchError(f"{length} bytes stand for {records} bytes of records")
+    if not coded or at + coded > len(data):
+        raise BatchError(f"a section of {coded} bytes in a batch of {len(data)}")
+    return Section(records, codec - 1, length, data[at : at + coded]), at + coded

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.fingerprint import CHECK_BYTES, fingerprint
 from dedupstore.store import ChunkStore, Place
-from proxy.reduction.batch import CODEC_CONTEXT, ReceivedBatch, dissect
+from proxy.reduction.batch import CODEC_CONTEXT, ReceivedBatch, Section, dissect
 from proxy.reduction.compression import decode
 from proxy.reduction.contexts import ContextReader
 from proxy.reduction.errors import BatchError, CorruptStream
@@ -44,15 +44,33 @@ class DecodedBatch:
     data: bytes
     from_store: int
     verified: int
+    section: bytes = b""
+    """Predicted records, to be woven with the bytes."""
+    records: int = 0
+    """Bytes of these records."""
+    plain: int = 0
+    """What the batch cost and END counts: bytes that its tokens delivered, and records."""
 
 
 class _Progress:
     """A batch on its way through the tokens."""
 
-    __slots__ = ("at", "batch", "delivered", "from_store", "literals", "out", "owned", "position", "verified")
+    __slots__ = (
+        "at",
+        "batch",
+        "delivered",
+        "from_store",
+        "literals",
+        "out",
+        "owned",
+        "position",
+        "section",
+        "verified",
+    )
 
-    def __init__(self, batch: ReceivedBatch, literals: memoryview) -> None:
+    def __init__(self, batch: ReceivedBatch, literals: memoryview, section: bytes) -> None:
         self.batch = batch
+        self.section = section
         self.literals = literals
         self.at = 0  # next token
         self.position = 0  # next literal byte
@@ -77,10 +95,17 @@ class Decoder:
     """
 
     def __init__(
-        self, store: ChunkStore, holdings: Holdings, writer: int = 0, context: ContextReader | None = None
+        self,
+        store: ChunkStore,
+        holdings: Holdings,
+        writer: int = 0,
+        context: ContextReader | None = None,
+        *,
+        spans: bool = False,
     ) -> None:
-        """`writer`: what the store is to keep together; `context`: for codec 2, if that was agreed."""
+        """`writer`: what the store is to keep together; `context`: for codec 2, `spans`: for records, if agreed."""
         self._context = context
+        self._spans = spans
         self._writer = writer
         self._store = store
         self._holdings = holdings
@@ -173,9 +198,17 @@ class Decoder:
 
     def _begin(self, data: memoryview) -> _Progress:
         batch = dissect(data)
+        section = self._section(batch.section) if batch.section.records else b""
         if batch.codec == CODEC_CONTEXT and self._context is not None:
-            return _Progress(batch, memoryview(self._context.decode(batch.literals, batch.literal_length)))
-        return _Progress(batch, memoryview(decode(batch.codec, batch.literals, batch.literal_length)))
+            literals = memoryview(self._context.decode(batch.literals, batch.literal_length))
+        else:
+            literals = memoryview(decode(batch.codec, batch.literals, batch.literal_length))
+        return _Progress(batch, literals, section)
+
+    def _section(self, section: Section) -> bytes:
+        if not self._spans:
+            raise BatchError("a section of records, which was not agreed on")
+        return bytes(decode(section.codec, section.coded, section.length))
 
     def _run(self, progress: _Progress) -> bool:
         """Go through the tokens; False if one of them has to wait."""
@@ -204,8 +237,11 @@ class Decoder:
         self._progress = None
         self._filled.clear()
         self._keep_tail()
-        self.total += len(data)
-        return DecodedBatch(data, progress.from_store, progress.verified)
+        records = progress.batch.section.records
+        self.total += len(data) + records
+        return DecodedBatch(
+            data, progress.from_store, progress.verified, progress.section, records, len(data) + records
+        )
 
     def _deliver_chunk(self, progress: _Progress, data: bytes) -> None:
         progress.deliver(data)

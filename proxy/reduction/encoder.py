@@ -13,7 +13,7 @@ from dedupstore.chunker import Chunker
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import ChunkStore, Place
-from proxy.reduction.batch import assemble
+from proxy.reduction.batch import NO_SECTION, Section, assemble
 from proxy.reduction.compression import Compression
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.tokens import learn_token, literal_token, more_token, reference_token, slice_token
@@ -36,8 +36,9 @@ class EncodedBatch:
 
     data: bytes
     plain: int
+    """What it costs and END counts: bytes that tokens deliver, and records."""
     after_deduplication: int
-    """Bytes of tokens and of literals before compression."""
+    """Bytes of tokens, and of literals and records before compression."""
     references: list[bytes]
     pinned: set[int]
     learned: list[tuple[bytes, Place]]
@@ -104,6 +105,11 @@ class Encoder:
         return bool(self._sealed) or self._draft.plain >= BATCH_TARGET
 
     @property
+    def next_plain(self) -> int:
+        """Plain bytes of the batch that `take` would give now."""
+        return self._sealed[0].plain if self._sealed else self._draft.plain
+
+    @property
     def unsent(self) -> int:
         """Bytes of the incomplete chunk that are in no batch yet."""
         return self._end - self._sent
@@ -112,6 +118,10 @@ class Encoder:
     def total(self) -> int:
         """Plain bytes put into batches so far."""
         return self._total
+
+    def affordable(self, credit: int) -> int:
+        """How many of the array's bytes may be read for that many plain bytes."""
+        return credit
 
     def buffer(self, most: int) -> memoryview:
         """Where the source is to be read to: between 1 and `most` (at least 1) bytes."""
@@ -137,6 +147,13 @@ class Encoder:
         if self._end > self._sent and not self._flush_expected() and not (patient and self.wanted is not None):
             self._literal(self._end)
 
+    def border(self) -> None:
+        """End the incomplete chunk here, whatever its content says; the last such border is 512 bytes away or more.
+
+        More of them would cost more tokens than a batch may have.
+        """
+        self._cut(final=True)
+
     def finish(self) -> None:
         """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""
         self._cut_ahead()
@@ -149,24 +166,26 @@ class Encoder:
             self._holdings.add(place)
         return self._total, b"".join(draft.tokens)
 
-    def take(self) -> EncodedBatch | None:
-        """The next batch, or None if there is none that delivers anything. Its chunks stay pinned until `delivered`."""
+    def take(self, section: Section = NO_SECTION) -> EncodedBatch | None:
+        """The next batch, with those records, or None if it would deliver nothing.
+
+        Its chunks stay pinned until `delivered`.
+        """
         if self._sealed:
             draft = self._sealed.popleft()
             self._sealed_plain -= draft.plain
-        elif self._draft.plain:
+        elif self._draft.plain or section.records:
             draft, self._draft = self._draft, _Draft()
         else:
             return None
         tokens = b"".join(draft.tokens)
         literals = b"".join(draft.literals)
         codec, encoded = self.compression.encode(literals)
-        data = assemble(draft.plain, codec, tokens, len(literals), encoded)
+        data = assemble(draft.plain, codec, tokens, len(literals), encoded, section)
         self._note_outstanding(draft)
         self._holdings.send(place for _, place in draft.learned)
-        return EncodedBatch(
-            data, draft.plain, len(tokens) + len(literals), draft.references, draft.pinned, draft.learned
-        )
+        plain, reduced = draft.plain + section.records, len(tokens) + len(literals) + section.length
+        return EncodedBatch(data, plain, reduced, draft.references, draft.pinned, draft.learned)
 
     def delivered(self, batch: EncodedBatch) -> None:
         """The peer has consumed the batch: its pins end, and it holds what the batch taught or had to be filled for."""

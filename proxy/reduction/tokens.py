@@ -77,9 +77,9 @@ def parse(data: memoryview | bytes) -> list[Token]:
         if opcode in (REFERENCE, SLICE):
             name, at = _take(raw, at, FINGERPRINT_BYTES)
         if opcode == SLICE:
-            offset, at = _varint(raw, at)
+            offset, at = read_varint(raw, at)
         if opcode != REFERENCE:
-            n, at = _varint(raw, at)
+            n, at = read_varint(raw, at)
             if n == 0:
                 raise BatchError(f"token {opcode} at offset {start} counts no bytes")
         if opcode == LEARN:
@@ -94,7 +94,8 @@ def _take(raw: bytes, at: int, n: int) -> tuple[bytes, int]:
     return raw[at : at + n], at + n
 
 
-def _varint(raw: bytes, at: int) -> tuple[int, int]:
+def read_varint(raw: bytes, at: int) -> tuple[int, int]:
+    """The number that begins there, and where it ends. Raises BatchError."""
     value = shift = 0
     for place in range(at, min(at + 5, len(raw))):
         byte = raw[place]

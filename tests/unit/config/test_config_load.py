@@ -27,7 +27,7 @@ def test_the_contract_of_east(pair: Path) -> None:
     assert (peer.name, peer.address, peer.certificate) == ("west", Address("198.18.0.2", 4500), pair / "west.crt")
     (forward,) = east.forwards
     assert (forward.name, forward.listen) == ("replication", Address("127.0.0.1", 3260))
-    assert (forward.peer, forward.export, forward.protocol) == ("west", "array", "tcp")
+    assert (forward.peer, forward.export, forward.protocol) == ("west", "array", "auto")
     assert east.exports == ()
 
 

@@ -80,7 +80,7 @@ ONE = [
     ("path with NUL", change('"east.crt"', r'"a\u0000b"'), "identity.certificate", "is not a path", "absolute"),
     ("path is a list", change('"east.crt"', "[]"), "identity.certificate", "not text in quotes", "absolute"),
     ("unknown mode", change('"memory"', '"disc"'), "store.mode", "not one of the possible", "'memory' or 'disk'"),
-    ("unknown protocol", EAST + 'protocol = "iscsi"\n', "forward[0].protocol", "not one of the possible", "'tcp'"),
+    ("unknown protocol", EAST + 'protocol = "udp"\n', "forward[0].protocol", "not one of the possible", "'auto'"),
     ("level too high", EAST + "[compression]\nlevel = 20\n", "compression.level", "is too large", "at most 19"),
     ("level too low", EAST + "[compression]\nlevel = -6\n", "compression.level", "is too small", "at least -5"),
     ("level as text", EAST + '[compression]\nlevel = "3"\n', "compression.level", "not a whole number", "quotes"),

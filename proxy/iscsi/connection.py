@@ -1,0 +1,131 @@
+"""What one site knows of an iSCSI connection by watching both directions: what was agreed, and what is under way.
+
+It is told of every PDU that passes this site, sent by this side's array (the `Framer` tells) or by the other side's
+(the `Weaver` tells). Nothing that is exact depends on it: it says from where on digests are to be expected, and which
+volume address data has; where an array misbehaves the far side still writes what was sent.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from proxy.iscsi.keys import Keys
+from proxy.iscsi.pdu import CONTINUED, FINAL, HAS_STATUS, LUN, OPCODE_MASK, TASK_TAG, Opcode, Sender
+from proxy.iscsi.tasks import Task, Tasks
+
+FULL_FEATURE = 3
+"""Stage of a login (11.12.3)."""
+_FUNCTIONS_MAX = 64
+_ABORT_TASK, _ABORT_TASK_SET, _CLEAR_TASK_SET, _UNIT_RESET = 1, 2, 4, 5
+_RESETS = (6, 7)
+"""Task management functions (11.5.1); these two are target resets."""
+
+
+class Observer(Protocol):
+    """Who counts what passes. Called on the loop thread, once a command; it must be quick."""
+
+    def began(self, task: Task, now: float) -> None:
+        """A SCSI command passed this site."""
+
+    def ended(self, task: Task, status: int, now: float) -> None:
+        """Its status passed this site."""
+
+    def dropped(self, task: Task, now: float) -> None:
+        """It will have no status: aborted, its tag used again, or more tasks are under way than are remembered."""
+
+
+class Connection:
+    """One iSCSI connection, seen from one site. Bounded: tasks, units, text and keys each have their most."""
+
+    def __init__(self, observer: Observer | None = None) -> None:
+        self.keys = Keys()
+        self.tasks = Tasks()
+        self.begun = False
+        """A Login Request has passed: what does not begin with one is not iSCSI."""
+        self.full_feature = False
+        self.header_digest = False
+        """PDUs from now on have a header digest."""
+        self.data_digest = False
+        self.markers = False
+        """Markers were agreed on (RFC 3720, appendix A): from now on they lie between PDUs, and hide them."""
+        self.target: str | None = None
+        """The name of the target, once the initiator has said it."""
+        self.initiator: str | None = None
+        self._observer = observer
+        self._functions: dict[bytes, bytes] = {}
+        self._watched: dict[int, Callable[[Sender, bytes, bytes, float], None]] = {
+            Opcode.SCSI_COMMAND: self._command,
+            Opcode.DATA_IN: self._data_in,
+            Opcode.SCSI_RESPONSE: self._response,
+            Opcode.LOGIN_REQUEST: self._login,
+            Opcode.LOGIN_RESPONSE: self._login,
+            Opcode.TEXT_REQUEST: self._text,
+            Opcode.TEXT_RESPONSE: self._text,
+            Opcode.TASK_MANAGEMENT: self._function,
+            Opcode.TASK_MANAGEMENT_RESPONSE: self._function_response,
+        }
+
+    def passed(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
+        """A PDU passes. `data` is its data segment where a record carries it, else empty; commands come without."""
+        watch = self._watched.get(header[0] & OPCODE_MASK)
+        if watch is not None:
+            watch(sender, header, data, now)
+
+    def _command(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
+        task, former = self.tasks.begin(header, now)
+        if self._observer is not None:
+            if former is not None:
+                self._observer.dropped(former, now)
+            self._observer.began(task, now)
+
+    def _data_in(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
+        if data:
+            task = self.tasks.find(header)
+            if task is not None and task.capacity:
+                self.tasks.capacity(task, data)
+        if header[1] & HAS_STATUS:
+            self._response(sender, header, data, now)
+
+    def _response(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
+        task = self.tasks.end(header[TASK_TAG])
+        if task is not None and self._observer is not None:
+            self._observer.ended(task, header[3], now)
+
+    def _login(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
+        self.begun = True
+        if self.full_feature:
+            return
+        self._text(sender, header, data, now)
+        if sender is Sender.TARGET and header[1] & FINAL and header[1] & 3 == FULL_FEATURE and header[36] == 0:
+            self.full_feature = True
+            self.header_digest = self.keys.value("HeaderDigest") == "CRC32C"
+            self.data_digest = self.keys.value("DataDigest") == "CRC32C"
+            self.markers = "Yes" in (self.keys.value("IFMarker"), self.keys.value("OFMarker"))
+
+    def _text(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
+        self.keys.text(sender, data, continued=bool(header[1] & CONTINUED))
+        if sender is Sender.INITIATOR and not self.full_feature:
+            self.target = self.keys.said("TargetName", sender)
+            self.initiator = self.keys.said("InitiatorName", sender)
+
+    def _function(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
+        if len(self._functions) < _FUNCTIONS_MAX:
+            self._functions[header[TASK_TAG]] = header
+
+    def _function_response(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
+        function = self._functions.pop(header[TASK_TAG], None)
+        if function is None or header[2]:
+            return
+        for task in self._ended_by(function):
+            if self._observer is not None:
+                self._observer.dropped(task, now)
+
+    def _ended_by(self, function: bytes) -> list[Task]:
+        match function[1] & 0x7F:
+            case kind if kind == _ABORT_TASK:
+                task = self.tasks.end(function[20:24])
+                return [] if task is None else [task]
+            case kind if kind in (_ABORT_TASK_SET, _CLEAR_TASK_SET, _UNIT_RESET):
+                return self.tasks.end_all(int.from_bytes(function[LUN]))
+            case kind if kind in _RESETS:
+                return self.tasks.end_all()
+        return []

@@ -1,0 +1,267 @@
+"""One direction of a connection, cut into spans: records of the header sequence, bytes of the payload sequence.
+
+A header, and data that a record carries, wait until they are whole: an iSCSI receiver can do nothing with half of
+them. Payload goes as it comes. Whatever does not parse goes as it is, from that byte to the end of the direction.
+"""
+
+from collections.abc import Callable
+
+from proxy.iscsi.connection import Connection
+from proxy.iscsi.digest import crc32c, digest_bytes, digest_of
+from proxy.iscsi.pdu import (
+    BASIC_BYTES,
+    BUFFER_OFFSET,
+    DIGEST_BYTES,
+    HAS_STATUS,
+    OPCODE_MASK,
+    Opcode,
+    Sender,
+    first_bytes_of,
+    padding,
+)
+from proxy.iscsi.record import AS_IS, DATA_DIGEST, DATA_MAX, HEADER_DIGEST, PAYLOAD, PLAIN, TAIL, tail_length
+from proxy.iscsi.scsi import Access
+from proxy.iscsi.span import Address, Kind, Span
+
+_RECORD, _PAYLOAD = Kind.RECORD, Kind.PAYLOAD
+_COMMAND, _DATA_OUT, _DATA_IN = int(Opcode.SCSI_COMMAND), int(Opcode.DATA_OUT), int(Opcode.DATA_IN)
+_DATA = frozenset((_DATA_OUT, _DATA_IN))
+_TOLD = frozenset((_COMMAND, _DATA_OUT))
+"""The connection knows of commands already, and nothing of Data-Out."""
+_FIRST = {Sender.INITIATOR: b"\x43", Sender.TARGET: b"\x23\x3f"}
+"""Byte 0 of a side's first PDU: a Login Request; a Login Response or a Reject."""
+_LOGINS = frozenset((int(Opcode.LOGIN_REQUEST), int(Opcode.LOGIN_RESPONSE)))
+_ADDITIONAL_AND_LENGTH = slice(4, 8)
+_BYTE = [bytes((n,)) for n in range(256)]
+
+
+class Framer:
+    """One direction of one connection, where its array's bytes come in. Loop thread."""
+
+    def __init__(self, connection: Connection, sender: Sender) -> None:
+        """`connection` is the one that this site's `Weaver` of the other direction tells, too."""
+        self.total = 0
+        """Bytes received."""
+        self.fallen: str | None = None
+        """Why the rest of this direction goes as it is, if it does."""
+        self.pdus = 0
+        """PDUs whose header was cut."""
+        self.wrong_digests = 0
+        """Data digests that were wrong on arrival."""
+        self._connection = connection
+        self._sender = sender
+        self._usual = frozenset(first for first in first_bytes_of(sender) if first & OPCODE_MASK not in _LOGINS)
+        self._recognised = False
+        self._now = 0.0
+        self._need = BASIC_BYTES  # bytes that are gathered before `_stage` is called with them
+        self._stage: Callable[[bytes, list[Span]], None] = self._basic
+        self._held = bytearray()
+        self._length = 0  # of the data segment
+        self._flags = 0
+        self._left = 0  # payload bytes to come of this PDU
+        self._crc = 0
+        self._address: Address | None = None
+
+    @property
+    def held(self) -> int:
+        """Bytes that wait until what they belong to is whole."""
+        return len(self._held)
+
+    def receive(self, data: memoryview, now: float) -> list[Span]:
+        """The spans that these bytes complete, cut anywhere; payload views point into `data`."""
+        self._now = now
+        spans: list[Span] = []
+        at, end = 0, len(data)
+        self.total += end
+        while at < end:
+            if self._left:
+                at += self._payload(data[at : at + self._left], spans)
+            elif self.fallen is not None:
+                spans.append(Span(_PAYLOAD, data[at:]))
+                break
+            else:
+                at += self._gather(data[at : at + self._need - len(self._held)], spans)
+        return spans
+
+    def pause(self) -> list[Span]:
+        """The source pauses: what may not be held back. Only what is not known to be iSCSI yet may not."""
+        spans: list[Span] = []
+        if self._held and not self._recognised:
+            self._fall_back("no Login Request at the beginning", self._taken(), spans)
+        return spans
+
+    def finish(self) -> list[Span]:
+        """The direction ends: whatever is held."""
+        spans: list[Span] = []
+        held = self._taken()
+        if held and self._stage == self._tail:
+            self._record(bytes((TAIL | AS_IS, len(held))) + held, spans)
+        elif held:
+            self._fall_back("the connection ended within a header", held, spans)
+        return spans
+
+    def _taken(self) -> bytes:
+        held = bytes(self._held)
+        self._held.clear()
+        return held
+
+    def _gather(self, piece: memoryview, spans: list[Span]) -> int:
+        if not self._recognised and not self._held and not self._may_begin(piece[0]):
+            self._fall_back("no Login Request at the beginning", bytes(piece), spans)
+        elif len(piece) == self._need:
+            self._stage(bytes(piece), spans)
+        else:
+            self._held += piece
+            if len(self._held) == self._need:
+                self._stage(self._taken(), spans)
+        return len(piece)
+
+    def _may_begin(self, first: int) -> bool:
+        return first in _FIRST[self._sender] and (self._sender is Sender.INITIATOR or self._connection.begun)
+
+    def _wait(self, whole: bytes, need: int, stage: Callable[[bytes, list[Span]], None]) -> None:
+        """Go on with `stage` once `need` bytes are there, of which `whole` are the first."""
+        self._held += whole
+        self._need = need
+        self._stage = stage
+
+    def _basic(self, header: bytes, spans: list[Span]) -> None:
+        """The basic header is there."""
+        lengths = int.from_bytes(header[_ADDITIONAL_AND_LENGTH])
+        self._length = lengths & 0xFFFFFF
+        if not self._recognised or header[0] not in self._usual or self._connection.markers:
+            wrong = self._wrong(header, lengths)
+            if wrong:
+                self._fall_back(wrong, header, spans)
+                return
+            self._recognised = True
+        more = (lengths >> 24) * 4 + (DIGEST_BYTES if self._connection.header_digest else 0)
+        if more:
+            self._wait(header, BASIC_BYTES + more, self._header)
+        else:
+            self._header(header, spans)
+
+    def _wrong(self, header: bytes, lengths: int) -> str:
+        """Why this cannot be a PDU's header, or nothing."""
+        if header[0] not in first_bytes_of(self._sender):
+            return f"no PDU begins with {header[0]:#04x}"
+        if header[0] & OPCODE_MASK in _LOGINS and not _is_login(header, lengths):
+            return "a login that is none"
+        return "markers were agreed on" if self._connection.markers else ""
+
+    def _header(self, header: bytes, spans: list[Span]) -> None:
+        """The whole header is there, with its digest if it has one."""
+        flags = 0
+        if self._connection.header_digest:
+            if digest_of(header[:-DIGEST_BYTES]) != header[-DIGEST_BYTES:]:
+                self._fall_back("a wrong header digest", header, spans)
+                return
+            header, flags = header[:-DIGEST_BYTES], HEADER_DIGEST
+        self.pdus += 1
+        payload = self._is_payload(header)
+        if not self._length:
+            self._flags = flags
+            self._bare(header, spans)
+            return
+        if self._connection.data_digest:
+            flags |= DATA_DIGEST
+        if payload:
+            self._flags = flags | PAYLOAD
+            self._begin_payload(header, spans)
+        else:
+            self._flags = flags
+            self._wait(header, len(header) + self._length + tail_length(flags, self._length), self._inline)
+
+    def _is_payload(self, header: bytes) -> bool:
+        """True if the PDU's data, if it has some, goes with the payload; where it belongs is noted."""
+        opcode = header[0] & OPCODE_MASK
+        self._address = None
+        if opcode == _COMMAND:
+            self._connection.passed(self._sender, header, b"", self._now)
+        elif opcode not in _DATA:
+            return self._length > DATA_MAX
+        task = self._connection.tasks.find(header)
+        if task is None:
+            return True
+        if task.access is Access.OTHER:
+            return self._length > DATA_MAX
+        self._address = task.address(0 if opcode == _COMMAND else int.from_bytes(header[BUFFER_OFFSET]))
+        return True
+
+    def _bare(self, header: bytes, spans: list[Span]) -> None:
+        """A PDU without data."""
+        self._record(_BYTE[self._flags] + header, spans)
+        if header[0] & OPCODE_MASK not in _TOLD:
+            self._connection.passed(self._sender, header, b"", self._now)
+
+    def _begin_payload(self, header: bytes, spans: list[Span]) -> None:
+        self._left = self._length
+        self._crc = 0
+        spans.append(Span(_RECORD, _BYTE[self._flags] + header))
+        opcode = header[0] & OPCODE_MASK
+        if opcode not in _TOLD and (opcode != _DATA_IN or header[1] & HAS_STATUS):
+            self._connection.passed(self._sender, header, b"", self._now)
+
+    def _payload(self, data: memoryview, spans: list[Span]) -> int:
+        n = len(data)
+        spans.append(Span(_PAYLOAD, data, self._address))
+        if self._flags & DATA_DIGEST:
+            self._crc = crc32c(data, self._crc)
+        self._left -= n
+        if not self._left:
+            self._end_payload()
+        elif self._address is not None:
+            self._address = Address(self._address.lun, self._address.byte + n)
+        return n
+
+    def _end_payload(self) -> None:
+        tail = tail_length(self._flags, self._length)
+        if tail:
+            self._need, self._stage = tail, self._tail
+        else:
+            self._need, self._stage = BASIC_BYTES, self._basic
+
+    def _tail(self, tail: bytes, spans: list[Span]) -> None:
+        """The padding and digest of payload are there."""
+        if self._as_computed(tail, self._crc):
+            self._record(_BYTE[TAIL], spans)
+        else:
+            self._record(bytes((TAIL | AS_IS, len(tail))) + tail, spans)
+
+    def _inline(self, pdu: bytes, spans: list[Span]) -> None:
+        """A PDU whose data goes in its record is there."""
+        tail = tail_length(self._flags, self._length)
+        end = len(pdu) - tail
+        data = pdu[end - self._length : end]
+        crc = crc32c(data) if self._flags & DATA_DIGEST else 0
+        if self._as_computed(pdu[end:], crc):
+            self._record(_BYTE[self._flags] + pdu[:end], spans)
+        else:
+            self._record(_BYTE[self._flags | AS_IS] + pdu, spans)
+        header = pdu[: end - self._length]
+        if header[0] & OPCODE_MASK != _COMMAND:
+            self._connection.passed(self._sender, header, data, self._now)
+
+    def _as_computed(self, tail: bytes, crc: int) -> bool:
+        """True if the far side would write the same: `crc` is the data's."""
+        pad = padding(self._length)
+        if self._flags & DATA_DIGEST and digest_bytes(crc32c(tail[:pad], crc)) != tail[pad:]:
+            self.wrong_digests += 1
+            return False
+        return not any(tail[:pad])
+
+    def _record(self, record: bytes, spans: list[Span]) -> None:
+        """A record that ends a PDU."""
+        spans.append(Span(_RECORD, record))
+        self._need, self._stage = BASIC_BYTES, self._basic
+
+    def _fall_back(self, reason: str, held: bytes, spans: list[Span]) -> None:
+        self.fallen = reason
+        spans.append(Span(_RECORD, _BYTE[PLAIN]))
+        spans.append(Span(_PAYLOAD, held))
+
+
+def _is_login(header: bytes, lengths: int) -> bool:
+    """A Login Request or Response may look so: no additional headers, a text that a record takes, version 0, and a
+    stage that exists (11.12, 11.13)."""
+    return lengths <= DATA_MAX and not header[3] and header[1] >> 2 & 3 != 2

@@ -1,0 +1,127 @@
+"""Text keys of login and text PDUs (RFC 7143, sections 6 and 13): followed, never changed.
+
+Only keys that are known are looked at and kept. What else a login says, CHAP's names and answers among it, leaves no
+trace here once its text is complete.
+"""
+
+from collections.abc import Callable, Iterator
+from enum import Enum
+
+from proxy.iscsi.pdu import Sender
+
+TEXT_MAX = 64 << 10
+"""Bytes of a text that is spread over several PDUs; of a longer one nothing is looked at."""
+VALUE_MAX = 1024
+"""Longest value that is kept. RFC 7143 allows 255 bytes for most, 8192 for a few that are not looked at (6.1)."""
+
+
+class Outcome(Enum):
+    """How the two sides' words for a key become one value (section 13 says it for each key)."""
+
+    DECLARED = "each side declares its own"
+    CHOSEN = "the answer is the choice"
+    LEAST = "the smaller number"
+    MOST = "the greater number"
+    BOTH = "yes if both say so"
+    EITHER = "yes if either says so"
+
+
+KEYS: dict[str, tuple[Outcome, str]] = {
+    "HeaderDigest": (Outcome.CHOSEN, "None"),
+    "DataDigest": (Outcome.CHOSEN, "None"),
+    "AuthMethod": (Outcome.CHOSEN, "None"),
+    "MaxRecvDataSegmentLength": (Outcome.DECLARED, "8192"),
+    "MaxConnections": (Outcome.LEAST, "1"),
+    "InitialR2T": (Outcome.EITHER, "Yes"),
+    "ImmediateData": (Outcome.BOTH, "Yes"),
+    "MaxBurstLength": (Outcome.LEAST, "262144"),
+    "FirstBurstLength": (Outcome.LEAST, "65536"),
+    "DefaultTime2Wait": (Outcome.MOST, "2"),
+    "DefaultTime2Retain": (Outcome.LEAST, "20"),
+    "MaxOutstandingR2T": (Outcome.LEAST, "1"),
+    "DataPDUInOrder": (Outcome.EITHER, "Yes"),
+    "DataSequenceInOrder": (Outcome.EITHER, "Yes"),
+    "ErrorRecoveryLevel": (Outcome.LEAST, "0"),
+    "InitiatorName": (Outcome.DECLARED, ""),
+    "InitiatorAlias": (Outcome.DECLARED, ""),
+    "TargetName": (Outcome.DECLARED, ""),
+    "TargetAlias": (Outcome.DECLARED, ""),
+    "TargetPortalGroupTag": (Outcome.DECLARED, ""),
+    "SessionType": (Outcome.DECLARED, "Normal"),
+    # Markers are of RFC 3720 only.
+    "IFMarker": (Outcome.BOTH, "No"),
+    "OFMarker": (Outcome.BOTH, "No"),
+}
+"""Key: how its value comes about, and what it is if nobody speaks of it."""
+
+_NO_VALUE = {"Reject", "Irrelevant", "NotUnderstood"}
+
+
+class Keys:
+    """What the two sides of a connection have said."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, dict[Sender, str]] = {}
+        self._last: dict[str, str] = {}
+        self._texts = {sender: bytearray() for sender in Sender}
+        self._overlong: set[Sender] = set()
+
+    def text(self, sender: Sender, data: bytes, *, continued: bool) -> None:
+        """The data of a login or text PDU; `continued` if the text, even a key, goes on in the next one."""
+        text = self._texts[sender]
+        if len(text) + len(data) > TEXT_MAX:
+            self._overlong.add(sender)
+            text.clear()
+        elif sender not in self._overlong:
+            text += data
+        if continued:
+            return
+        for key, value in pairs(text):
+            if key in KEYS and len(value) <= VALUE_MAX:
+                self._said.setdefault(key, {})[sender] = self._last[key] = value
+        text.clear()
+        self._overlong.discard(sender)
+
+    def said(self, key: str, sender: Sender) -> str | None:
+        """A side's own word for a key, or None."""
+        return self._said.get(key, {}).get(sender)
+
+    def value(self, key: str) -> str:
+        """What holds for both: the outcome of a negotiation, or the default. For declared keys see `said`."""
+        outcome, default = KEYS[key]
+        said = [value for value in self._said.get(key, {}).values() if value not in _NO_VALUE]
+        if not said:
+            return default
+        if outcome is Outcome.CHOSEN:
+            both = len(self._said[key]) == len(Sender)
+            return self._last[key] if both and len(said) == len(Sender) else default
+        return _RULES[outcome](said)
+
+    def number(self, key: str) -> int:
+        """The same of a number; the default if what was said is none."""
+        return _number(self.value(key), int(KEYS[key][1]))
+
+
+def pairs(text: bytes | bytearray) -> Iterator[tuple[str, str]]:
+    """The keys and values of a text; what is no such pair is passed over."""
+    for one in bytes(text).split(b"\0"):
+        key, equals, value = one.partition(b"=")
+        if equals:
+            yield key.decode(errors="replace"), value.decode(errors="replace")
+
+
+def _number(value: str, default: int) -> int:
+    """Decimal or hexadecimal (6.1)."""
+    try:
+        return int(value, 16) if value[:2].lower() == "0x" else int(value)
+    except ValueError:
+        return default
+
+
+_RULES: dict[Outcome, Callable[[list[str]], str]] = {
+    Outcome.DECLARED: lambda said: said[-1],
+    Outcome.LEAST: lambda said: min(said, key=lambda value: _number(value, 0)),
+    Outcome.MOST: lambda said: max(said, key=lambda value: _number(value, 0)),
+    Outcome.BOTH: lambda said: "Yes" if all(value == "Yes" for value in said) else "No",
+    Outcome.EITHER: lambda said: "Yes" if any(value == "Yes" for value in said) else "No",
+}

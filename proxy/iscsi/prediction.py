@@ -1,0 +1,168 @@
+"""Headers as what is new in them: steady traffic changes by the same steps, PDU after PDU.
+
+Each basic header is replaced by its difference, field by field, from the last one with the same opcode in this
+direction. Both sides keep the last 128 differences that were new, so one that comes again is a single byte, its place
+there. A new one names the fields in which it differs from the last new one of its opcode:
+
+    0x00-0x7f   the difference at that place, with the flags that it had; then the record from its 49th byte on
+    0x90-0x9f   a new one: flags in the low four bits, byte 0 of the header, u16 with a bit (lowest first) for each word
+                that is given, these words; then the record from its 49th byte on. It takes the oldest one's place
+    others      a record that is not a PDU's, as it is (`record.py`)
+
+Exact for any input: both sides do the same arithmetic on the same records. A section of several of them compresses
+further; a short one need not be compressed at all.
+"""
+
+from struct import Struct
+
+from proxy.iscsi.errors import RecordError
+from proxy.iscsi.pdu import OPCODE_MASK
+from proxy.iscsi.record import HEADER_AT, NOT_A_PDU, PDU_FLAGS, SHORTEST_PDU, other_length, pdu_length
+
+RESTORED_MAX = 1 << 20
+"""Bytes of records that a section comes to at most: each of its own may stand for 49."""
+
+PLACES = 128
+NEW = 0x90
+
+# Flags, byte 0 and the other fields are subtracted all at once, as one long integer: the top bit of each field is kept
+# out of the subtraction, so that nothing is borrowed from the next one, and put right by exclusive or.
+_FIELDS = [1, 1, 3, *[4] * 11]
+_TOPS = int.from_bytes(b"".join(b"\x80" + bytes(size - 1) for size in _FIELDS))
+_REST = (1 << 8 * SHORTEST_PDU) - 1 - _TOPS
+_BELOW_BYTE_0 = (1 << 8 * (SHORTEST_PDU - 2)) - 1
+"""Flags and byte 0 stay as they are: the latter says which header is meant."""
+
+_WORDS = Struct(">x12I")
+_WHOLE = Struct(">B12I")
+_WORD = Struct(">I")
+_NEW_HEAD = Struct(">BBH")
+_WORD_0 = 0xFFFFFF
+_MASK_LIMIT = 1 << 12
+_BYTE = [bytes((n,)) for n in range(256)]
+
+
+def _minus(one: int, other: int) -> int:
+    return ((one | _TOPS) - (other & _REST)) ^ (~(one ^ other) & _TOPS)
+
+
+def _plus(one: int, other: int) -> int:
+    return ((one & _REST) + (other & _REST)) ^ ((one ^ other) & _TOPS)
+
+
+class Predictor:
+    """Of one direction, before compression."""
+
+    def __init__(self) -> None:
+        self._last = [0] * (OPCODE_MASK + 1)
+        self._known: dict[int, int] = {}
+        self._places: list[int | None] = [None] * PLACES
+        self._oldest = 0
+        self._usual: list[tuple[int, ...]] = [(0,) * 12] * (OPCODE_MASK + 1)
+
+    def predict(self, record: bytes) -> bytes:
+        """What stands for this record. Each record once, in order."""
+        if record[0] & NOT_A_PDU:
+            return record
+        header = int.from_bytes(record[:SHORTEST_PDU])
+        opcode = record[HEADER_AT] & OPCODE_MASK
+        difference = _minus(header, self._last[opcode])
+        self._last[opcode] = header & _BELOW_BYTE_0
+        place = self._known.get(difference)
+        if place is None:
+            return self._learn(difference, record[0], record[HEADER_AT]) + record[SHORTEST_PDU:]
+        return _BYTE[place] + record[SHORTEST_PDU:]
+
+    def _learn(self, difference: int, flags: int, first: int) -> bytes:
+        oldest = self._places[self._oldest]
+        if oldest is not None:
+            del self._known[oldest]
+        self._places[self._oldest] = difference
+        self._known[difference] = self._oldest
+        self._oldest = (self._oldest + 1) % PLACES
+        words = _words(difference)
+        usual = self._usual[first & OPCODE_MASK]
+        self._usual[first & OPCODE_MASK] = words
+        given = [at for at in range(12) if words[at] != usual[at]]
+        mask = sum(1 << at for at in given)
+        return _NEW_HEAD.pack(NEW | flags, first, mask) + b"".join(_WORD.pack(words[at]) for at in given)
+
+
+class Restorer:
+    """The inverse of `Predictor`, after decompression."""
+
+    def __init__(self) -> None:
+        self._last = [0] * (OPCODE_MASK + 1)
+        self._places: list[int | None] = [None] * PLACES
+        self._oldest = 0
+        self._usual: list[tuple[int, ...]] = [(0,) * 12] * (OPCODE_MASK + 1)
+
+    def restore(self, section: bytes, most: int = RESTORED_MAX) -> list[bytes]:
+        """The records of a section, which has whole ones only and comes to so many bytes at most.
+
+        RecordError for what no Predictor writes.
+        """
+        records: list[bytes] = []
+        left = most
+        at = 0
+        while at < len(section):
+            token = section[at]
+            if token < PLACES:
+                difference = self._places[token]
+                if difference is None:
+                    raise RecordError(f"place {token} is empty")
+                at += 1
+            elif token & ~PDU_FLAGS == NEW:
+                difference, at = self._learn(section, at)
+            else:
+                end = at + other_length(section, at)
+                records.append(_cut(section, at, end))
+                left -= end - at
+                at = end
+                continue
+            record = self._add(difference)
+            rest = at + pdu_length(record) - SHORTEST_PDU
+            records.append(record + _cut(section, at, rest) if rest > at else record)
+            left -= len(records[-1])
+            if left < 0:
+                raise RecordError(f"a section of {len(section)} bytes comes to more than {most} bytes of records")
+            at = rest
+        return records
+
+    def _add(self, difference: int) -> bytes:
+        opcode = difference >> 8 * (SHORTEST_PDU - 2) & OPCODE_MASK
+        header = _plus(difference, self._last[opcode])
+        self._last[opcode] = header & _BELOW_BYTE_0
+        return header.to_bytes(SHORTEST_PDU)
+
+    def _learn(self, section: bytes, at: int) -> tuple[int, int]:
+        """The new difference that is told there, and where what follows it begins."""
+        token, first, mask = _NEW_HEAD.unpack(_cut(section, at, at + _NEW_HEAD.size))
+        if mask >= _MASK_LIMIT:
+            raise RecordError(f"a header has 12 words; {mask:#06x} names more")
+        at += _NEW_HEAD.size
+        words = list(self._usual[first & OPCODE_MASK])
+        for word in range(12):
+            if mask >> word & 1:
+                (words[word],) = _WORD.unpack(_cut(section, at, at + _WORD.size))
+                at += _WORD.size
+        if words[0] > _WORD_0:
+            raise RecordError("byte 0 of a header is told twice")
+        self._usual[first & OPCODE_MASK] = tuple(words)
+        words[0] |= first << 24
+        difference = int.from_bytes(_WHOLE.pack(token & PDU_FLAGS, *words))
+        self._places[self._oldest] = difference
+        self._oldest = (self._oldest + 1) % PLACES
+        return difference, at
+
+
+def _words(difference: int) -> tuple[int, ...]:
+    """The twelve words of a header's difference, without byte 0."""
+    first, *others = _WORDS.unpack(difference.to_bytes(SHORTEST_PDU))
+    return first & _WORD_0, *others
+
+
+def _cut(section: bytes, at: int, end: int) -> bytes:
+    if end > len(section):
+        raise RecordError(f"a section of {len(section)} bytes ends within a record")
+    return section[at:end]

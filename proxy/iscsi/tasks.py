@@ -1,0 +1,84 @@
+"""The commands under way on a connection, by task tag: so a data PDU's place on its volume is known."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from proxy.iscsi.pdu import CDB_AT, LUN, TASK_TAG
+from proxy.iscsi.scsi import Access, asks_for_capacity, command_of, unit_length
+from proxy.iscsi.span import Address
+
+TASKS_MAX = 4096
+"""Tasks that are remembered; of more the oldest are forgotten, and their data has no address. Arrays queue hundreds."""
+UNITS_MAX = 4096
+"""Units whose length of a logical block is remembered."""
+DEFAULT_UNIT_LENGTH = 512
+
+
+@dataclass(slots=True)
+class Task:
+    """A SCSI command on its way."""
+
+    tag: bytes
+    lun: int
+    opcode: int
+    """Of the CDB."""
+    access: Access
+    byte: int
+    """Where it reads or writes, from the volume's start."""
+    length: int
+    """How many bytes it reads or writes there."""
+    began: float
+    capacity: bool = False
+    """Its answer says how long logical blocks are."""
+
+    def address(self, offset: int) -> Address | None:
+        """Where a byte of its data belongs, if that is known."""
+        return None if self.access is Access.UNKNOWN else Address(self.lun, self.byte + offset)
+
+
+class Tasks:
+    """What is under way. Bounded: see `TASKS_MAX`."""
+
+    def __init__(self) -> None:
+        self._tasks: OrderedDict[bytes, Task] = OrderedDict()
+        self._unit_lengths: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def begin(self, header: bytes, now: float) -> tuple[Task, Task | None]:
+        """A SCSI Command passed: its task, and the one that the tag belonged to if that was still under way."""
+        lun = int.from_bytes(header[LUN])
+        access, lba, units = command_of(header)
+        size = self._unit_lengths.get(lun, DEFAULT_UNIT_LENGTH)
+        tag = header[TASK_TAG]
+        task = Task(tag, lun, header[CDB_AT], access, lba * size, units * size, now)
+        if access is Access.OTHER:
+            task.capacity = asks_for_capacity(header)
+        former = self._tasks.pop(tag, None)
+        self._tasks[tag] = task
+        if len(self._tasks) > TASKS_MAX:
+            _, former = self._tasks.popitem(last=False)
+        return task, former
+
+    def find(self, header: bytes) -> Task | None:
+        """The task that a PDU belongs to, by the tag in its header."""
+        return self._tasks.get(header[TASK_TAG])
+
+    def end(self, tag: bytes) -> Task | None:
+        """The task is over; returns it if it was known."""
+        return self._tasks.pop(tag, None)
+
+    def end_all(self, lun: int | None = None) -> list[Task]:
+        """All tasks are over, or those of a unit; returns them."""
+        ended = [task for task in self._tasks.values() if lun is None or task.lun == lun]
+        for task in ended:
+            del self._tasks[task.tag]
+        return ended
+
+    def capacity(self, task: Task, answer: bytes) -> None:
+        """The answer to a READ CAPACITY passed."""
+        length = unit_length(task.opcode, answer)
+        if length is None or (len(self._unit_lengths) >= UNITS_MAX and task.lun not in self._unit_lengths):
+            return
+        self._unit_lengths[task.lun] = length

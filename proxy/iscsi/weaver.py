@@ -1,0 +1,163 @@
+"""The inverse of a `Framer`: records and payload become the bytes that were received on the other side."""
+
+from collections import deque
+from collections.abc import Iterable
+
+from proxy.iscsi.connection import Connection
+from proxy.iscsi.digest import crc32c, digest_bytes, digest_of
+from proxy.iscsi.errors import RecordError
+from proxy.iscsi.pdu import HAS_STATUS, OPCODE_MASK, Opcode, Sender
+from proxy.iscsi.record import (
+    AS_IS,
+    DATA_DIGEST,
+    HEADER_AT,
+    HEADER_DIGEST,
+    PAYLOAD,
+    PLAIN,
+    SHORTEST_PDU,
+    TAIL,
+    tail_length,
+)
+
+WAITING_MAX = 1 << 20
+"""Bytes of records that wait for payload, at most. A sender puts a record into the batch of its payload's first byte
+or the one before, so far fewer are legal; this only bounds what a broken peer can have kept."""
+
+_DATA_OUT, _DATA_IN = int(Opcode.DATA_OUT), int(Opcode.DATA_IN)
+
+
+class Weaver:
+    """One direction of one connection, where it goes out to an array. Loop thread.
+
+    Feed `records` before the `payload` that they announce. Whoever catches a RecordError gives the stream up.
+    """
+
+    def __init__(self, connection: Connection, sender: Sender) -> None:
+        """`connection` is the one that this site's `Framer` of the other direction tells, too."""
+        self.total = 0
+        """Bytes woven."""
+        self.pdus = 0
+        self.digests = 0
+        """Digests computed here, of headers and of data."""
+        self.plain = False
+        """The rest of this direction goes as it is."""
+        self._connection = connection
+        self._sender = sender
+        self._records: deque[bytes] = deque()
+        self._waiting = 0  # bytes in them
+        self._payload: deque[memoryview] = deque()
+        self._flags = 0
+        self._length = 0
+        self._left = 0  # payload bytes to come of this PDU
+        self._tail_due = 0  # bytes of the tail that its record will tell
+        self._crc = 0
+        self._cut = False  # the source ended within a tail: nothing may follow
+
+    @property
+    def waiting(self) -> int:
+        """Bytes of records that have come before payload that goes before them."""
+        return self._waiting
+
+    def records(self, records: Iterable[bytes]) -> None:
+        """Whole records, in order, as `Restorer` gives them out: it has checked their lengths."""
+        for record in records:
+            self._records.append(record)
+            self._waiting += len(record)
+        if self._waiting > WAITING_MAX:
+            raise RecordError(f"{self._waiting} bytes of records wait for payload; {WAITING_MAX} are the most")
+
+    def payload(self, data: memoryview) -> None:
+        """Bytes of the payload sequence, in order. They are not copied: they must not change until taken."""
+        if len(data):
+            self._payload.append(data)
+
+    def take(self, now: float) -> list[bytes | memoryview]:
+        """What is complete, in order, for the array. RecordError for records or payload that no Framer writes."""
+        pieces: list[bytes | memoryview] = []
+        while True:
+            if self._left:
+                if not self._payload:
+                    break
+                self._weave_payload(pieces)
+            elif self._records:
+                record = self._records.popleft()
+                self._waiting -= len(record)
+                self._weave(record, pieces, now)
+            else:
+                break
+        if self.plain:
+            pieces += self._payload
+            self._payload.clear()
+        elif self._payload:
+            raise RecordError("payload that no record announces")
+        self.total += sum(map(len, pieces))
+        return pieces
+
+    def _weave(self, record: bytes, pieces: list[bytes | memoryview], now: float) -> None:
+        flags = record[0]
+        if self.plain or self._cut:
+            raise RecordError("a record after the last one")
+        if bool(self._tail_due) != (flags & TAIL == TAIL):
+            raise RecordError("a tail that is not due, or none where one is")
+        if flags & TAIL == TAIL:
+            self._tail(record, pieces)
+        elif flags == PLAIN:
+            self.plain = True
+        else:
+            self._pdu(flags, record, pieces, now)
+
+    def _pdu(self, flags: int, record: bytes, pieces: list[bytes | memoryview], now: float) -> None:
+        self.pdus += 1
+        self._flags = flags
+        self._length = record[6] << 16 | record[7] << 8 | record[8]
+        end = SHORTEST_PDU + record[5] * 4
+        header = record[HEADER_AT:end]
+        data = record[end : end + self._length]
+        self._tell(header, data, now)
+        if flags & HEADER_DIGEST:
+            self.digests += 1
+            pieces.append(header + digest_of(header))
+        else:
+            pieces.append(header)
+        if flags & PAYLOAD:
+            self._left = self._length
+            self._crc = 0
+        elif data:
+            pieces.append(record[end:] if flags & AS_IS else data + self._computed(crc32c(data)))
+
+    def _tell(self, header: bytes, data: bytes, now: float) -> None:
+        """The connection learns what passes, but of data only what ends a task or is an answer to look at."""
+        opcode = header[0] & OPCODE_MASK
+        if opcode != _DATA_OUT and (opcode != _DATA_IN or data or header[1] & HAS_STATUS):
+            self._connection.passed(self._sender, header, data, now)
+
+    def _weave_payload(self, pieces: list[bytes | memoryview]) -> None:
+        data = self._payload.popleft()
+        if len(data) > self._left:
+            self._payload.appendleft(data[self._left :])
+            data = data[: self._left]
+        if self._flags & DATA_DIGEST:
+            self._crc = crc32c(data, self._crc)
+        pieces.append(data)
+        self._left -= len(data)
+        if not self._left:
+            self._tail_due = tail_length(self._flags, self._length)
+
+    def _tail(self, record: bytes, pieces: list[bytes | memoryview]) -> None:
+        if record[0] & AS_IS:
+            tail = record[2:]
+            if len(tail) > self._tail_due:
+                raise RecordError(f"a tail of {len(tail)} bytes; {self._tail_due} are due")
+            self._cut = len(tail) < self._tail_due
+        else:
+            tail = self._computed(self._crc)
+        self._tail_due = 0
+        pieces.append(tail)
+
+    def _computed(self, crc: int) -> bytes:
+        """Padding and digest behind data with this CRC."""
+        pad = bytes(-self._length & 3)
+        if not self._flags & DATA_DIGEST:
+            return pad
+        self.digests += 1
+        return pad + digest_bytes(crc32c(pad, crc))

@@ -1,0 +1,110 @@
+"""How the streams of one peer are reduced: encoder and decoder of each, as configured here and agreed with the peer."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from proxy.iscsi.connection import Connection
+from proxy.iscsi.framer import Framer
+from proxy.iscsi.pdu import Sender
+from proxy.net.environment import Environment
+from proxy.observe.counters import Traffic
+from proxy.protocol.codes import Capability
+from proxy.protocol.tunnel import Tunnel
+from proxy.reduction.adaptive import AdaptiveCompression
+from proxy.reduction.compression import Compression, Compressor, zstd
+from proxy.reduction.contexts import ContextReader
+from proxy.reduction.decoder import Decoder
+from proxy.reduction.effort import Effort
+from proxy.reduction.encoder import Encoder
+from proxy.reduction.holdings import Holdings
+from proxy.reduction.spans import SpanDecoder, SpanEncoder
+from proxy.reduction.windows import ContextClaims, ContextMemory
+
+Protocol = Literal["tcp", "iscsi", "auto"]
+
+
+@dataclass(slots=True)
+class Coders:
+    """Both directions of one stream."""
+
+    encoder: Encoder | SpanEncoder
+    decoder: Decoder | SpanDecoder
+    connection: Connection | None = None
+    """What is known of the iSCSI connection, if the stream may be one."""
+
+    def note(self, traffic: Traffic) -> None:
+        """Bring up to date what is counted here alone."""
+        if isinstance(self.encoder, SpanEncoder) and isinstance(self.decoder, SpanDecoder):
+            framer, weaver = self.encoder.framer, self.decoder.weaver
+            traffic.pdus = framer.pdus + weaver.pdus
+            traffic.records = self.encoder.sent
+            traffic.records_compressed = self.encoder.coded
+            traffic.digests_computed = weaver.digests
+            traffic.digests_wrong = framer.wrong_digests
+
+
+class Workbench:
+    """Loop thread. One a peer."""
+
+    def __init__(self, environment: Environment, tunnel: Tunnel, streams: Callable[[], int]) -> None:
+        """`streams`: how many there are."""
+        self._environment = environment
+        self._tunnel = tunnel
+        self._streams = streams
+        self._clock = asyncio.get_running_loop().time
+        self._memory = ContextMemory()
+        self._claims = ContextClaims(tunnel.remembers)
+
+    def coders(
+        self, stream: int, holdings: Holdings, protocol: Protocol | None, fell: Callable[[str, bool], None]
+    ) -> Coders:
+        """Of one more stream. `protocol`: as a forward has it, None on the acceptor's side, which does as the opener.
+
+        `fell` is told why a direction goes on as it is, and whether it began as iSCSI.
+        """
+        store = self._environment.worker.store
+        writer = stream >> 1  # of streams that one side opened, the lowest bit is the same
+        context = ContextReader(self._memory) if self._agreed(Capability.CONTEXTS) else None
+        encoder = Encoder(self._environment.chunker, store, holdings, self._compression(stream), writer)
+        if protocol == "tcp" or not self._agreed(Capability.SPANS):
+            return Coders(encoder, Decoder(store, holdings, writer, context))
+        decoder = Decoder(store, holdings, writer, context, spans=True)
+        return self._of_spans(encoder, decoder, opener=protocol is not None, fell=fell)
+
+    def _of_spans(
+        self, encoder: Encoder, decoder: Decoder, *, opener: bool, fell: Callable[[str, bool], None]
+    ) -> Coders:
+        connection = Connection()
+        ours, theirs = (Sender.INITIATOR, Sender.TARGET) if opener else (Sender.TARGET, Sender.INITIATOR)
+        weaving = SpanDecoder(decoder, connection, theirs, self._clock)
+        framing = SpanEncoder(
+            encoder,
+            Framer(connection, ours),
+            self._clock,
+            opener=None if opener else lambda: bool(weaving.spans),
+            fell=fell,
+        )
+        return Coders(framing, weaving, connection)
+
+    def _compression(self, stream: int) -> Compression:
+        """As configured and agreed."""
+        codec, level = self._environment.config.compression.codec, self._environment.config.compression.level
+        if codec == "none" or not self._agreed(Capability.ZSTD):
+            return Compressor(None)
+        if level != "auto":
+            return Compressor(zstd(level), f"zstd {level}")
+        effort = Effort(self._environment.load)
+        pressed = partial(self._tunnel.pressed, stream)
+        return AdaptiveCompression(effort, pressed, partial(self._claim_window, stream))
+
+    def _claim_window(self, stream: int) -> int:
+        if not self._agreed(Capability.CONTEXTS):
+            return 0
+        return self._claims.claim(stream, self._streams())
+
+    def _agreed(self, capability: Capability) -> bool:
+        agreement = self._tunnel.agreement
+        return agreement is not None and capability in agreement.capabilities

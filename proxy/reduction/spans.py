@@ -1,0 +1,367 @@
+"""Streams of iSCSI: records and payload go their own ways, and are woven together again on the far side.
+
+`SpanEncoder` and `SpanDecoder` wrap `Encoder` and `Decoder` and are used like them. Whether a direction has spans shows
+in its first batch: with records, or without for good. The opener looks at what its array sends first; the acceptor does
+what the opener does (PROTOCOL.md, "Spans").
+"""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+
+from proxy.iscsi.connection import Connection
+from proxy.iscsi.errors import RecordError
+from proxy.iscsi.framer import Framer
+from proxy.iscsi.pdu import Sender
+from proxy.iscsi.prediction import Predictor, Restorer
+from proxy.iscsi.record import PLAIN
+from proxy.iscsi.span import Address, Kind, Span
+from proxy.iscsi.weaver import Weaver
+from proxy.reduction.batch import CODEC_NONE, CODEC_ZSTD, NO_SECTION, Section
+from proxy.reduction.borders import Borders
+from proxy.reduction.compression import WORTH_TRYING, Compression, zstd
+from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
+from proxy.reduction.encoder import READ_BYTES, EncodedBatch, Encoder
+from proxy.reduction.errors import BatchError
+
+_TARGET = 176 << 10
+"""A batch is to be taken at this many plain bytes: with one read and one chunk more it is still legal, though records
+may be longer than what was read."""
+
+_RECORDS_TARGET = 32 << 10
+"""Records do not wait longer than this for the chunk before them to be complete."""
+
+_compress = zstd(3)
+
+_RUN_MIN = 512
+"""Bytes between two borders that an address calls for. It is what most arrays take for a logical block."""
+
+_MARGIN = 64
+_SHARE = 12
+"""What is read comes to a twelfth more in plain bytes and batches at most, and a few: where PDUs have little data."""
+
+
+class SpanDecoder:
+    """One stream's incoming direction. Loop thread. As `Decoder`, also as to errors."""
+
+    def __init__(self, decoder: Decoder, connection: Connection, sender: Sender, clock: Callable[[], float]) -> None:
+        """`sender`: what the far array is."""
+        self.weaver = Weaver(connection, sender)
+        self.spans: bool | None = None
+        """Whether this direction has records; None before its first batch."""
+        self._decoder = decoder
+        self._restorer = Restorer()
+        self._clock = clock
+
+    @property
+    def idle(self) -> bool:
+        """True if every batch that was fed has been decoded."""
+        return self._decoder.idle
+
+    @property
+    def total(self) -> int:
+        """Plain bytes decoded so far."""
+        return self._decoder.total
+
+    @property
+    def entered(self) -> bytes | None:
+        """As of `Decoder`."""
+        return self._decoder.entered
+
+    @entered.setter
+    def entered(self, name: bytes | None) -> None:
+        self._decoder.entered = name
+
+    def feed(self, data: memoryview) -> DecodedBatch | None:
+        """Take a batch; decode it at once if none is before it, keep a copy otherwise."""
+        return self._woven(self._decoder.feed(data))
+
+    def keep(self, data: memoryview) -> None:
+        """Take a batch without decoding it yet, because the array is not reading."""
+        self._decoder.keep(data)
+
+    def advance(self) -> DecodedBatch | None:
+        """Decode the next batch; None if there is none or if it waits (see `needs`), or after an error."""
+        return self._woven(self._decoder.advance())
+
+    def needs(self) -> Needs | None:
+        """What the stream waits for, once; None if nothing new."""
+        return self._decoder.needs()
+
+    def fill(self, name: bytes, data: bytes) -> None:
+        """The peer's answer to a MISS, decoded. Raises BatchError if it was not asked for, CorruptStream if wrong."""
+        self._decoder.fill(name, data)
+
+    def learn_last(self, tokens: memoryview) -> None:
+        """END's tokens: at most one LEARN of the tail."""
+        self._decoder.learn_last(tokens)
+
+    def close(self) -> None:
+        """Nothing more will be fed: give back what is shared with other streams."""
+        self._decoder.close()
+
+    def _woven(self, decoded: DecodedBatch | None) -> DecodedBatch | None:
+        """The bytes that the far array sent."""
+        if decoded is None:
+            return None
+        if self.spans is None:
+            self.spans = bool(decoded.records)
+        if self.spans:
+            return replace(decoded, data=self._weave(decoded))
+        if decoded.records:
+            raise BatchError("records in a direction that began without them")
+        return decoded
+
+    def _weave(self, decoded: DecodedBatch) -> bytes:
+        weaver = self.weaver
+        try:
+            records = self._restorer.restore(decoded.section, decoded.records)
+            if sum(map(len, records)) != decoded.records:
+                raise BatchError(f"records of another length than the {decoded.records} bytes that are declared")
+            weaver.records(records)
+            weaver.payload(memoryview(decoded.data))
+            pieces = weaver.take(self._clock())
+        except RecordError as error:
+            raise BatchError(str(error)) from None
+        if weaver.waiting:
+            raise BatchError(f"{weaver.waiting} bytes of records come before the payload before them")
+        return b"".join(pieces)
+
+
+class SpanEncoder:
+    """One stream's outgoing direction. Loop thread. As `Encoder`."""
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        framer: Framer,
+        clock: Callable[[], float],
+        *,
+        opener: Callable[[], bool] | None = None,
+        fell: Callable[[str, bool], None] | None = None,
+    ) -> None:
+        """`opener`: on the acceptor's side, whether the opener's direction has spans, asked when the array speaks.
+
+        `fell` is told why the rest of the direction goes as it is, and whether it began as iSCSI.
+        """
+        self.framer = framer
+        self._encoder = encoder
+        self._clock = clock
+        self._opener = opener
+        self._fell = fell
+        self._predictor = Predictor()
+        self._borders = Borders()
+        self._view = memoryview(bytearray())  # until the array first sends
+        self._plain = False  # what comes goes to the encoder as it is
+        self._records: deque[tuple[int, bytes]] = deque()
+        """Those in no batch yet, each with the payload before it."""
+        self._records_length = 0
+        self._payload = 0  # bytes given to the encoder
+        self._bordered = 0  # of these, up to the last border
+        self._taken = 0  # payload in batches that were taken
+        self._sent = 0  # bytes of records in them
+        self._room = memoryview(b"")  # of the encoder's buffer
+        self._filled = 0  # of that
+        self.coded = 0
+        """What sections came to."""
+
+    # -- as of Encoder -----------------------------------------------------------------------------------------
+
+    @property
+    def compression(self) -> Compression:
+        """Of the payload's literals."""
+        return self._encoder.compression
+
+    @property
+    def grain(self) -> int:
+        """Literal bytes at which a batch is full; at least 1."""
+        return self._encoder.grain
+
+    @grain.setter
+    def grain(self, grain: int) -> None:
+        self._encoder.grain = grain
+
+    @property
+    def wanted(self) -> bytes | None:
+        """A chunk whose container, once loaded, would let the next pause go as a SLICE."""
+        return self._encoder.wanted
+
+    @wanted.setter
+    def wanted(self, wanted: bytes | None) -> None:
+        self._encoder.wanted = wanted
+
+    @property
+    def plain(self) -> int:
+        """Plain bytes in the batch being written, and in those that are full."""
+        return self._encoder.plain + self._records_length
+
+    @property
+    def ready(self) -> bool:
+        """True if a batch is full, or delivers enough to be taken."""
+        return self._encoder.ready or self.plain >= _TARGET or self._records_length >= _RECORDS_TARGET
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that have come and are in no batch yet."""
+        return self._encoder.unsent + self.framer.held
+
+    @property
+    def sent(self) -> int:
+        """Bytes of records in batches that were taken."""
+        return self._sent
+
+    def affordable(self, credit: int) -> int:
+        """How many of the array's bytes may be read for that many plain bytes."""
+        return credit if self._plain else credit - credit // _SHARE - _MARGIN
+
+    def buffer(self, most: int) -> memoryview:
+        """Where the source is to be read to: between 1 and `most` (at least 1) bytes."""
+        if self._plain:
+            return self._encoder.buffer(most)
+        if not self._view:
+            self._view = memoryview(bytearray(READ_BYTES))
+        return self._view[:most]
+
+    def received(self, n: int) -> None:
+        """The source has written n bytes to the start of `buffer()`."""
+        if self._plain:
+            self._encoder.received(n)
+            return
+        if self._opener is not None and not self._framing():
+            self._pass_all(n)
+            return
+        self._put(self.framer.receive(self._view[:n], self._clock()))
+        if self._records_length >= _RECORDS_TARGET:
+            self._encoder.flush()
+
+    def flush(self, *, patient: bool = False) -> None:
+        """The source pauses: put what is left into the batch. `take` all before the next pause."""
+        if not self._plain:
+            self._put(self.framer.pause())
+        self._encoder.flush(patient=patient)
+
+    def finish(self) -> None:
+        """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""
+        if not self._plain:
+            self._put(self.framer.finish())
+        self._encoder.finish()
+
+    def ending(self) -> tuple[int, bytes]:
+        """What END says: the total of plain bytes, and the mark to learn the last chunk if no batch carries it."""
+        total, tokens = self._encoder.ending()
+        return total + self._sent, tokens
+
+    def take(self) -> EncodedBatch | None:
+        """The next batch, or None if there is none that delivers anything. Its chunks stay pinned until `delivered`."""
+        self._taken += self._encoder.next_plain
+        return self._encoder.take(self._section())
+
+    def delivered(self, batch: EncodedBatch) -> None:
+        """The peer has consumed the batch."""
+        self._encoder.delivered(batch)
+
+    def abandon(self, batch: EncodedBatch) -> None:
+        """The stream is over and the batch may never arrive."""
+        self._encoder.abandon(batch)
+
+    def missed(self, name: bytes) -> bool:
+        """The peer lacks a chunk: False if it has asked for it as often as batches on their way refer to it."""
+        return self._encoder.missed(name)
+
+    def close(self) -> None:
+        """Release what was not taken."""
+        self._encoder.close()
+
+    # -- spans -------------------------------------------------------------------------------------------------
+
+    def _framing(self) -> bool:
+        """Whether the acceptor's array is framed; asked once, when it first speaks."""
+        assert self._opener is not None
+        framing = self._opener()
+        self._opener = None
+        return framing
+
+    def _pass_all(self, n: int) -> None:
+        """What has come goes as it is, and so does all that follows."""
+        self._plain = True
+        self._pour(self._view[:n])
+        self._settle()
+        self._view = memoryview(bytearray())
+
+    def _put(self, spans: list[Span]) -> None:
+        for kind, data, address in spans:
+            if kind is Kind.PAYLOAD:
+                self._place(memoryview(data), address)
+            else:
+                self._record(bytes(data))
+        self._settle()
+
+    def _record(self, record: bytes) -> None:
+        if record[0] == PLAIN:
+            self._plain = True
+            recognised = bool(self._records or self._sent)
+            if self._fell is not None:
+                self._fell(self.framer.fallen or "", recognised)
+            if not recognised:
+                return  # nobody need know that it was looked at
+        self._records.append((self._payload, record))
+        self._records_length += len(record)
+
+    def _place(self, data: memoryview, address: Address | None) -> None:
+        """Payload with the borders that its address calls for."""
+        borders = self._borders
+        if borders.jumps(address):
+            self._border()
+        at = 0
+        for n, border in borders.pieces(address, len(data)):
+            self._pour(data[at : at + n])
+            if border:
+                self._border()
+            at += n
+
+    def _border(self) -> None:
+        self._settle()
+        if self._payload - self._bordered >= _RUN_MIN:
+            self._encoder.border()
+            self._bordered = self._payload
+
+    def _pour(self, piece: memoryview) -> None:
+        """Into the encoder's buffer, which looks for chunks when it is full or `_settle` says so: not for each PDU."""
+        self._payload += len(piece)
+        while piece:
+            if self._filled == len(self._room):
+                self._settle()
+                self._room = self._encoder.buffer(READ_BYTES)
+            n = min(len(piece), len(self._room) - self._filled)
+            self._room[self._filled : self._filled + n] = piece[:n]
+            self._filled += n
+            piece = piece[n:]
+
+    def _settle(self) -> None:
+        if self._filled:
+            self._encoder.received(self._filled)
+        self._filled, self._room = 0, memoryview(b"")
+
+    def _section(self) -> Section:
+        """The records that may go with all payload that has been taken: none before the payload before it."""
+        predicted = []
+        length = 0
+        while self._records and self._records[0][0] <= self._taken:
+            record = self._records.popleft()[1]
+            length += len(record)
+            predicted.append(self._predictor.predict(record))
+        if not length:
+            return NO_SECTION
+        self._records_length -= length
+        self._sent += length
+        section = _section(length, b"".join(predicted))
+        self.coded += len(section.coded)
+        return section
+
+
+def _section(records: int, predicted: bytes) -> Section:
+    """Compressed if that gains anything: what is predicted well is short already."""
+    coded = _compress(predicted) if len(predicted) >= WORTH_TRYING else predicted
+    if len(coded) < len(predicted):
+        return Section(records, CODEC_ZSTD, len(predicted), coded)
+    return Section(records, CODEC_NONE, len(predicted), predicted)
