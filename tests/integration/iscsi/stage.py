@@ -18,7 +18,7 @@ from bench.initiator.login import Wishes
 from bench.sites import Address, Site, free_port
 from tests.integration.bed.sites import Bed, Forward, drain, run
 
-PROTOCOLS = ("tcp",)
+PROTOCOLS = ("tcp", "iscsi")
 """Of forwards that lead to targets."""
 DIRECT = "direct"
 ANY_DIGEST = {"HeaderDigest": "CRC32C,None", "DataDigest": "CRC32C,None", "InitialR2T": "No"}
@@ -73,7 +73,7 @@ def forwarded(directory: Path, far: Address) -> Iterator[tuple[Site, Site, dict[
 
 def _sites(bed: Bed, far: Address) -> tuple[Site, Site, dict[str, Address]]:
     door = ("127.0.0.1", free_port())
-    forwards = {protocol: Forward(f"array-{protocol}", "west") for protocol in PROTOCOLS}
+    forwards = {protocol: Forward(f"array-{protocol}", "west", protocol=protocol) for protocol in PROTOCOLS}
     exports = {forward.name: (far, ["east"]) for forward in forwards.values()}
     store = {"size": "128MiB"}
     west = bed.site("west", {"east": None}, exports=exports, tunnel={"listen": f"{door[0]}:{door[1]}"}, store=store)
