@@ -65,6 +65,7 @@ def _peer(peer: Peer) -> PeerStatus:
         last_error=peer.last_error,
         bytes=_bytes(peer.total(), peer.lanes.wire()),
         ended_streams=dict(peer.resets),
+        fallbacks=dict(peer.fallbacks),
         verdict=_verdict(peer.lookout.verdict()),
         waiting_seconds=_seconds(peer.lookout.waited),
         rate_bits_per_second=peer.shares.rate,

@@ -48,6 +48,10 @@ def _ended(snapshot: Snapshot) -> Samples:
     return [((peer.name,), sum(peer.ended_streams.values())) for peer in snapshot.peers]
 
 
+def _fallbacks(snapshot: Snapshot) -> Samples:
+    return [((peer.name, reason), count) for peer in snapshot.peers for reason, count in peer.fallbacks.items()]
+
+
 def _by_compression(snapshot: Snapshot) -> Samples:
     """The labels are few: a level, and one of seven lengths of a context."""
     counted = Counter({(peer.name, "none"): 0 for peer in snapshot.peers})
@@ -149,6 +153,28 @@ DECLARATIONS = (
     Declaration("isthmus_misses", C, "Chunks that had to be asked for", _PEER, _bytes("misses")),
     Declaration("isthmus_fills", C, "Chunks that the peer had to ask for", _PEER, _bytes("fills")),
     Declaration("isthmus_mismatches", C, "Received chunks that failed verification", _PEER, _bytes("mismatches")),
+    Declaration("isthmus_iscsi_pdus", C, "iSCSI PDUs understood", _PEER, _bytes("pdus")),
+    Declaration(
+        "isthmus_iscsi_fallbacks",
+        C,
+        "Directions of iSCSI connections that went on as plain bytes, by reason",
+        ("peer", "reason"),
+        _fallbacks,
+    ),
+    Declaration("isthmus_iscsi_records_bytes", C, "Headers sent, before compression", _PEER, _bytes("records")),
+    Declaration(
+        "isthmus_iscsi_records_compressed_bytes", C, "Headers sent, compressed", _PEER, _bytes("records_compressed")
+    ),
+    Declaration(
+        "isthmus_iscsi_digests_computed",
+        C,
+        "iSCSI digests written here from verified bytes",
+        _PEER,
+        _bytes("digests_computed"),
+    ),
+    Declaration(
+        "isthmus_iscsi_digests_wrong", C, "Data digests wrong on arrival, passed on so", _PEER, _bytes("digests_wrong")
+    ),
     Declaration("isthmus_store_size_bytes", G, "Configured bound of the store", (), _store("size_bytes")),
     Declaration("isthmus_store_used_bytes", G, "Chunk bytes held", (), _store("used_bytes")),
     Declaration("isthmus_store_chunks", G, "Chunks held", (), _store("chunks")),

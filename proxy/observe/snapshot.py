@@ -68,6 +68,8 @@ class PeerStatus:
     bytes: dict[str, int]
     ended_streams: dict[str, int]
     """Counted by reason."""
+    fallbacks: dict[str, int]
+    """Times that a direction of an iSCSI connection went on as plain bytes, by reason."""
     verdict: VerdictStatus
     waiting_seconds: dict[str, float]
     """By what was waited for (proxy/observe/waiting.py), of both directions of all streams, ended and live."""
