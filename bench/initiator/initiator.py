@@ -161,18 +161,19 @@ class Initiator:
         rest = words(referenced, self._number, self._status_number, number)
         request = Pdu(Opcode.TASK_REQUEST, FINAL | function, 0, lun_field(lun), tag, rest, immediate=True)
         self.send(request)
-        return self._answer().detail >> 8
+        return self.answer().detail >> 8
 
     def _ask(self, request: Pdu, first: int) -> Pdu:
         """A request with a number of its own, whose word at byte 20 is `first`; its answer."""
         self.send(request._replace(rest=words(first, self._take_number(), self._status_number)))
-        return self._answer()
+        return self.answer()
 
     def _ask_login(self, request: Pdu) -> Pdu:
         self.send(request._replace(rest=words(0, self._number, self._status_number)))
-        return self._answer()
+        return self.answer()
 
-    def _answer(self) -> Pdu:
+    def answer(self) -> Pdu:
+        """The next PDU that belongs to no command."""
         while not self._answers:
             self.receive()
         return self._answers.popleft()

@@ -16,16 +16,20 @@ class Way:
     carried: int = 0
     """Bytes."""
     beginning: bytearray = field(default_factory=bytearray)
-    flip_at: int | None = None
-    """The byte, counted from the tap's first one, whose lowest bit is to be flipped."""
+    flipped: bool = False
+    _flip_at: int | None = None
+
+    def flip(self, ahead: int) -> None:
+        """Flip the lowest bit of the byte before which so many others are still to come."""
+        self.flipped, self._flip_at = False, self.carried + ahead
 
     def carry(self, data: bytes) -> bytes:
         """What comes out for what goes in."""
         start, self.carried = self.carried, self.carried + len(data)
         self.beginning += data[: REMEMBERED - len(self.beginning)]
-        if self.flip_at is None or not start <= self.flip_at < self.carried:
+        if self._flip_at is None or not start <= self._flip_at < self.carried:
             return data
-        at, self.flip_at = self.flip_at - start, None
+        at, self._flip_at, self.flipped = self._flip_at - start, None, True
         return data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :]
 
 

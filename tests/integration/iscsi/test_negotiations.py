@@ -64,7 +64,7 @@ def exercise(stage: Stage, protocol: str, name: str, **wishes: object) -> None:
             content = volume(f"{name} {count}", count * cdb.SECTOR)
             assert initiator.command(1, cdb.write(count, count), content).status == cdb.GOOD
             found = initiator.command(1, cdb.read(count, count), expect=len(content))
-            assert (found.status, found.received) == (cdb.GOOD, content)
+            assert (found.status, bytes(found.received)) == (cdb.GOOD, content)
             with stage.target.units[0].open("rb") as unit:
                 unit.seek(count * cdb.SECTOR)
                 assert unit.read(len(content)) == content
