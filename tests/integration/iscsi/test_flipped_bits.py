@@ -16,6 +16,7 @@ from bench.initiator.initiator import Initiator
 from bench.initiator.login import Wishes
 from bench.initiator.pdu import DIGEST_BYTES, HEADER_BYTES, WrongDigest
 from tests.integration.bed.contents import volume
+from tests.integration.bed.sites import eventually
 from tests.integration.iscsi.stage import ANY_DIGEST, DIRECT, Stage, forwarded, skip_without_tools
 from tests.integration.iscsi.tap import Tap
 
@@ -116,6 +117,16 @@ def test_without_digests(stage: tuple[Stage, Tap], protocol: str) -> None:
     for way in (DIRECT, protocol):
         assert write(stage[0], way, place, NONE) == ("status 0", flipped(volume("new", SIZE)))
         assert read(*stage, way, place, NONE) == (UNNOTICED, flipped(volume("new", SIZE)))
+
+
+def test_a_wrong_digest_is_counted(stage: tuple[Stage, Tap]) -> None:
+    """Where it arrived."""
+    east, west = stage[0].east, stage[0].west
+    before = [site.status()["bytes"]["digests_wrong"] for site in (east, west)]
+    write(stage[0], "iscsi", PLACES["data"], BOTH)
+    eventually(east, "bytes.digests_wrong", before[0] + 1)
+    read(*stage, "iscsi", PLACES["data"], BOTH)
+    eventually(west, "bytes.digests_wrong", before[1] + 1)
 
 
 def test_afterwards_all_is_well(stage: tuple[Stage, Tap], protocol: str) -> None:

@@ -51,6 +51,18 @@ def test_commands_that_overlap(stage: Stage, protocol: str) -> None:
         assert initiator.logout() == 0
 
 
+def test_it_is_understood(stage: Stage) -> None:
+    """Not carried as plain bytes: both sites count PDUs, digests that need not cross the WAN, and nothing odd."""
+    before = [site.status()["bytes"] for site in (stage.east, stage.west)]
+    exercise(stage, "iscsi", "understood", header_digest="CRC32C", data_digest="CRC32C", send=8192)
+    for site, then in zip((stage.east, stage.west), before, strict=True):
+        now = site.status()["bytes"]
+        assert now["pdus"] > then["pdus"] + 700 * cdb.SECTOR // 8192
+        assert now["digests_computed"] > then["digests_computed"] + 20
+        assert now["digests_wrong"] == then["digests_wrong"]
+        assert site.status()["peers"][0]["fallbacks"] == {}
+
+
 def exercise(stage: Stage, protocol: str, name: str, **wishes: object) -> None:
     """Log in, see what was agreed on, write, read back, ask other things, log out."""
     with stage.initiator(protocol, **wishes) as initiator:
