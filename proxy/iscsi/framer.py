@@ -151,7 +151,7 @@ class Framer:
 
     def _header(self, header: bytes, spans: list[Span]) -> None:
         """The whole header is there, with its digest if it has one."""
-        flags = 0
+        whole, flags = header, 0
         if self._connection.header_digest:
             if digest_of(header[:-DIGEST_BYTES]) != header[-DIGEST_BYTES:]:
                 self._fall_back("a wrong header digest", header, spans)
@@ -170,7 +170,7 @@ class Framer:
             self._begin_payload(header, spans)
         else:
             self._flags = flags
-            self._wait(header, len(header) + self._length + tail_length(flags, self._length), self._inline)
+            self._wait(whole, len(whole) + self._length + tail_length(flags, self._length), self._inline)
 
     def _is_payload(self, header: bytes) -> bool:
         """True if the PDU's data, if it has some, goes with the payload; where it belongs is noted."""
@@ -230,15 +230,16 @@ class Framer:
 
     def _inline(self, pdu: bytes, spans: list[Span]) -> None:
         """A PDU whose data goes in its record is there."""
-        tail = tail_length(self._flags, self._length)
-        end = len(pdu) - tail
-        data = pdu[end - self._length : end]
-        crc = crc32c(data) if self._flags & DATA_DIGEST else 0
-        if self._as_computed(pdu[end:], crc):
-            self._record(_BYTE[self._flags] + pdu[:end], spans)
+        flags = self._flags
+        end = len(pdu) - tail_length(flags, self._length)
+        start = end - self._length
+        header = pdu[: start - DIGEST_BYTES] if flags & HEADER_DIGEST else pdu[:start]
+        data, tail = pdu[start:end], pdu[end:]
+        crc = crc32c(data) if flags & DATA_DIGEST else 0
+        if self._as_computed(tail, crc):
+            self._record(_BYTE[flags] + header + data, spans)
         else:
-            self._record(_BYTE[self._flags | AS_IS] + pdu, spans)
-        header = pdu[: end - self._length]
+            self._record(_BYTE[flags | AS_IS] + header + data + tail, spans)
         if header[0] & OPCODE_MASK != _COMMAND:
             self._connection.passed(self._sender, header, data, self._now)
 

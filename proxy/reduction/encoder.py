@@ -16,7 +16,11 @@ from dedupstore.store import ChunkStore, Place
 from proxy.reduction.batch import NO_SECTION, Section, assemble
 from proxy.reduction.compression import Compression
 from proxy.reduction.holdings import Holdings
+from proxy.reduction.likeness import alike
 from proxy.reduction.tokens import learn_token, literal_token, more_token, reference_token, slice_token
+
+_Course = tuple[bytes, Place, bytes, int]
+"""A stored chunk: its name, where it lies, its bytes, and from which of them on it counts."""
 
 READ_BYTES = 64 << 10
 """How much is read from an array at once: larger reads leave the cache and were measured slower."""
@@ -28,6 +32,8 @@ GRAIN_MAX = 256 << 10
 """Literal bytes of one batch, at most. On a slow line less, so that no frame keeps the line busy for long."""
 
 _WORTH_SLICING = 64
+_WORTH_FOLLOWING = 512
+"""Shorter slices would cost more tokens than a batch may have: a new chunk may consist of several."""
 
 
 @dataclass(slots=True)
@@ -80,15 +86,19 @@ class Encoder:
         self._total = 0
         self._draft = _Draft()
         self._last: tuple[bytes, Place] | None = None  # the last complete chunk that the store holds
+        self._inside: tuple[bytes, Place, int] | None = None  # or a chunk in whose middle the last one ended, and where
         self._wanted_in = 0  # the container that was last asked to be loaded
         self._slice: tuple[bytes, int] | None = None  # chunk that SLICE named, and the offset that MORE goes on at
-        self._expected: tuple[bytes, Place, bytes] | None = None  # chunk whose beginning was sent by SLICE
+        self._expected: _Course | None = None  # chunk that was sent by SLICE, from where on
+        self._known = False  # the last complete chunk was sent by what is stored
         self._surprised = False  # the incomplete chunk is not the expected one
         self._outstanding_learned: Counter[bytes] = Counter()
         self._outstanding: Counter[bytes] = Counter()  # batches not yet consumed that refer to a chunk
         self._missed: Counter[bytes] = Counter()  # how many of those the peer has asked for it
         self._sealed: deque[_Draft] = deque()  # batches that are full
         self._sealed_plain = 0
+        self.follows = False
+        """Chunks that are not known are told by slices as far as they repeat what was stored one after another."""
         self.grain = GRAIN_MAX
         """Literal bytes at which a batch is full; at least 1."""
         self.wanted: bytes | None = None
@@ -259,6 +269,8 @@ class Encoder:
         place = self._store.find(name)
         if place is not None and self._may_refer(name, place):
             self._refer(name, place, start, end)
+        elif self.follows:
+            self._follow(name, start, end)
         else:
             self._literal(end)
             self._learn(name, data)
@@ -279,7 +291,49 @@ class Encoder:
         else:
             self._literal(end)
             self._draft.tokens.append(learn_token(end - start, name))
-        self._last = name, place
+        self._last, self._inside = (name, place), None
+        self._known = True
+
+    def _follow(self, name: bytes, start: int, end: int) -> None:
+        """An unknown chunk: slices as far as what is stored goes on like it, the rest literally."""
+        border, known = self._slice_along(start, end)
+        followed = self._last, self._inside
+        self._literal(end)
+        if border < end:
+            data = self._view[border:end]
+            self._learn(name if border == start else fingerprint(data), data)
+        if known:
+            self._last, self._inside = followed
+        self._known = known
+
+    def _slice_along(self, start: int, end: int) -> tuple[int, bool]:
+        """Where the chunk begins that is left to be learned, and whether it is known what is stored after its end."""
+        course = self._course(start)
+        while course is not None:
+            name, place, data, at = course
+            n = alike(data, at, self._view[self._sent : end])
+            if n < _WORTH_FOLLOWING and at < len(data) and self._sent < end:
+                break
+            if n:
+                self._slice_to(name, place, at, self._sent + n)
+            if at + n < len(data):
+                self._inside = name, place, at + n
+                return start, self._sent == end
+            if n and self._sent - start == len(data) and data.startswith(self._view[start : self._sent]):
+                start = self._sent  # the peer sees the whole chunk, and so a border
+            self._last, self._inside = (name, place), None
+            if self._sent == end:
+                return start, True
+            course = self._expect()
+        return start, False
+
+    def _course(self, start: int) -> _Course | None:
+        """What is stored that the stream may go on like."""
+        if self._expected is not None and not self._surprised and self._still_expected():
+            name, place, data, at = self._expected
+            at += self._sent - start
+            return (name, place, data, at) if at <= len(data) else None
+        return self._expect() if self._known and self._sent == start else None
 
     def _slice_to(self, name: bytes, place: Place, offset: int, end: int) -> None:
         n = end - self._sent
@@ -315,7 +369,7 @@ class Encoder:
     def _learn(self, name: bytes, data: memoryview) -> None:
         self._draft.tokens.append(learn_token(len(data), name))
         place = self._store.put(name, data, self._writer)
-        self._last = (name, place) if place is not None else None
+        self._last, self._inside = (name, place) if place is not None else None, None
         if place is not None:
             self._draft.learned.append((name, place))
             self._outstanding_learned[name] += 1
@@ -332,11 +386,12 @@ class Encoder:
             self._expected = self._expect()
         if self._expected is None:
             return False
-        name, place, data = self._expected
-        if not data.startswith(self._view[self._start : self._end]):
+        name, place, data, begins = self._expected
+        if not data.startswith(self._view[self._start : self._end], begins):
             self._surprised = True
             return False
-        self._slice_to(name, place, self._sent - self._start, min(self._end, self._start + len(data) - 1))
+        offset, most = begins + self._sent - self._start, self._start + len(data) - begins - 1
+        self._slice_to(name, place, offset, min(self._end, most))
         self._literal(self._end)
         return True
 
@@ -344,20 +399,29 @@ class Encoder:
         """Since the last pause the expected chunk may have been evicted, or found to be unknown to the peer."""
         if self._expected is None:
             return False
-        name, place, _ = self._expected
+        name, place, _, _ = self._expected
         return self._store.find(name) == place and self._may_refer(name, place)
 
-    def _expect(self) -> tuple[bytes, Place, bytes] | None:
-        """The chunk that was stored after the last one, if it is at hand and may be referred to."""
-        if self._last is None:
+    def _expect(self) -> _Course | None:
+        """The chunk that was stored after the last one, if it is at hand and may be referred to, and where it goes on.
+
+        That is in its middle where the last one ended there.
+        """
+        if self._inside is not None:
+            name, place, begins = self._inside
+            if self._store.find(name) != place:
+                return None
+        elif self._last is None:
             return None
-        following = self._store.following(self._last[1])
-        if following is None:
-            self._want(*self._last)
+        else:
+            following = self._store.following(self._last[1])
+            if following is None:
+                self._want(*self._last)
+                return None
+            name, place = following
+            begins = 0
+        if not self._may_refer(name, place):
             return None
-        if not self._may_refer(*following):
-            return None
-        name, place = following
         try:
             data = self._store.read(name)
         except (ChunkMissing, ChunkInvalid):
@@ -365,7 +429,7 @@ class Encoder:
         if data is None:
             self._want(name, place)
             return None
-        return name, place, data
+        return name, place, data, begins
 
     def _want(self, name: bytes, place: Place) -> None:
         """Have a container loaded, once."""

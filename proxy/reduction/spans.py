@@ -230,6 +230,7 @@ class SpanEncoder:
         if self._opener is not None and not self._framing():
             self._pass_all(n)
             return
+        self._encoder.follows = True
         self._put(self.framer.receive(self._view[:n], self._clock()))
         if self._records_length >= _RECORDS_TARGET:
             self._encoder.flush()

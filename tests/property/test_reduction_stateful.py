@@ -31,10 +31,15 @@ class Reduction(RuleBasedStateMachine):
         self.streams: list[Stream] = []
 
     @precondition(lambda self: len(self.streams) < MOST_STREAMS)
-    @rule(back=st.booleans(), level=st.sampled_from([None, 1]), grain=st.sampled_from([1, 100, GRAIN_MAX]))
-    def open(self, back: bool, level: int | None, grain: int) -> None:
+    @rule(
+        back=st.booleans(),
+        level=st.sampled_from([None, 1]),
+        grain=st.sampled_from([1, 100, GRAIN_MAX]),
+        follows=st.booleans(),
+    )
+    def open(self, back: bool, level: int | None, grain: int, follows: bool) -> None:
         near, far = self.sites[::-1] if back else self.sites
-        self.streams.append(Stream(near, far, level=level, grain=grain))
+        self.streams.append(Stream(near, far, level=level, grain=grain, follows=follows))
 
     @precondition(lambda self: self.streams)
     @rule(which=some, at=st.integers(0, 20_000), n=st.integers(1, 9000), pause=st.booleans(), zeros=st.booleans())
@@ -45,14 +50,17 @@ class Reduction(RuleBasedStateMachine):
             stream.pause()
 
     @precondition(lambda self: self.streams)
-    @rule(which=some, n=st.integers(1, 9000), pieces=st.integers(1, 5))
-    def go_on(self, which: int, n: int, pieces: int) -> None:
+    @rule(which=some, n=st.integers(1, 9000), pieces=st.integers(1, 5), borders=st.booleans())
+    def go_on(self, which: int, n: int, pieces: int, borders: bool) -> None:
         """What follows in the source what was written last, with pauses: as a second pass over a volume does."""
         stream = chosen(which, self.streams)
         for _ in range(pieces):
             at = len(stream.sent) % len(SOURCE)
             stream.write(SOURCE[at : at + n])
-            stream.pause()
+            if borders:
+                stream.border()
+            else:
+                stream.pause()
 
     @precondition(lambda self: any(stream.queue for stream in self.streams))
     @rule(which=some, most=st.integers(1, 5))

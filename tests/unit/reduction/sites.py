@@ -19,6 +19,8 @@ from tests.unit.reduction.shelf import ShelfStore
 
 SMALL_CHUNKS = Chunker(256, 1024, 4096)
 """So that little data has many borders."""
+BORDERS_APART = 512
+"""Bytes between two borders that whoever uses an encoder asks for, at least."""
 FRAME_BYTES = 16
 """Of the header that each batch gets on its way."""
 
@@ -98,6 +100,7 @@ class Stream:
     level: int | None = None
     compression: Compression | None = None
     grain: int = GRAIN_MAX
+    follows: bool = False
     sent: bytearray = field(default_factory=bytearray)
     received: bytearray = field(default_factory=bytearray)
     wire: int = 0
@@ -111,6 +114,7 @@ class Stream:
     def __post_init__(self) -> None:
         self.encoder = encoder_of(self.near, self.chunker, self.level, self.compression)
         self.encoder.grain = self.grain
+        self.encoder.follows = self.follows
         self.decoder = decoder_of(self.far)
         self.queue: deque[bytes] = deque()
         self.undecoded: deque[EncodedBatch] = deque()
@@ -118,6 +122,7 @@ class Stream:
         self.asked: deque[bytes] = deque()
         self._to_load: bytes | None = None
         self._end: tuple[int, bytes] | None = None
+        self._bordered = 0
 
     # -- the near array ----------------------------------------------------------------------------------------
 
@@ -141,6 +146,12 @@ class Stream:
         if (wanted := self.encoder.wanted) is not None:
             self.encoder.wanted = None
             self.near.store.load(wanted)
+
+    def border(self) -> None:
+        """What the near array writes next is the beginning of a chunk."""
+        if len(self.sent) - self._bordered >= BORDERS_APART:
+            self.encoder.border()
+            self._bordered = len(self.sent)
 
     def take(self) -> None:
         """What is written goes out."""

@@ -1,0 +1,71 @@
+"""Steady traffic is a byte a header; what no Predictor writes is refused."""
+
+import pytest
+
+from proxy.iscsi.errors import RecordError
+from proxy.iscsi.pdu import Opcode
+from proxy.iscsi.prediction import NEW, PLACES, Predictor, Restorer
+from proxy.iscsi.record import AS_IS, DATA_MAX, PAYLOAD, PLAIN, TAIL
+from tests.unit.iscsi.pdus import command, data_out, pdu, write_10
+
+NOP = b"\0" + pdu(Opcode.NOP_OUT)
+
+
+def steady(predictor: Predictor, steps: int) -> list[bytes]:
+    """Sequential writes of 64 KiB by eight Data-Outs, as one direction."""
+    coded = []
+    for tag in range(steps):
+        coded.append(predictor.predict(b"\0" + command(tag, write_10(tag * 128, 128))))
+        for offset in range(0, 65536, 8192):
+            coded.append(predictor.predict(bytes((PAYLOAD,)) + data_out(tag, bytes(8192), offset)[:48]))
+    return coded
+
+
+def test_steady_traffic_is_a_byte_a_header() -> None:
+    coded = steady(Predictor(), 100)
+    assert {len(one) for one in coded[4 * 9 :]} == {1}
+
+
+def test_a_new_difference_names_the_words_that_are_new() -> None:
+    predictor, restorer = Predictor(), Restorer()
+    section = predictor.predict(b"\0" + pdu(0, tag=5)) + predictor.predict(b"\0" + pdu(0, tag=12))
+    assert section == bytes.fromhex("90 00 0011 00800000 00000005  90 00 0011 00000000 00000007")
+    assert restorer.restore(section) == [b"\0" + pdu(0, tag=5), b"\0" + pdu(0, tag=12)]
+
+
+def test_the_oldest_difference_makes_room() -> None:
+    """One that was forgotten is new again."""
+    predictor, restorer = Predictor(), Restorer()
+    tags = [sum(range(n + 1)) for n in range(PLACES + 2)]
+    records = [b"\0" + pdu(0, tag=tag) for tag in tags]
+    coded = [predictor.predict(record) for record in records]
+    assert all(len(one) > 1 for one in coded)
+    again = b"\0" + pdu(0, tag=tags[-1] + 1)  # the step from the second record to the third, long ago
+    assert len(predictor.predict(again)) > 1
+    assert restorer.restore(b"".join(coded)) == records
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        pytest.param(b"\0", id="an empty place"),
+        pytest.param(b"\x7f", id="another"),
+        pytest.param(bytes((NEW, 0, 0)), id="cut in its head"),
+        pytest.param(bytes((NEW, 0, 0x10, 0)), id="words that do not exist"),
+        pytest.param(bytes((NEW, 0, 0, 1, 0, 0)), id="cut in a word"),
+        pytest.param(bytes((NEW, 0, 0, 1, 1, 0, 0, 0)), id="byte 0 twice"),
+        pytest.param(bytes((NEW, 0, 0, 2, 0, 0, 0, 1)), id="cut in its data"),
+        pytest.param(bytes((NEW | PAYLOAD, 0, 0, 0)), id="payload of a PDU without"),
+        pytest.param(bytes((NEW | PAYLOAD | AS_IS, 0, 0, 2, 0, 0, 0, 1)), id="a tail that it does not carry"),
+        pytest.param(bytes((NEW, 0, 0, 2)) + (DATA_MAX + 1).to_bytes(4) + bytes(DATA_MAX + 1), id="long data"),
+        pytest.param(bytes((TAIL | AS_IS,)), id="a tail without its length"),
+        pytest.param(bytes((TAIL | AS_IS, 0)), id="a tail of nothing"),
+        pytest.param(bytes((TAIL | AS_IS, 8)) + bytes(8), id="a long tail"),
+        pytest.param(bytes((TAIL | AS_IS, 2, 0)), id="cut in a tail"),
+        pytest.param(bytes((PLAIN | 1,)), id="unknown"),
+        pytest.param(b"\xff", id="unknown, too"),
+    ],
+)
+def test_what_no_predictor_writes(section: bytes) -> None:
+    with pytest.raises(RecordError):
+        Restorer().restore(section)
