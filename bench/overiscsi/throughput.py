@@ -1,4 +1,4 @@
-"""How fast the pair is when it understands iSCSI, beside the very same bytes as plain TCP: one after the other, in turns.
+"""How fast the pair is when it understands iSCSI, beside the very same bytes as plain TCP, in turns.
 
 One connection, one volume of random bytes a run, memory stores. Cold needs a volume that neither store has seen, so
 each protocol gets a new one in each round; the best round counts, since what else the machine does costs more than
@@ -6,7 +6,6 @@ what is compared here. CPU seconds, of both sites together, depend less on that.
 """
 
 import os
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +50,9 @@ class Shape:
 
 
 SHAPES = (
-    Shape("64 KiB", Conversation(64 << 10), lambda ratio, rate: Goal("iscsi against tcp", ratio, LEAST_RATIO, True, "x")),
+    Shape(
+        "64 KiB", Conversation(64 << 10), lambda ratio, rate: Goal("iscsi against tcp", ratio, LEAST_RATIO, True, "x")
+    ),
     Shape("8 KiB", Conversation(8 << 10, 64 << 10), lambda ratio, rate: Goal("iscsi", rate, LEAST_RATE, True, "MB/s")),
     Shape("64 KiB, digests", Conversation(64 << 10, digest=True)),
 )
@@ -66,7 +67,7 @@ def throughput(bench: Bench) -> Iterator[Figure]:
 
 def _shape(bench: Bench, shape: Shape, size: int) -> Iterator[Figure]:
     port = free_port()
-    exports = {protocol: ("127.0.0.1", port) for protocol in PROTOCOLS}
+    exports = dict.fromkeys(PROTOCOLS, ("127.0.0.1", port))
     settings = {protocol: f'protocol = "{protocol}"\n' for protocol in PROTOCOLS}
     costs: dict[tuple[str, str], list[Cost]] = {}
     with Pair(exports, store_size=show_size(2 * size + 64 * MIB), forward_settings=settings) as pair:
@@ -91,7 +92,12 @@ def judged(shape: Shape, name: str, tcp: list[Cost], iscsi: list[Cost]) -> Figur
     plain, understood = (max(cost.run.rate for cost in costs) / MB for costs in (tcp, iscsi))
     work, more_work = (min(cost.cpu for cost in costs) for costs in (tcp, iscsi))
     ratio = understood / plain
-    values = {"tcp": plain, "iscsi": understood, "ratio": ratio, "CPU ratio": more_work / max(work, 0.01)}
+    values: dict[str, float | None] = {
+        "tcp": plain,
+        "iscsi": understood,
+        "ratio": ratio,
+        "CPU ratio": more_work / max(work, 0.01),
+    }
     goals = (shape.goal(ratio, understood),) if shape.goal else ()
     return Figure(shape.name, name, values, goals, all(cost.run.identical for cost in (*tcp, *iscsi)))
 
