@@ -9,7 +9,18 @@ from collections.abc import Callable
 from typing import Protocol
 
 from proxy.iscsi.keys import Keys
-from proxy.iscsi.pdu import CONTINUED, FINAL, HAS_STATUS, LUN, OPCODE_MASK, TASK_TAG, Opcode, Sender
+from proxy.iscsi.pdu import (
+    BASIC_BYTES,
+    CONTINUED,
+    DIGEST_BYTES,
+    FINAL,
+    HAS_STATUS,
+    LUN,
+    OPCODE_MASK,
+    TASK_TAG,
+    Opcode,
+    Sender,
+)
 from proxy.iscsi.tasks import Task, Tasks
 
 FULL_FEATURE = 3
@@ -44,6 +55,8 @@ class Connection:
         self.full_feature = False
         self.header_digest = False
         """PDUs from now on have a header digest."""
+        self.header_bytes = BASIC_BYTES
+        """Of a header without additional ones, with its digest."""
         self.data_digest = False
         self.markers = False
         """Markers were agreed on (RFC 3720, appendix A): from now on they lie between PDUs, and hide them."""
@@ -98,6 +111,7 @@ class Connection:
         if sender is Sender.TARGET and header[1] & FINAL and header[1] & 3 == FULL_FEATURE and header[36] == 0:
             self.full_feature = True
             self.header_digest = self.keys.value("HeaderDigest") == "CRC32C"
+            self.header_bytes += DIGEST_BYTES if self.header_digest else 0
             self.data_digest = self.keys.value("DataDigest") == "CRC32C"
             self.markers = "Yes" in (self.keys.value("IFMarker"), self.keys.value("OFMarker"))
 

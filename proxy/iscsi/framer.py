@@ -28,6 +28,7 @@ _COMMAND, _DATA_OUT, _DATA_IN = int(Opcode.SCSI_COMMAND), int(Opcode.DATA_OUT), 
 _DATA = frozenset((_DATA_OUT, _DATA_IN))
 _TOLD = frozenset((_COMMAND, _DATA_OUT))
 """The connection knows of commands already, and nothing of Data-Out."""
+_OTHER = Access.OTHER
 _FIRST = {Sender.INITIATOR: b"\x43", Sender.TARGET: b"\x23\x3f"}
 """Byte 0 of a side's first PDU: a Login Request; a Login Response or a Reject."""
 _LOGINS = frozenset((int(Opcode.LOGIN_REQUEST), int(Opcode.LOGIN_RESPONSE)))
@@ -80,7 +81,12 @@ class Framer:
                 spans.append(Span(_PAYLOAD, data[at:]))
                 break
             else:
-                at += self._gather(data[at : at + self._need - len(self._held)], spans)
+                piece = data[at : at + self._need - len(self._held)]
+                at += len(piece)
+                if len(piece) == self._need and self._recognised:
+                    self._stage(piece.tobytes(), spans)
+                else:
+                    self._gather(piece, spans)
         return spans
 
     def pause(self) -> list[Span]:
@@ -105,16 +111,13 @@ class Framer:
         self._held.clear()
         return held
 
-    def _gather(self, piece: memoryview, spans: list[Span]) -> int:
+    def _gather(self, piece: memoryview, spans: list[Span]) -> None:
         if not self._recognised and not self._held and not self._may_begin(piece[0]):
             self._fall_back("no Login Request at the beginning", bytes(piece), spans)
-        elif len(piece) == self._need:
-            self._stage(bytes(piece), spans)
-        else:
-            self._held += piece
-            if len(self._held) == self._need:
-                self._stage(self._taken(), spans)
-        return len(piece)
+            return
+        self._held += piece
+        if len(self._held) == self._need:
+            self._stage(self._taken(), spans)
 
     def _may_begin(self, first: int) -> bool:
         return first in _FIRST[self._sender] and (self._sender is Sender.INITIATOR or self._connection.begun)
@@ -126,7 +129,7 @@ class Framer:
         self._stage = stage
 
     def _basic(self, header: bytes, spans: list[Span]) -> None:
-        """The basic header is there."""
+        """The basic header is there, and a digest if it follows at once."""
         lengths = int.from_bytes(header[_ADDITIONAL_AND_LENGTH])
         self._length = lengths & 0xFFFFFF
         if not self._recognised or header[0] not in self._usual or self._connection.markers:
@@ -135,9 +138,9 @@ class Framer:
                 self._fall_back(wrong, header, spans)
                 return
             self._recognised = True
-        more = (lengths >> 24) * 4 + (DIGEST_BYTES if self._connection.header_digest else 0)
-        if more:
-            self._wait(header, BASIC_BYTES + more, self._header)
+        need = self._connection.header_bytes + (lengths >> 24) * 4
+        if len(header) < need:
+            self._wait(header, need, self._header)
         else:
             self._header(header, spans)
 
@@ -183,7 +186,7 @@ class Framer:
         task = self._connection.tasks.find(header)
         if task is None:
             return True
-        if task.access is Access.OTHER:
+        if task.access is _OTHER:
             return self._length > DATA_MAX
         self._address = task.address(0 if opcode == _COMMAND else int.from_bytes(header[BUFFER_OFFSET]))
         return True
@@ -219,7 +222,7 @@ class Framer:
         if tail:
             self._need, self._stage = tail, self._tail
         else:
-            self._need, self._stage = BASIC_BYTES, self._basic
+            self._need, self._stage = self._connection.header_bytes, self._basic
 
     def _tail(self, tail: bytes, spans: list[Span]) -> None:
         """The padding and digest of payload are there."""
@@ -254,7 +257,7 @@ class Framer:
     def _record(self, record: bytes, spans: list[Span]) -> None:
         """A record that ends a PDU."""
         spans.append(Span(_RECORD, record))
-        self._need, self._stage = BASIC_BYTES, self._basic
+        self._need, self._stage = self._connection.header_bytes, self._basic
 
     def _fall_back(self, reason: str, held: bytes, spans: list[Span]) -> None:
         self.fallen = reason

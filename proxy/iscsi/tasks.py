@@ -14,6 +14,9 @@ UNITS_MAX = 4096
 DEFAULT_UNIT_LENGTH = 512
 
 
+_OTHER, _UNKNOWN = Access.OTHER, Access.UNKNOWN
+
+
 @dataclass(slots=True)
 class Task:
     """A SCSI command on its way."""
@@ -33,7 +36,7 @@ class Task:
 
     def address(self, offset: int) -> Address | None:
         """Where a byte of its data belongs, if that is known."""
-        return None if self.access is Access.UNKNOWN else Address(self.lun, self.byte + offset)
+        return None if self.access is _UNKNOWN else Address(self.lun, self.byte + offset)
 
 
 class Tasks:
@@ -53,7 +56,7 @@ class Tasks:
         size = self._unit_lengths.get(lun, DEFAULT_UNIT_LENGTH)
         tag = header[TASK_TAG]
         task = Task(tag, lun, header[CDB_AT], access, lba * size, units * size, now)
-        if access is Access.OTHER:
+        if access is _OTHER:
             task.capacity = asks_for_capacity(header)
         former = self._tasks.pop(tag, None)
         self._tasks[tag] = task

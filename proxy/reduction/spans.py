@@ -198,6 +198,8 @@ class SpanEncoder:
     @property
     def ready(self) -> bool:
         """True if a batch is full, or delivers enough to be taken."""
+        if not self._records:
+            return self._encoder.ready
         return self._encoder.ready or self.plain >= _TARGET or self._records_length >= _RECORDS_TARGET
 
     @property
@@ -230,7 +232,6 @@ class SpanEncoder:
         if self._opener is not None and not self._framing():
             self._pass_all(n)
             return
-        self._encoder.follows = True
         self._put(self.framer.receive(self._view[:n], self._clock()))
         if self._records_length >= _RECORDS_TARGET:
             self._encoder.flush()
@@ -305,6 +306,7 @@ class SpanEncoder:
                 self._fell(self.framer.fallen or "", recognised)
             if not recognised:
                 return  # nobody need know that it was looked at
+        self._encoder.follows = True
         self._records.append((self._payload, record))
         self._records_length += len(record)
 

@@ -16,7 +16,7 @@ import atheris
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-with atheris.instrument_imports(include=["proxy.reduction"]):
+with atheris.instrument_imports(include=["proxy.reduction", "proxy.iscsi"]):
     from proxy.reduction.batch import BATCH_PLAIN_MAX, dissect
     from proxy.reduction.compression import decode
     from proxy.reduction.contexts import ContextReader
@@ -28,10 +28,13 @@ with atheris.instrument_imports(include=["proxy.reduction"]):
 from dedupstore.fingerprint import fingerprint
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, decoder_of, site
+from tests.unit.reduction.span_sites import span_decoder
 
 HELD = [b"A chunk that both sites have known for long.", bytes(5000)]
 FILLS = {fingerprint(chunk): chunk for chunk in (b"Another chunk, which is new.", b"\x01" * 700)}
 FRAME_BEGUN = bytes.fromhex("28b52ffd 00 78 080000 61")
+BEGINNING = bytes.fromhex("00000031 10 000000 00000000 31 08 08 90430001 00870000")
+"""A login, which begins a direction with records."""
 MEMORY_MAX = 64 << 20
 """What one input may take. A kept batch is as long as the input, one at work delivers 512 KiB and names 4 MiB."""
 
@@ -126,8 +129,20 @@ def context_goes_on(content: bytes) -> None:
         assert memory.used == 0
 
 
+def one_woven_stream(content: bytes) -> None:
+    """Batches with records: what is woven is bounded by what they cost. The shortest record stands for 7 bytes."""
+    decoder = span_decoder(site_with_chunks())
+    woven = 0
+    for kind, payload in steps(content):
+        decoded = decoder.feed(memoryview(payload if kind else BEGINNING))
+        if decoded is not None:
+            woven += len(decoded.data)
+            assert len(decoded.data) <= decoded.plain * 8
+    assert woven <= decoder.total * 8
+
+
 STEPS: list[Callable[[Decoder, bytes], Iterator[DecodedBatch]]] = [batch_comes, array_reads, fills_come, end_comes]
-TARGETS: list[Callable[[bytes], None]] = [one_token_list, one_batch, one_stream, context_goes_on]
+TARGETS: list[Callable[[bytes], None]] = [one_token_list, one_batch, one_stream, context_goes_on, one_woven_stream]
 
 
 def one_input(content: bytes) -> None:

@@ -12,7 +12,7 @@ import pytest
 SCRIPT = Path(__file__).with_name("fuzz_reduction.py")
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "reduction.json").read_text())
 RUNS = 50_000
-TOKENS, BATCH, STREAM, CONTEXT = b"\x00", b"\x01", b"\x02", b"\x03"
+TOKENS, BATCH, STREAM, CONTEXT, SPANS = (bytes((target,)) for target in range(5))
 BLOCKS = ["880000" + 17 * "61", "8a0000 61", "280000 6162636465 620000 61", "28b52ffd 0048 8a0000 61"]
 """Of a frame that goes on; the last one begins anew."""
 FEED, FILL, END = 0, 2, 3
@@ -34,6 +34,8 @@ def write_corpus(directory: Path) -> None:
     inputs += [BATCH + batch for batch in batches]
     inputs += [TOKENS + batch[12:] for batch in batches]
     inputs += [CONTEXT + step(1, bytes.fromhex(blocks)) for blocks in BLOCKS]
+    spans = [step(1, bytes.fromhex(one["batch"])) for one in VECTORS["spans"]]
+    inputs += [SPANS + b"".join(spans), SPANS + step(0, b"") + b"".join(spans[1:])]
     for at, content in enumerate(inputs):
         (directory / str(at)).write_bytes(content)
 

@@ -11,6 +11,7 @@ from proxy.reduction.decoder import Decoder, Needs
 from proxy.reduction.errors import BatchError, CorruptStream
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, decoder_of, site
+from tests.unit.reduction.span_sites import span_decoder
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "reduction.json").read_text())
 ERRORS = {"BatchError": BatchError, "CorruptStream": CorruptStream}
@@ -54,3 +55,12 @@ def test_refused(vector: dict[str, Any]) -> None:
     with pytest.raises(ERRORS[vector["error"]]):
         decoder_of(far).feed(memoryview(bytes.fromhex(vector["batch"])))
     assert len(far.store.names) == len(vector["held"])
+
+
+def test_spans() -> None:
+    """One direction of an iSCSI connection, batch by batch: everything here is hex."""
+    decoder = span_decoder(site(ShelfStore()))
+    for step in VECTORS["spans"]:
+        decoded = decoder.feed(memoryview(bytes.fromhex(step["batch"])))
+        assert decoded is not None, step["says"]
+        assert decoded.data.hex() == step["delivers"], step["says"]

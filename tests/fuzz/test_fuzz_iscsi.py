@@ -1,0 +1,52 @@
+"""A short run of the coverage-guided fuzzer over iSCSI connections and records, beginning with real PDUs."""
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from proxy.iscsi.pdu import Opcode
+from proxy.iscsi.prediction import Predictor
+from proxy.iscsi.record import PAYLOAD, PLAIN, TAIL
+from tests.unit.iscsi.pdus import command, data_in, data_out, digests, login, login_answer, pdu, read_10, write_10
+
+SCRIPT = Path(__file__).with_name("fuzz_iscsi.py")
+RUNS = 3_000
+CONVERSATION, FULL_FEATURE, SECTIONS = b"\x00", b"\x01", b"\x02"
+OUT, BACK, MADE, PAUSED = 0, 1, 2, 4
+
+
+def step(kind: int, piece: bytes) -> bytes:
+    return bytes((kind, len(piece))) + piece
+
+
+def inputs() -> Iterable[bytes]:
+    keys = digests(True, True)
+    begin = step(OUT, login(keys)) + step(BACK, login_answer(keys))
+    write = step(OUT, command(1, write_10(8, 1), b"data!")) + step(OUT, data_out(1, b"more"))
+    read = step(OUT, command(2, read_10(8, 1))) + step(BACK | PAUSED, data_in(2, b"data", status=True))
+    yield CONVERSATION + begin + write
+    yield CONVERSATION + step(OUT, login(keys[:9], first=0x44)) + step(BACK, login_answer(first=0x04)) + write
+    yield CONVERSATION + step(BACK, b"220 ready")
+    for agreed in (b"\x00", b"\x60", b"\xff"):
+        yield FULL_FEATURE + agreed + write + read
+        yield FULL_FEATURE + agreed + b"".join(step(OUT | MADE, bytes((op,)) + bytes(40)) for op in Opcode)
+    predictor = Predictor()
+    records = [b"\0" + pdu(0), bytes((PAYLOAD,)) + data_out(1, b"12345")[:48], bytes((TAIL,)), bytes((PLAIN,))]
+    coded = [predictor.predict(record) for record in records]
+    yield SECTIONS + step(0, b"".join(coded[:2])) + step(1, b"12345") + step(0, b"".join(coded[2:])) + step(1, b"more")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("atheris") is None, reason="atheris is not installed")
+def test_a_short_run(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for at, content in enumerate(inputs()):
+        (corpus / str(at)).write_bytes(content)
+    command = [sys.executable, str(SCRIPT), str(corpus), f"-runs={RUNS}", "-max_len=512", "-timeout=10", "-seed=1"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=110, check=False)
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    assert f"Done {RUNS} runs" in ended.stderr

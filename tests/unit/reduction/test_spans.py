@@ -1,0 +1,269 @@
+"""Streams of iSCSI in two sequences: what arrives, what it costs, and which streams have none."""
+
+import random
+
+import pytest
+
+from dedupstore.chunker import Chunker
+from proxy.iscsi.pdu import Sender
+from proxy.reduction.batch import NO_SECTION, dissect
+from proxy.reduction.encoder import READ_BYTES
+from proxy.reduction.spans import SpanDecoder, SpanEncoder
+from tests.unit.iscsi.pdus import (
+    INQUIRY,
+    command,
+    data_in,
+    data_out,
+    digests,
+    login,
+    login_answer,
+    pdu,
+    read_10,
+    response,
+    write_10,
+)
+from tests.unit.reduction.sites import Stream, noise, two_sites
+from tests.unit.reduction.span_sites import Direction, Talk, plain_talk
+
+KIB = 1 << 10
+VOLUME = noise(1 << 20, 9)
+
+
+def writes(order: list[int], size: int, most: int, **digests: bool) -> bytes:
+    """Commands of `size` bytes in that order, each with its data in PDUs of `most` bytes."""
+    out = []
+    for tag, at in enumerate(order):
+        data = VOLUME[at : at + size]
+        out.append(command(tag, write_10(at // 512, size // 512), header_digest=digests.get("header_digest", False)))
+        out += [data_out(tag, data[n : n + most], n, **digests) for n in range(0, size, most)]
+    return b"".join(out)
+
+
+def in_order(size: int) -> list[int]:
+    return list(range(0, len(VOLUME), size))
+
+
+def shuffled(size: int) -> list[int]:
+    order = in_order(size)
+    random.Random(3).shuffle(order)
+    return order
+
+
+def sections(direction: Direction) -> list[bool]:
+    """Which batches have one."""
+    return [dissect(memoryview(batch.data)).section is not NO_SECTION for batch in direction.batches]
+
+
+@pytest.mark.parametrize("header_digest", [False, True])
+@pytest.mark.parametrize("data_digest", [False, True])
+def test_a_volume_is_written_and_read(header_digest: bool, data_digest: bool) -> None:
+    agreed = {"header_digest": header_digest, "data_digest": data_digest}
+    talk = Talk(*two_sites())
+    talk.log_in(**agreed)
+    talk.out.say(writes(in_order(64 * KIB), 64 * KIB, 8 * KIB, **agreed), READ_BYTES)
+    talk.back.say(b"".join(response(tag, header_digest=header_digest) for tag in range(16)))
+    talk.out.say(command(99, read_10(8, 16), header_digest=header_digest))
+    talk.back.say(data_in(99, VOLUME[4096 : 4096 + 8192], status=True, **agreed))
+    talk.end()
+    assert talk.fell == []
+    assert talk.back.literal < 4000  # what was written is read by reference, as far as chunks are whole
+
+
+def test_digests_are_computed_on_the_far_side_and_not_sent() -> None:
+    volume = writes(in_order(64 * KIB), 64 * KIB, 8 * KIB, header_digest=True, data_digest=True)
+    bare = writes(in_order(64 * KIB), 64 * KIB, 8 * KIB)
+    wires = []
+    for digest, content in ((True, volume), (False, bare)):
+        talk = Talk(*two_sites())
+        talk.log_in(digest, digest)
+        talk.out.say(content, READ_BYTES)
+        wires.append(talk.out.wire)
+        assert isinstance(talk.out.decoder, SpanDecoder)
+        assert talk.out.decoder.weaver.digests == (16 * 9 + 16 * 8 if digest else 0)
+    assert wires[0] - wires[1] < 500  # a byte of tail a PDU, compressed
+
+
+@pytest.mark.parametrize("most", [512, 8 * KIB, 64 * KIB])
+@pytest.mark.parametrize("order", [in_order, shuffled])
+def test_a_second_pass_finds_everything(most: int, order: object) -> None:
+    """In other PDUs, other commands and another order."""
+    assert callable(order)
+    near, far = two_sites()
+    chunker = Chunker()
+    first, second = Talk(near, far, chunker), Talk(near, far, chunker)
+    for talk, content in (
+        (first, writes(in_order(256 * KIB), 256 * KIB, 64 * KIB)),
+        (second, writes(order(64 * KIB), 64 * KIB, most)),
+    ):
+        talk.log_in()
+        before = talk.out.literal
+        talk.out.say(content, READ_BYTES)
+        literal = talk.out.literal - before
+    assert literal < len(content) - len(VOLUME) + 1000
+    assert second.out.wire < len(VOLUME) // 100
+
+
+def test_files_that_moved_are_found_between_forced_borders() -> None:
+    """By pages, in one order: each window cuts them elsewhere, and what is stored goes on like them."""
+    near, far = two_sites()
+    chunker = Chunker()
+    for moved in (0, 5 * 4096):
+        talk = Talk(near, far, chunker)
+        talk.log_in()
+        content = writes(in_order(64 * KIB), 64 * KIB, 64 * KIB)
+        if moved:
+            shift = bytes(moved) + VOLUME
+            content = b"".join(
+                command(tag, write_10(at // 512, 128)) + data_out(tag, shift[at : at + 64 * KIB])
+                for tag, at in enumerate(range(0, len(VOLUME), 64 * KIB))
+            )
+        before = talk.out.literal
+        talk.out.say(content, READ_BYTES)
+        literal = talk.out.literal - before
+    assert literal < len(VOLUME) // 5
+
+
+# -- who has spans ---------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_iscsi_is_sent_as_if_nobody_had_looked() -> None:
+    """To the byte, whatever it begins with, however it comes."""
+    content = VOLUME[: 300 * KIB]
+    for start in (b"", b"\x43", login()[:30], b"SSH-2.0-"):
+        for size in (1 << 20, 10_007, 40):
+            talk, plain = Talk(*two_sites()), Stream(*two_sites())
+            pieces = [start or content[:40], *(content[at : at + size] for at in range(40, 20_000, size)), content]
+            for piece in pieces:
+                for stream in (talk.out, plain):
+                    stream.write(piece)
+                    stream.pause()
+                assert talk.out.queue == plain.queue
+            talk.end()
+
+
+def test_a_server_that_speaks_first_has_no_spans() -> None:
+    talk = Talk(*two_sites())
+    talk.back.say(login_answer())
+    talk.out.say(login())
+    talk.back.say(login_answer())
+    talk.end()
+    assert not any(sections(talk.back))
+    assert all(sections(talk.out))
+
+
+def test_the_acceptor_does_as_the_opener() -> None:
+    near, far = two_sites()
+    talk = Talk(near, far, opener=False)
+    talk.out.say(login())
+    talk.back.say(login_answer())
+    talk.end()
+    assert not any(sections(talk.out) + sections(talk.back))
+
+
+def test_peers_that_know_nothing_of_spans() -> None:
+    talk = plain_talk(*two_sites())
+    talk.log_in()
+    talk.end()
+    assert not any(sections(talk.out) + sections(talk.back))
+
+
+def test_a_login_that_turns_out_to_be_something_else() -> None:
+    """It goes on as it is, and whoever counts is told why."""
+    talk = Talk(*two_sites())
+    talk.log_in()
+    talk.out.say(noise(100_000))
+    assert [recognised for _, recognised in talk.fell] == [True]
+    talk.out.say(VOLUME)
+    assert sections(talk.out)[-1] is False
+    talk.end()
+
+
+# -- delivery --------------------------------------------------------------------------------------------------
+
+
+def test_a_pause_sends_all_that_is_whole() -> None:
+    """Of a PDU with payload all that has come; of a header nothing until it is whole."""
+    talk = Talk(*two_sites())
+    talk.log_in(header_digest=True, data_digest=True)
+    content = writes([0], 64 * KIB, 8 * KIB, header_digest=True, data_digest=True)
+    before = len(talk.out.received)
+    encoder = talk.out.encoder
+    assert isinstance(encoder, SpanEncoder)
+    for at in range(0, len(content), 1001):
+        talk.out.say(content[at : at + 1001])
+        assert len(talk.out.received) == len(talk.out.sent) - encoder.framer.held
+        assert encoder.framer.held < 60
+    assert talk.out.received[before:] == content
+
+
+def test_pings_and_their_data_go_at_once() -> None:
+    talk = Talk(*two_sites())
+    talk.log_in()
+    ping = pdu(0x40, tag=1, data=b"are you there?")
+    talk.out.say(ping)
+    assert talk.out.received.endswith(ping)
+    talk.back.say(pdu(0x20, tag=1, data=b"are you there?"))
+    talk.end()
+
+
+def test_a_connection_that_ends_in_the_middle() -> None:
+    whole = login() + writes([0], 64 * KIB, 8 * KIB)
+    for end in (10, 47, 48, 60, 100, 110, 5000, len(whole) - 1):
+        talk = Talk(*two_sites())
+        talk.out.write(whole[:end])
+        talk.end()
+
+
+# -- what it costs ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", [b"", b"x", bytes(511), bytes(9000)])
+@pytest.mark.parametrize("padding", [None, b"\1\2\3"])
+def test_no_more_is_read_than_credit_allows(data: bytes, padding: bytes | None) -> None:
+    """Reads of all that is affordable cost no more than that, batches included."""
+    talk = Talk(*two_sites())
+    talk.log_in(data_digest=True)
+    before, batches = talk.out.cost, len(talk.out.batches)
+    credit = 1 << 20
+    one = data_out(1, data, data_digest=True, padding=padding, flip=1)
+    affordable = talk.out.encoder.affordable(credit)
+    assert affordable > credit * 9 // 10
+    content = (one * (affordable // len(one) + 1))[:affordable]
+    for at in range(0, len(content), READ_BYTES):
+        talk.out.write(content[at : at + READ_BYTES])
+    talk.out.pause()
+    talk.out.settle()
+    taken = len(talk.out.batches) - batches
+    assert talk.out.cost - before + 256 * max(0, taken - 2 - credit // (256 * KIB)) <= credit
+    assert all(batch.plain <= 512 * KIB for batch in talk.out.batches)
+
+
+def test_a_header_costs_a_byte_or_two_in_steady_traffic() -> None:
+    talk = Talk(*two_sites())
+    talk.log_in()
+    encoder = talk.out.encoder
+    assert isinstance(encoder, SpanEncoder)
+    talk.out.say(writes(in_order(4 * KIB), 4 * KIB, 4 * KIB), READ_BYTES)
+    before = encoder.coded
+    talk.out.say(writes(shuffled(4 * KIB), 4 * KIB, 4 * KIB), READ_BYTES)
+    assert (encoder.coded - before) / (2 * len(in_order(4 * KIB))) < 6
+
+
+def test_what_a_record_says_of_no_volume_is_compressed() -> None:
+    talk = Talk(*two_sites())
+    talk.log_in()
+    talk.out.say(command(1, INQUIRY))
+    before = talk.back.wire
+    talk.back.say(data_in(1, b"ISTHMUS  " * 400, status=True))
+    assert talk.back.wire - before < 200
+
+
+def test_names_in_logins_are_followed_on_both_sites() -> None:
+    talk = Talk(*two_sites())
+    talk.out.say(login(b"InitiatorName=iqn.east\0TargetName=iqn.west\0" + digests(True, False)))
+    talk.back.say(login_answer(digests(True, False)))
+    for connection in (talk.near, talk.far):
+        assert connection.target == "iqn.west"
+        assert connection.header_digest
+        assert not connection.data_digest
+    assert talk.direction(Sender.TARGET) is talk.back
