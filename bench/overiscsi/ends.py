@@ -43,8 +43,6 @@ class Play:
     file: Path
     size: int
     """Bytes of the volume that is written."""
-    pdus: int
-    """Data-Out PDUs in it."""
 
     @property
     def plan(self) -> Path:
@@ -65,7 +63,7 @@ def write_down(conversation: Conversation, content: bytes, file: Path) -> Play:
         for piece, back in zip(pieces, conversation.back(len(content)), strict=True):
             opened.write(piece)
             plan.append((len(piece), back.hex()))
-    play = Play(file, len(content), -(-len(content) // conversation.pdu))
+    play = Play(file, len(content))
     play.plan.write_text(json.dumps(plan))
     return play
 
