@@ -412,10 +412,11 @@ class Relay(asyncio.BufferedProtocol):
             self._obtain()
             return False
         assert self._transport is not None
-        self._transport.write(decoded.data)
+        length = sum(map(len, decoded.pieces))
+        self._transport.writelines(decoded.pieces)
         self._owner.tunnel.consumed(self.stream, decoded.plain)
         self._pace.answered()
-        self._traffic.delivered += len(decoded.data)
+        self._traffic.delivered += length
         self._traffic.from_store += decoded.from_store
         self._traffic.verified += decoded.verified
         self._owner.worker.kick()

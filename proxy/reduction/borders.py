@@ -25,10 +25,7 @@ class Borders:
         return address != self._next
 
     def pieces(self, address: Address | None, length: int) -> Iterator[tuple[int, bool]]:
-        """The lengths of the pieces that so many bytes at that address fall into, each with whether a chunk ends there.
-
-        The last piece may have no bytes.
-        """
+        """The lengths of the pieces that so many bytes fall into, each with whether a chunk ends there."""
         if address is None:
             self._next = None
             yield length, False
@@ -39,4 +36,5 @@ class Borders:
             yield room, True
             length -= room
             room = WINDOW
-        yield length, False
+        if length:
+            yield length, False

@@ -41,7 +41,8 @@ class Needs:
 class DecodedBatch:
     """Bytes for the array, how many of them came from the store, and how many bytes BLAKE3 has verified."""
 
-    data: bytes
+    pieces: list[bytes | memoryview]
+    """These bytes, in order."""
     from_store: int
     verified: int
     section: bytes = b""
@@ -50,6 +51,11 @@ class DecodedBatch:
     """Bytes of these records."""
     plain: int = 0
     """What the batch cost and END counts: bytes that its tokens delivered, and records."""
+
+    @property
+    def data(self) -> bytes:
+        """All pieces at once."""
+        return b"".join(self.pieces)
 
 
 class _Progress:
@@ -240,7 +246,7 @@ class Decoder:
         records = progress.batch.section.records
         self.total += len(data) + records
         return DecodedBatch(
-            data, progress.from_store, progress.verified, progress.section, records, len(data) + records
+            [data], progress.from_store, progress.verified, progress.section, records, len(data) + records
         )
 
     def _deliver_chunk(self, progress: _Progress, data: bytes) -> None:

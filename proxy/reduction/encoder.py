@@ -141,10 +141,13 @@ class Encoder:
             self._make_room()
         return self._view[self._end : self._end + min(most, READ_BYTES)]
 
-    def received(self, n: int) -> None:
-        """The source has written n bytes to the start of `buffer()`."""
+    def received(self, n: int, *, lazy: bool = False) -> None:
+        """The source has written n bytes to the start of `buffer()`.
+
+        `lazy`: a border will be forced soon; until then, or until `received` is called without, chunks may wait.
+        """
         self._end += n
-        if self._end - self._start >= self._chunker.minimum:
+        if self._end - self._start >= (self._chunker.maximum + 1 if lazy else self._chunker.minimum):
             self._cut(final=False)
 
     def flush(self, *, patient: bool = False) -> None:
@@ -160,9 +163,10 @@ class Encoder:
     def border(self) -> None:
         """End the incomplete chunk here, whatever its content says; the last such border is 512 bytes away or more.
 
-        More of them would cost more tokens than a batch may have.
+        More of them would cost more tokens than a batch may have. What `buffer` gave before is of no use any more.
         """
         self._cut(final=True)
+        self._start = self._sent = self._end = 0
 
     def finish(self) -> None:
         """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""

@@ -7,7 +7,6 @@ what the opener does (PROTOCOL.md, "Spans").
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 
 from proxy.iscsi.connection import Connection
 from proxy.iscsi.errors import RecordError
@@ -32,6 +31,8 @@ _RECORDS_TARGET = 32 << 10
 """Records do not wait longer than this for the chunk before them to be complete."""
 
 _compress = zstd(3)
+
+_NO_ROOM = memoryview(b"")
 
 _RUN_MIN = 512
 """Bytes between two borders that an address calls for. It is what most arrays take for a logical block."""
@@ -107,25 +108,27 @@ class SpanDecoder:
         if self.spans is None:
             self.spans = bool(decoded.records)
         if self.spans:
-            return replace(decoded, data=self._weave(decoded))
+            decoded.pieces = self._weave(decoded)
+            return decoded
         if decoded.records:
             raise BatchError("records in a direction that began without them")
         return decoded
 
-    def _weave(self, decoded: DecodedBatch) -> bytes:
+    def _weave(self, decoded: DecodedBatch) -> list[bytes | memoryview]:
         weaver = self.weaver
         try:
             records = self._restorer.restore(decoded.section, decoded.records)
             if sum(map(len, records)) != decoded.records:
                 raise BatchError(f"records of another length than the {decoded.records} bytes that are declared")
             weaver.records(records)
-            weaver.payload(memoryview(decoded.data))
+            for piece in decoded.pieces:
+                weaver.payload(memoryview(piece))
             pieces = weaver.take(self._clock())
         except RecordError as error:
             raise BatchError(str(error)) from None
         if weaver.waiting:
             raise BatchError(f"{weaver.waiting} bytes of records come before the payload before them")
-        return b"".join(pieces)
+        return pieces
 
 
 class SpanEncoder:
@@ -160,7 +163,7 @@ class SpanEncoder:
         self._bordered = 0  # of these, up to the last border
         self._taken = 0  # payload in batches that were taken
         self._sent = 0  # bytes of records in them
-        self._room = memoryview(b"")  # of the encoder's buffer
+        self._room = _NO_ROOM  # of the encoder's buffer
         self._filled = 0  # of that
         self.coded = 0
         """What sections came to."""
@@ -232,14 +235,16 @@ class SpanEncoder:
         if self._opener is not None and not self._framing():
             self._pass_all(n)
             return
-        self._put(self.framer.receive(self._view[:n], self._clock()))
+        self._put(self.framer.receive(self._view[:n], self._clock()), lazy=True)
         if self._records_length >= _RECORDS_TARGET:
+            self._settle(lazy=False)
             self._encoder.flush()
 
     def flush(self, *, patient: bool = False) -> None:
         """The source pauses: put what is left into the batch. `take` all before the next pause."""
         if not self._plain:
             self._put(self.framer.pause())
+            self._settle(lazy=False)
         self._encoder.flush(patient=patient)
 
     def finish(self) -> None:
@@ -287,16 +292,16 @@ class SpanEncoder:
         """What has come goes as it is, and so does all that follows."""
         self._plain = True
         self._pour(self._view[:n])
-        self._settle()
+        self._settle(lazy=False)
         self._view = memoryview(bytearray())
 
-    def _put(self, spans: list[Span]) -> None:
+    def _put(self, spans: list[Span], *, lazy: bool = False) -> None:
         for kind, data, address in spans:
             if kind is Kind.PAYLOAD:
                 self._place(memoryview(data), address)
             else:
                 self._record(bytes(data))
-        self._settle()
+        self._settle(lazy=lazy)
 
     def _record(self, record: bytes) -> None:
         if record[0] == PLAIN:
@@ -315,12 +320,11 @@ class SpanEncoder:
         borders = self._borders
         if borders.jumps(address):
             self._border()
-        at = 0
         for n, border in borders.pieces(address, len(data)):
-            self._pour(data[at : at + n])
+            self._pour(data[:n])
             if border:
                 self._border()
-            at += n
+            data = data[n:]
 
     def _border(self) -> None:
         self._settle()
@@ -331,19 +335,22 @@ class SpanEncoder:
     def _pour(self, piece: memoryview) -> None:
         """Into the encoder's buffer, which looks for chunks when it is full or `_settle` says so: not for each PDU."""
         self._payload += len(piece)
-        while piece:
-            if self._filled == len(self._room):
-                self._settle()
-                self._room = self._encoder.buffer(READ_BYTES)
-            n = min(len(piece), len(self._room) - self._filled)
-            self._room[self._filled : self._filled + n] = piece[:n]
-            self._filled += n
-            piece = piece[n:]
+        while len(piece) > (left := len(self._room) - self._filled):
+            if left:
+                self._room[self._filled :] = piece[:left]
+                self._filled += left
+                piece = piece[left:]
+            self._settle()
+            self._room = self._encoder.buffer(READ_BYTES)
+        end = self._filled + len(piece)
+        self._room[self._filled : end] = piece
+        self._filled = end
 
-    def _settle(self) -> None:
-        if self._filled:
-            self._encoder.received(self._filled)
-        self._filled, self._room = 0, memoryview(b"")
+    def _settle(self, *, lazy: bool = True) -> None:
+        """`lazy`: if it need not be searched for borders before more has come, or one is forced."""
+        if self._filled or not lazy:
+            self._encoder.received(self._filled, lazy=lazy)
+            self._filled, self._room = 0, _NO_ROOM
 
     def _section(self) -> Section:
         """The records that may go with all payload that has been taken: none before the payload before it."""

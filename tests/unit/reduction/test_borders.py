@@ -27,11 +27,11 @@ def test_data_without_an_address_continues_data_without_one() -> None:
 @pytest.mark.parametrize(
     ("byte", "length", "pieces"),
     [
-        (0, WINDOW, [(WINDOW, True), (0, False)]),
+        (0, WINDOW, [(WINDOW, True)]),
         (0, WINDOW - 1, [(WINDOW - 1, False)]),
         (0, WINDOW + 1, [(WINDOW, True), (1, False)]),
         (WINDOW - 512, 1024, [(512, True), (512, False)]),
-        (3 * WINDOW, 2 * WINDOW, [(WINDOW, True), (WINDOW, True), (0, False)]),
+        (3 * WINDOW, 2 * WINDOW, [(WINDOW, True), (WINDOW, True)]),
         (100, 3 * WINDOW, [(WINDOW - 100, True), (WINDOW, True), (WINDOW, True), (100, False)]),
     ],
 )
