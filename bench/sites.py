@@ -10,6 +10,7 @@ On the way out both sites drain; whatever does not end in time is killed.
 """
 
 import contextlib
+import fcntl
 import http.client
 import json
 import os
@@ -321,9 +322,25 @@ def keygen(site: str, directory: Path) -> None:
 
 
 def free_port() -> int:
-    """A loopback TCP port that nobody listens on now, and that the kernel gives to no connection meanwhile."""
+    """A loopback TCP port that nobody listens on now, and that the kernel gives to no connection meanwhile.
+
+    Every process of this user is given another one, in turn, so that a port is still free when its owner comes to it.
+    Raises OSError if the file that counts them cannot be written.
+    """
     while True:
-        port = LOWEST_PORT + secrets.randbelow(PORTS)
+        port = LOWEST_PORT + _turn() % PORTS
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
+
+
+def _turn() -> int:
+    """One more than the last time, whichever process asked then."""
+    counter = Path(tempfile.gettempdir()) / f"isthmus-ports-{os.getuid()}"
+    with counter.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        turn = int(file.read() or secrets.randbelow(PORTS)) + 1
+        file.truncate(0)
+        file.write(str(turn))
+    return turn

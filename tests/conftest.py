@@ -18,15 +18,7 @@ settings.load_profile("isthmus")
 @pytest.fixture
 def free_port() -> Callable[[], int]:
     """A function that gives a loopback TCP port that nobody listens on, each time another."""
-    given: set[int] = set()
-
-    def port() -> int:
-        while (number := loopback_port()) in given:
-            pass
-        given.add(number)
-        return number
-
-    return port
+    return loopback_port
 
 
 @pytest.fixture

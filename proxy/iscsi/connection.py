@@ -113,7 +113,7 @@ class Connection:
             self.header_digest = self.keys.value("HeaderDigest") == "CRC32C"
             self.header_bytes += DIGEST_BYTES if self.header_digest else 0
             self.data_digest = self.keys.value("DataDigest") == "CRC32C"
-            self.markers = "Yes" in (self.keys.value("IFMarker"), self.keys.value("OFMarker"))
+            self.markers = "Yes" in map(self.keys.value, ("IFMarker", "OFMarker"))
 
     def _text(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         self.keys.text(sender, data, continued=bool(header[1] & CONTINUED))

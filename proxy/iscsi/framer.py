@@ -25,9 +25,8 @@ from proxy.iscsi.span import Address, Kind, Span
 
 _RECORD, _PAYLOAD = Kind.RECORD, Kind.PAYLOAD
 _COMMAND, _DATA_OUT, _DATA_IN = int(Opcode.SCSI_COMMAND), int(Opcode.DATA_OUT), int(Opcode.DATA_IN)
-_DATA = frozenset((_DATA_OUT, _DATA_IN))
-_TOLD = frozenset((_COMMAND, _DATA_OUT))
-"""The connection knows of commands already, and nothing of Data-Out."""
+_DATA = frozenset((_COMMAND, _DATA_OUT, _DATA_IN))
+"""What may carry a volume's data."""
 _OTHER = Access.OTHER
 _FIRST = {Sender.INITIATOR: b"\x43", Sender.TARGET: b"\x23\x3f"}
 """Byte 0 of a side's first PDU: a Login Request; a Login Response or a Reject."""
@@ -161,27 +160,26 @@ class Framer:
                 return
             header, flags = header[:-DIGEST_BYTES], HEADER_DIGEST
         self.pdus += 1
-        payload = self._is_payload(header)
+        opcode = header[0] & OPCODE_MASK
+        if opcode == _COMMAND:
+            self._connection.passed(self._sender, header, b"", self._now)
         if not self._length:
-            self._flags = flags
-            self._bare(header, spans)
+            self._record(_BYTE[flags] + header, spans)
+            if opcode != _COMMAND:
+                self._connection.passed(self._sender, header, b"", self._now)
             return
         if self._connection.data_digest:
             flags |= DATA_DIGEST
-        if payload:
-            self._flags = flags | PAYLOAD
-            self._begin_payload(header, spans)
+        if self._is_payload(opcode, header):
+            self._begin_payload(opcode, flags | PAYLOAD, header, spans)
         else:
             self._flags = flags
             self._wait(whole, len(whole) + self._length + tail_length(flags, self._length), self._inline)
 
-    def _is_payload(self, header: bytes) -> bool:
-        """True if the PDU's data, if it has some, goes with the payload; where it belongs is noted."""
-        opcode = header[0] & OPCODE_MASK
+    def _is_payload(self, opcode: int, header: bytes) -> bool:
+        """True if the PDU's data goes with the payload; where it belongs is noted."""
         self._address = None
-        if opcode == _COMMAND:
-            self._connection.passed(self._sender, header, b"", self._now)
-        elif opcode not in _DATA:
+        if opcode not in _DATA:
             return self._length > DATA_MAX
         task = self._connection.tasks.find(header)
         if task is None:
@@ -191,18 +189,12 @@ class Framer:
         self._address = task.address(0 if opcode == _COMMAND else int.from_bytes(header[BUFFER_OFFSET]))
         return True
 
-    def _bare(self, header: bytes, spans: list[Span]) -> None:
-        """A PDU without data."""
-        self._record(_BYTE[self._flags] + header, spans)
-        if header[0] & OPCODE_MASK not in _TOLD:
-            self._connection.passed(self._sender, header, b"", self._now)
-
-    def _begin_payload(self, header: bytes, spans: list[Span]) -> None:
+    def _begin_payload(self, opcode: int, flags: int, header: bytes, spans: list[Span]) -> None:
+        self._flags = flags
         self._left = self._length
         self._crc = 0
-        spans.append(Span(_RECORD, _BYTE[self._flags] + header))
-        opcode = header[0] & OPCODE_MASK
-        if opcode not in _TOLD and (opcode != _DATA_IN or header[1] & HAS_STATUS):
+        spans.append(Span(_RECORD, _BYTE[flags] + header))
+        if opcode not in _DATA or (opcode == _DATA_IN and header[1] & HAS_STATUS):
             self._connection.passed(self._sender, header, b"", self._now)
 
     def _payload(self, data: memoryview, spans: list[Span]) -> int:
@@ -218,9 +210,8 @@ class Framer:
         return n
 
     def _end_payload(self) -> None:
-        tail = tail_length(self._flags, self._length)
-        if tail:
-            self._need, self._stage = tail, self._tail
+        if self._length & 3 or self._flags & DATA_DIGEST:
+            self._need, self._stage = tail_length(self._flags, self._length), self._tail
         else:
             self._need, self._stage = self._connection.header_bytes, self._basic
 

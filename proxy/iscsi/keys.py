@@ -4,8 +4,9 @@ Only keys that are known are looked at and kept. What else a login says, CHAP's 
 trace here once its text is complete.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import Enum
+from functools import partial
 
 from proxy.iscsi.pdu import Sender
 
@@ -54,6 +55,8 @@ KEYS: dict[str, tuple[Outcome, str]] = {
 }
 """Key: how its value comes about, and what it is if nobody speaks of it."""
 
+_DECISIVE = {Outcome.BOTH: "No", Outcome.EITHER: "Yes"}
+"""What settles a key whatever the other side says, even nothing (6.2)."""
 _NO_VALUE = {"Reject", "Irrelevant", "NotUnderstood"}
 
 
@@ -87,15 +90,20 @@ class Keys:
         return self._said.get(key, {}).get(sender)
 
     def value(self, key: str) -> str:
-        """What holds for both: the outcome of a negotiation, or the default. For declared keys see `said`."""
+        """What holds for both: the outcome of a negotiation, or the default. For keys that each declares see `said`."""
         outcome, default = KEYS[key]
-        said = [value for value in self._said.get(key, {}).values() if value not in _NO_VALUE]
-        if not said:
+        said = list(self._said.get(key, {}).values())
+        if _DECISIVE.get(outcome) in said:
+            return _DECISIVE[outcome]
+        if len(said) < len(Sender) or _NO_VALUE & set(said):
             return default
-        if outcome is Outcome.CHOSEN:
-            both = len(self._said[key]) == len(Sender)
-            return self._last[key] if both and len(said) == len(Sender) else default
-        return _RULES[outcome](said)
+        number = partial(_number, default=0)
+        match outcome:
+            case Outcome.LEAST:
+                return min(said, key=number)
+            case Outcome.MOST:
+                return max(said, key=number)
+        return self._last[key]
 
     def number(self, key: str) -> int:
         """The same of a number; the default if what was said is none."""
@@ -116,12 +124,3 @@ def _number(value: str, default: int) -> int:
         return int(value, 16) if value[:2].lower() == "0x" else int(value)
     except ValueError:
         return default
-
-
-_RULES: dict[Outcome, Callable[[list[str]], str]] = {
-    Outcome.DECLARED: lambda said: said[-1],
-    Outcome.LEAST: lambda said: min(said, key=lambda value: _number(value, 0)),
-    Outcome.MOST: lambda said: max(said, key=lambda value: _number(value, 0)),
-    Outcome.BOTH: lambda said: "Yes" if all(value == "Yes" for value in said) else "No",
-    Outcome.EITHER: lambda said: "Yes" if any(value == "Yes" for value in said) else "No",
-}

@@ -87,16 +87,6 @@ def first_bytes_of(sender: Sender) -> frozenset[int]:
     return frozenset(opcode | mark for opcode in opcodes_of(sender) for mark in (0, 0x40))
 
 
-def additional_length(header: bytes) -> int:
-    """Bytes of additional headers, 0 to 1020 (11.2.1.5)."""
-    return header[4] * 4
-
-
-def data_length(header: bytes) -> int:
-    """Bytes of the data segment without padding, below 2^24 (11.2.1.6)."""
-    return int.from_bytes(header[5:8])
-
-
 def padding(length: int) -> int:
     """Bytes that pad a data segment of so many bytes: 0 to 3 (11.1)."""
     return -length & 3

@@ -169,6 +169,8 @@ class Lanes:
 
     def _wanting(self) -> list[Lane]:
         """Lanes that the tunnel has something for; first the newest, which is for what is urgent."""
+        if self._tunnel.quiet:
+            return []
         wants = self._tunnel.wants_to_send
         lanes = [lane for lane in reversed(self._all.values()) if lane.up]
         if len(lanes) > 1:

@@ -30,6 +30,7 @@ class Outlet:
         self._loop = asyncio.get_running_loop()
         self.size = 0
         """Bytes that the kernel may hold unsent."""
+        self._left = 0  # of these, when the kernel was last asked, but for what was written since
         self._under_way = 0
         self._watching = False
         self._resize(_UNKNOWN)
@@ -39,20 +40,25 @@ class Outlet:
         if not self._under_way:
             self._loop.call_soon(self._handed_over)
         self._under_way += n
+        self._left -= n
 
     def room(self, buffered: int) -> int:
         """Bytes that may be written now; 0 if it is better to wait. `buffered`: what the transport says it holds."""
         if self._watching:
             return 0
-        unsent, rate = sending(self._socket)
-        if rate:
-            self._resize(min(MOST, max(LEAST, int(rate * SECONDS))))
-        room = self.size - unsent - buffered - self._under_way
-        if room > self.size // 4:
-            return room
+        if self._left < self.size // 2:  # it is not asked about each small frame on an idle line
+            self._ask(buffered)
+        if self._left > self.size // 4:
+            return self._left
         self._watching = True
         self._loop.add_writer(self._socket.fileno(), self._writable)
         return 0
+
+    def _ask(self, buffered: int) -> None:
+        unsent, rate = sending(self._socket)
+        if rate:
+            self._resize(min(MOST, max(LEAST, int(rate * SECONDS))))
+        self._left = self.size - unsent - buffered - self._under_way
 
     def close(self) -> None:
         """Watch no more."""

@@ -9,11 +9,10 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import cast
 
 from dedupstore.errors import StoreError
+from proxy.net.blaming import Blaming
 from proxy.net.coders import Coders
 from proxy.net.endings import end_connection, reset_connection, reset_transport, socket_of
 from proxy.net.relay_owner import RelayOwner
@@ -65,6 +64,7 @@ class Relay(asyncio.BufferedProtocol):
         self.waits = Waits(owner, stream)
         self.reason = ""
         self._owner = owner
+        self._blaming = Blaming(self._blame)
         self._loop = asyncio.get_running_loop()
         self._traffic = Traffic()
         self._coders = coders
@@ -128,20 +128,22 @@ class Relay(asyncio.BufferedProtocol):
             self._encoder.received(nbytes)
             if self._encoder.ready:
                 self._ship()
+            if self._patience is not None:
+                self.waits.outward(_SOURCE)
+            elif self._full_read and self._soon is None:
+                self._soon = self._loop.call_soon(self._pause)
+            elif self._soon is None:
+                self._pause()
         except Exception as error:
             self._defect(error)
             return
-        if self._patience is not None:
-            self.waits.outward(_SOURCE)
-        elif self._soon is None:
-            self._soon = self._loop.call_soon(self._pause)
         if self._allowance < _ALLOWANCE_MIN:
             self._rest_if_needed()
 
     def eof_received(self) -> bool:
         """The array has ended its side; ours stays open."""
         if not self.closed and not self._ended_here:
-            with self._blaming():
+            with self._blaming:
                 self._ended_here = True
                 self._encoder.finish()
                 self._ship()
@@ -178,7 +180,7 @@ class Relay(asyncio.BufferedProtocol):
             self._decoder.keep(batch)
         else:
             self.waits.inward(_CPU)
-            with self._blaming():
+            with self._blaming:
                 self._take_over(self._decoder.feed(batch))
         self._note_inward()
 
@@ -192,7 +194,7 @@ class Relay(asyncio.BufferedProtocol):
         if size == 0:
             self.close(ResetCode.CHUNK_LOST, "a chunk that was referred to is no longer held by either side")
             return
-        with self._blaming():
+        with self._blaming:
             self._decoder.fill(name, bytes(decode(codec, data, size)))
             self._traffic.verified += size
         self._deliver()
@@ -208,7 +210,7 @@ class Relay(asyncio.BufferedProtocol):
 
     def consumed(self, cost: int) -> None:
         """The far array has taken everything up to that sum of costs."""
-        with self._blaming():
+        with self._blaming:
             while self._outstanding and self._outstanding[0][0] <= cost:
                 self._encoder.delivered(self._outstanding.popleft()[1])
             self._finish_if_done()
@@ -259,7 +261,7 @@ class Relay(asyncio.BufferedProtocol):
         self._allowance = encoder.affordable(sendable - encoder.plain - encoder.unsent - batches * DATA_OVERHEAD)
 
     def _pause(self) -> None:
-        """The loop has come round: if the source has nothing more, what is left goes out."""
+        """If the source has nothing more, what is left goes out; after a full read it is given time to bring it."""
         self._soon = None
         if self.closed:
             return
@@ -301,7 +303,7 @@ class Relay(asyncio.BufferedProtocol):
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
-        with self._blaming():
+        with self._blaming:
             self._encoder.flush(patient=patient)
             self._ship()
             self._pace.flushed(self._loop.time())
@@ -379,7 +381,7 @@ class Relay(asyncio.BufferedProtocol):
     # -- inward ------------------------------------------------------------------------------------------------
 
     def _deliver(self) -> None:
-        with self._blaming():
+        with self._blaming:
             while self._may_deliver():
                 self.waits.inward(_CPU)
                 if not self._take_over(self._decoder.advance()):
@@ -466,25 +468,23 @@ class Relay(asyncio.BufferedProtocol):
         self._encoder.close()
         self._owner.gone(self)
 
-    @contextmanager
-    def _blaming(self) -> Iterator[None]:
-        """Who is to blame for an error, and what ends by it.
+    def _blame(self, error: Exception) -> bool:
+        """Who is to blame for an error, and what ends by it; False if it is for the caller.
 
         A broken rule is the peer's doing and ends the tunnel; wrong bytes end this stream, and so does a defect of our
         own: after it nobody knows which bytes have gone.
         """
-        try:
-            yield
-        except BatchError as error:
+        if isinstance(error, PeerError):
+            return False
+        if isinstance(error, BatchError):
             self._owner.breach(f"DATA on stream {self.stream}: {error}")
-        except CorruptStream as error:
+        elif isinstance(error, CorruptStream):
             self._traffic.mismatches += 1
             log.error("stream %d to %s: %s", self.stream, self.name, error)
             self.close(ResetCode.CORRUPT, str(error))
-        except PeerError:
-            raise
-        except Exception as error:
+        else:
             self._defect(error)
+        return True
 
     def _defect(self, error: Exception) -> None:
         log.error("stream %d to %s: a defect", self.stream, self.name, exc_info=error)

@@ -9,6 +9,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+from proxy.protocol.announcements import Announcements
 from proxy.protocol.codes import Capability, CloseCode, FrameType, ResetCode
 from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.errors import HelloRefused, Misuse, OpenRefused, PeerError
@@ -32,16 +33,14 @@ from proxy.protocol.frames import (
     decode_drain,
     decode_lanes,
     decode_token,
-    encode_drain,
     encode_fill,
-    encode_lanes,
     encode_miss,
 )
 from proxy.protocol.hello import Agreement, Hello, agree
 from proxy.protocol.lanes import Duties, Lane, smoothed
 from proxy.protocol.notices import state_frames
 from proxy.protocol.pairing import Pairing
-from proxy.protocol.reader import HEADER_BYTES, Buffer, Frame, encode
+from proxy.protocol.reader import HEADER_BYTES, Buffer, Frame
 from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import PLAIN, WIRE, WRITE_OVERHEAD, Share
@@ -88,10 +87,9 @@ class Tunnel:
         self._pairing = Pairing(random)
         self._events: deque[Event] = deque()
         self._figures = TunnelFigures()
-        self._draining = ""
+        self._announcements = Announcements()
         self.scheduler = Scheduler()
         """Shares and caps; the driver sets rates, and charges what no frame accounts for. It outlives streams."""
-        self._wish: dict[int, int] = {}
         self._begin()
         self.hello()  # so that a wrong name is found at once
 
@@ -99,12 +97,13 @@ class Tunnel:
         odd = self._local.encode() < self._peer.encode()
         self.scheduler.clear()
         self._streams = Streams(self._settings, odd, self._events, self._figures, self.scheduler)
-        self._streams.admission.refusing = self._draining
+        self._streams.admission.refusing = self._announcements.draining
         self._lanes: dict[int, Lane] = {}
         self._duties = Duties()
         self._lanes_seen = 0
+        self._lanes_at: float | None = None  # when the first of them has to be looked at: then, or later
         self._alone_since: float | None = None  # paired, but without a lane
-        self._drain_due = self._wish_due = False
+        self._announcements.forget()
         self.agreement = None
 
     # -- lanes ---------------------------------------------------------------------------------------------------
@@ -156,16 +155,17 @@ class Tunnel:
         self._streams.repeats = self._lanes_seen > 1
         self._lanes[lane] = Lane(lane, mark, self._settings.keepalive, self._settings.dead_after, now)
         self._lanes[lane].tick(now)
+        self._watch()
 
     def lane_down(self, lane: int, now: float) -> None:
         """The lane's connection is gone; what it may not have delivered goes by others. Harmless if it is known."""
         self._now = now
         if self._lanes.pop(lane, None) is None:
             return
+        self._watch()
         self._duties.assign(self._lanes.values())
         self._streams.lane_lost(lane, now)
-        self._drain_due = bool(self._draining)
-        self._wish_due = bool(self._wish)
+        self._announcements.repeat()
         if not self._lanes:
             self._alone_since = now
             self._figures.outages += 1
@@ -181,10 +181,14 @@ class Tunnel:
         if was_silent:
             self._duties.assign(self._lanes.values())
 
+    def _watch(self) -> None:
+        """Something may have to be done about a lane earlier than was known. What is heard only makes it later."""
+        round_trip = self._figures.round_trip or 0.0
+        self._lanes_at = min((lane.deadline(round_trip) for lane in self._lanes.values()), default=None)
+
     def wish(self, counts: Mapping[int, int]) -> None:
         """Say how many lanes of each mark this side wishes for: the dialler sees to it."""
-        self._wish = dict(counts)
-        self._wish_due = bool(self._lanes)
+        self._announcements.wish(counts, bool(self._lanes))
 
     def abandon(self, code: ResetCode, reason: str, now: float) -> None:
         """Give up all streams and lanes; the tunnel can be joined anew. StreamReset tells of each."""
@@ -263,6 +267,7 @@ class Tunnel:
     def _receive_pong(self, lane: Lane, payload: Buffer) -> None:
         sample = lane.ponged(decode_token("PONG", payload), self._now)
         self._figures.round_trip = smoothed(self._figures.round_trip, sample)
+        self._watch()
 
     def _receive_drain(self, lane: Lane, payload: Buffer) -> None:
         reason = decode_drain(payload)
@@ -320,31 +325,28 @@ class Tunnel:
         if not lane.greeted:
             lane.greeted = True
             frames += state_frames(streams.live)
-            if self._draining:
-                frames.append(self._drain_frame())
-            self._wish_due = bool(self._wish)
+            frames += self._announcements.greeting()
         if lane.ready:
             frames += lane.outbox
             lane.outbox.clear()
             if streams.notices.due:
                 frames += streams.notices.frames(streams.live)
-            if self._drain_due:
-                self._drain_due = False
-                frames.append(self._drain_frame())
-            if self._wish_due:
-                self._wish_due = False
-                frames += self._wish_frames()
+            if self._announcements.due:
+                frames += self._announcements.frames(self._understood(Capability.LANES))
         for frame in frames:
             self._figures.frames_sent[frame[0]] += 1
             self._figures.bytes_sent[frame[0]] += len(frame) - HEADER_BYTES
         return frames
 
-    def _drain_frame(self) -> bytes:
-        return encode(FrameType.DRAIN, 0, 0, encode_drain(self._draining))
+    def _understood(self, capability: Capability) -> bool:
+        return self.agreement is not None and capability in self.agreement.capabilities
 
-    def _wish_frames(self) -> list[bytes]:
-        understood = self.agreement is not None and Capability.LANES in self.agreement.capabilities
-        return [encode(FrameType.LANES, 0, 0, encode_lanes(self._wish))] if understood else []
+    @property
+    def quiet(self) -> bool:
+        """True if `take` has nothing for any lane: cheaper than to ask for each."""
+        if self.scheduler or self._streams.notices.due or self._announcements.due:
+            return False
+        return not any(lane.outbox or not lane.greeted for lane in self._lanes.values())
 
     def wants_to_send(self, lane: int | None = None) -> bool:
         """True if `take` has something for the lane, or for any of them, though that may have to wait for a cap."""
@@ -357,14 +359,13 @@ class Tunnel:
             return not link.greeted
         streams = self._streams
         waits = self.scheduler and (self.scheduler.urgent or not self._duties.is_express(link))
-        return bool(waits or link.outbox or streams.notices.due or self._drain_due or self._wish_due)
+        return bool(waits or link.outbox or streams.notices.due or self._announcements.due)
 
     # -- time ----------------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
         """When `tick` has to be called at the latest; None: not before something else happens."""
-        round_trip = self._figures.round_trip or 0.0
-        times = [lane.deadline(round_trip) for lane in self._lanes.values()]
+        times = [] if self._lanes_at is None else [self._lanes_at]
         if self._lanes and (at := self._streams.notices.deadline) is not None:
             times.append(at)
         if self._lanes and self.scheduler.again_at is not None:
@@ -385,6 +386,7 @@ class Tunnel:
             if lane.falls_silent(now, self._figures.round_trip or 0.0):
                 self._duties.assign(self._lanes.values())
                 self._events.append(LaneSilent(lane.number))
+        self._watch()
         self._streams.notices.tick(now)
         self.scheduler.tick(now)
         if self._alone_since is not None and now >= self._alone_since + self._settings.grace:
@@ -462,9 +464,8 @@ class Tunnel:
 
     def drain(self, reason: str) -> None:
         """Open and accept no more streams; those that live go on."""
-        self._draining = reason or "draining"
-        self._streams.admission.refusing = self._draining
-        self._drain_due = bool(self._lanes)
+        self._announcements.drain(reason, bool(self._lanes))
+        self._streams.admission.refusing = self._announcements.draining
 
     @property
     def backlog(self) -> bool:

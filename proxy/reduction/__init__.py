@@ -5,4 +5,6 @@ reference, any other its bytes and a mark to learn it. `Decoder` does the revers
 lacks. `Holdings` is what one site believes the other's store to hold. `tokens` and `batch` are the formats
 (PROTOCOL.md, "Batches"); `compression` decides how a batch's literal bytes travel, by itself or (`contexts`) as part of
 one frame through the whole stream, in memory that `windows` bounds. `effort` decides how hard, `adaptive` does it.
+`spans` does the same for streams of iSCSI, whose headers and payload go apart, with `borders` where addresses call for
+them.
 """

@@ -453,7 +453,8 @@ class Encoder:
             self._store.pin(place[0])
 
     def _note_outstanding(self, draft: _Draft) -> None:
-        self._outstanding.update(set(draft.references))
+        for name in set(draft.references):
+            self._outstanding[name] += 1
         self._holdings.referred(len(draft.references))
 
     def _release(self, name: bytes) -> None:

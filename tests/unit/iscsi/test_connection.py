@@ -59,6 +59,16 @@ def test_digests_begin_after_the_last_login_response() -> None:
         assert connection.data_digest
 
 
+def test_a_login_after_the_login_changes_nothing() -> None:
+    pair = Pair()
+    pair.out.send(login())
+    pair.back.send(login_answer())
+    pair.out.send(login(digests(True, True)))
+    pair.back.send(login_answer(digests(True, True)))
+    assert not pair.near.header_digest
+    assert not pair.far.data_digest
+
+
 def test_a_login_of_many_pdus() -> None:
     """A key that is cut between two of them; 6.2."""
     pair = Pair()
@@ -109,6 +119,23 @@ def test_task_management_ends_tasks(function: int, dropped: set[int], answer: in
     said[2] = answer
     pair.back.send(bytes(said))
     assert {tag for what, tag, _ in listing.told if what == "dropped"} == (set() if answer else dropped)
+
+
+def test_functions_are_bounded() -> None:
+    """Of too many that are under way at once the tasks that they end are not noticed; what follows is."""
+    listing = Listing()
+    pair = Pair(listing)
+    pair.out.send(login())
+    pair.back.send(login_answer())
+    resets = [pdu(Opcode.TASK_MANAGEMENT | 0x40, 0x80 | 7, tag=tag) for tag in range(1000)]
+    answers = [pdu(Opcode.TASK_MANAGEMENT_RESPONSE, tag=tag) for tag in range(1000)]
+    pair.out.send(b"".join(resets))
+    pair.out.send(command(1, write_10(0, 1)))
+    pair.back.send(answers[999])
+    assert len(pair.near.tasks) == 1
+    pair.back.send(answers[0])
+    assert len(pair.near.tasks) == 0
+    assert [what for what, _, _ in listing.told] == ["write 0+512", "dropped"]
 
 
 def test_tasks_are_bounded() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.iscsi.keys import TEXT_MAX, VALUE_MAX, Keys
+from proxy.iscsi.keys import KEYS, TEXT_MAX, VALUE_MAX, Keys
 from proxy.iscsi.pdu import Sender
 from tests.unit.iscsi.pdus import text
 
@@ -30,6 +30,9 @@ def agreed(one: dict[str, str], other: dict[str, str]) -> Keys:
         ("InitialR2T", "No", "No", "No"),
         ("ImmediateData", "Yes", "No", "No"),
         ("ErrorRecoveryLevel", "2", "0", "0"),
+        ("MaxOutstandingR2T", "4", "Irrelevant", "1"),
+        ("OFMarker", "Yes", "Yes", "Yes"),
+        ("OFMarker", "Yes", "NotUnderstood", "No"),
     ],
 )
 def test_outcomes(key: str, one: str, other: str, outcome: str) -> None:
@@ -42,6 +45,20 @@ def test_the_target_may_ask_first() -> None:
     assert keys.value("DataDigest") == "None"
     keys.text(INITIATOR, text(DataDigest="CRC32C"), continued=False)
     assert keys.value("DataDigest") == "CRC32C"
+
+
+@pytest.mark.parametrize("key", ["HeaderDigest", "OFMarker", "ImmediateData"])
+def test_an_offer_is_no_agreement(key: str) -> None:
+    keys = Keys()
+    keys.text(INITIATOR, text(**{key: "CRC32C" if key == "HeaderDigest" else "Yes"}), continued=False)
+    assert keys.value(key) == KEYS[key][1]
+
+
+@pytest.mark.parametrize(("key", "word"), [("ImmediateData", "No"), ("InitialR2T", "Yes"), ("DataPDUInOrder", "Yes")])
+def test_some_words_need_no_answer(key: str, word: str) -> None:
+    keys = Keys()
+    keys.text(INITIATOR, text(**{key: word}), continued=False)
+    assert keys.value(key) == word
 
 
 def test_what_nobody_speaks_of_has_its_default() -> None:
