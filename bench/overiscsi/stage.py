@@ -99,10 +99,12 @@ def _by_qemu(coroutines: int, command: int, digest: str, image: Path, address: A
         raise ArrayFailure(f"qemu-img ended with status {done.returncode}: {done.stderr.strip()}")
 
 
-def by_ours(command: int, *, shuffled: bool = False, pdu: int = 256 * KIB, digests: bool = False) -> Writer:
-    """Our own initiator, eight commands at once."""
+def by_ours(
+    command: int, *, shuffled: bool = False, pdu: int = 256 * KIB, digests: bool = False, immediate: bool = True
+) -> Writer:
+    """Our own initiator, eight commands at once, in an order that is drawn, if `shuffled`, and always the same."""
     name = "CRC32C" if digests else "None"
-    wishes = Wishes(IQN, send=pdu, header_digest=name, data_digest=name)
+    wishes = Wishes(IQN, send=pdu, header_digest=name, data_digest=name, immediate=immediate)
     return partial(_by_ours, command, shuffled, wishes)
 
 

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.root, pytest.mark.serial, pytest.mark.slow, pytest.mar
 SIZE = 16 << 20
 DIGESTS = ("None", "CRC32C")
 WAYS = PROTOCOLS if ALL else PROTOCOLS[-1:]
-LONG = re.compile(r"(Verify|WriteVerify|WriteSame|OrWrite|Prefetch)\d*|(Read|Write)1[26]")
+LONG = re.compile(r"(Verify|WriteVerify|WriteSame|OrWrite|Prefetch)\d*|(Read|Write)1[26]|Read6")
 TESTS = 230
 FAIL = 8
 """So many of them directly, with Debian's 1.19 and its tgt 1.0.85."""
