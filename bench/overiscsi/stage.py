@@ -68,7 +68,7 @@ class Stage:
 @contextmanager
 def standing(directory: Path, protocol: str, size: int) -> Iterator[Stage]:
     """For images of that size, with room for three of them in the stores."""
-    directory.mkdir()
+    directory.mkdir(exist_ok=True)
     settings = {"array": f'protocol = "{protocol}"\n'}
     with (
         IscsiTarget(directory, [size], parameters=ANY_DIGEST) as target,

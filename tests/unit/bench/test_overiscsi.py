@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from bench.array import ArrayFailure
+from bench.datasets import Dataset
 from bench.goals import Goal
 from bench.initiator.pdu import FINAL, Digests, Opcode, Pdu, Reader
 from bench.load import Run
 from bench.overiscsi import __main__ as command
-from bench.overiscsi import images, second_pass, throughput
+from bench.overiscsi import filesystems, images, second_pass, throughput
 from bench.overiscsi.cases import CASES
 from bench.overiscsi.conversation import Conversation
 from bench.overiscsi.stage import Cost
@@ -96,9 +97,35 @@ def test_a_second_pass_has_to_be_cheap() -> None:
 
 
 def test_a_file_system_has_no_goal_but_has_to_arrive() -> None:
-    figure = images.judged("moved", 25.0, 22.0, Cost(17.0, None, True), Cost(16.0, 5.0, False))
-    assert figure.values == {"zstd -3": 25.0, "zstd -12 --long": 22.0, "tcp": 17.0, "iscsi": 16.0}
+    figure = images.judged("small files", "moved", 25.0, 22.0, Cost(17.0, None, True), Cost(16.0, 5.0, False))
+    assert figure.values == {"zstd -3": 25.0, "-12 --long": 22.0, "tcp": 17.0, "iscsi": 16.0}
     assert figure.met == "BYTES DIFFER"
+
+
+def test_zstd_alone_finds_what_is_far_away_only_with_a_long_window(tmp_path: Path) -> None:
+    content = b"".join(Dataset("twice", 6 << 20))
+    image = tmp_path / "image"
+    image.write_bytes(content + content)
+    assert images.compressed(image, 12) < 51 < images.compressed(image, 3)
+
+
+@pytest.mark.skipif(bool(filesystems.lacking()), reason=filesystems.lacking())
+@pytest.mark.parametrize("change", [filesystems.move, filesystems.revise])
+def test_a_changed_file_system_has_most_of_the_files(tmp_path: Path, change: filesystems.Change) -> None:
+    """Nothing of what stays is lost, and everything lies elsewhere, or is another version."""
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(40):
+        (source / f"{number:02}").write_bytes(bytes([number]) * 5000)
+    kind = filesystems.Kind("tests", (str(source),), 1, 1 << 20)
+    for name, how in (("first", filesystems.keep), ("other", change)):
+        filesystems.make(kind, how, tmp_path / f"{name}.image")
+    first, other = ((tmp_path / f"{name}.image").read_bytes() for name in ("first", "other"))
+    assert len(first) == len(other) == filesystems.SIZE
+    assert first != other
+    kept = [number for number in range(40) if bytes([number]) * 5000 in first]
+    assert len(kept) == 40
+    assert sum(bytes([number]) * 5000 in other for number in range(40)) >= 38
 
 
 def test_a_case_that_fails_ends_only_itself(
