@@ -6,11 +6,7 @@ from bench.overiscsi.throughput import throughput
 from bench.overwan.cases import Case
 
 CASES = {
-    "throughput": Case(
-        "One connection that writes, MB/s: PDUs understood, beside the same bytes as plain TCP", throughput
-    ),
-    "second-pass": Case(
-        "A volume that was written before, otherwise: bytes on the wire, both ways, % of it", second_pass
-    ),
-    "images": Case("A file system after another one: bytes on the wire, both ways, % of the volume", images),
+    "throughput": Case("One connection that writes, MB/s: understood, and the same bytes as plain TCP", throughput),
+    "second-pass": Case("A volume that was written before: % of it on the wire, both ways", second_pass),
+    "images": Case("A file system after another one: % of it on the wire, both ways", images),
 }

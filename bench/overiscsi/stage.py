@@ -38,7 +38,7 @@ class Cost:
     @staticmethod
     def values(tcp: "Cost", iscsi: "Cost") -> dict[str, float | None]:
         """For tables."""
-        return {"tcp": tcp.share, "iscsi": iscsi.share, "bytes a PDU": iscsi.header}
+        return {"tcp": tcp.share, "iscsi": iscsi.share, "B/PDU": iscsi.header}
 
 
 class Stage:

@@ -31,7 +31,7 @@ def test_one_line_much_shortened(tmp_path: Path) -> None:
     assert again["identical"]
     assert first["values"]["iscsi"] > 99
     assert again["values"]["iscsi"] < 2
-    assert 0 < again["values"]["bytes a PDU"] < 48
+    assert 0 < again["values"]["B/PDU"] < 48
 
 
 def test_the_ends_compare_what_they_get(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_second_pass_has_to_be_cheap() -> None:
     tcp = Cost(100.4, None, True)
     figure = second_pass.judged(as_before, tcp, Cost(0.4, 7.0, True))
     assert [goal.met for goal in figure.goals] == [True, False]
-    assert figure.values == {"tcp": 100.4, "iscsi": 0.4, "bytes a PDU": 7.0}
+    assert figure.values == {"tcp": 100.4, "iscsi": 0.4, "B/PDU": 7.0}
     dear = second_pass.judged(shuffled, tcp, Cost(1.2, 9.0, True))
     assert dear.goals == (Goal(shuffled.how, 1.2, 1.0, False, "%"),)
     assert dear.met == "NO"
