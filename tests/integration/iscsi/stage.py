@@ -58,11 +58,17 @@ def staged(
 
 
 @contextmanager
-def forwarded(directory: Path, far: Address) -> Iterator[tuple[Site, Site, dict[str, Address]]]:
-    """East, west, and where forwards to the far address listen, by protocol."""
+def forwarded(
+    directory: Path, far: Address, *, door: Address | None = None, dialled: Address | None = None
+) -> Iterator[tuple[Site, Site, dict[str, Address]]]:
+    """East, west, and where forwards to the far address listen, by protocol.
+
+    `door`: where west listens; `dialled`: what east dials instead, such as a `Wire`.
+    """
     bed = Bed(directory)
     try:
-        east, west, ways = _sites(bed, far)
+        door = door or ("127.0.0.1", free_port())
+        east, west, ways = _sites(bed, far, door, dialled or door)
         run(east, west)
         yield east, west, ways
         drain(east, west)
@@ -71,13 +77,14 @@ def forwarded(directory: Path, far: Address) -> Iterator[tuple[Site, Site, dict[
         bed.close()
 
 
-def _sites(bed: Bed, far: Address) -> tuple[Site, Site, dict[str, Address]]:
-    door = ("127.0.0.1", free_port())
+def _sites(bed: Bed, far: Address, door: Address, dialled: Address) -> tuple[Site, Site, dict[str, Address]]:
     forwards = {protocol: Forward(f"array-{protocol}", "west", protocol=protocol) for protocol in PROTOCOLS}
     exports = {forward.name: (far, ["east"]) for forward in forwards.values()}
     store = {"size": "128MiB"}
-    west = bed.site("west", {"east": None}, exports=exports, tunnel={"listen": f"{door[0]}:{door[1]}"}, store=store)
-    east = bed.site("east", {"west": door}, forwards=list(forwards.values()), store=store)
+    quick = {"connect_timeout": "1s", "reconnect_max": "200ms"}
+    listening = {**quick, "listen": f"{door[0]}:{door[1]}"}
+    west = bed.site("west", {"east": None}, exports=exports, tunnel=listening, store=store)
+    east = bed.site("east", {"west": dialled}, forwards=list(forwards.values()), tunnel=quick, store=store)
     return east, west, {protocol: forward.address for protocol, forward in forwards.items()}
 
 
