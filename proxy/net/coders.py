@@ -96,7 +96,7 @@ class Workbench:
             return Compressor(None)
         if level != "auto":
             return Compressor(zstd(level), f"zstd {level}")
-        effort = Effort(self._environment.load)
+        effort = Effort(self._environment.load, self._tunnel.figures.round_trip or 0.0)
         pressed = partial(self._tunnel.pressed, stream)
         return AdaptiveCompression(effort, pressed, partial(self._claim_window, stream))
 
