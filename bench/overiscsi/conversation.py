@@ -1,7 +1,7 @@
 """Both directions of an iSCSI connection as bytes, made beforehand: one initiator that writes a volume from end to end.
 
-What is sent does not depend on when answers come, so that ends can be as cheap as for plain bytes: the initiator's
-side is a file, and after each command's last byte the target's side has an answer of fixed bytes.
+What is sent after the login does not depend on when answers come, so that ends can be as cheap as for plain bytes: the
+initiator's side is a file, and after each command's last byte the target's side has an answer of fixed bytes.
 """
 
 from collections.abc import Iterator

@@ -106,16 +106,23 @@ def _read_plan(file: Path) -> list[tuple[int, bytes]]:
 
 
 def source(file: Path, to: Address) -> None:
-    """Send the file, and take all answers meanwhile."""
+    """Send the file, and take all answers meanwhile.
+
+    Only the login's is waited for, as every initiator does: from there on there may be digests.
+    """
     data = memoryview(mapped(file))
-    expected = b"".join(back for _, back in _read_plan(file))
+    plan = _read_plan(file)
+    login, welcome = plan[0]
+    expected = b"".join(back for _, back in plan)
     found = bytearray(len(expected))
     with socket.create_connection(to, timeout=PATIENCE_SECONDS) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        listening = threading.Thread(target=_take, args=[connection, memoryview(found)], daemon=True)
+        connection.sendall(data[:login])
+        _take(connection, memoryview(found)[: len(welcome)])
+        listening = threading.Thread(target=_take, args=[connection, memoryview(found)[len(welcome) :]], daemon=True)
         listening.start()
         started = time.monotonic()
-        for at in range(0, len(data), WRITE_BYTES):
+        for at in range(login, len(data), WRITE_BYTES):
             connection.sendall(data[at : at + WRITE_BYTES])
         listening.join()
     say(started=started, identical=bytes(found) == expected)
