@@ -10,6 +10,7 @@ from proxy.iscsi.connection import Connection
 from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
 from proxy.net.environment import Environment
+from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
 from proxy.protocol.codes import Capability
 from proxy.protocol.tunnel import Tunnel
@@ -44,6 +45,17 @@ class Coders:
             traffic.records_compressed = self.encoder.coded
             traffic.digests_computed = weaver.digests
             traffic.digests_wrong = framer.wrong_digests
+
+    def look_ahead(self, worker: StoreWorker) -> None:
+        """What goes on like what is stored is compared with it also where the source does not pause: have it loaded."""
+        wanted = self.encoder.wanted
+        if wanted is not None and self.connection is not None:
+            self.encoder.wanted = None
+            worker.load(wanted, _nothing)
+
+
+def _nothing() -> None:
+    pass
 
 
 class Workbench:

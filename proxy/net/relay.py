@@ -131,6 +131,7 @@ class Relay(asyncio.BufferedProtocol):
             self._encoder.received(nbytes)
             if self._encoder.ready:
                 self._ship()
+                self._coders.look_ahead(self._owner.worker)
             if self._patience is not None:
                 self.waits.outward(_SOURCE)
             elif self._full_read and self._soon is None:
