@@ -92,4 +92,4 @@ def revise(tree: Path) -> None:
                 file.with_name(f"{file.name}-new").write_bytes(draw.randbytes(file.stat().st_size))
 
 
-CHANGES: dict[str, Change] = {"the same files elsewhere": move, "another version": revise}
+CHANGES: dict[str, Change] = {"moved": move, "another version": revise}

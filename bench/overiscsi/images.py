@@ -1,6 +1,7 @@
 """File systems that the far site knows in another shape: files at other places, or another version of them.
 
-What the second image costs on the wire is held against zstd alone, and against chunks cut from plain TCP.
+What the second image costs on the wire is held against zstd alone, and against chunks cut from plain TCP; both images
+are written one command after the other, or several at once, whose data then comes in another order.
 """
 
 from collections.abc import Iterator
@@ -10,13 +11,13 @@ import zstandard
 
 from bench.array import ArrayFailure
 from bench.overiscsi.filesystems import CHANGES, KINDS, SIZE, Kind, keep, lacking, make
-from bench.overiscsi.stage import MIB, PROTOCOLS, Cost, by_ours, standing
+from bench.overiscsi.stage import MIB, PROTOCOLS, Cost, Writer, by_ours, by_qemu, standing
 from bench.overwan.bench import Bench
 from bench.overwan.results import Figure
 
 WINDOW_LOG = 27
 """As `zstd --long`."""
-WRITE = by_ours(MIB)
+ORDERS = {"in order": by_qemu(1, MIB), "8 at once": by_ours(MIB)}
 
 
 def images(bench: Bench) -> Iterator[Figure]:
@@ -32,8 +33,11 @@ def _kind(bench: Bench, kind: Kind) -> Iterator[Figure]:
     make(kind, keep, first)
     for name, change in CHANGES.items():
         make(kind, change, other)
-        costs = [_pass(bench, protocol, f"{kind.name}, {name}", first, other) for protocol in PROTOCOLS]
-        yield judged(kind.name, name, compressed(other, 3), compressed(other, 12), *costs)
+        alone = compressed(other, 3), compressed(other, 12)
+        for order, write in ORDERS.items():
+            what = f"{name}, {order}"
+            bench.tell(f"{kind.name}, {what}")
+            yield judged(kind.name, what, *alone, *(_pass(bench, each, write, first, other) for each in PROTOCOLS))
         other.unlink()
     first.unlink()
 
@@ -44,12 +48,11 @@ def judged(kind: str, name: str, quick: float, thorough: float, tcp: Cost, iscsi
     return Figure(kind, name, values, (), tcp.identical and iscsi.identical)
 
 
-def _pass(bench: Bench, protocol: str, name: str, first: Path, other: Path) -> Cost:
+def _pass(bench: Bench, protocol: str, write: Writer, first: Path, other: Path) -> Cost:
     """A pair of its own for each: what was written before decides."""
     with standing(bench.directory / protocol, protocol, SIZE) as stage:
-        bench.tell(f"{protocol}, {name}")
-        before = stage.cost(first, WRITE)
-        cost = stage.cost(other, WRITE)
+        before = stage.cost(first, write)
+        cost = stage.cost(other, write)
         return Cost(cost.share, cost.header, before.identical and cost.identical)
 
 
