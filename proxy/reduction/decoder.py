@@ -24,9 +24,9 @@ _LOOK_AHEAD = 1024
 """How many chunks may be asked for at once: what one MISS frame holds."""
 
 
-_FILLED_MAX = 1 << 20
+_FILLED_MAX = 4 << 20
 """Filled chunks are kept beside the store until their batch is decoded: at most this and one chunk more. Batches of
-our encoder, taken after each pause, name at most 1 MiB of chunks."""
+our encoder, taken after each pause, name at most 1 MiB of chunks, and 2 MiB of such as unknown ones are alike."""
 
 
 @dataclass(slots=True)
