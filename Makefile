@@ -13,8 +13,8 @@ UV := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate
       --no-emit-index-url --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench-chunking bench-emulator bench-pipeline bench-wan wheel lock clean system-demo system-test \
-        system-wan
+.PHONY: help demo test test-iscsi-all check bench-chunking bench-emulator bench-iscsi bench-pipeline bench-wan wheel lock clean \
+        system-demo system-test system-wan
 
 help:  ## show this
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -24,6 +24,9 @@ demo: $(VENV)/.runtime system-demo  ## replicate volumes through two sites on th
 
 test: check system-test  ## make check, then all tests (PYTEST="tests/unit -k name" runs some)
 	@$(BIN)/python -m pytest $(PYTEST)
+
+test-iscsi-all: $(VENV)/.develop system-test  ## every test of iscsi-test-cu, directly and through the pair: some minutes
+	@ISTHMUS_ISCSI_ALL=1 $(BIN)/python -m pytest tests/integration/iscsi/test_conformance.py
 
 check: $(VENV)/.develop  ## lint, format, types
 	@$(BIN)/ruff check .
@@ -35,6 +38,9 @@ bench-pipeline: $(VENV)/.runtime  ## speed, reduction, latency and memory of the
 
 bench-wan: $(VENV)/.runtime system-wan  ## the pair over emulated lines, beside iperf3 (JSON=FILE, ARGS="--only fill warm --scale 0.2")
 	@$(BIN)/python -m bench.overwan $(if $(JSON),--json $(JSON)) $(ARGS)
+
+bench-iscsi: $(VENV)/.runtime system-test  ## what understanding iSCSI costs and brings (JSON=FILE, ARGS="--only throughput --scale 0.2")
+	@$(BIN)/python -m bench.overiscsi $(if $(JSON),--json $(JSON)) $(ARGS)
 
 bench-chunking: $(VENV)/.runtime  ## what chunk sizes cost and find (JSON=FILE also writes the data)
 	@JSON=$(JSON) $(BIN)/python -m bench.chunking

@@ -73,19 +73,19 @@ def _options() -> argparse.Namespace:
         description="What a pair does over slow, long and lossy lines, beside iperf3 on the same lines.",
     )
     parser.add_argument("--only", nargs="+", choices=[*CASES], default=[*CASES], metavar="CASE", help=", ".join(CASES))
-    parser.add_argument("--lines", type=_count, default=100, help="measure only the first so many lines of a case")
-    parser.add_argument("--scale", type=_share, default=1.0, help="of all times and sizes, 0.01 to 10 (default 1)")
+    parser.add_argument("--lines", type=count, default=100, help="measure only the first so many lines of a case")
+    parser.add_argument("--scale", type=scale, default=1.0, help="of all times and sizes, 0.01 to 10 (default 1)")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     return parser.parse_args()
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
     if not text.isascii() or not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f'"{text}" is not a number of lines; write 1 or more')
     return int(text)
 
 
-def _share(text: str) -> float:
+def scale(text: str) -> float:
     try:
         value = float(text)
     except ValueError:

@@ -81,6 +81,10 @@ class Wire:
         """Undo `stall`."""
         self._do(self._flow)
 
+    def touch(self, data: bytes, outward: bool) -> bytes:
+        """What comes out for what goes in, from who dialled (`outward`) or to it."""
+        return data
+
     def _do(self, work: Callable[[], Any]) -> None:
         done: Future[None] = asyncio.run_coroutine_threadsafe(work(), self._loop)
         done.result(10)
@@ -161,6 +165,7 @@ class _End(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         assert self.other is not None
         self.wire.carried += len(data)
+        data = self.wire.touch(data, isinstance(self, _Near))
         loop = asyncio.get_running_loop()
         if self.wire.rate:
             self.transport.pause_reading()

@@ -1,0 +1,72 @@
+"""SCSI commands as initiators send them: command descriptor blocks of SPC-4 and SBC-3, and their answers' fields."""
+
+import struct
+from typing import NamedTuple
+
+SECTOR = 512
+"""Bytes of a logical block of the targets in tests and benches."""
+GOOD, CHECK_CONDITION = 0x00, 0x02
+
+
+def test_unit_ready() -> bytes:
+    return bytes(6)
+
+
+def inquiry(length: int = 96, page: int | None = None) -> bytes:
+    """Standard inquiry data, or a page of vital product data."""
+    return struct.pack(">BBBHB", 0x12, page is not None, page or 0, length, 0)
+
+
+def read_capacity() -> bytes:
+    """READ CAPACITY(10): its answer has 8 bytes."""
+    return struct.pack(">B9x", 0x25)
+
+
+def read(sector: int, count: int) -> bytes:
+    """READ(10)."""
+    return struct.pack(">BBIBHB", 0x28, 0, sector, 0, count, 0)
+
+
+def write(sector: int, count: int) -> bytes:
+    """WRITE(10)."""
+    return struct.pack(">BBIBHB", 0x2A, 0, sector, 0, count, 0)
+
+
+def read_long(sector: int, count: int) -> bytes:
+    """READ(16)."""
+    return struct.pack(">BBQIBB", 0x88, 0, sector, count, 0, 0)
+
+
+def write_long(sector: int, count: int) -> bytes:
+    """WRITE(16)."""
+    return struct.pack(">BBQIBB", 0x8A, 0, sector, count, 0, 0)
+
+
+def read_short(sector: int, count: int) -> bytes:
+    """READ(6): 21 bits of address, 1 to 256 logical blocks."""
+    return struct.pack(">IBB", 0x08 << 24 | sector, count & 0xFF, 0)
+
+
+def write_short(sector: int, count: int) -> bytes:
+    """WRITE(6)."""
+    return struct.pack(">IBB", 0x0A << 24 | sector, count & 0xFF, 0)
+
+
+def synchronize() -> bytes:
+    """SYNCHRONIZE CACHE(10), of everything."""
+    return struct.pack(">B9x", 0x35)
+
+
+class Sense(NamedTuple):
+    """Why a command failed: fixed format, SPC-4 section 4.5.3."""
+
+    key: int
+    code: int
+    """Additional sense code and qualifier."""
+
+
+def sense(data: bytes) -> Sense | None:
+    """From the data of a response: two bytes of length, then the sense data."""
+    if len(data) < 2 + 14:
+        return None
+    return Sense(data[2 + 2] & 0x0F, data[2 + 12] << 8 | data[2 + 13])

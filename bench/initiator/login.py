@@ -1,0 +1,162 @@
+"""The login phase (RFC 7143, section 6): what an initiator wishes, and what both sides agreed on.
+
+Security first, by CHAP (section 12.1.3) or none, then the operational keys of section 13; each step one request and one
+response.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from bench.initiator.pdu import FINAL, Digests, Opcode, Pdu, words
+
+INITIATOR = "iqn.2024-01.org.example:initiator"
+SECURITY, OPERATIONAL, FULL_FEATURE = 0, 1, 3
+"""Stages, as CSG and NSG name them."""
+ISID = bytes.fromhex("80497374686d0000")
+"""Of type random, then a TSIH of zero: a login that begins anew (section 11.12.5)."""
+STEPS_MAX = 8
+Keys = Mapping[str, str]
+Ask = Callable[[Pdu], Pdu]
+"""Sends a login request, and returns the response."""
+
+
+class LoginRefused(Exception):
+    """The target has said no; status class and detail are those of section 11.13.5."""
+
+    def __init__(self, status: int, detail: int) -> None:
+        super().__init__(f"login refused: status class {status}, detail {detail}")
+        self.status = status
+        self.detail = detail
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What an initiator asks for. Sizes are bytes."""
+
+    target: str = ""
+    """Name of the target; without one it is a discovery (section 4.3)."""
+    initiator: str = INITIATOR
+    account: tuple[str, str] | None = None
+    """Name and secret for CHAP."""
+    header_digest: str = "None"
+    data_digest: str = "None"
+    receive: int = 262144
+    """MaxRecvDataSegmentLength: no PDU to us has more data."""
+    send: int = 262144
+    """No PDU from us has more data, even if the target would take it."""
+    initial_r2t: bool = True
+    immediate: bool = True
+    first_burst: int = 65536
+    max_burst: int = 262144
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What the first request says."""
+        purpose = {"SessionType": "Normal", "TargetName": self.target} if self.target else {"SessionType": "Discovery"}
+        return {"InitiatorName": self.initiator, **purpose}
+
+    @property
+    def operational(self) -> Keys:
+        """What is to be negotiated."""
+        return {
+            "HeaderDigest": self.header_digest,
+            "DataDigest": self.data_digest,
+            "MaxRecvDataSegmentLength": str(self.receive),
+            "InitialR2T": _yes_or_no(self.initial_r2t),
+            "ImmediateData": _yes_or_no(self.immediate),
+            "FirstBurstLength": str(self.first_burst),
+            "MaxBurstLength": str(self.max_burst),
+            "DefaultTime2Wait": "2",
+            "DefaultTime2Retain": "0",
+            "ErrorRecoveryLevel": "0",
+        }
+
+
+@dataclass(frozen=True)
+class Agreed:
+    """What a login has led to. Defaults are those of section 13."""
+
+    keys: Keys
+    """All that the target said."""
+
+    @property
+    def digests(self) -> Digests:
+        """From the first PDU after the login on."""
+        return Digests(self.keys.get("HeaderDigest") == "CRC32C", self.keys.get("DataDigest") == "CRC32C")
+
+    @property
+    def target_takes(self) -> int:
+        """Most bytes of data in a PDU to the target."""
+        return int(self.keys.get("MaxRecvDataSegmentLength", "8192"))
+
+    @property
+    def initial_r2t(self) -> bool:
+        """Nothing but immediate data goes unasked."""
+        return self.keys.get("InitialR2T", "Yes") == "Yes"
+
+    @property
+    def immediate(self) -> bool:
+        """A command may carry data."""
+        return self.keys.get("ImmediateData", "Yes") == "Yes"
+
+    @property
+    def first_burst(self) -> int:
+        """Most bytes of a command's data that go unasked."""
+        return int(self.keys.get("FirstBurstLength", "65536"))
+
+
+def log_in(wishes: Wishes, ask: Ask) -> Agreed:
+    """Go through both stages. Raises LoginRefused."""
+    first = wishes.names | {"AuthMethod": "CHAP" if wishes.account else "None"}
+    if wishes.account:
+        _ask(ask, SECURITY, SECURITY, first)
+        challenge = _ask(ask, SECURITY, SECURITY, {"CHAP_A": "5"})
+        _ask(ask, SECURITY, OPERATIONAL, _proof(*wishes.account, challenge))
+    else:
+        _ask(ask, SECURITY, OPERATIONAL, first)
+    return Agreed(_ask(ask, OPERATIONAL, FULL_FEATURE, wishes.operational))
+
+
+def _ask(ask: Ask, stage: int, following: int, keys: Keys) -> Keys:
+    """One step; if it is to end the stage, as many more as the target needs until it agrees to that."""
+    onward = FINAL | following if following != stage else 0
+    found: dict[str, str] = {}
+    for _ in range(STEPS_MAX):
+        response = ask(Pdu(Opcode.LOGIN_REQUEST, onward | stage << 2, 0, ISID, 0, words(0), encode_keys(keys), True))
+        status = response.rest[16:18]
+        if status[0]:
+            raise LoginRefused(*status)
+        found |= decode_keys(response.data)
+        if response.flags & FINAL == onward & FINAL:
+            return found
+        keys = {}
+    raise ConnectionError(f"the target does not leave stage {stage} of the login")
+
+
+def _proof(name: str, secret: str, challenge: Keys) -> Keys:
+    """MD5 over identifier, secret and challenge (RFC 1994, section 4.1): algorithm 5, which every target knows."""
+    covered = bytes([int(challenge["CHAP_I"])]) + secret.encode() + bytes.fromhex(challenge["CHAP_C"][2:])
+    return {"CHAP_N": name, "CHAP_R": f"0x{hashlib.md5(covered, usedforsecurity=False).hexdigest()}"}
+
+
+def encode_keys(keys: Keys) -> bytes:
+    """Text as in section 6.1."""
+    return b"".join(f"{key}={value}\0".encode() for key, value in keys.items())
+
+
+def decode_keys(data: bytes | memoryview) -> dict[str, str]:
+    """The inverse; of a key that comes again, the last value."""
+    return dict(pairs(data))
+
+
+def pairs(data: bytes | memoryview) -> Iterator[tuple[str, str]]:
+    """Every key with its value, in order: SendTargets answers repeat keys."""
+    for text in bytes(data).decode().split("\0"):
+        key, equals, value = text.partition("=")
+        if equals:
+            yield key, value
+
+
+def _yes_or_no(value: bool) -> str:
+    return "Yes" if value else "No"

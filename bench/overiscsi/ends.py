@@ -1,0 +1,182 @@
+"""Ends of an iSCSI connection that cost next to nothing: an initiator and a target of bytes that were made beforehand.
+
+Each is a process of its own. The source sends a file in large writes, whatever comes back; the sink has an answer for
+each piece of it, and gives it when the last byte of the piece is there. Both compare what they got after their clocks
+have stopped. Results are lines of JSON on stdout; `run` starts a source and puts both ends' together.
+"""
+
+import argparse
+import json
+import mmap
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.load import (
+    LOOPBACK,
+    PATIENCE_SECONDS,
+    READ_BYTES,
+    WRITE_BYTES,
+    LoadFailure,
+    Process,
+    Run,
+    answer,
+    mapped,
+    same,
+    say,
+)
+from bench.overiscsi.conversation import Conversation
+from bench.sites import Address, environment
+
+
+@dataclass(frozen=True)
+class Play:
+    """A conversation as files: what the initiator says, and how much of it gets which answer."""
+
+    file: Path
+    size: int
+    """Bytes of the volume that is written."""
+
+    @property
+    def plan(self) -> Path:
+        """JSON: for each piece its length and, as hexadecimal digits, the answer."""
+        return self.file.with_suffix(".json")
+
+    def remove(self) -> None:
+        """The files."""
+        self.file.unlink()
+        self.plan.unlink()
+
+
+def write_down(conversation: Conversation, content: bytes, file: Path) -> Play:
+    """Make the files."""
+    pieces = conversation.ahead(memoryview(content))
+    plan = []
+    with file.open("wb") as opened:
+        for piece, back in zip(pieces, conversation.back(len(content)), strict=True):
+            opened.write(piece)
+            plan.append((len(piece), back.hex()))
+    play = Play(file, len(content))
+    play.plan.write_text(json.dumps(plan))
+    return play
+
+
+@contextmanager
+def target(play: Play, port: int) -> Iterator[Process]:
+    """The sink, listening on that port of loopback; ended on leaving."""
+    command = _command("sink", play, "--port", str(port))
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
+    try:
+        answer(process)
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def run(play: Play, via: Address, sink: Process) -> Run:
+    """Send everything to `via`, which leads to the sink. The bytes of the run are the volume's. Raises LoadFailure."""
+    command = _command("source", play, "--host", via[0], "--port", str(via[1]))
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment(), timeout=PATIENCE_SECONDS, check=False
+    )
+    if done.returncode:
+        raise LoadFailure(f"the source ended with status {done.returncode}: {done.stderr.strip().splitlines()[-1:]}")
+    sent: dict[str, Any] = json.loads(done.stdout)
+    received = answer(sink)
+    return Run(play.size, received["finished"] - sent["started"], sent["identical"] and received["identical"])
+
+
+def _command(role: str, play: Play, *more: str) -> list[str]:
+    return [sys.executable, "-m", "bench.overiscsi.ends", role, "--file", str(play.file), *more]
+
+
+# -- the ends themselves ----------------------------------------------------------------------------------------
+
+
+def _read_plan(file: Path) -> list[tuple[int, bytes]]:
+    return [(length, bytes.fromhex(back)) for length, back in json.loads(file.with_suffix(".json").read_text())]
+
+
+def source(file: Path, to: Address) -> None:
+    """Send the file, and take all answers meanwhile.
+
+    Only the login's is waited for, as every initiator does: from there on there may be digests.
+    """
+    data = memoryview(mapped(file))
+    plan = _read_plan(file)
+    login, welcome = plan[0]
+    expected = b"".join(back for _, back in plan)
+    found = bytearray(len(expected))
+    with socket.create_connection(to, timeout=PATIENCE_SECONDS) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(data[:login])
+        _take(connection, memoryview(found)[: len(welcome)])
+        listening = threading.Thread(target=_take, args=[connection, memoryview(found)[len(welcome) :]], daemon=True)
+        listening.start()
+        started = time.monotonic()
+        for at in range(login, len(data), WRITE_BYTES):
+            connection.sendall(data[at : at + WRITE_BYTES])
+        listening.join()
+    say(started=started, identical=bytes(found) == expected)
+
+
+def _take(connection: socket.socket, room: memoryview) -> None:
+    taken = 0
+    while taken < len(room):
+        count = connection.recv_into(room[taken:])
+        if not count:
+            return
+        taken += count
+
+
+def sink(file: Path, port: int) -> None:
+    """Connection after connection: receive the file's bytes, answering; compare; say when that was and whether."""
+    expected = memoryview(mapped(file))
+    plan = _read_plan(file)
+    room = memoryview(mmap.mmap(-1, len(expected), flags=mmap.MAP_PRIVATE | mmap.MAP_POPULATE))
+    with socket.create_server((LOOPBACK, port)) as listener:
+        say(port=port)
+        while True:
+            connection, _ = listener.accept()
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with connection:
+                _receive(connection, room, plan)
+                finished = time.monotonic()
+                say(finished=finished, identical=same(room, expected))
+
+
+def _receive(connection: socket.socket, room: memoryview, plan: list[tuple[int, bytes]]) -> None:
+    received = edge = 0
+    for length, back in plan:
+        edge += length
+        while received < edge:
+            count = connection.recv_into(room[received : received + READ_BYTES])
+            if not count:
+                raise LoadFailure(f"the connection ended after {received} of {len(room)} bytes")
+            received += count
+        connection.sendall(back)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.overiscsi.ends", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("role", choices=["source", "sink"])
+    parser.add_argument("--file", type=Path, required=True)
+    parser.add_argument("--host", default=LOOPBACK)
+    parser.add_argument("--port", type=int, required=True)
+    options = parser.parse_args()
+    if options.role == "source":
+        source(options.file, (options.host, options.port))
+    else:
+        sink(options.file, options.port)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,95 @@
+"""File systems made of this machine's files: ext4 images of a tree, and of what became of it."""
+
+import random
+import shutil
+import subprocess
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.array import ArrayFailure
+from bench.datasets import Dataset
+from bench.overiscsi.stage import KIB, MIB
+
+SIZE = 64 * MIB
+FILLED = SIZE * 4 // 5
+EVERY = 20
+Change = Callable[[Path], None]
+"""What happens to a tree before the image is made."""
+
+
+class Kind(NamedTuple):
+    """Which files: where from, and how large at least and at most."""
+
+    name: str
+    sources: tuple[str, ...]
+    least: int
+    most: int
+
+
+KINDS = (
+    Kind("large files", ("/usr/lib", "/usr/bin"), 128 * KIB, 8 * MIB),
+    Kind("small files", ("/usr/share", "/usr/include", "/usr/lib"), 1, 128 * KIB),
+)
+
+
+def lacking() -> str:
+    """Why there can be no images here, or nothing."""
+    return "" if shutil.which("mke2fs") else "not installed: mke2fs"
+
+
+def make(kind: Kind, change: Change, path: Path) -> None:
+    """An image of `SIZE` bytes with files of that kind, after that change. Raises ArrayFailure, OSError."""
+    tree = path.with_suffix(".tree")
+    _copy(kind, tree / "files")
+    change(tree)
+    line = ["mke2fs", "-q", "-t", "ext4", "-m", "0", "-d", str(tree), str(path), f"{SIZE // MIB}M"]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    shutil.rmtree(tree)
+    if done.returncode:
+        raise ArrayFailure(f"mke2fs ended with status {done.returncode}: {done.stderr.strip()}")
+
+
+def _copy(kind: Kind, to: Path) -> None:
+    """As many files as fit, in the order of their names."""
+    to.mkdir(parents=True)
+    total = 0
+    for file in chain.from_iterable(sorted(Path(source).rglob("*")) for source in kind.sources):
+        if file.is_symlink() or not file.is_file() or not kind.least <= file.stat().st_size <= kind.most:
+            continue
+        total += file.stat().st_size + 4 * KIB
+        if total > FILLED:
+            return
+        target = to / file.relative_to("/")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, target)
+
+
+def keep(tree: Path) -> None:
+    """Nothing happens."""
+
+
+def move(tree: Path) -> None:
+    """Something new comes before all, and directories in another order: so does what mke2fs writes."""
+    (tree / "a").write_bytes(b"".join(Dataset("before", 3 * MIB)))
+    for number, path in enumerate(sorted((tree / "files").glob("*/*/*"), reverse=True)):
+        path.rename(tree / f"b{number:05}")
+
+
+def revise(tree: Path) -> None:
+    """Of each twenty files: one is gone, one has a new name, one begins with new words, one has a brother."""
+    draw = random.Random(0)
+    for number, file in enumerate(sorted(path for path in tree.rglob("*") if path.is_file())):
+        match number % EVERY:
+            case 0:
+                file.unlink()
+            case 1:
+                file.rename(file.with_name(f"{file.name}-renamed"))
+            case 2:
+                file.write_bytes(draw.randbytes(100) + file.read_bytes())
+            case 3:
+                file.with_name(f"{file.name}-new").write_bytes(draw.randbytes(file.stat().st_size))
+
+
+CHANGES: dict[str, Change] = {"moved": move, "another version": revise}

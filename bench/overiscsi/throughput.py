@@ -1,0 +1,122 @@
+"""How fast the pair is when it understands iSCSI, beside the very same bytes as plain TCP, in turns.
+
+One connection, one volume of random bytes a run, memory stores. Cold needs a volume that neither store has seen, so
+each protocol gets a new one in each round; the best round counts, since what else the machine does costs more than
+what is compared here. CPU seconds, of both sites together, depend less on that.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.datasets import Dataset
+from bench.goals import Goal
+from bench.load import LoadFailure, Run
+from bench.overiscsi import ends
+from bench.overiscsi.conversation import Conversation
+from bench.overwan.bench import Bench
+from bench.overwan.results import Figure
+from bench.sites import Pair, free_port
+from proxy.config.units import show_size
+
+MB, MIB = 10**6, 1 << 20
+ROUNDS = 3
+PROTOCOLS = ("tcp", "iscsi")
+PASSES = ("cold", "warm")
+COURSE = ("cold", "warm", "warm", "warm")
+"""Of a round with each protocol."""
+LEAST_RATIO = 0.9
+"""Of iSCSI's throughput to TCP's, with PDUs of 64 KiB."""
+LEAST_RATE = 100.0
+"""MB/s with PDUs of 8 KiB."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One run."""
+
+    run: Run
+    cpu: float
+    """Seconds that both sites used."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A line of the table."""
+
+    name: str
+    conversation: Conversation
+    goal: Callable[[float, float], Goal] | None = None
+    """From the ratio and iSCSI's rate in MB/s."""
+
+
+SHAPES = (
+    Shape(
+        "64 KiB", Conversation(64 << 10), lambda ratio, rate: Goal("iscsi against tcp", ratio, LEAST_RATIO, True, "x")
+    ),
+    Shape("8 KiB", Conversation(8 << 10, 64 << 10), lambda ratio, rate: Goal("iscsi", rate, LEAST_RATE, True, "MB/s")),
+    Shape("64 KiB, digests", Conversation(64 << 10, digest=True)),
+)
+
+
+def throughput(bench: Bench) -> Iterator[Figure]:
+    """Each shape, cold and warm."""
+    size = max(8 * MIB, round(256 * MIB * bench.scale) >> 20 << 20)
+    for shape in SHAPES[: bench.lines]:
+        yield from _shape(bench, shape, size)
+
+
+def _shape(bench: Bench, shape: Shape, size: int) -> Iterator[Figure]:
+    port = free_port()
+    exports = dict.fromkeys(PROTOCOLS, ("127.0.0.1", port))
+    settings = {protocol: f'protocol = "{protocol}"\n' for protocol in PROTOCOLS}
+    costs: dict[tuple[str, str], list[Cost]] = {}
+    with Pair(exports, store_size=show_size(2 * size + 64 * MIB), forward_settings=settings) as pair:
+        pair.wait_prepared()
+        for number in range(ROUNDS):
+            for protocol in PROTOCOLS:
+                bench.tell(f"PDUs of {shape.name}, {protocol}, {number + 1} of {ROUNDS}")
+                content = b"".join(Dataset(f"{shape.name} {protocol} {number}", size))
+                play = ends.write_down(shape.conversation, content, bench.directory / "conversation")
+                with ends.target(play, port) as sink:
+                    for name in COURSE:
+                        before = cpu_seconds(pair)
+                        run = ends.run(play, pair.forwards[protocol], sink)
+                        costs.setdefault((protocol, name), []).append(Cost(run, cpu_seconds(pair) - before))
+                play.remove()
+        _see_understood(pair)
+    for name in PASSES:
+        yield judged(shape, name, *(costs[protocol, name] for protocol in PROTOCOLS))
+
+
+def _see_understood(pair: Pair) -> None:
+    """What falls back is fast, and not what is to be measured. Raises LoadFailure."""
+    for site in pair.sites:
+        status = site.status()
+        if status["peers"][0]["fallbacks"] or not status["bytes"]["pdus"]:
+            raise LoadFailure(f"{site.name} did not understand everything: {status['peers'][0]['fallbacks']}")
+
+
+def judged(shape: Shape, name: str, tcp: list[Cost], iscsi: list[Cost]) -> Figure:
+    """The line of the table."""
+    plain, understood = (max(cost.run.rate for cost in costs) / MB for costs in (tcp, iscsi))
+    work, more_work = (min(cost.cpu for cost in costs) for costs in (tcp, iscsi))
+    ratio = understood / plain
+    values: dict[str, float | None] = {
+        "tcp": plain,
+        "iscsi": understood,
+        "ratio": ratio,
+        "CPU ratio": more_work / max(work, 0.01),
+    }
+    goals = (shape.goal(ratio, understood),) if shape.goal else ()
+    return Figure(shape.name, name, values, goals, all(cost.run.identical for cost in (*tcp, *iscsi)))
+
+
+def cpu_seconds(pair: Pair) -> float:
+    """That both sites have used so far."""
+    ticks = 0
+    for site in pair.sites:
+        fields = Path(f"/proc/{site.pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])  # utime and stime, counted from the state
+    return ticks / os.sysconf("SC_CLK_TCK")
