@@ -151,7 +151,7 @@ class Lane(asyncio.BufferedProtocol):
         return max(GRAIN_MIN, self._outlet.size // 2) if self._outlet is not None else GRAIN_MIN
 
     def stand_apart(self, apart: bool) -> None:
-        """Whether what is urgent goes by another lane: then the kernel may be given more."""
+        """Whether the kernel is to be given more: what is urgent goes by another lane."""
         if self._outlet is not None:
             self._outlet.portion.apart = apart
 

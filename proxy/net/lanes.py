@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from proxy.net.lane import Lane
 from proxy.net.lane_count import LaneCount, Load
@@ -18,8 +18,18 @@ EXPRESS = 1
 class Lanes:
     """Loop thread. Lanes that are up; `wanted` is set while the dialler has to bring up more."""
 
-    def __init__(self, tunnel: Tunnel, fixed: int | None, marks: Iterable[int] = ()) -> None:
-        """`fixed`: the number of lanes of each mark, None to find it. `marks`: DSCP of what this side sends."""
+    def __init__(
+        self,
+        tunnel: Tunnel,
+        fixed: int | None,
+        marks: Iterable[int] = (),
+        late: Callable[[float], bool] = lambda now: False,
+    ) -> None:
+        """`fixed`: the number of lanes of each mark, None to find it. `marks`: DSCP of what this side sends.
+
+        `late`: whether the loop has been so busy lately that it may come too late to a lane that runs dry.
+        """
+        self._late = late
         self.ended = Counter[str]()
         """Bytes on the wire of lanes that are gone."""
         self.wanted = asyncio.Event()
@@ -126,7 +136,10 @@ class Lanes:
         return found
 
     def sample(self, now: float) -> None:
-        """Once a second: see whether more or fewer lanes would do."""
+        """Once a second: see whether more or fewer lanes would do, and how much the kernel is to be given."""
+        newest = {lane.mark: lane for lane in self if not lane.silent}
+        for lane in self:
+            lane.stand_apart(self._late(now) and newest.get(lane.mark, lane) is not lane)
         if self._fixed is not None or any(lane.congestion_control == BBR for lane in self):
             return
         wire = self.wire()
@@ -149,9 +162,6 @@ class Lanes:
         return {mark: max(self._ours.get(mark, 0), self._theirs.get(mark, 0)) for mark in marks}
 
     def _review(self) -> None:
-        newest = {lane.mark: lane for lane in self if not lane.silent}
-        for lane in self:
-            lane.stand_apart(newest.get(lane.mark, lane) is not lane)
         if self.missing():
             self.wanted.set()
         else:

@@ -14,7 +14,7 @@ from proxy.net.tcpinfo import sending
 SECONDS = 0.008
 """What may wait in the kernel: enough for the event loop to be late, not enough to be felt."""
 SECONDS_APART = 0.03
-"""The same where nobody feels it, since what is urgent goes by another lane: enough for a batch to be compressed."""
+"""The same on a lane beside the one for what is urgent, while the loop compresses: enough for a batch of that."""
 LEAST = 8 << 10
 MOST = 512 << 10
 PLENTY = 1 << 20
@@ -40,7 +40,7 @@ class Portion:
 
     def __init__(self) -> None:
         self.apart = False
-        """What is urgent goes by another lane."""
+        """What is urgent goes by another lane, and the loop may be late."""
         self._rate = 0.0
         self._since = 0.0
 

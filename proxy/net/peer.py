@@ -81,7 +81,8 @@ class Peer:
         )
         self._workbench = Workbench(environment, self.tunnel, lambda: len(self.relays))
         self.shares = Shares(self.tunnel, environment.config, config, self._loop.time())
-        self.lanes = Lanes(self.tunnel, environment.config.tunnel.lanes, self.shares.marks)
+        late = environment.load.compresses
+        self.lanes = Lanes(self.tunnel, environment.config.tunnel.lanes, self.shares.marks, late)
         self.lookout = Lookout(self, environment.processor, environment.tunnel_settings)
         self._handlers: dict[type, Callable[[Any], None]] = {
             events.DataReceived: self._data,

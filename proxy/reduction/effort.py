@@ -66,6 +66,9 @@ _LONGEST_REST = 640.0
 _STEADY = 60.0
 """A step that was kept for so long has paid."""
 
+_BUSY = 0.1
+"""Of the loop's time."""
+
 _TRIAL_BYTES = 40 << 20
 """Literals until a raise is judged: the longest window is full by then."""
 _WORTH = 0.99
@@ -110,6 +113,10 @@ class Load:
         """Of the loop's time."""
         self._age(now)
         return self._seconds / self._SPAN
+
+    def compresses(self, now: float) -> bool:
+        """True while that is so much that batches follow each other, and nothing else comes in between."""
+        return self.share(now) > _BUSY
 
     def cpu_share(self, now: float) -> float:
         """Of a core; less than `share` on a machine that others use as well."""
