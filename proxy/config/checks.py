@@ -6,7 +6,7 @@ Each check looks at the draft, skips what is missing or unsound (that is a mista
 from collections.abc import Callable
 from itertools import combinations
 
-from proxy.config import rates
+from proxy.config import portals, rates
 from proxy.config.addresses import Address
 from proxy.config.mistakes import ABSENT, KeyPath
 from proxy.config.reading import Draft, suggestion
@@ -155,6 +155,7 @@ CHECKS: tuple[Callable[[Draft], None], ...] = (
     memory_holds_a_window,
     chunks_are_in_order,
     store_has_its_place,
+    *portals.CHECKS,
     *rates.CHECKS,
 )
 

@@ -7,6 +7,7 @@ from proxy.iscsi.connection import Connection
 from proxy.iscsi.digest import crc32c, digest_bytes, digest_of
 from proxy.iscsi.errors import RecordError
 from proxy.iscsi.pdu import HAS_STATUS, OPCODE_MASK, Opcode, Sender
+from proxy.iscsi.portals import PortalTexts
 from proxy.iscsi.record import (
     AS_IS,
     DATA_DIGEST,
@@ -24,6 +25,9 @@ WAITING_MAX = 1 << 20
 or the one before, so far fewer are legal; this only bounds what a broken peer can have kept."""
 
 _DATA_OUT, _DATA_IN = int(Opcode.DATA_OUT), int(Opcode.DATA_IN)
+_TEXTS = frozenset((int(Opcode.LOGIN_RESPONSE), int(Opcode.TEXT_RESPONSE)))
+"""What a target names portals in."""
+_LENGTH = slice(5, 8)
 
 
 class Weaver:
@@ -32,8 +36,11 @@ class Weaver:
     Feed `records` before the `payload` that they announce. Whoever catches a RecordError gives the stream up.
     """
 
-    def __init__(self, connection: Connection, sender: Sender) -> None:
-        """`connection` is the one that this site's `Framer` of the other direction tells, too."""
+    def __init__(self, connection: Connection, sender: Sender, texts: PortalTexts | None = None) -> None:
+        """`connection` is the one that this site's `Framer` of the other direction tells, too.
+
+        `texts`: puts this side's portals into what a target says; without it all is exactly what was sent.
+        """
         self.total = 0
         """Bytes woven."""
         self.pdus = 0
@@ -43,6 +50,7 @@ class Weaver:
         """The rest of this direction goes as it is."""
         self._connection = connection
         self._sender = sender
+        self._texts = texts
         self._records: deque[bytes] = deque()
         self._waiting = 0  # bytes in them
         self._payload: deque[memoryview] = deque()
@@ -114,6 +122,8 @@ class Weaver:
         header = record[HEADER_AT:end]
         data = record[end : end + self._length]
         self._tell(header, data, now)
+        if self._texts is not None and header[0] & OPCODE_MASK in _TEXTS:
+            header, data = self._reworded(self._texts, header, data)
         if flags & HEADER_DIGEST:
             self.digests += 1
             pieces.append(header + digest_of(header))
@@ -124,6 +134,15 @@ class Weaver:
             self._crc = 0
         elif data:
             pieces.append(record[end:] if flags & AS_IS else data + self._computed(crc32c(data)))
+
+    def _reworded(self, texts: PortalTexts, header: bytes, data: bytes) -> tuple[bytes, bytes]:
+        """A target's PDU with this side's portals in its text. Padding and digests follow from what it is then."""
+        if self._flags & (PAYLOAD | AS_IS):
+            texts.unread(self._length)
+            return header, data
+        data = texts.rewritten(header, data, self._connection.takes(Sender.INITIATOR))
+        self._length = len(data)
+        return header[: _LENGTH.start] + self._length.to_bytes(3) + header[_LENGTH.stop :], data
 
     def _tell(self, header: bytes, data: bytes, now: float) -> None:
         """The connection learns what passes, but of data only what ends a task or is an answer to look at."""

@@ -9,6 +9,7 @@ from typing import Literal
 from proxy.iscsi.connection import Connection
 from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
+from proxy.iscsi.portals import Portals, PortalTexts
 from proxy.net.environment import Environment
 from proxy.observe.counters import Traffic
 from proxy.protocol.codes import Capability
@@ -59,11 +60,17 @@ class Workbench:
         self._claims = ContextClaims(tunnel.remembers)
 
     def coders(
-        self, stream: int, holdings: Holdings, protocol: Protocol | None, fell: Callable[[str, bool], None]
+        self,
+        stream: int,
+        holdings: Holdings,
+        protocol: Protocol | None,
+        fell: Callable[[str, bool], None],
+        portals: Portals | None = None,
     ) -> Coders:
         """Of one more stream. `protocol`: as a forward has it, None on the acceptor's side, which does as the opener.
 
-        `fell` is told why a direction goes on as it is, and whether it began as iSCSI.
+        `fell` is told why a direction goes on as it is, and whether it began as iSCSI; `portals` replaces the addresses
+        that a target names.
         """
         store = self._environment.worker.store
         writer = stream >> 1  # of streams that one side opened, the lowest bit is the same
@@ -72,14 +79,21 @@ class Workbench:
         if protocol == "tcp" or not self._agreed(Capability.SPANS):
             return Coders(encoder, Decoder(store, holdings, writer, context))
         decoder = Decoder(store, holdings, writer, context, spans=True)
-        return self._of_spans(encoder, decoder, opener=protocol is not None, fell=fell)
+        texts = None if portals is None else PortalTexts(portals)
+        return self._of_spans(encoder, decoder, texts, opener=protocol is not None, fell=fell)
 
     def _of_spans(
-        self, encoder: Encoder, decoder: Decoder, *, opener: bool, fell: Callable[[str, bool], None]
+        self,
+        encoder: Encoder,
+        decoder: Decoder,
+        texts: PortalTexts | None,
+        *,
+        opener: bool,
+        fell: Callable[[str, bool], None],
     ) -> Coders:
         connection = Connection()
         ours, theirs = (Sender.INITIATOR, Sender.TARGET) if opener else (Sender.TARGET, Sender.INITIATOR)
-        weaving = SpanDecoder(decoder, connection, theirs, self._clock)
+        weaving = SpanDecoder(decoder, connection, theirs, self._clock, texts)
         framing = SpanEncoder(
             encoder,
             Framer(connection, ours),
