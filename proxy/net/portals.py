@@ -44,15 +44,18 @@ class OnDemand:
 
     def close(self) -> None:
         """Accept no more; live connections go on."""
+        # A loop that still watches a socket which is closed would watch whichever has its number next.
+        self._task.add_done_callback(lambda _: self.forward.close())
         self._task.cancel()
-        self.forward.close()
 
 
 class Portals:
     """Of one peer. Loop thread."""
 
-    def __init__(self, peer: Peer, forwards: Sequence[ForwardConfig], run: Run) -> None:
-        """`forwards`: those to that peer; `run` begins a task that ends by cancellation only."""
+    def __init__(
+        self, peer: Peer, forwards: Sequence[ForwardConfig], run: Run, clock: Callable[[], float] | None = None
+    ) -> None:
+        """`forwards`: those to that peer; `run` begins a task that ends by cancellation only; `clock`: the loop's."""
         self.rewritten = 0
         """Addresses that were replaced."""
         self.passed = 0
@@ -64,7 +67,7 @@ class Portals:
         self._opened: dict[Address, OnDemand] = {}
         self._closed = False
         self._warned: set[str] = set()
-        self._now = asyncio.get_running_loop().time
+        self._now = clock or asyncio.get_running_loop().time
 
     def seen_by(self, forward: ForwardConfig) -> "Callable[[str], Redirection | None]":
         """What replaces addresses for a forward's connections, by the local address that an initiator connected to."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from bench.sites import Address
 from proxy.iscsi.keys import pairs
 from proxy.iscsi.pdu import OPCODE_MASK, TASK_TAG, Opcode
-from tests.integration.bed.ends import Arrival, Array
+from tests.integration.bed.ends import Array, Arrival
 from tests.unit.iscsi.pdus import pdu, text
 
 _REDIRECT = 0x0101
