@@ -17,9 +17,18 @@ from proxy.iscsi.pdu import (
     Opcode,
     Sender,
     first_bytes_of,
-    padding,
 )
-from proxy.iscsi.record import AS_IS, DATA_DIGEST, DATA_MAX, HEADER_DIGEST, PAYLOAD, PLAIN, TAIL, tail_length
+from proxy.iscsi.record import (
+    AS_IS,
+    DATA_DIGEST,
+    DATA_MAX,
+    HEADER_DIGEST,
+    PAYLOAD,
+    PLAIN,
+    TAIL,
+    computed_tail,
+    tail_length,
+)
 from proxy.iscsi.scsi import Access
 from proxy.iscsi.span import Address, Kind, Span
 
@@ -89,9 +98,9 @@ class Framer:
         return spans
 
     def pause(self) -> list[Span]:
-        """The source pauses: what may not be held back. Only what is not known to be iSCSI yet may not."""
+        """The source pauses: what may not be held back, that is, what is not known to be iSCSI yet."""
         spans: list[Span] = []
-        if self._held and not self._recognised:
+        if self._held and not self._recognised and not self._connection.begun:
             self._fall_back("no Login Request at the beginning", self._taken(), spans)
         return spans
 
@@ -193,6 +202,10 @@ class Framer:
         self._flags = flags
         self._left = self._length
         self._crc = 0
+        if self._length & 3 or flags & DATA_DIGEST:
+            self._need, self._stage = tail_length(flags, self._length), self._tail
+        else:
+            self._need, self._stage = self._connection.header_bytes, self._basic
         spans.append(Span(_RECORD, _BYTE[flags] + header))
         if opcode not in _DATA or (opcode == _DATA_IN and header[1] & HAS_STATUS):
             self._connection.passed(self._sender, header, b"", self._now)
@@ -203,17 +216,9 @@ class Framer:
         if self._flags & DATA_DIGEST:
             self._crc = crc32c(data, self._crc)
         self._left -= n
-        if not self._left:
-            self._end_payload()
-        elif self._address is not None:
+        if self._left and self._address is not None:
             self._address = Address(self._address.lun, self._address.byte + n)
         return n
-
-    def _end_payload(self) -> None:
-        if self._length & 3 or self._flags & DATA_DIGEST:
-            self._need, self._stage = tail_length(self._flags, self._length), self._tail
-        else:
-            self._need, self._stage = self._connection.header_bytes, self._basic
 
     def _tail(self, tail: bytes, spans: list[Span]) -> None:
         """The padding and digest of payload are there."""
@@ -239,11 +244,12 @@ class Framer:
 
     def _as_computed(self, tail: bytes, crc: int) -> bool:
         """True if the far side would write the same: `crc` is the data's."""
-        pad = padding(self._length)
-        if self._flags & DATA_DIGEST and digest_bytes(crc32c(tail[:pad], crc)) != tail[pad:]:
-            self.wrong_digests += 1
-            return False
-        return not any(tail[:pad])
+        if tail == computed_tail(self._flags, self._length, crc):
+            return True
+        if self._flags & DATA_DIGEST:
+            pad, digest = tail[:-DIGEST_BYTES], tail[-DIGEST_BYTES:]
+            self.wrong_digests += digest_bytes(crc32c(pad, crc)) != digest
+        return False
 
     def _record(self, record: bytes, spans: list[Span]) -> None:
         """A record that ends a PDU."""

@@ -85,8 +85,3 @@ def opcodes_of(sender: Sender) -> frozenset[int]:
 def first_bytes_of(sender: Sender) -> frozenset[int]:
     """Values of byte 0 of its PDUs, for immediate delivery or not; the reserved bit is clear."""
     return frozenset(opcode | mark for opcode in opcodes_of(sender) for mark in (0, 0x40))
-
-
-def padding(length: int) -> int:
-    """Bytes that pad a data segment of so many bytes: 0 to 3 (11.1)."""
-    return -length & 3

@@ -12,6 +12,7 @@ A PDU whose data segment is in the payload sequence has a TAIL record after it i
 when the data has gone already.
 """
 
+from proxy.iscsi.digest import crc32c, digest_bytes
 from proxy.iscsi.errors import RecordError
 from proxy.iscsi.pdu import BASIC_BYTES, DIGEST_BYTES
 
@@ -43,6 +44,14 @@ _WITH_DATA = DATA_DIGEST | PAYLOAD | AS_IS
 def tail_length(flags: int, length: int) -> int:
     """Bytes of padding and digest behind a data segment of so many bytes, which is not empty."""
     return (-length & 3) + (DIGEST_BYTES if flags & DATA_DIGEST else 0)
+
+
+def computed_tail(flags: int, length: int, crc: int) -> bytes:
+    """Padding and digest, as flags say, behind a data segment of so many bytes with this CRC32C."""
+    if not length & 3:
+        return digest_bytes(crc) if flags & DATA_DIGEST else b""
+    zeros = bytes(-length & 3)
+    return zeros + digest_bytes(crc32c(zeros, crc)) if flags & DATA_DIGEST else zeros
 
 
 def pdu_length(record: bytes) -> int:

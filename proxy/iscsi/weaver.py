@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable
 
 from proxy.iscsi.connection import Connection
-from proxy.iscsi.digest import crc32c, digest_bytes, digest_of
+from proxy.iscsi.digest import crc32c, digest_of
 from proxy.iscsi.errors import RecordError
 from proxy.iscsi.pdu import HAS_STATUS, OPCODE_MASK, Opcode, Sender
 from proxy.iscsi.portals import PortalTexts
@@ -17,6 +17,7 @@ from proxy.iscsi.record import (
     PLAIN,
     SHORTEST_PDU,
     TAIL,
+    computed_tail,
     tail_length,
 )
 
@@ -133,7 +134,7 @@ class Weaver:
             self._left = self._length
             self._crc = 0
         elif data:
-            pieces.append(record[end:] if flags & AS_IS else data + self._computed(crc32c(data)))
+            pieces.append(record[end:] if flags & AS_IS else data + self._computed_tail(crc32c(data)))
 
     def _reworded(self, texts: PortalTexts, header: bytes, data: bytes) -> tuple[bytes, bytes]:
         """A target's PDU with this side's portals in its text. Padding and digests follow from what it is then."""
@@ -169,14 +170,11 @@ class Weaver:
                 raise RecordError(f"a tail of {len(tail)} bytes; {self._tail_due} are due")
             self._cut = len(tail) < self._tail_due
         else:
-            tail = self._computed(self._crc)
+            tail = self._computed_tail(self._crc)
         self._tail_due = 0
         pieces.append(tail)
 
-    def _computed(self, crc: int) -> bytes:
+    def _computed_tail(self, crc: int) -> bytes:
         """Padding and digest behind data with this CRC."""
-        pad = bytes(-self._length & 3)
-        if not self._flags & DATA_DIGEST:
-            return pad
-        self.digests += 1
-        return pad + digest_bytes(crc32c(pad, crc))
+        self.digests += bool(self._flags & DATA_DIGEST)
+        return computed_tail(self._flags, self._length, crc)

@@ -11,6 +11,7 @@ from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
 from proxy.iscsi.portals import Portals, PortalTexts
 from proxy.net.environment import Environment
+from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
 from proxy.protocol.codes import Capability
 from proxy.protocol.tunnel import Tunnel
@@ -45,6 +46,17 @@ class Coders:
             traffic.records_compressed = self.encoder.coded
             traffic.digests_computed = weaver.digests
             traffic.digests_wrong = framer.wrong_digests
+
+    def look_ahead(self, worker: StoreWorker) -> None:
+        """What goes on like what is stored is compared with it also where the source does not pause: have it loaded."""
+        wanted = self.encoder.wanted
+        if wanted is not None and self.connection is not None:
+            self.encoder.wanted = None
+            worker.load(wanted, _nothing)
+
+
+def _nothing() -> None:
+    pass
 
 
 class Workbench:
@@ -110,7 +122,7 @@ class Workbench:
             return Compressor(None)
         if level != "auto":
             return Compressor(zstd(level), f"zstd {level}")
-        effort = Effort(self._environment.load)
+        effort = Effort(self._environment.load, self._tunnel.figures.round_trip or 0.0)
         pressed = partial(self._tunnel.pressed, stream)
         return AdaptiveCompression(effort, pressed, partial(self._claim_window, stream))
 

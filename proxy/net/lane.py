@@ -150,6 +150,11 @@ class Lane(asyncio.BufferedProtocol):
         """Bytes that a frame should have at most: half of what the kernel is given, but worth compressing."""
         return max(GRAIN_MIN, self._outlet.size // 2) if self._outlet is not None else GRAIN_MIN
 
+    @property
+    def clogged(self) -> bool:
+        """`room` has said 0, and the owner has not heard of it since."""
+        return self._outlet is None or self._outlet.watching
+
     def room(self) -> int:
         """Bytes that are worth writing now; after 0 the owner hears of it when that has changed."""
         if not self._can_write or self._outlet is None or self._transport is None:

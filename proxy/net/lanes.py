@@ -158,24 +158,23 @@ class Lanes:
 
     def pump(self, now: float) -> None:
         """Write what the tunnel wants sent to the lanes that take it, in turns, for what one takes another may not."""
+        tunnel = self._tunnel
         given = True
-        while (wanting := self._wanting()) and given:
-            rooms = [(lane, room) for lane in wanting if (room := lane.room())]
-            self._tunnel.lanes_with_room(lane.number for lane, _ in rooms)
+        while given and not tunnel.quiet:
+            rooms = [(lane, room) for lane in self._wanting() if (room := lane.room())]
+            tunnel.lanes_with_room(lane.number for lane, _ in rooms)
             given = False
             for lane, room in rooms:
                 given = self._give(lane, room, now) or given
-        self._note_blocked(bool(wanting), now)
+        self._note_blocked(not tunnel.quiet, now)
 
     def _wanting(self) -> list[Lane]:
-        """Lanes that the tunnel has something for; first the newest, which is for what is urgent."""
-        if self._tunnel.quiet:
-            return []
+        """Lanes that may take what the tunnel has for them; first the newest, which is for what is urgent."""
         wants = self._tunnel.wants_to_send
         lanes = [lane for lane in reversed(self._all.values()) if lane.up]
         if len(lanes) > 1:
             lanes = [lane for lane in lanes if not lane.silent] or lanes
-        return [lane for lane in lanes if wants(lane.number)]
+        return [lane for lane in lanes if not lane.clogged and wants(lane.number)]
 
     def _give(self, lane: Lane, room: int, now: float) -> bool:
         self.grain = lane.grain

@@ -15,9 +15,38 @@ SECONDS = 0.008
 """What may wait in the kernel: enough for the event loop to be late, not enough to be felt."""
 LEAST = 8 << 10
 MOST = 512 << 10
+PLENTY = 1 << 20
+_PLENTY_SECONDS = 0.06
+_SEEKING = 2.0
+"""Times the rate at which bytes arrive: whoever sends so fast, or faster, seeks."""
+_GROWTH = 1.25
+_SETTLED = 0.6
+"""Seconds without growth after which the rate is what the line takes."""
 _UNKNOWN = 64 << 10
 """Bytes, before the kernel has measured a rate."""
 _TCP_NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", 25)
+
+
+class Portion:
+    """How many bytes the kernel may hold unsent. Where it counts on BBR, which begins by seeking what the line takes.
+
+    BBR sends at nearly three times the rate at which bytes arrive until that has stayed the same for three round trips
+    (Linux, tcp_bbr.c). Those in which it ran dry do not count. So it is kept short while the rate grows: lost packets
+    can hold it up for as long, and it would be content with a part of the line. Afterwards it is given plenty: it would
+    go on seeking, and lose a fifth of what it sends in the line's queue.
+    """
+
+    def __init__(self) -> None:
+        self._rate = 0.0
+        self._since = 0.0
+
+    def fitting(self, rate: int, pace: int, now: float) -> int:
+        """Bytes arrive at `rate`, and the kernel sends them at `pace`, both a second."""
+        if rate > _GROWTH * self._rate:
+            self._rate, self._since = rate, now
+        if pace >= _SEEKING * rate and now - self._since > _SETTLED:
+            return min(PLENTY, max(LEAST, int(pace * _PLENTY_SECONDS)))
+        return min(MOST, max(LEAST, int(rate * SECONDS)))
 
 
 class Outlet:
@@ -28,11 +57,13 @@ class Outlet:
         self._socket = connection.dup()
         self._on_room = on_room
         self._loop = asyncio.get_running_loop()
+        self._portion = Portion()
         self.size = 0
         """Bytes that the kernel may hold unsent."""
         self._left = 0  # of these, when the kernel was last asked, but for what was written since
         self._under_way = 0
-        self._watching = False
+        self.watching = False
+        """`room` has said no, and that has not changed."""
         self._resize(_UNKNOWN)
 
     def wrote(self, n: int) -> None:
@@ -44,20 +75,20 @@ class Outlet:
 
     def room(self, buffered: int) -> int:
         """Bytes that may be written now; 0 if it is better to wait. `buffered`: what the transport says it holds."""
-        if self._watching:
+        if self.watching:
             return 0
         if self._left < self.size // 2:  # it is not asked about each small frame on an idle line
             self._ask(buffered)
         if self._left > self.size // 4:
             return self._left
-        self._watching = True
+        self.watching = True
         self._loop.add_writer(self._socket.fileno(), self._writable)
         return 0
 
     def _ask(self, buffered: int) -> None:
-        unsent, rate = sending(self._socket)
+        unsent, rate, pace = sending(self._socket)
         if rate:
-            self._resize(min(MOST, max(LEAST, int(rate * SECONDS))))
+            self._resize(self._portion.fitting(rate, pace, self._loop.time()))
         self._left = self.size - unsent - buffered - self._under_way
 
     def close(self) -> None:
@@ -73,8 +104,8 @@ class Outlet:
         self._on_room()
 
     def _stop(self) -> None:
-        if self._watching:
-            self._watching = False
+        if self.watching:
+            self.watching = False
             self._loop.remove_writer(self._socket.fileno())
 
     def _resize(self, size: int) -> None:

@@ -26,7 +26,7 @@ from proxy.protocol.errors import PeerError
 from proxy.reduction.batch import CODEC_NONE
 from proxy.reduction.compression import decode
 from proxy.reduction.decoder import DecodedBatch
-from proxy.reduction.encoder import READ_BYTES, EncodedBatch
+from proxy.reduction.encoder import GRAIN_MAX, READ_BYTES, EncodedBatch
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.pace import HOLD, Pace
 
@@ -46,6 +46,9 @@ _LOADS_MAX = 8
 
 _ALLOWANCE_MIN = 4 << 10
 """Plain bytes below which the socket rests: reading a few at a time would cost more than it moves."""
+
+_RATIO_MIN = 0.4
+"""Should data compress no more, a batch may be longer than it should by so much."""
 
 _PATIENCE = 0.02
 """Seconds that a pause waits for the store's disk: what is found there need not go as literal bytes."""
@@ -128,6 +131,7 @@ class Relay(asyncio.BufferedProtocol):
             self._encoder.received(nbytes)
             if self._encoder.ready:
                 self._ship()
+                self._coders.look_ahead(self._owner.worker)
             if self._patience is not None:
                 self.waits.outward(_SOURCE)
             elif self._full_read and self._soon is None:
@@ -255,7 +259,8 @@ class Relay(asyncio.BufferedProtocol):
         """What is read, and what the encoder holds, may need some batches; `sendable` counts the overhead of one."""
         encoder = self._encoder
         tunnel = self._owner.tunnel
-        encoder.grain = grain = min(self._owner.grain, tunnel.grain(self.stream))
+        frame = int(self._owner.grain / max(self.compression.ratio, _RATIO_MIN))  # what is literal will be shorter
+        encoder.grain = grain = min(frame, GRAIN_MAX, tunnel.grain(self.stream))
         sendable = tunnel.sendable(self.stream)
         batches = 2 + sendable // grain
         self._allowance = encoder.affordable(sendable - encoder.plain - encoder.unsent - batches * DATA_OVERHEAD)

@@ -9,6 +9,7 @@ _MSS = 16  # tcpi_snd_mss, u32, bytes
 _PMTU = 60  # tcpi_pmtu, u32, bytes
 _RTT = 68  # tcpi_rtt, u32, microseconds
 _CWND = 80  # tcpi_snd_cwnd, u32, segments
+_PACING_RATE = 104  # tcpi_pacing_rate, u64, bytes a second
 _BYTES_RECEIVED = 128  # tcpi_bytes_received, u64
 _PACKETS = 136  # tcpi_segs_out, u32
 _NOT_SENT = 144  # tcpi_notsent_bytes, u32
@@ -21,7 +22,6 @@ _LENGTH = 216
 _TCP_CLOSE = 7
 
 _TIMES = struct.Struct("=QQQQ")
-_SENDING = struct.Struct("=IIIIQ")  # from _NOT_SENT on: that, least round trip, data segments in and out, delivery rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,12 @@ def tcp_info(connection: socket.socket) -> TcpInfo | None:
     )
 
 
-def sending(connection: socket.socket) -> tuple[int, int]:
-    """Bytes that the kernel has been given and not sent yet, and the delivery rate in bytes a second."""
+def sending(connection: socket.socket) -> tuple[int, int, int]:
+    """Bytes that the kernel has been given and not sent yet; bytes a second that arrive, and at which it would send."""
     data = _raw(connection)
     if data is None:
-        return 0, 0
-    not_sent, _, _, _, rate = _SENDING.unpack_from(data, _NOT_SENT)
-    return not_sent, rate
+        return 0, 0, 0
+    return _u32(data, _NOT_SENT), _u64(data, _DELIVERY_RATE), _u64(data, _PACING_RATE)
 
 
 def was_reset(connection: socket.socket) -> bool:

@@ -49,7 +49,7 @@ def _ended(snapshot: Snapshot) -> Samples:
 
 
 def _fallbacks(snapshot: Snapshot) -> Samples:
-    return [((peer.name, reason), count) for peer in snapshot.peers for reason, count in peer.fallbacks.items()]
+    return [((peer.name,), sum(peer.fallbacks.values())) for peer in snapshot.peers]
 
 
 def _portals(snapshot: Snapshot) -> Samples:
@@ -161,8 +161,8 @@ DECLARATIONS = (
     Declaration(
         "isthmus_iscsi_fallbacks",
         C,
-        "Directions of iSCSI connections that went on as plain bytes, by reason",
-        ("peer", "reason"),
+        "Directions of iSCSI connections that went on as plain bytes; the status has the reasons",
+        _PEER,
         _fallbacks,
     ),
     Declaration(

@@ -5,6 +5,7 @@ stream's own DATA, and frames that a reset discards leave no gap. RESET needs no
 """
 
 from collections import deque
+from operator import itemgetter
 
 from proxy.protocol.codes import FrameType
 from proxy.protocol.credit import DATA_OVERHEAD, SendCredit
@@ -16,6 +17,8 @@ QUEUE_MAX = 512 << 10
 """Bytes of DATA that a stream may have waiting: more would only grow old."""
 ROOM_MIN = 4 << 10
 """Plain bytes below which a stream is told to wait: tiny frames cost more than they carry."""
+ROOM_WORTH = 192 << 10
+"""Plain bytes of room from which a stream is told to go on while some of what it sent waits: a full batch."""
 SHARE_MIN = 16 << 10
 """Bytes that each stream may hold although the tunnel holds its maximum, so that none is shut out by the others."""
 FRAME_OVERHEAD = 256
@@ -29,6 +32,8 @@ LIGHT_PERIOD = 0.1
 """A stream that has less than LIGHT_BYTES for about so many seconds, sent or waiting, does not wait behind bulk."""
 
 _DATA, _RESET = FrameType.DATA, FrameType.RESET  # each frame passes here, and an enum's attributes are slow
+_WINDOW, _FAR, _LINE, _UNACKED = Obstacle.WINDOW, Obstacle.FAR, Obstacle.LINE, Obstacle.UNACKED
+_room_of = itemgetter(0)
 
 
 class SendLedger:
@@ -118,6 +123,11 @@ class Outgoing:
         return room if room >= ROOM_MIN else 0
 
     @property
+    def queued(self) -> int:
+        """Bytes of DATA that wait for a lane."""
+        return self._queued
+
+    @property
     def pressed(self) -> bool:
         """True if DATA waits for a lane, or for credit while most of what used it up is still on its way."""
         credit = self.credit
@@ -132,12 +142,12 @@ class Outgoing:
         """What leaves the least room. A stream whose credit is used up waits for where most of it is."""
         credit, ledger = self.credit, self._ledger
         on_the_way, arrived = credit.sent - self._arrived, self._arrived - credit.consumed
-        rooms = {
-            Obstacle.WINDOW if on_the_way >= arrived else Obstacle.FAR: credit.room,
-            Obstacle.LINE: QUEUE_MAX - self._queued,
-            Obstacle.UNACKED: max(ledger.maximum - ledger.held, SHARE_MIN - self._held),
-        }
-        least = min(rooms, key=rooms.__getitem__)
+        rooms = (
+            (credit.room, _WINDOW if on_the_way >= arrived else _FAR),
+            (QUEUE_MAX - self._queued, _LINE),
+            (max(ledger.maximum - ledger.held, SHARE_MIN - self._held), _UNACKED),
+        )
+        _, least = min(rooms, key=_room_of)
         return Flow(least, credit.limit - credit.consumed, on_the_way, arrived, held)
 
     def push_control(self, kind: int, payload: bytes) -> None:

@@ -12,7 +12,7 @@ from proxy.protocol.flow import Flow
 from proxy.protocol.frames import OVER, decode_reset, encode_end, encode_open, encode_reset
 from proxy.protocol.incoming import Incoming, KeptLedger
 from proxy.protocol.notices import Notices
-from proxy.protocol.outgoing import Outgoing, SendLedger, Sent
+from proxy.protocol.outgoing import ROOM_WORTH, Outgoing, SendLedger, Sent
 from proxy.protocol.reader import BATCH_MAX, HEADER_BYTES, Frame, header
 from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
@@ -392,10 +392,11 @@ class Streams:
         return HEADER_BYTES + length
 
     def _wake(self, stream: Stream) -> None:
-        """Say Writable if the stream has more room than the driver was told."""
+        """Say Writable if the stream has more room than the driver was told; much more, while lanes are busy."""
         if not stream.watched:
             return
-        if stream.room > stream.told:
+        room = stream.room
+        if room > stream.told and (room >= ROOM_WORTH or not stream.outgoing.queued):
             stream.watched = False
             self._events.append(Writable(stream.number))
         else:

@@ -42,6 +42,11 @@ class AdaptiveCompression:
         context = self._context
         return f"zstd {context.level}, {context.window >> 20} MiB" if context else f"zstd {self._effort.step.level}"
 
+    @property
+    def ratio(self) -> float:
+        """Of encoded to literal bytes, in the last few batches; 1 while nothing is gained."""
+        return self._rest.ratio
+
     def close(self) -> None:
         """The stream is over: hold nothing."""
         self._context = None

@@ -24,6 +24,7 @@ _TELLING = 2048
 """Bytes."""
 _SHORTEST_REST = 2
 _LONGEST_REST = 32
+_FEW = 8
 """Batches."""
 
 
@@ -37,6 +38,10 @@ class Compression(Protocol):
     def describe(self) -> str:
         """What it does at the moment, as an operator is shown it."""
 
+    @property
+    def ratio(self) -> float:
+        """Of encoded to literal bytes, in the last few batches; 1 while nothing is gained."""
+
     def close(self) -> None:
         """The stream is over: hold nothing."""
 
@@ -48,6 +53,8 @@ class Rest:
     """Ever longer rests, in batches, while data is found not to compress."""
 
     def __init__(self) -> None:
+        self.ratio = 1.0
+        """See `Compression.ratio`."""
         self._left = 0
         self._next = _SHORTEST_REST
 
@@ -67,8 +74,10 @@ class Rest:
         """Whether a batch has become so much shorter that it was worth it. A short one that has not tells little."""
         if encoded < length * _GAIN:
             self._next = _SHORTEST_REST
+            self.ratio += (encoded / length - self.ratio) / _FEW
             return True
         if length >= _TELLING:
+            self.ratio = 1.0
             self._left, self._next = self._next, min(2 * self._next, _LONGEST_REST)
         return False
 
@@ -90,6 +99,11 @@ class Compressor:
     def resting(self) -> bool:
         """True while the data has been found not to compress."""
         return self._rest.resting
+
+    @property
+    def ratio(self) -> float:
+        """Of encoded to literal bytes, in the last few batches; 1 while nothing is gained."""
+        return self._rest.ratio
 
     @property
     def describe(self) -> str:

@@ -24,9 +24,9 @@ _LOOK_AHEAD = 1024
 """How many chunks may be asked for at once: what one MISS frame holds."""
 
 
-_FILLED_MAX = 1 << 20
+_FILLED_MAX = 4 << 20
 """Filled chunks are kept beside the store until their batch is decoded: at most this and one chunk more. Batches of
-our encoder, taken after each pause, name at most 1 MiB of chunks."""
+our encoder, taken after each pause, name at most 1 MiB of chunks, and 2 MiB of such as unknown ones are alike."""
 
 
 @dataclass(slots=True)
@@ -239,15 +239,15 @@ class Decoder:
     def _complete(self, progress: _Progress) -> DecodedBatch:
         if progress.delivered != progress.batch.plain:
             raise BatchError(f"batch delivers {progress.delivered} bytes where {progress.batch.plain} are declared")
-        data = b"".join(progress.out)
+        pieces: list[bytes | memoryview] = []
+        pieces += _owned(progress) if progress.batch.section.records else [b"".join(progress.out)]
         self._progress = None
         self._filled.clear()
         self._keep_tail()
         records = progress.batch.section.records
-        self.total += len(data) + records
-        return DecodedBatch(
-            [data], progress.from_store, progress.verified, progress.section, records, len(data) + records
-        )
+        plain = progress.delivered + records
+        self.total += plain
+        return DecodedBatch(pieces, progress.from_store, progress.verified, progress.section, records, plain)
 
     def _deliver_chunk(self, progress: _Progress, data: bytes) -> None:
         progress.deliver(data)
@@ -363,6 +363,11 @@ class Decoder:
         progress.literals = memoryview(bytes(progress.literals))
         progress.out = [b"".join(progress.out)]
         self._keep_tail()
+
+
+def _owned(progress: _Progress) -> list[bytes | memoryview]:
+    """What is delivered, piece by piece, without what is in the memory that the batch came in: it is used again."""
+    return [bytes(piece) if isinstance(piece, memoryview) else piece for piece in progress.out]
 
 
 def _names(tokens: list[Token]) -> list[bytes]:

@@ -3,7 +3,8 @@
 Raising pays only while batches wait for the line: then it is the highest step whose cost, at the rate at which bytes
 go now, leaves the loop most of its time. Lowering is due when the line runs dry while compression keeps the loop busy.
 A change begins a new context, which has nothing to refer to yet; so changes are few: each raise is on trial, and after
-one that did not pay the next waits twice as long.
+one that did not pay the next waits twice as long. Over a long line a stream does not wait to be sure, for while TCP
+gathers speed it is the line that is slow: it begins with a context at once, and keeps it unless much more fits.
 """
 
 from math import exp
@@ -51,6 +52,14 @@ _SETTLED = 30.0
 """Seconds from one raise to the next: it would have to bring more than the new context costs at first."""
 _RECOVERED = 1.5
 """Seconds from any change until the load shows it."""
+LONG = 0.02
+"""Seconds of round trip from which on a line is long."""
+_FIRST = 3
+"""The step to begin with there."""
+_FIRST_BYTES = 256 << 10
+"""Literals before that: what sends less needs no window of its own."""
+_LEARNED = 3.0
+"""Seconds until the line's rate is known there."""
 _REST = 10.0
 _LONGEST_REST = 640.0
 """Seconds without a raise after one that did not pay: first, and after many."""
@@ -118,9 +127,12 @@ class Load:
 class Effort:
     """One stream's. Told of each batch, it says by which step the next one is to be compressed."""
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: Load, round_trip: float = 0.0) -> None:
+        """`round_trip`: of the line, in seconds; 0 if it is unknown."""
         self._load = load
         self._at = 0
+        self._to_begin = round_trip >= LONG  # with a context, as soon as there is enough to send
+        self._hasty_until = float("-inf")  # a raise has to be of two steps
         self._costs: dict[int, float] = {}
         self._ratio = 1.0
         self._crowding = 1.0  # how much longer it takes than it costs
@@ -149,6 +161,8 @@ class Effort:
             self._give_way(now)
         elif self._before is not None and self._bytes >= _TRIAL_BYTES:
             self._judge(now)
+        elif self._may_begin():
+            self._begin(now)
         elif self._may_raise(now):
             self._raise(now)
 
@@ -190,13 +204,25 @@ class Effort:
         if self._ratio > ratio * _WORTH:
             self._set_back(step, now)
 
+    def _may_begin(self) -> bool:
+        return self._to_begin and self._pressed_since is not None and self._bytes >= _FIRST_BYTES
+
+    def _begin(self, now: float) -> None:
+        """The rate is not known yet, and so this is no trial."""
+        self._to_begin = False
+        step = min(self._affordable(now), _FIRST)
+        if step:
+            self._no_raise_before = now + _LEARNED
+            self._hasty_until = now + _SETTLED
+            self._change(step, now)
+
     def _may_raise(self, now: float) -> bool:
         waited = self._pressed_since is not None and now - self._pressed_since >= _SURE
         return waited and now >= self._no_raise_before and self._at + 1 < len(STEPS)
 
     def _raise(self, now: float) -> None:
         step = self._affordable(now)
-        if step <= self._at:
+        if step <= self._at + (now < self._hasty_until):
             self._no_raise_before = now + _RECOVERED
             return
         self._before = self._at, self._ratio
@@ -215,6 +241,7 @@ class Effort:
     def _change(self, step: int, now: float) -> None:
         self._costs = {self._at: self._costs[self._at]}  # others are estimated anew: the data may have changed
         self._at = step
+        self._to_begin = False
         self._bytes = 0
         self._changed = now
         self._pressed_since = None

@@ -34,6 +34,8 @@ GRAIN_MAX = 256 << 10
 _WORTH_SLICING = 64
 _WORTH_FOLLOWING = 512
 """Shorter slices would cost more tokens than a batch may have: a new chunk may consist of several."""
+_FOLLOWED_MAX = 2 << 20
+"""Bytes of chunks that a batch may name for the sake of such slices: the peer may have to ask for them all."""
 
 
 @dataclass(slots=True)
@@ -62,6 +64,13 @@ class _Draft:
     references: list[bytes] = field(default_factory=list)
     pinned: set[int] = field(default_factory=set)
     learned: list[tuple[bytes, Place]] = field(default_factory=list)
+    followed: dict[bytes, int] = field(default_factory=dict)
+    """Chunks that unknown ones are alike, and their lengths."""
+
+    def may_follow(self, name: bytes, length: int) -> bool:
+        """True if slices of that chunk may be sent."""
+        self.followed[name] = length
+        return sum(self.followed.values()) <= _FOLLOWED_MAX
 
 
 class Encoder:
@@ -317,6 +326,8 @@ class Encoder:
             name, place, data, at = course
             n = alike(data, at, self._view[self._sent : end])
             if n < _WORTH_FOLLOWING and at < len(data) and self._sent < end:
+                break
+            if n and not self._draft.may_follow(name, len(data)):
                 break
             if n:
                 self._slice_to(name, place, at, self._sent + n)

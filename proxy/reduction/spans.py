@@ -309,7 +309,7 @@ class SpanEncoder:
                 self._place(memoryview(data), address)
             else:
                 self._record(bytes(data))
-        self._settle(lazy=lazy)
+        self._settle(lazy=lazy and not self._plain)  # what is plain from now on is not settled by `flush`
 
     def _record(self, record: bytes) -> None:
         if record[0] == PLAIN:

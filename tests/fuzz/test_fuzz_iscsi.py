@@ -14,7 +14,7 @@ from proxy.iscsi.record import PAYLOAD, PLAIN, TAIL
 from tests.unit.iscsi.pdus import command, data_in, data_out, digests, login, login_answer, pdu, read_10, write_10
 
 SCRIPT = Path(__file__).with_name("fuzz_iscsi.py")
-RUNS = 3_000
+RUNS = 1_500
 CONVERSATION, FULL_FEATURE, SECTIONS, TEXTS = b"\x00", b"\x01", b"\x02", b"\x03"
 OUT, BACK, MADE, PAUSED = 0, 1, 2, 4
 

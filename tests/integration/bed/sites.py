@@ -30,6 +30,7 @@ class Forward:
     name: str
     peer: str
     port: int = field(default_factory=free_port)
+    protocol: str = "auto"
 
     @property
     def address(self) -> Address:
@@ -248,6 +249,7 @@ def _forward(forward: Forward) -> Settings:
         "listen": _text(forward.address),
         "peer": forward.peer,
         "export": forward.name,
+        "protocol": forward.protocol,
     }
 
 

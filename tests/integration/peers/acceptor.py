@@ -33,6 +33,8 @@ class Acceptor:
         self.lane = lane
         self.references: list[bytes] = []
         self.codecs: set[int] = set()
+        self.records = 0
+        """Bytes of records."""
         opening = lane.expect(FrameType.OPEN)
         self.stream = opening.stream
         self.cost = self.sent = 0
@@ -56,7 +58,8 @@ class Acceptor:
             if frame.type == FrameType.DATA:
                 batch = dissect(memoryview(frame.payload))
                 self.codecs.add(batch.codec)
-                self.cost += batch.plain + DATA_OVERHEAD
+                self.records += batch.section.records
+                self.cost += batch.plain + batch.section.records + DATA_OVERHEAD
                 self.references += [token[3] for token in batch.tokens if token[0] in (REFERENCE, SLICE)]
                 literals += decode(batch.codec, batch.literals, batch.literal_length)
                 if rate:

@@ -19,6 +19,7 @@ from tests.integration.bed.sites import Bed, drain, run
 from tests.integration.peers.acceptor import Acceptor, sending
 from tests.integration.peers.scripted import Answerer, ScriptedLane, context, hello
 from tests.integration.peers.stage import hub, says
+from tests.unit.iscsi.pdus import login
 
 MINE = hello("rogue", "west", initial_credit=CREDIT_MAX)
 REFUSED: dict[str, tuple[Hello, CloseCode, tuple[str, ...]]] = {
@@ -117,6 +118,22 @@ def test_compression_only_if_both_can(bed: Bed, zstd: bool) -> None:
             assert how_it_ends(near) == (b"", END)
     assert (1 in acceptor.codecs) == zstd
     assert content.startswith(literals)
+
+
+@pytest.mark.parametrize("spans", [True, False])
+def test_records_only_if_both_can(bed: Bed, spans: bool) -> None:
+    """To a peer that does not know of them an iSCSI login goes as any bytes."""
+    content = login(b"InitiatorName=iqn.2026-01.example:west\0")
+    capabilities = frozenset(Capability) if spans else frozenset(Capability) - {Capability.SPANS}
+    with Array() as array, hub(bed, array.address) as stage, stage.dial() as lane:
+        lane.come_up(replace(MINE, capabilities=capabilities))
+        with sending(stage.to_rogue, content) as near:
+            acceptor = Acceptor(lane)
+            literals = acceptor.take()
+            acceptor.consume()
+            assert how_it_ends(near) == (b"", END)
+    assert literals == (b"" if spans else content)
+    assert bool(acceptor.records) == spans
 
 
 def test_as_many_streams_as_the_peer_allows(bed: Bed) -> None:

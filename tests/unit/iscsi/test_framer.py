@@ -185,6 +185,15 @@ def test_half_a_login_does_not_wait_for_the_rest() -> None:
     assert direction.framer.held == 0
 
 
+def test_half_an_answer_to_a_login_waits() -> None:
+    """The initiator can do nothing with it."""
+    pair = Pair()
+    pair.out.send(login())
+    assert pair.back.send(login_answer()[:20]) + pair.back.pause() == b""
+    assert pair.back.send(login_answer()[20:]) == login_answer()
+    assert pair.far.full_feature
+
+
 def test_half_a_header_waits_once_it_is_iscsi() -> None:
     pair = logged_in()
     ping = pdu(Opcode.NOP_OUT)

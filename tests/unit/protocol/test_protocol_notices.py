@@ -122,6 +122,7 @@ def test_credit_tells_what_was_consumed_and_late_ones_are_ignored() -> None:
     assert script.credit(1, 712, 70000) == [Consumed(1, 712)]
     assert script.credit(1, 356, 69000) == []
     assert script.tunnel.sendable(1) == 70000 - 712 - 256
+    script.take()
     assert script.credit(1, 712, 75000) == [Writable(1)]
 
 

@@ -50,8 +50,32 @@ def test_a_stream_queues_512_kib_at_most() -> None:
     fill(script, 1, 64 * KIB)
     assert script.tunnel.sendable(1) == 0
     assert script.take(limit=1) == ["DATA 1#1 65536"]
-    assert script.events() == [Writable(1)]
+    assert script.events() == []
     assert script.tunnel.sendable(1) == 64 * KIB
+
+
+def test_while_lanes_are_busy_a_stream_hears_of_room_for_a_batch() -> None:
+    """Little by little it would only fill little batches."""
+    script = rich()
+    for _ in range(8):
+        fill(script, 1, 64 * KIB)
+    assert script.tunnel.sendable(1) == 0
+    for _ in range(2):
+        script.take(limit=1)
+        assert script.events() == []
+    script.take(limit=1)
+    assert script.events() == [Writable(1)]
+    assert script.tunnel.sendable(1) == 192 * KIB
+
+
+def test_a_stream_hears_of_any_room_once_nothing_waits() -> None:
+    script = Script()
+    script.accepted(1)
+    script.tunnel.send_data(1, batch(64000), 64000)
+    assert script.tunnel.sendable(1) == 0
+    assert script.credit(1, 0, 72 * KIB) == []
+    script.take()
+    assert script.events() == [Writable(1)]
 
 
 def test_writable_counts_from_what_was_sent_since() -> None:

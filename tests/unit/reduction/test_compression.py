@@ -47,6 +47,21 @@ def test_a_small_gain_is_no_gain() -> None:
     assert Compressor(Counting(0.96)).encode(TEXT)[0] == CODEC_ZSTD
 
 
+def test_the_ratio_is_that_of_the_last_few_batches() -> None:
+    compress = Counting(0.5)
+    compressor = Compressor(compress)
+    assert compressor.ratio == 1
+    before = 1.0
+    for _ in range(50):
+        compressor.encode(TEXT)
+        assert 0.5 <= compressor.ratio <= before
+        before = compressor.ratio
+    assert compressor.ratio == pytest.approx(0.5, abs=0.01)
+    compress.share = 1.0
+    compressor.encode(TEXT)
+    assert compressor.ratio == 1
+
+
 def test_it_rests_ever_longer_while_nothing_is_gained() -> None:
     """Between two attempts 2, 4, 8, 16, 32, 32, ... batches go as they are."""
     compress = Counting(1.0)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from proxy.reduction.effort import STEPS, Effort, Load, Measured
+from proxy.reduction.effort import LONG, STEPS, Effort, Load, Measured
 
 MIB = 1e6
 BATCH = 64 << 10
@@ -42,8 +42,8 @@ class Core:
     plain: float = 0.0
     load: Load = field(default_factory=Load)
 
-    def streams(self, count: int) -> list[Effort]:
-        return [Effort(self.load) for _ in range(count)]
+    def streams(self, count: int, round_trip: float = 0.0) -> list[Effort]:
+        return [Effort(self.load, round_trip) for _ in range(count)]
 
     def run(self, seconds: float, *streams: Effort) -> None:
         """Each stream in turn brings a batch, as soon as source, core and line allow."""
@@ -99,6 +99,49 @@ def test_the_step_fits_the_line(rate: float, lowest: int, highest: int) -> None:
     kept = busy(core, min(600, 1.5e9 / rate), stream)
     assert stream.changes <= changes + 2
     assert kept > 0.98 or at(stream) == 0
+
+
+@pytest.mark.parametrize("rate", [1e6, 5.6e6, 19e6])
+def test_over_a_long_line_it_begins_with_a_context(rate: float) -> None:
+    core = Core(rate)
+    (stream,) = core.streams(1, round_trip=LONG)
+    core.run(0.5, stream)
+    assert stream.step.context
+    core.run(60, stream)
+    assert stream.step.context
+    assert stream.changes <= 3
+
+
+def test_over_a_long_line_it_keeps_the_context_unless_much_more_fits() -> None:
+    core = Core(5.6e6)
+    (stream,) = core.streams(1, round_trip=LONG)
+    core.run(20, stream)
+    assert stream.changes == 1
+    slow = Core(1e6)
+    (stream,) = slow.streams(1, round_trip=LONG)
+    slow.run(10, stream)
+    assert at(stream) == LAST
+
+
+@pytest.mark.parametrize("rate", [60e6, 125e6, 1e9])
+def test_over_a_long_line_that_is_fast_it_gives_way_within_seconds(rate: float) -> None:
+    core, lowest = Core(rate), Core(rate)
+    (stream,) = core.streams(1, round_trip=LONG)
+    core.run(4, stream)
+    lowest.run(4, Lowest(lowest.load))
+    core.plain = lowest.plain = 0.0
+    core.run(10, stream)
+    lowest.run(10, Lowest(lowest.load))
+    assert core.plain > 0.98 * lowest.plain
+    assert stream.changes <= 3
+
+
+@pytest.mark.parametrize("source", [3e6, 1e3])
+def test_a_source_slower_than_a_long_line_is_left_alone(source: float) -> None:
+    core = Core(5.6e6, source=source)
+    (stream,) = core.streams(1, round_trip=LONG)
+    core.run(120, stream)
+    assert stream.changes == 0
 
 
 def test_many_streams_share_the_time() -> None:

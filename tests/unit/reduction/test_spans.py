@@ -178,6 +178,19 @@ def test_a_login_that_turns_out_to_be_something_else() -> None:
     talk.end()
 
 
+def test_a_direction_falls_back_while_payload_waits_to_be_searched() -> None:
+    """No border in it may be found after what follows it was delivered."""
+    talk = Talk(*two_sites())
+    talk.log_in(header_digest=True)
+    talk.out.say(writes([0], 64 * KIB, 64 * KIB, header_digest=True))
+    broken = bytearray(data_out(1, VOLUME[:3000], header_digest=True))
+    broken[20] ^= 1
+    talk.out.say(bytes(broken))
+    assert [recognised for _, recognised in talk.fell] == [True]
+    talk.out.say(VOLUME[3000:9000])
+    talk.end()
+
+
 # -- delivery --------------------------------------------------------------------------------------------------
 
 

@@ -1,0 +1,57 @@
+"""What a forward makes of a connection, by its `protocol`: which are understood, and what is counted and said.
+
+Whatever it is, all of it arrives.
+"""
+
+from typing import Any
+
+from bench.sites import free_port
+from proxy.iscsi.pdu import Opcode
+from tests.integration.bed.ends import END, Array, receipt, send
+from tests.integration.bed.sites import Bed, Forward, drain, run
+from tests.unit.iscsi.pdus import login, pdu
+
+ISCSI = [login(), *3 * [pdu(Opcode.NOP_OUT | 0x40, tag=1, data=b"ping")]]
+BROKEN = [*ISCSI, b"\xff" * 100]
+OTHER = [b"GET / HTTP/1.1\r\n", b"\r\n"]
+UNDERSTOOD = {
+    ("auto", "ISCSI"): (4, {}),
+    ("auto", "BROKEN"): (4, {"no PDU begins with 0xff": 1}),
+    ("auto", "OTHER"): (0, {}),
+    ("iscsi", "ISCSI"): (4, {}),
+    ("iscsi", "OTHER"): (0, {"no Login Request at the beginning": 1}),
+    ("tcp", "ISCSI"): (0, {}),
+    ("tcp", "OTHER"): (0, {}),
+}
+"""PDUs, and reasons why the rest is not understood; one after another."""
+
+
+def test_what_is_understood(bed: Bed) -> None:
+    address = ("127.0.0.1", free_port())
+    protocols = ("auto", "iscsi", "tcp")
+    with Array() as array:
+        exports = {protocol: (array.address, ["east"]) for protocol in protocols}
+        west = bed.site("west", {"east": None}, exports=exports, tunnel={"listen": f"127.0.0.1:{address[1]}"})
+        forwards = {protocol: Forward(protocol, "west", protocol=protocol) for protocol in protocols}
+        east = bed.site("east", {"west": address}, forwards=list(forwards.values()))
+        run(east, west)
+        for (protocol, kind), expected in UNDERSTOOD.items():
+            before = understood(east.status())
+            content: list[bytes] = globals()[kind]
+            sending = send(content, forwards[protocol].address)
+            assert (sending.ended, sending.answer) == (END, receipt(b"".join(content))), (protocol, kind)
+            assert difference(before, understood(east.status())) == expected, (protocol, kind)
+        assert "forward iscsi: an iSCSI connection goes on as plain bytes" in east.log.read_text()
+        assert understood(west.status())[1] == {"no Login Request at the beginning": 3}  # the array is no target
+        drain(east, west)
+
+
+def understood(status: dict[str, Any]) -> tuple[int, dict[str, int]]:
+    """PDUs, and directions that went on as plain bytes."""
+    return status["bytes"]["pdus"], status["peers"][0]["fallbacks"]
+
+
+def difference(before: tuple[int, dict[str, int]], after: tuple[int, dict[str, int]]) -> tuple[int, dict[str, int]]:
+    """What has been added."""
+    reasons = {reason: count - before[1].get(reason, 0) for reason, count in after[1].items()}
+    return after[0] - before[0], {reason: count for reason, count in reasons.items() if count}

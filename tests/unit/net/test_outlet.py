@@ -1,0 +1,67 @@
+"""How much a lane's kernel may hold: little, plenty once BBR has found the line and does not know it yet."""
+
+import socket
+
+import pytest
+
+from proxy.net.outlet import LEAST, MOST, PLENTY, SECONDS, Portion
+from proxy.net.tcpinfo import sending, tcp_info
+
+RATE = 5_400_000
+
+
+def grown(portion: Portion) -> float:
+    """It has seen rates that double each 100 ms, up to RATE, which it has for the first time now."""
+    rate, now = RATE >> 6, 10.0
+    while rate <= RATE:
+        assert portion.fitting(rate, 3 * rate, now) == max(LEAST, int(rate * SECONDS))
+        rate, now = 2 * rate, now + 0.1
+    return now
+
+
+def test_little_while_the_rate_grows() -> None:
+    grown(Portion())
+
+
+def test_little_as_long_as_loss_may_have_held_it_up() -> None:
+    """BBR itself would be content after three round trips."""
+    portion = Portion()
+    now = grown(portion)
+    assert portion.fitting(RATE, 3 * RATE, now + 0.3) == int(RATE * SECONDS)
+    assert portion.fitting(2 * RATE, 6 * RATE, now + 0.4) == int(2 * RATE * SECONDS)
+    assert portion.fitting(2 * RATE, 6 * RATE, now + 0.9) == int(2 * RATE * SECONDS)
+
+
+def test_plenty_when_it_seeks_what_is_not_there() -> None:
+    portion = Portion()
+    now = grown(portion)
+    assert portion.fitting(RATE, int(2.89 * RATE), now + 1) > 5 * RATE * SECONDS
+    assert portion.fitting(RATE, int(0.99 * RATE), now + 2) == int(RATE * SECONDS)
+    assert portion.fitting(RATE, int(1.25 * RATE), now + 3) == int(RATE * SECONDS)
+
+
+@pytest.mark.parametrize("pace", [1, 3])
+def test_bounds(pace: int) -> None:
+    portion = Portion()
+    for now in range(3):
+        assert LEAST <= portion.fitting(1, pace, now) <= LEAST
+    for now in range(3, 6):
+        assert MOST <= portion.fitting(10**10, pace * 10**10, now) <= PLENTY
+
+
+def test_what_the_kernel_says() -> None:
+    """Both rates are there as soon as something was acknowledged."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as near:
+        far, _ = listener.accept()
+        with far:
+            for _ in range(10):
+                near.sendall(bytes(1000))
+                assert far.recv(1000)
+                far.sendall(b"and the acknowledgement comes with this")
+                assert near.recv(100)
+            unsent, rate, pace = sending(near)
+            info = tcp_info(near)
+    assert unsent == 0
+    assert info is not None
+    assert rate == info.delivery_rate > 0
+    assert pace > 0

@@ -1,0 +1,111 @@
+"""Chunks that are not known, told by slices of what is stored: what they save, and what they may name."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dedupstore.chunker import Chunker
+from dedupstore.fingerprint import fingerprint
+from proxy.reduction.batch import dissect
+from proxy.reduction.likeness import alike
+from proxy.reduction.tokens import LITERAL, MORE, SLICE
+from tests.unit.reduction.sites import Site, Stream, noise, two_sites
+
+DATA = noise(300_000, 4)
+KIB = 1 << 10
+
+
+def stored(data: bytes, borders: list[int]) -> tuple[Site, Site]:
+    """Two sites that have exchanged the data, with these borders beside those of its content."""
+    near, far = two_sites()
+    written(near, far, data, borders)
+    return near, far
+
+
+def written(near: Site, far: Site, data: bytes, borders: list[int], *, follows: bool = False) -> Stream:
+    stream = Stream(near, far, chunker=Chunker(), follows=follows)
+    at = 0
+    for border in borders:
+        stream.write(data[at:border])
+        stream.border()
+        at = border
+    stream.write(data[at:])
+    stream.end()
+    return stream
+
+
+def test_other_borders_cost_slices() -> None:
+    """The same data, cut elsewhere: only the chunk at its beginning is not known to follow anything."""
+    windows = list(range(65_536, len(DATA), 65_536))
+    elsewhere = [border - 20_480 for border in windows]
+    assert written(*stored(DATA, windows), DATA, elsewhere).literal > 150_000
+    assert written(*stored(DATA, windows), DATA, elsewhere, follows=True).literal < 64 * KIB
+
+
+def test_a_page_that_has_changed_costs_itself_and_what_follows_it_in_its_chunk() -> None:
+    near, far = stored(DATA, [])
+    changed = bytearray(DATA)
+    changed[150_000] ^= 1
+    literal = written(near, far, bytes(changed), [], follows=True).literal
+    assert 0 < literal < 64 * KIB
+
+
+def test_a_chunk_that_is_a_stored_one_and_more_is_no_new_one() -> None:
+    """To the peer a slice of a whole chunk is a border; so what is left is the next stored chunk."""
+    near, far = stored(DATA[:70_000], [20_000, 22_000, 40_000])
+    before = far.store.names
+    assert written(near, far, DATA[:70_000], [20_000, 40_000], follows=True).literal == 0
+    assert far.store.names == near.store.names == before
+
+
+def test_a_batch_names_no_more_than_may_be_asked_for() -> None:
+    """Short pieces, each like the beginning of another long chunk: a few are sliced, the others literal."""
+    keys = [noise(1024, number) for number in range(120)]
+    data, borders = b"", []
+    for number, key in enumerate(keys):
+        for piece in (key, bytes((number,)) * 65_536):
+            data += piece
+            borders.append(len(data))
+    near, far = stored(data, borders)
+    lengths = {name: len(far.store.read(name) or b"") for name in far.store.names}
+    stream = Stream(near, far, chunker=Chunker(), follows=True)
+    for number, key in enumerate(keys):
+        for piece in (key, bytes((number,)) * 600):
+            stream.write(piece)
+            stream.border()
+    stream.take()
+    for batch in stream.queue:
+        tokens = dissect(memoryview(batch)).tokens
+        named = {token[3] for token in tokens if token[0] == SLICE}
+        assert 1 << 20 < sum(lengths[name] for name in named) <= 2 << 20
+        assert any(token[0] == LITERAL for token in tokens)
+    stream.end()
+
+
+def test_slices_of_one_chunk_go_on() -> None:
+    """A piece that ends within a stored chunk, and the next one, which goes on there."""
+    near, far = stored(DATA[:60_000], [])
+    longest = max((data for data in map(near.store.read, near.store.names[1:]) if data), key=len)
+    at = DATA.index(longest)
+    stream = Stream(near, far, chunker=Chunker(), follows=True)
+    stream.write(DATA[:at])
+    stream.border()
+    for start in range(at, at + len(longest) - 2000, 2000):
+        stream.write(DATA[start : start + 2000])
+        stream.border()
+    stream.take()
+    (batch,) = stream.queue
+    opcodes = [token[0] for token in dissect(memoryview(batch)).tokens]
+    assert LITERAL not in opcodes
+    assert opcodes.count(SLICE) > 1
+    assert MORE not in opcodes  # a border ends what MORE goes on with
+    stream.end()
+    assert fingerprint(DATA[at : at + 2000]) in far.store.names
+
+
+@given(st.binary(max_size=80), st.binary(max_size=80), st.integers(0, 80))
+def test_alike(data: bytes, other: bytes, at: int) -> None:
+    for content in (other, data[at:] + other, data[at : at + 7] + other):
+        expected = 0
+        while expected < min(len(content), len(data) - at) and content[expected] == data[at + expected]:
+            expected += 1
+        assert alike(data, min(at, len(data)), memoryview(content)) == expected
