@@ -66,8 +66,7 @@ class Forward:
     @property
     def streams(self) -> int:
         """Those of its connections that live."""
-        self._relays = {relay for relay in self._relays if not relay.closed}
-        return len(self._relays)
+        return sum(not relay.closed for relay in self._relays)
 
     def stirred(self) -> bool:
         """True if a connection has come since this was last asked."""
@@ -88,7 +87,7 @@ class Forward:
             log.warning("forward %s refused %s: %s", self.config.name, origin, refusal)
             connection.close()
             return
-        self._relays.add(relay)
+        self._relays = {each for each in self._relays if not each.closed} | {relay}
         try:
             await asyncio.get_running_loop().connect_accepted_socket(lambda: relay, connection)
         except OSError as error:

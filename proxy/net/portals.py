@@ -4,6 +4,7 @@ are opened on demand and closed when nothing has asked for them for a while.
 
 import asyncio
 import logging
+import socket
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -65,6 +66,8 @@ class Portals:
         self._forwards = forwards
         self._standing = {_folded(each.portal): each for each in forwards if each.portal is not None}
         self._opened: dict[Address, OnDemand] = {}
+        self._full: dict[str, str] = {}
+        """Forwards that had no port left this second, and why: however many portals are named, ports are tried once."""
         self._closed = False
         self._warned: set[str] = set()
         self._now = clock or asyncio.get_running_loop().time
@@ -96,6 +99,7 @@ class Portals:
     def sample(self) -> None:
         """Once a second: close what nobody has asked for."""
         now = self._now()
+        self._full.clear()
         for address, opened in list(self._opened.items()):
             if opened.idle(now) >= opened.forward.config.idle:
                 log.info("forward %s to %s closes, nobody asked for it", opened.forward.config.name, address)
@@ -138,6 +142,19 @@ class Portals:
         return None
 
     def _open(self, config: ForwardConfig, address: Address) -> Address | None:
+        bound = None if config.name in self._full else self._bind(config, address)
+        if bound is None:
+            words = f"forward {config.name} can have none of its ports {config.ports} ({self._full[config.name]})"
+            self.warn(f"{address} passes as it is: {words}; {_AROUND}; give it more ports, or a shorter idle")
+            return None
+        listener, listen = bound
+        forward = Forward(config, self._peer, listener, self.seen_by(config), portal=address, listen=listen)
+        self._opened[address] = OnDemand(forward, self._run(forward.run()), self._now())
+        log.info("forward %s to %s opened on demand on %s", config.name, address, listen)
+        return listen
+
+    def _bind(self, config: ForwardConfig, address: Address) -> tuple[socket.socket, Address] | None:
+        """A listener on the portal's port, or on another one that is free; None if there is none, and noted why."""
         assert config.range is not None
         assert config.ports is not None
         taken = {each.forward.listen for each in self._opened.values()}
@@ -147,16 +164,10 @@ class Portals:
             if listen in taken:
                 continue
             try:
-                listener = bind(listen)
+                return bind(listen), listen
             except OSError as error:
                 why = error.strerror or str(error)
-                continue
-            forward = Forward(config, self._peer, listener, self.seen_by(config), portal=address, listen=listen)
-            self._opened[address] = OnDemand(forward, self._run(forward.run()), self._now())
-            log.info("forward %s to %s opened on demand on %s", config.name, address, listen)
-            return listen
-        words = f"none of the ports {config.ports} of forward {config.name} can be had ({why})"
-        self.warn(f"{address} passes as it is: {words}; {_AROUND}; give it more ports, or a shorter idle")
+        self._full[config.name] = why
         return None
 
 

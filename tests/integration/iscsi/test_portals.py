@@ -16,8 +16,11 @@ import pytest
 
 from bench.array import IQN, IscsiTarget
 from bench.sites import Address, Site, free_port
+from proxy.iscsi.pdu import Opcode
+from tests.integration.bed.ends import connect
 from tests.integration.bed.sites import Bed, Pair, configure, drain, eventually, logged, run
 from tests.integration.iscsi.group import Group
+from tests.unit.iscsi.pdus import login, text
 
 pytestmark = [pytest.mark.root, pytest.mark.serial]
 
@@ -60,7 +63,7 @@ def test_a_configured_portal(bed: Bed, target: IscsiTarget) -> None:
 
 
 def test_portals_on_demand(bed: Bed, target: IscsiTarget, group: Group) -> None:
-    """A login is redirected to a forward that was not there before; it outlives SIGHUP, and closes when it is idle."""
+    """A login is sent on to a forward that was not there before; it outlives SIGHUP, closes when idle, and drains."""
     pair, ports = with_range(bed, target, group, idle="2s")
     run(*pair.sites)
     direct = inquired(target.address)
@@ -79,6 +82,15 @@ def test_portals_on_demand(bed: Bed, target: IscsiTarget, group: Group) -> None:
     assert named == {f"{address},1" for address in (_text(pair.entrance), *listening(pair.east))}
     assert {each["portal"] for each in on_demand(pair.east)} == {_text(target.address), opened["portal"]}
     assert portals(pair.east)["passed"] == 0
+    with connect(here) as live:
+        eventually(pair.east, "peers.0.streams", 1)
+        for site in pair.sites:
+            site.signal(signal.SIGTERM)
+        eventually(pair.east, "draining", True)
+        with pytest.raises(ConnectionRefusedError):
+            connect(here)
+        live.sendall(login(text(InitiatorName="iqn.2024-01.org.example:a", SessionType="Discovery")))
+        assert live.recv(48)[0] == Opcode.LOGIN_RESPONSE
     drain(*pair.sites)
 
 
