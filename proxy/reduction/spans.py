@@ -105,6 +105,10 @@ class SpanDecoder:
         """END's tokens: at most one LEARN of the tail."""
         self._decoder.learn_last(tokens)
 
+    def last(self) -> list[bytes | memoryview]:
+        """What is still to be delivered when the direction has ended in order."""
+        return self.weaver.finish()
+
     def close(self) -> None:
         """Nothing more will be fed: give back what is shared with other streams."""
         self._decoder.close()

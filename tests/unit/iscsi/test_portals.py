@@ -158,7 +158,8 @@ def test_what_the_initiator_takes_counts() -> None:
     [
         pytest.param({"flip": 1}, id="wrong digest"),
         pytest.param({"padding": b"\1\1\1"}, id="odd padding"),
-        pytest.param({"data": text(TargetAddress="10.1.0.5") + bytes(DATA_MAX)}, id="too long"),
+        pytest.param({"data": text(TargetAddress="10.1.0.5") + bytes(DATA_MAX), "flip": 1}, id="long and wrong"),
+        pytest.param({"data": text(TargetAddress="10.1.0.5") + bytes(256 << 10)}, id="too long"),
     ],
 )
 def test_what_is_not_as_computed_passes(spoilt: dict[str, object]) -> None:
@@ -172,6 +173,44 @@ def test_what_is_not_as_computed_passes(spoilt: dict[str, object]) -> None:
     assert pair.back.send(whole) == whole
     assert len(portals.reasons) == 1
     assert portals.asked == []
+
+
+@pytest.mark.parametrize("size", [1000, 1 << 20])
+@pytest.mark.parametrize("agreed", [False, True])
+@pytest.mark.parametrize("more", range(4))
+def test_a_long_text(more: int, agreed: bool, size: int) -> None:
+    """More than a record carries: gathered, and replaced as a whole."""
+    portals = Map()
+    pair = discovering(portals, agreed, MaxRecvDataSegmentLength="262144")
+    names = [text(TargetName=f"iqn.2024-01.org.example:{number:04}") for number in range(500)] + [bytes(more)]
+    sent, due = (
+        pdu(
+            Opcode.TEXT_RESPONSE,
+            data=text(TargetAddress=address).join(names),
+            header_digest=agreed,
+            data_digest=agreed,
+        )
+        for address in ("10.1.0.5:3260,1", "127.0.0.1:33261,1")
+    )
+    assert len(sent) > DATA_MAX
+    for _ in range(2):
+        assert pair.back.send(sent, size) == due
+    assert pair.back.finish() == b""
+    assert len(portals.asked) == 1000
+    assert portals.reasons == []
+
+
+@pytest.mark.parametrize("missing", [1, 2, 4, 5, 6, DATA_MAX])
+def test_a_long_text_that_ends_with_its_connection(missing: int) -> None:
+    """All that came is delivered, as it was."""
+    pair = discovering(Map(), True)
+    whole = pdu(
+        Opcode.TEXT_RESPONSE,
+        data=text(TargetAddress="10.1.0.5") + bytes(DATA_MAX),
+        header_digest=True,
+        data_digest=True,
+    )
+    assert pair.back.send(whole[:-missing], 1000) + pair.back.finish() == whole[:-missing]
 
 
 def test_other_pdus_and_the_other_direction_are_left_alone() -> None:
