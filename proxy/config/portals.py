@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 
 from proxy.config.addresses import Address
-from proxy.config.mistakes import KeyPath
+from proxy.config.mistakes import KeyPath, show_key
 from proxy.config.ranges import PortRange
 from proxy.config.reading import Draft
 
@@ -51,10 +51,10 @@ def ports_are_free(draft: Draft) -> None:
     listeners = {where: draft.get(*where) for where in single} | draft.column("forward", "listen")
     for where, own, ports in _on_demand(draft):
         for other, listen in listeners.items():
-            if listen is not None and ports.covers(listen.port) and _same_host(own, listen):
-                draft.wrong(where, f"has the port of {_key(other)} ({listen})", "leave that port out")
+            if listen is not None and ports.covers(listen.port) and own.shares_host(listen):
+                draft.wrong(where, f"has the port of {show_key(other)} ({listen})", "leave that port out")
     for (_, one, first), (where, other, second) in combinations(_on_demand(draft), 2):
-        if _same_host(one, other) and first.first <= second.last and second.first <= first.last:
+        if one.shares_host(other) and first.first <= second.last and second.first <= first.last:
             draft.wrong(where, f"has ports of another forward ({first})", "give each forward ports of its own")
 
 
@@ -64,7 +64,9 @@ def ranges_do_not_loop(draft: Draft) -> None:
     for where, covered in draft.column("export", "range").items():
         for name, listen, ports in listeners:
             if ports.covers(covered.port) and listen.ip is not None and listen.ip in covered.network:
-                draft.wrong(where, f"has an address of {_key(name)} of this site, a loop", "name the array's network")
+                draft.wrong(
+                    where, f"has an address of {show_key(name)} of this site, a loop", "name the array's network"
+                )
 
 
 CHECKS: tuple[Callable[[Draft], None], ...] = (
@@ -89,13 +91,3 @@ def _listeners(draft: Draft) -> Iterator[tuple[KeyPath, Address, PortRange]]:
     for where, listen in draft.column("forward", "listen").items():
         yield where, listen, PortRange(listen.port, listen.port)
     yield from _on_demand(draft)
-
-
-def _same_host(one: Address, other: Address) -> bool:
-    if one.ip is None or other.ip is None or one.ip.version != other.ip.version:
-        return False
-    return one.ip == other.ip or one.ip.is_unspecified or other.ip.is_unspecified
-
-
-def _key(where: KeyPath) -> str:
-    return f"{where[0]}.{where[1]}" if len(where) == 2 else f"{where[0]}[{where[1]}].{where[2]}"
