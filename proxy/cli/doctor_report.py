@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import Console
 
-from proxy.cli.report import plain
+from proxy.cli.cells import plain
 from proxy.doctor.findings import Finding, Level
 from proxy.text import printable
 

@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from proxy.cli.report import duration, headed_table, milliseconds, number, plain, rate
+from proxy.cli.cells import duration, headed_table, milliseconds, number, plain, rate
 from proxy.plan.line import KM_PER_MILE
 
 _LATENCY = (

@@ -7,12 +7,24 @@ text is shown without control characters and without being taken for markup.
 from collections.abc import Iterator
 from typing import Any
 
-from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from proxy.text import printable
+from proxy.cli.cells import (
+    as_dict,
+    as_dicts,
+    as_list,
+    duration,
+    headed_table,
+    is_number,
+    milliseconds,
+    number,
+    plain,
+    rate,
+    size,
+)
+from proxy.cli.volumes_report import advice_table, volumes_table
 
 MOST_STREAMS = 40
 """Streams that are listed; --json has all."""
@@ -41,19 +53,23 @@ def store_table(store: dict[str, Any]) -> Table:
 
 def _parts(status: dict[str, Any]) -> Iterator[RenderableType]:
     yield _headline(status)
-    for alarm in _list(status.get("alarms")):
+    for alarm in as_list(status.get("alarms")):
         yield plain(f"! {alarm}", "bold red")
-    yield _peers(_dicts(status.get("peers")))
-    if rows := list(_share_rows(_dicts(status.get("peers")))):
+    yield _peers(as_dicts(status.get("peers")))
+    if rows := list(_share_rows(as_dicts(status.get("peers")))):
         yield _shares(rows)
-    if rows := list(_on_demand_rows(_dicts(status.get("peers")))):
+    if rows := list(_on_demand_rows(as_dicts(status.get("peers")))):
         yield _on_demand(rows)
-    streams = _dicts(status.get("streams"))
+    if volumes := volumes_table(as_dicts(status.get("peers"))):
+        yield volumes
+    if advice := advice_table(as_dicts(status.get("peers"))):
+        yield advice
+    streams = as_dicts(status.get("streams"))
     if streams:
         yield _streams(streams)
-    yield _verdicts(_dicts(status.get("peers")), streams)
-    yield _waterfall(_dict(status.get("bytes")))
-    yield store_table(_dict(status.get("store")))
+    yield _verdicts(as_dicts(status.get("peers")), streams)
+    yield _waterfall(as_dict(status.get("bytes")))
+    yield store_table(as_dict(status.get("store")))
 
 
 def _headline(status: dict[str, Any]) -> Text:
@@ -87,12 +103,12 @@ def _peers(peers: list[dict[str, Any]]) -> Table:
 def _share_rows(peers: list[dict[str, Any]]) -> Iterator[tuple[Text | str, ...]]:
     """What has a rule: the peer's rate, then its forwards and exports; nothing of a peer without any."""
     for peer in peers:
-        shares = _dicts(peer.get("shares"))
+        shares = as_dicts(peer.get("shares"))
         name, limit, held = plain(peer.get("name")), peer.get("rate_bits_per_second"), peer.get("held_seconds")
         if limit is None and not any(map(_is_ruled, shares)):
             continue
-        now = sum(each["bits_per_second"] for each in shares if _is_number(each.get("bits_per_second")))
-        sent = sum(each["wire_bytes"] for each in shares if _is_number(each.get("wire_bytes")))
+        now = sum(each["bits_per_second"] for each in shares if is_number(each.get("bits_per_second")))
+        sent = sum(each["wire_bytes"] for each in shares if is_number(each.get("wire_bytes")))
         yield name, "all together", "", "-", rate(limit), rate(now), size(sent), duration(held)
         for share in shares:
             yield (
@@ -110,7 +126,7 @@ def _share_rows(peers: list[dict[str, Any]]) -> Iterator[tuple[Text | str, ...]]
 def _on_demand_rows(peers: list[dict[str, Any]]) -> Iterator[tuple[Text | str, ...]]:
     """Forwards that are open on demand."""
     for peer in peers:
-        for opened in _dicts(peer.get("on_demand")):
+        for opened in as_dicts(peer.get("on_demand")):
             yield (
                 plain(peer.get("name")),
                 plain(opened.get("forward")),
@@ -147,7 +163,7 @@ def _streams(streams: list[dict[str, Any]]) -> Table:
     table.caption = f"and {hidden} more: --json shows all" if hidden > 0 else None
     for stream in streams[:MOST_STREAMS]:
         forward, export = stream.get("forward"), stream.get("export")
-        moved = _dict(stream.get("bytes"))
+        moved = as_dict(stream.get("bytes"))
         table.add_row(
             number(stream.get("id")),
             plain(stream.get("peer")),
@@ -167,12 +183,12 @@ def _verdicts(peers: list[dict[str, Any]], streams: list[dict[str, Any]]) -> Tab
     named = [(f"tunnel {peer.get('name')}", peer) for peer in peers]
     named += [(f"stream {stream.get('id')}", stream) for stream in streams[:MOST_STREAMS]]
     for name, limited in named:
-        verdict = _dict(limited.get("verdict"))
+        verdict = as_dict(limited.get("verdict"))
         share = verdict.get("share")
         table.add_row(
             plain(name),
             plain(verdict.get("limit")),
-            f"{share:.0%}" if _is_number(share) else "-",
+            f"{share:.0%}" if is_number(share) else "-",
             plain(verdict.get("words")),
         )
     return table
@@ -193,79 +209,8 @@ def _waterfall(counts: dict[str, Any]) -> Table:
     return table
 
 
-def headed_table(*columns: str | Text) -> Table:
-    """A table as all commands show them: a line below its headings, no frame."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
-    return table
-
-
 def _share(part: Any, whole: Any) -> tuple[str, str]:
-    if not _is_number(part) or not _is_number(whole) or whole <= 0 or part < 0:
+    if not is_number(part) or not is_number(whole) or whole <= 0 or part < 0:
         return "-", ""
     share = part / whole
     return f"{share:.1%}", "█" * round(min(share, 1) * BAR)
-
-
-def plain(value: Any, style: str = "") -> Text:
-    """Text that moves no cursor and is no markup; a dash for nothing."""
-    return Text("-" if value is None else printable(str(value)), style)
-
-
-def number(value: Any) -> str:
-    """1,234,567"""
-    return f"{value:,}" if _is_number(value) else "-"
-
-
-def size(value: Any) -> str:
-    """1.5 GiB, to three figures."""
-    if not _is_number(value):
-        return "-"
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(value) < 1000:
-            return f"{value} B" if unit == "B" else f"{value:.3g} {unit}"
-        value /= 1024
-    return f"{value:,.3g} TiB" if value < 1000 else f"{value:,.0f} TiB"
-
-
-def rate(value: Any) -> str:
-    """43.4 Mbit/s, to three figures."""
-    if not _is_number(value):
-        return "-"
-    for unit in ("bit/s", "kbit/s", "Mbit/s"):
-        if abs(value) < 999.5:
-            return f"{value:.3g} {unit}"
-        value /= 1000
-    return f"{value:,.3g} Gbit/s" if value < 1000 else f"{value:,.0f} Gbit/s"
-
-
-def duration(value: Any) -> str:
-    """The two largest units: 2 d 3 h, 4 min 5 s, 6 s."""
-    if not _is_number(value) or not 0 <= value < float("inf"):
-        return "-"
-    seconds = int(value)
-    parts = [(seconds // 86400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "min"), (seconds % 60, "s")]
-    first = next((index for index, (count, _) in enumerate(parts) if count), len(parts) - 1)
-    return " ".join(f"{count} {unit}" for count, unit in parts[first : first + 2])
-
-
-def milliseconds(value: Any) -> str:
-    """Seconds as milliseconds: 0.42 ms."""
-    return f"{value * 1000:.3g} ms" if _is_number(value) else "-"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and abs(value) < 1e30
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _dict(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [entry for entry in _list(value) if isinstance(entry, dict)]

@@ -16,7 +16,8 @@ from dedupstore import open_store, purge_store
 from dedupstore.errors import StoreBusy, StoreError
 from dedupstore.store import ChunkStore
 from proxy.cli.api import fetch_status
-from proxy.cli.report import plain, store_table
+from proxy.cli.cells import plain
+from proxy.cli.report import store_table
 from proxy.config import SiteConfig, load
 from proxy.errors import ExitCode, OperatorError
 

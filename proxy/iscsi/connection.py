@@ -38,7 +38,7 @@ class Observer(Protocol):
         """A SCSI command passed this site."""
 
     def ended(self, task: Task, status: int, now: float) -> None:
-        """Its status passed this site."""
+        """Its status passed this site: 0 is GOOD."""
 
     def dropped(self, task: Task, now: float) -> None:
         """It will have no status: aborted, its tag used again, or more tasks are under way than are remembered."""
@@ -105,7 +105,7 @@ class Connection:
     def _response(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         task = self.tasks.end(header[TASK_TAG])
         if task is not None and self._observer is not None:
-            self._observer.ended(task, header[3], now)
+            self._observer.ended(task, header[3] or header[2], now)  # a response that is none has no status (11.4.3)
 
     def _login(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         self.begun = True

@@ -58,6 +58,13 @@ def command_of(header: bytes) -> tuple[Access, int, int]:
     return Access.UNKNOWN if opcode >= 0xC0 or 0x60 <= opcode < 0x80 else Access.OTHER, 0, 0
 
 
+def unit_number(lun: int) -> str:
+    """The unit as operators write it: its number if it has one level (SAM-5, 4.7), else all 16 digits."""
+    if not lun & 0xFFFF_FFFF_FFFF and lun >> 56 in (0, *range(0x40, 0x80)):
+        return str(lun >> 48 & 0x3FFF)
+    return f"{lun:016x}"
+
+
 def asks_for_capacity(header: bytes) -> bool:
     """True for READ CAPACITY, 10 and 16."""
     opcode = header[CDB_AT]

@@ -1,16 +1,16 @@
 """How the streams of one peer are reduced: encoder and decoder of each, as configured here and agreed with the peer."""
 
-import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from proxy.iscsi.connection import Connection
 from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
 from proxy.iscsi.portals import Portals, PortalTexts
 from proxy.net.environment import Environment
+from proxy.net.tally import Tally
 from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
 from proxy.protocol.codes import Capability
@@ -27,6 +27,9 @@ from proxy.reduction.windows import ContextClaims, ContextMemory
 
 Protocol = Literal["tcp", "iscsi", "auto"]
 
+_CLOCK = time.monotonic
+"""The loop's own clock knows whole milliseconds: too few for the answers of an array near by."""
+
 
 @dataclass(slots=True)
 class Coders:
@@ -34,8 +37,13 @@ class Coders:
 
     encoder: Encoder | SpanEncoder
     decoder: Decoder | SpanDecoder
-    connection: Connection | None = None
-    """What is known of the iSCSI connection, if the stream may be one."""
+    tally: Tally | None = None
+    """Who follows the iSCSI connection and counts what it does, if the stream may be one."""
+
+    def close(self) -> None:
+        """The stream has ended."""
+        if self.tally is not None:
+            self.tally.close()
 
     def note(self, traffic: Traffic) -> None:
         """Bring up to date what is counted here alone."""
@@ -50,7 +58,7 @@ class Coders:
     def look_ahead(self, worker: StoreWorker) -> None:
         """What goes on like what is stored is compared with it also where the source does not pause: have it loaded."""
         wanted = self.encoder.wanted
-        if wanted is not None and self.connection is not None:
+        if wanted is not None and self.tally is not None:
             self.encoder.wanted = None
             worker.load(wanted, _nothing)
 
@@ -67,7 +75,6 @@ class Workbench:
         self._environment = environment
         self._tunnel = tunnel
         self._streams = streams
-        self._clock = asyncio.get_running_loop().time
         self._memory = ContextMemory()
         self._claims = ContextClaims(tunnel.remembers)
 
@@ -76,6 +83,7 @@ class Workbench:
         stream: int,
         holdings: Holdings,
         protocol: Protocol | None,
+        tally: Tally,
         fell: Callable[[str, bool], None],
         portals: Portals | None = None,
     ) -> Coders:
@@ -92,28 +100,29 @@ class Workbench:
             return Coders(encoder, Decoder(store, holdings, writer, context))
         decoder = Decoder(store, holdings, writer, context, spans=True)
         texts = None if portals is None else PortalTexts(portals)
-        return self._of_spans(encoder, decoder, texts, opener=protocol is not None, fell=fell)
+        return self._of_spans(encoder, decoder, tally, texts, opener=protocol is not None, fell=fell)
 
     def _of_spans(
         self,
         encoder: Encoder,
         decoder: Decoder,
+        tally: Tally,
         texts: PortalTexts | None,
         *,
         opener: bool,
         fell: Callable[[str, bool], None],
     ) -> Coders:
-        connection = Connection()
+        connection = tally.connection
         ours, theirs = (Sender.INITIATOR, Sender.TARGET) if opener else (Sender.TARGET, Sender.INITIATOR)
-        weaving = SpanDecoder(decoder, connection, theirs, self._clock, texts)
+        weaving = SpanDecoder(decoder, connection, theirs, _CLOCK, texts)
         framing = SpanEncoder(
             encoder,
             Framer(connection, ours),
-            self._clock,
+            _CLOCK,
             opener=None if opener else lambda: bool(weaving.spans),
             fell=fell,
         )
-        return Coders(framing, weaving, connection)
+        return Coders(framing, weaving, tally)
 
     def _compression(self, stream: int) -> Compression:
         """As configured and agreed."""

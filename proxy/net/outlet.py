@@ -44,9 +44,10 @@ class Portion:
         """Bytes arrive at `rate`, and the kernel sends them at `pace`, both a second."""
         if rate > _GROWTH * self._rate:
             self._rate, self._since = rate, now
-        if pace >= _SEEKING * rate and now - self._since > _SETTLED:
+        little = min(MOST, max(LEAST, int(rate * SECONDS)))
+        if little < MOST and pace >= _SEEKING * rate and now - self._since > _SETTLED:
             return min(PLENTY, max(LEAST, int(pace * _PLENTY_SECONDS)))
-        return min(MOST, max(LEAST, int(rate * SECONDS)))
+        return little
 
 
 class Outlet:

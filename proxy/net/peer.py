@@ -20,9 +20,11 @@ from proxy.net.lanes import Lanes
 from proxy.net.lookout import Lookout
 from proxy.net.relay import Relay
 from proxy.net.shares import Shares
+from proxy.net.tally import Tally
 from proxy.net.tls import Certificates
 from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
+from proxy.observe.volumes import Volumes
 from proxy.protocol import events
 from proxy.protocol.codes import Capability, CloseCode, ResetCode
 from proxy.protocol.errors import HelloRefused, OpenRefused
@@ -57,6 +59,8 @@ class Peer:
         """Ended streams by reason."""
         self.fallbacks = Counter[str]()
         """Times that iSCSI was not understood and went on as it is, by reason."""
+        self.volumes = Volumes()
+        """What iSCSI connections, ended and live, have read and written."""
         self.last_error = ""
         self.short_packets = False
         """Lanes came up with short packets only."""
@@ -158,7 +162,7 @@ class Peer:
 
     def _coders(self, stream: int, name: str, protocol: Protocol | None, portals: Portals | None = None) -> Coders:
         fell = partial(self._fell_back, name, protocol)
-        return self._workbench.coders(stream, self.holdings, protocol, fell, portals)
+        return self._workbench.coders(stream, self.holdings, protocol, Tally(self.volumes, name), fell, portals)
 
     def _fell_back(self, name: str, protocol: Protocol | None, reason: str, recognised: bool) -> None:
         """A stream goes on without being understood; one that need not be iSCSI and never was is none of these."""
@@ -195,6 +199,7 @@ class Peer:
         if (connecting := self._connecting.pop(relay, None)) is not None:
             connecting.cancel()
         self.lookout.ended(relay)
+        relay.coders.close()
         if relay.in_order:
             self.leaving.add(relay)
         self.traffic.add(relay.traffic)
@@ -242,6 +247,7 @@ class Peer:
         if self._holdings is not None:
             self._holdings.tick(self._loop.time())
         self.lookout.sample()
+        self.volumes.sample(self._loop.time())
 
     @property
     def _ends_lanes(self) -> bool:

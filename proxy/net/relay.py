@@ -70,7 +70,7 @@ class Relay(asyncio.BufferedProtocol):
         self._blaming = Blaming(self._blame)
         self._loop = asyncio.get_running_loop()
         self._traffic = Traffic()
-        self._coders = coders
+        self.coders = coders
         self._encoder, self._decoder = coders.encoder, coders.decoder
         self.compression = self._encoder.compression
         self._transport: asyncio.Transport | None = None
@@ -96,7 +96,7 @@ class Relay(asyncio.BufferedProtocol):
     @property
     def traffic(self) -> Traffic:
         """What has passed so far."""
-        self._coders.note(self._traffic)
+        self.coders.note(self._traffic)
         return self._traffic
 
     # -- the array's socket ------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ class Relay(asyncio.BufferedProtocol):
             self._encoder.received(nbytes)
             if self._encoder.ready:
                 self._ship()
-                self._coders.look_ahead(self._owner.worker)
+                self.coders.look_ahead(self._owner.worker)
             if self._patience is not None:
                 self.waits.outward(_SOURCE)
             elif self._full_read and self._soon is None:

@@ -10,9 +10,11 @@ from proxy.net.lane import Lane
 from proxy.net.peer import Peer
 from proxy.net.portals import Portals
 from proxy.net.relay import Relay
+from proxy.observe.advice import advise
 from proxy.observe.counters import Traffic
 from proxy.observe.snapshot import LaneStatus, PeerStatus, Snapshot, StreamStatus, VerdictStatus
 from proxy.observe.verdict import Verdict
+from proxy.observe.volume_status import volume_status
 from proxy.observe.waiting import SECOND, Times, Waiting
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ def _bytes(total: Traffic, wire: Mapping[str, int]) -> dict[str, int]:
 
 def _peer(peer: Peer, portals: Portals) -> PeerStatus:
     figures = peer.tunnel.figures
+    verdict = peer.lookout.verdict()
     return PeerStatus(
         name=peer.name,
         state=peer.state,
@@ -69,11 +72,13 @@ def _peer(peer: Peer, portals: Portals) -> PeerStatus:
         fallbacks=dict(peer.fallbacks),
         portals={"rewritten": portals.rewritten, "passed": portals.passed},
         on_demand=portals.status(),
-        verdict=_verdict(peer.lookout.verdict()),
+        verdict=_verdict(verdict),
         waiting_seconds=_seconds(peer.lookout.waited),
         rate_bits_per_second=peer.shares.rate,
         held_seconds=peer.shares.held_seconds,
         shares=peer.shares.status(),
+        volumes=[volume_status(volume) for volume in peer.volumes.all()],
+        advice=advise(peer.volumes.written.busiest, peer.volumes.average_write, verdict),
     )
 
 
@@ -94,12 +99,15 @@ def _lane(lane: Lane) -> LaneStatus:
 
 
 def _stream(peer: Peer, relay: Relay, now: float) -> StreamStatus:
+    tally = relay.coders.tally
     return StreamStatus(
         id=relay.stream,
         peer=peer.name,
         forward=relay.name if relay.opener else None,
         export=None if relay.opener else relay.name,
         origin=relay.origin,
+        initiator=tally.initiator if tally else None,
+        target=tally.target if tally else None,
         direction="outward" if relay.opener else "inward",
         age_seconds=now - relay.started,
         compression=relay.compression.describe,

@@ -1,16 +1,25 @@
 """The metrics that Prometheus sees. Names, units and meanings are public interface and are declared here alone."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from proxy.observe.snapshot import PeerStatus, ShareStatus, Snapshot
+from proxy.observe.snapshot import (
+    AdviceStatus,
+    CommandsStatus,
+    HistogramStatus,
+    PeerStatus,
+    ShareStatus,
+    Snapshot,
+    VolumeStatus,
+)
 
-Family = type[CounterMetricFamily] | type[GaugeMetricFamily]
-Samples = Iterable[tuple[tuple[str, ...], float]]
+Family = type[CounterMetricFamily] | type[GaugeMetricFamily] | type[HistogramMetricFamily]
+Samples = Iterable[tuple[tuple[str, ...], float | HistogramStatus]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +78,42 @@ def _per_share(value: Callable[[ShareStatus], float]) -> Callable[[Snapshot], Sa
     ]
 
 
-C, G = CounterMetricFamily, GaugeMetricFamily
+def _per_volume(value: Callable[[VolumeStatus], float]) -> Callable[[Snapshot], Samples]:
+    return lambda snapshot: [
+        ((peer.name, volume.share, volume.target, volume.unit), value(volume))
+        for peer in snapshot.peers
+        for volume in peer.volumes
+    ]
+
+
+def _per_access(value: Callable[[CommandsStatus], float | HistogramStatus]) -> Callable[[Snapshot], Samples]:
+    return lambda snapshot: [
+        ((peer.name, volume.share, volume.target, volume.unit, access), value(commands))
+        for peer in snapshot.peers
+        for volume in peer.volumes
+        for access, commands in (("read", volume.reads), ("write", volume.writes))
+    ]
+
+
+def _faster_line(snapshot: Snapshot) -> Samples:
+    """1 for the zone that it is in, 0 for the others: all 0 before anything has been written."""
+    return [
+        ((peer.name, zone), float(_colour(peer.advice) == zone))
+        for peer in snapshot.peers
+        for zone in ("green", "yellow", "red")
+    ]
+
+
+def _colour(advice: AdviceStatus | None) -> str:
+    return "" if advice is None else advice.colour
+
+
+C, G, H = CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 _PEER = ("peer",)
 _SHARE = ("peer", "share")
+_VOLUME = ("peer", "share", "target", "unit")
+"""32 volumes a peer at most, and one for all others (proxy/observe/volumes.py)."""
+_ACCESS = (*_VOLUME, "access")
 
 DECLARATIONS = (
     Declaration("isthmus_ready", G, "1 when the site accepts streams", (), _site(lambda s: s.ready)),
@@ -193,6 +235,65 @@ DECLARATIONS = (
     Declaration(
         "isthmus_iscsi_digests_wrong", C, "Data digests wrong on arrival, passed on so", _PEER, _bytes("digests_wrong")
     ),
+    Declaration(
+        "isthmus_volume_command_bytes",
+        H,
+        "Sizes of reads and writes that ended well; their sum is what was moved",
+        _ACCESS,
+        _per_access(lambda c: c.sizes),
+    ),
+    Declaration(
+        "isthmus_volume_command_seconds",
+        H,
+        "Time from command to status, as this site saw both pass, of reads and writes that ended well",
+        _ACCESS,
+        _per_access(lambda c: c.seconds),
+    ),
+    Declaration(
+        "isthmus_volume_failed_commands",
+        C,
+        "Reads and writes with another status than GOOD",
+        _ACCESS,
+        _per_access(lambda c: c.failed),
+    ),
+    Declaration(
+        "isthmus_volume_sequential_commands",
+        C,
+        "Reads and writes that began where one of the last 16 ended",
+        _ACCESS,
+        _per_access(lambda c: c.sequential),
+    ),
+    Declaration(
+        "isthmus_volume_random_commands",
+        C,
+        "All other reads and writes that began",
+        _ACCESS,
+        _per_access(lambda c: c.random),
+    ),
+    Declaration(
+        "isthmus_volume_dropped_commands",
+        C,
+        "Reads and writes that had no status: aborted, or their connection ended",
+        _VOLUME,
+        _per_volume(lambda v: v.dropped),
+    ),
+    Declaration(
+        "isthmus_volume_outstanding", G, "Reads and writes under way", _VOLUME, _per_volume(lambda v: v.outstanding)
+    ),
+    Declaration(
+        "isthmus_volume_outstanding_peak",
+        G,
+        "The most that were under way at once",
+        _VOLUME,
+        _per_volume(lambda v: v.outstanding_peak),
+    ),
+    Declaration(
+        "isthmus_faster_line",
+        G,
+        "1 for the zone that the peer's writes are in: would a faster line help? red: likely, yellow: perhaps",
+        ("peer", "zone"),
+        _faster_line,
+    ),
     Declaration("isthmus_store_size_bytes", G, "Configured bound of the store", (), _store("size_bytes")),
     Declaration("isthmus_store_used_bytes", G, "Chunk bytes held", (), _store("used_bytes")),
     Declaration("isthmus_store_chunks", G, "Chunks held", (), _store("chunks")),
@@ -209,14 +310,30 @@ DECLARATIONS = (
 class SiteCollector(Collector):
     """Turns a snapshot, taken when Prometheus asks, into the declared metrics."""
 
-    def __init__(self, take: Callable[[], Snapshot]) -> None:
+    def __init__(self, take: Callable[[], Snapshot], declarations: Sequence[Declaration] = DECLARATIONS) -> None:
         self._take = take
+        self._declarations = declarations
 
     def collect(self) -> Iterator[Metric]:
         """All declared metrics with their values now."""
         snapshot = self._take()
-        for declaration in DECLARATIONS:
+        for declaration in self._declarations:
             family = declaration.family(declaration.name, declaration.help, labels=declaration.labels)
             for labels, value in declaration.values(snapshot):
-                family.add_metric(labels, float(value))
+                _add(family, labels, value)
             yield family
+
+
+def _add(
+    family: CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily,
+    labels: tuple[str, ...],
+    value: float | HistogramStatus,
+) -> None:
+    """Of a histogram's bounds each second one: powers of four do, and cost half."""
+    if isinstance(value, HistogramStatus):
+        assert isinstance(family, HistogramMetricFamily)
+        buckets = list(zip((*map(str, map(float, value.bounds)), "+Inf"), accumulate(value.counts), strict=True))
+        family.add_metric(labels, [*buckets[1:-1:2], buckets[-1]], value.total)
+    else:
+        assert not isinstance(family, HistogramMetricFamily)
+        family.add_metric(labels, float(value))

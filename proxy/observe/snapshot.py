@@ -67,6 +67,83 @@ class OnDemandStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class ZoneStatus:
+    """A figure, and what it says of a faster line (proxy/plan/zones.py)."""
+
+    figure: int
+    """Bytes a second, or bytes."""
+    zone: str
+    colour: str
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceStatus:
+    """Would a faster line help? What both figures say together is the more sceptical of the two."""
+
+    zone: str
+    colour: str
+    words: str
+    """A sentence with the figures."""
+    write_rate: ZoneStatus
+    """Bytes a second, over the busiest ten seconds so far."""
+    write_size: ZoneStatus
+    """Bytes, the average of all writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistogramStatus:
+    """How values are spread. `counts` has one more than `bounds`: each of values up to its bound, the last beyond."""
+
+    bounds: tuple[float, ...]
+    counts: tuple[int, ...]
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
+class CommandsStatus:
+    """Reads, or writes, of an iSCSI volume."""
+
+    commands: int
+    """That ended well: with status GOOD."""
+    bytes: int
+    """Of these."""
+    failed: int
+    """That ended with another status."""
+    sequential: int
+    """That began where one of the last 16 ended."""
+    random: int
+    """All others that began."""
+    sizes: HistogramStatus
+    """Bytes."""
+    seconds: HistogramStatus
+    """From command to status, as this site saw both pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeStatus:
+    """An iSCSI volume, as reached by one forward or export, since the site started."""
+
+    share: str
+    """ "forward replication", "export array"; empty for all volumes that are not told apart."""
+    target: str
+    """Its name, or "others" for those."""
+    unit: str
+    connections: int
+    """Live ones that have read or written here."""
+    outstanding: int
+    """Reads and writes under way."""
+    outstanding_peak: int
+    dropped: int
+    """Reads and writes that had no status: aborted, or their connection ended."""
+    reads: CommandsStatus
+    writes: CommandsStatus
+    write_bytes_per_second: int
+    """Over the last ten seconds."""
+    advice: AdviceStatus | None
+    """None if nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
 class PeerStatus:
     """Another site and the tunnel to it."""
 
@@ -96,6 +173,10 @@ class PeerStatus:
     held_seconds: float
     """How long data has waited for that."""
     shares: list[ShareStatus]
+    volumes: list[VolumeStatus]
+    """Of iSCSI connections: those with the most bytes first, at most 32, and last what all others come to."""
+    advice: AdviceStatus | None
+    """By all writes to them together; None if nothing was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +188,10 @@ class StreamStatus:
     forward: str | None
     export: str | None
     origin: str
+    initiator: str | None
+    """Its iSCSI name, if it is one and has logged in."""
+    target: str | None
+    """Likewise, the name of the target that it asked for."""
     direction: str
     """outward (we opened it) or inward."""
     age_seconds: float

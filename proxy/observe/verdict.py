@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from proxy.observe.waiting import SECOND, Recent, Times, Waiting
+from proxy.observe.wording import bits_a_second, bytes_a_second, milliseconds, size
 
 SATURATED = 0.9
 """Share of a core from which on the event loop has no time left: what comes then has waited for it."""
@@ -150,7 +151,7 @@ def _outage(figures: Figures, times: Times, share: float) -> str:
 
 
 def _turns(figures: Figures) -> str:
-    answer, round_trip = _milliseconds(figures.answer), _milliseconds(figures.round_trip)
+    answer, round_trip = milliseconds(figures.answer), milliseconds(figures.round_trip)
     return f"the arrays take turns: {answer} until each answer, {round_trip} of it round trip"
 
 
@@ -159,15 +160,15 @@ def _far_array(figures: Figures, times: Times, share: float) -> str:
     if answer > taking:
         return _turns(figures)
     if times.get(Waiting.ARRAY, 0) > times.get(Waiting.FAR_ARRAY, 0):
-        return f"the array here takes {_bytes_a_second(figures.delivered)}"
-    waiting = f"; {_size(figures.arrived)} have arrived there and wait" if figures.arrived else ""
-    return f"the far array takes {_bytes_a_second(figures.sent)}{waiting}"
+        return f"the array here takes {bytes_a_second(figures.delivered)}"
+    waiting = f"; {size(figures.arrived)} have arrived there and wait" if figures.arrived else ""
+    return f"the far array takes {bytes_a_second(figures.sent)}{waiting}"
 
 
 def _store(figures: Figures, times: Times, share: float) -> str:
     if times.get(Waiting.FILL, 0) > times.get(Waiting.STORE, 0):
         return f"fetching chunks that the store here lacks from {figures.peer} took {share:.0%} of the time"
-    return f"the store's disk took {share:.0%} of the time; {_size(figures.unwritten)} wait to be written"
+    return f"the store's disk took {share:.0%} of the time; {size(figures.unwritten)} wait to be written"
 
 
 def _shaping(figures: Figures, times: Times, share: float) -> str:
@@ -183,7 +184,7 @@ def _cpu(figures: Figures, times: Times, share: float) -> str:
 
 def _rate(figures: Figures, times: Times, share: float) -> str:
     lost = f", of which {figures.resent:.1%} were sent again" if figures.resent >= LOSS_WORTH_SAYING else ""
-    return f"the line takes {_bits_a_second(figures.line)}{lost}"
+    return f"the line takes {bits_a_second(figures.line)}{lost}"
 
 
 def _window(figures: Figures, times: Times, share: float) -> str:
@@ -193,11 +194,11 @@ def _window(figures: Figures, times: Times, share: float) -> str:
         return _turns(figures)
     if line > max(unacked, window):
         return f"the TCP window of {figures.peer}'s host was full for {figures.receiver_limited:.0%} of the time"
-    name, size = ("tunnel.unacked", figures.unacked_max) if unacked > window else ("window", figures.window)
+    name, most = ("tunnel.unacked", figures.unacked_max) if unacked > window else ("window", figures.window)
     if not figures.round_trip:
-        return f"{name} {_size(size)} is used up"
-    allowed = _bytes_a_second(size / figures.round_trip)
-    return f"{name} {_size(size)} / {_milliseconds(figures.round_trip)} round trip = {allowed}"
+        return f"{name} {size(most)} is used up"
+    allowed = bytes_a_second(most / figures.round_trip)
+    return f"{name} {size(most)} / {milliseconds(figures.round_trip)} round trip = {allowed}"
 
 
 def _peer(figures: Figures, times: Times, share: float) -> str:
@@ -219,27 +220,3 @@ _WORDS: dict[Limit, Callable[[Figures, Times, float], str]] = {
     Limit.PEER: _peer,
     Limit.SOURCE: _source,
 }
-
-
-def _bytes_a_second(rate: float) -> str:
-    """12.3 MB/s"""
-    return f"{_three(rate / 1e6)} MB/s"
-
-
-def _bits_a_second(rate: float) -> str:
-    """43.1 Mbit/s, of bytes a second."""
-    return f"{_three(rate * 8 / 1e6)} Mbit/s"
-
-
-def _milliseconds(seconds: float) -> str:
-    return f"{_three(seconds * 1e3)} ms"
-
-
-def _size(count: float) -> str:
-    """64 MiB"""
-    return f"{_three(count / (1 << 20))} MiB" if count >= 1 << 20 else f"{_three(count / 1024)} KiB"
-
-
-def _three(value: float) -> str:
-    """Three figures, without an exponent."""
-    return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}" if value >= 0.001 else "0"

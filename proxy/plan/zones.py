@@ -35,6 +35,12 @@ def by_size(size: float) -> Zone:
     return _zone(size, UNLIKELY_SIZE, LIKELY_SIZE)
 
 
+def together(rate: Zone, size: Zone) -> Zone:
+    """What both figures say: much has to be written, and in large pieces, before a faster line gains."""
+    order = list(Zone)
+    return min(rate, size, key=order.index)
+
+
 def _zone(figure: float, unlikely_below: float, likely_above: float) -> Zone:
     if figure < unlikely_below:
         return Zone.UNLIKELY

@@ -206,7 +206,8 @@ class Encoder:
         codec, encoded = self.compression.encode(literals)
         data = assemble(draft.plain, codec, tokens, len(literals), encoded, section)
         self._note_outstanding(draft)
-        self._holdings.send(place for _, place in draft.learned)
+        if draft.learned:
+            self._holdings.send(place for _, place in draft.learned)
         plain, reduced = draft.plain + section.records, len(tokens) + len(literals) + section.length
         return EncodedBatch(data, plain, reduced, draft.references, draft.pinned, draft.learned)
 
@@ -464,8 +465,8 @@ class Encoder:
             self._store.pin(place[0])
 
     def _note_outstanding(self, draft: _Draft) -> None:
-        for name in set(draft.references):
-            self._outstanding[name] += 1
+        if draft.references:
+            self._outstanding.update(set(draft.references))
         self._holdings.referred(len(draft.references))
 
     def _release(self, name: bytes) -> None:

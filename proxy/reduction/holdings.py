@@ -43,8 +43,7 @@ class Holdings:
 
     def send(self, places: Iterable[Place]) -> None:
         """These chunks are under way to the peer, which may refer to them before it is known that they have arrived."""
-        for place in places:
-            self._underway[place] += 1
+        self._underway.update(places)
 
     def unsend(self, places: Iterable[Place]) -> None:
         """Undo one `send`: they have arrived (see `add`) or never will."""

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from proxy.cli.report import BAR, MOST_STREAMS, duration, rate, report, size
+from proxy.cli.cells import duration, rate, size
+from proxy.cli.report import BAR, MOST_STREAMS, report
 from proxy.cli.status import follow
 from proxy.errors import ExitCode, OperatorError
 from tests.unit.cli.conftest import Isthmus, StatusSite

@@ -267,7 +267,7 @@ def test_what_is_filled_for_one_batch_is_bounded() -> None:
     chunks = [noise(CHUNK_MAX, seed) for seed in range(24)]
     decoder = decoder_of(site(ShelfStore()))
     decoder.feed(batch(*(slice_token(fingerprint(chunk), 0, 1) for chunk in chunks), plain=BATCH_PLAIN_MAX))
-    for chunk in chunks[:5]:
+    for chunk in chunks[:17]:
         decoder.fill(fingerprint(chunk), chunk)
     with pytest.raises(BatchError, match="more is filled"):
-        decoder.fill(fingerprint(chunks[5]), chunks[5])
+        decoder.fill(fingerprint(chunks[17]), chunks[17])

@@ -1,0 +1,87 @@
+"""Cells of the tables that commands show: figures to three digits, harmless text, a dash for what is missing.
+
+A status may come from another version, so nothing in it is taken for granted.
+"""
+
+from typing import Any
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from proxy.text import printable
+
+
+def headed_table(*columns: str | Text) -> Table:
+    """A table as all commands show them: a line below its headings, no frame."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def plain(value: Any, style: str = "") -> Text:
+    """Text that moves no cursor and is no markup; a dash for nothing."""
+    return Text("-" if value is None else printable(str(value)), style)
+
+
+def number(value: Any) -> str:
+    """1,234,567"""
+    return f"{value:,}" if is_number(value) else "-"
+
+
+def size(value: Any) -> str:
+    """1.5 GiB, to three figures."""
+    if not is_number(value):
+        return "-"
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(value) < 1000:
+            return f"{value} B" if unit == "B" else f"{value:.3g} {unit}"
+        value /= 1024
+    return f"{value:,.3g} TiB" if value < 1000 else f"{value:,.0f} TiB"
+
+
+def rate(value: Any) -> str:
+    """43.4 Mbit/s, to three figures."""
+    if not is_number(value):
+        return "-"
+    for unit in ("bit/s", "kbit/s", "Mbit/s"):
+        if abs(value) < 999.5:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    return f"{value:,.3g} Gbit/s" if value < 1000 else f"{value:,.0f} Gbit/s"
+
+
+def duration(value: Any) -> str:
+    """The two largest units: 2 d 3 h, 4 min 5 s, 6 s."""
+    if not is_number(value) or not 0 <= value < float("inf"):
+        return "-"
+    seconds = int(value)
+    parts = [(seconds // 86400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "min"), (seconds % 60, "s")]
+    first = next((index for index, (count, _) in enumerate(parts) if count), len(parts) - 1)
+    return " ".join(f"{count} {unit}" for count, unit in parts[first : first + 2])
+
+
+def milliseconds(value: Any) -> str:
+    """Seconds as milliseconds: 0.42 ms."""
+    return f"{value * 1000:.3g} ms" if is_number(value) else "-"
+
+
+def is_number(value: Any) -> bool:
+    """A figure that can be shown."""
+    return isinstance(value, int | float) and abs(value) < 1e30
+
+
+def as_list(value: Any) -> list[Any]:
+    """The value, if it is a list."""
+    return value if isinstance(value, list) else []
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    """The value, if it is a table."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_dicts(value: Any) -> list[dict[str, Any]]:
+    """The tables in a list."""
+    return [entry for entry in as_list(value) if isinstance(entry, dict)]

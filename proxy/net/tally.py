@@ -1,0 +1,77 @@
+"""What one iSCSI connection reads and writes, told to the counts of its volumes."""
+
+from proxy.iscsi.connection import Connection
+from proxy.iscsi.scsi import Access, unit_number
+from proxy.iscsi.tasks import Task
+from proxy.observe.volumes import VOLUMES_MAX, Commands, Volume, VolumeName, Volumes
+from proxy.text import printable
+
+NAME_MAX = 223
+"""Longest name of an iSCSI node (RFC 7143, 4.2.7.1); of a longer one the beginning has to do."""
+_READ, _WRITE = Access.READ, Access.WRITE
+
+
+class Tally:
+    """The `Observer` of one connection. Loop thread."""
+
+    def __init__(self, volumes: Volumes, share: str) -> None:
+        """`share`: "forward replication", "export array"."""
+        self.connection = Connection(self)
+        self._all = volumes
+        self._share = share
+        self._used: dict[int, Volume] = {}  # by LUN: grows only, so that a command ends where it began
+
+    @property
+    def initiator(self) -> str | None:
+        """The initiator's name, fit for a terminal."""
+        return node_name(self.connection.initiator)
+
+    @property
+    def target(self) -> str | None:
+        """The target's."""
+        return node_name(self.connection.target)
+
+    def began(self, task: Task, now: float) -> None:
+        """A command passed; only reads and writes count."""
+        if task.access is _READ or task.access is _WRITE:
+            volume = self._used.get(task.lun) or self._enter(task.lun)
+            volume.began(_commands(volume, task), task.byte, task.length)
+
+    def ended(self, task: Task, status: int, now: float) -> None:
+        """Its status passed."""
+        if task.access is _READ or task.access is _WRITE:
+            volume = self._volume(task)
+            volume.ended(_commands(volume, task), task.length, now - task.began, good=not status)
+
+    def dropped(self, task: Task, now: float) -> None:
+        """It will have no status."""
+        if task.access is _READ or task.access is _WRITE:
+            self._volume(task).drop()
+
+    def close(self) -> None:
+        """The connection has ended: what was under way on it will have no status."""
+        for task in self.connection.tasks.end_all():
+            self.dropped(task, 0.0)
+        for volume in self._used.values():
+            self._all.leave(volume)
+        self._used.clear()
+
+    def _enter(self, lun: int) -> Volume:
+        """A unit is used for the first time; beyond a bound, so that nobody can fill memory, others count for it."""
+        if len(self._used) >= VOLUMES_MAX:
+            return self._all.others
+        name = VolumeName(self._share, self.target or "", unit_number(lun))
+        volume = self._used[lun] = self._all.enter(name)
+        return volume
+
+    def _volume(self, task: Task) -> Volume:
+        return self._used.get(task.lun, self._all.others)
+
+
+def _commands(volume: Volume, task: Task) -> Commands:
+    return volume.reads if task.access is _READ else volume.writes
+
+
+def node_name(name: str | None) -> str | None:
+    """The name of an initiator or target, as they say it: bounded, and without anything that moves a cursor."""
+    return None if name is None else printable(name)[:NAME_MAX]

@@ -1,0 +1,34 @@
+"""Would a faster line help? The zones of `proxy.plan.zones`, by what has been written through this site."""
+
+from proxy.observe.snapshot import AdviceStatus, ZoneStatus
+from proxy.observe.verdict import Limit, Verdict
+from proxy.observe.wording import bytes_a_second, size
+from proxy.plan.zones import Zone, by_rate, by_size, together
+
+
+def advise(rate: float, average: float, verdict: Verdict | None = None) -> AdviceStatus | None:
+    """`rate`: bytes a second that were written in the busiest seconds; `average`: bytes of a write; None without any.
+
+    `verdict` is of the line, if all that it carries is judged: what it holds back now the zones cannot know.
+    """
+    if not average:
+        return None
+    zones = by_rate(rate), by_size(average)
+    both = together(*zones)
+    words = f"{_advice(both)}: {bytes_a_second(rate)} written in the busiest ten seconds ({zones[0].colour})"
+    words += f", {size(average)} a write on average ({zones[1].colour})"
+    if verdict is not None and verdict.limit is Limit.WAN_RATE and both is not Zone.LIKELY:
+        words += (
+            f"; but the line was full for {verdict.share:.0%} of the last ten seconds: arrays may have more to write"
+        )
+    return AdviceStatus(
+        zone=both.value,
+        colour=both.colour,
+        words=words,
+        write_rate=ZoneStatus(round(rate), zones[0].value, zones[0].colour),
+        write_size=ZoneStatus(round(average), zones[1].value, zones[1].colour),
+    )
+
+
+def _advice(zone: Zone) -> str:
+    return f"a faster line {'' if zone is Zone.PERHAPS else 'is '}{zone.value}"

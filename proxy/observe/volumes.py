@@ -1,0 +1,210 @@
+"""What is read and written on the volumes behind a peer, counted as this site sees it.
+
+A command counts when its status passes: its bytes and its time if that is GOOD, else as failed. Whether it is
+sequential shows when it begins. Volumes are told apart up to a bound (`VOLUMES_MAX`); the rest is one, "others".
+Nothing here knows iSCSI; the time is an argument, in seconds. Loop thread.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+
+from proxy.observe.histogram import Histogram
+
+VOLUMES_MAX = 32
+"""Volumes of a peer that are told apart: arrays replicate 16 at once. Each is 45 series and half a millisecond of the
+loop's time whenever Prometheus asks."""
+SIZES = tuple(512 << n for n in range(14))
+"""Bounds in bytes: 512 to 4 MiB."""
+SECONDS = tuple(2**n / 2000 for n in range(16))
+"""Bounds in seconds: 0.5 ms to 16.4 s."""
+RUNS_MAX = 16
+"""Ends of commands that are remembered: so many may read or write one after another each, between one another."""
+BUSIEST_SECONDS = 10
+"""A rate is that of so many seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeName:
+    """Which volume: text that is fit for a terminal, and bounded, by whoever makes it."""
+
+    share: str
+    """ "forward replication", "export array"."""
+    target: str
+    unit: str
+
+
+OTHERS = VolumeName("", "others", "")
+"""All volumes that are not told apart; no real one has this name, since all have a share."""
+
+
+class Commands:
+    """Reads, or writes, of one volume."""
+
+    __slots__ = ("_ends", "failed", "random", "seconds", "sequential", "sizes")
+
+    def __init__(self) -> None:
+        self.sizes = Histogram(SIZES)
+        """Bytes of those that ended well."""
+        self.seconds = Histogram(SECONDS)
+        """From command to status, of those that ended well."""
+        self.failed = 0
+        """Those that ended with another status than GOOD."""
+        self.sequential = 0
+        """Those that began where one of the last ended."""
+        self.random = 0
+        """All others that began."""
+        self._ends: dict[int, None] = {}  # the oldest first
+
+    def began(self, byte: int, length: int) -> None:
+        """One has begun, at that byte of the volume."""
+        ends = self._ends
+        if byte in ends:
+            del ends[byte]
+            self.sequential += 1
+        else:
+            self.random += 1
+        ends[byte + length] = None
+        if len(ends) > RUNS_MAX:
+            del ends[next(iter(ends))]
+
+    def ended(self, length: int, seconds: float, *, good: bool) -> None:
+        """One has its status."""
+        if not good:
+            self.failed += 1
+            return
+        self.sizes.note(length)
+        self.seconds.note(seconds)
+
+    def add(self, other: "Commands") -> None:
+        """Add another's counts to these."""
+        self.sizes.add(other.sizes)
+        self.seconds.add(other.seconds)
+        self.failed += other.failed
+        self.sequential += other.sequential
+        self.random += other.random
+
+
+class Rate:
+    """Of a count that grows: over the last ten seconds, and over the busiest ten so far."""
+
+    __slots__ = ("_readings", "busiest", "now")
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        """A second."""
+        self.busiest = 0.0
+        self._readings: deque[tuple[float, float]] = deque(maxlen=BUSIEST_SECONDS + 1)
+
+    def note(self, count: float, now: float) -> None:
+        """What it is now, about once a second. It began at 0."""
+        if not self._readings:
+            self._readings.append((0.0, now))
+        self._readings.append((count, now))
+        former, before = self._readings[0]
+        self.now = (count - former) / max(now - before, BUSIEST_SECONDS)
+        self.busiest = max(self.busiest, self.now)
+
+    def add(self, other: "Rate", count: float) -> None:
+        """What another one counted, `count` by now, is counted here from now on: that is no sudden rise."""
+        self._readings = deque(((former + count, before) for former, before in self._readings), BUSIEST_SECONDS + 1)
+        self.busiest = max(self.busiest, other.busiest)
+
+
+class Volume:
+    """One volume, as reached by one forward or export."""
+
+    __slots__ = ("connections", "dropped", "name", "outstanding", "outstanding_peak", "reads", "writes", "written")
+
+    def __init__(self, name: VolumeName) -> None:
+        self.name = name
+        self.reads = Commands()
+        self.writes = Commands()
+        self.outstanding = 0
+        """Reads and writes without a status, now."""
+        self.outstanding_peak = 0
+        self.dropped = 0
+        """Reads and writes that had no status: aborted, or their connection ended."""
+        self.connections = 0
+        """Live ones that have read or written here."""
+        self.written = Rate()
+        """Bytes of writes."""
+
+    @property
+    def bytes(self) -> float:
+        """Read and written."""
+        return self.reads.sizes.total + self.writes.sizes.total
+
+    def began(self, commands: Commands, byte: int, length: int) -> None:
+        """A read or a write has begun; `commands` is the one of `reads` and `writes` that it belongs to."""
+        commands.began(byte, length)
+        self.outstanding += 1
+        self.outstanding_peak = max(self.outstanding_peak, self.outstanding)
+
+    def ended(self, commands: Commands, length: int, seconds: float, *, good: bool) -> None:
+        """It has its status."""
+        self.outstanding -= 1
+        commands.ended(length, seconds, good=good)
+
+    def drop(self) -> None:
+        """It will have none."""
+        self.outstanding -= 1
+        self.dropped += 1
+
+    def add(self, other: "Volume") -> None:
+        """Add the counts of one that nobody uses."""
+        self.written.add(other.written, other.writes.sizes.total)
+        self.reads.add(other.reads)
+        self.writes.add(other.writes)
+        self.dropped += other.dropped
+        self.outstanding_peak = max(self.outstanding_peak, other.outstanding_peak)
+
+
+class Volumes:
+    """Those of one peer. What was counted stays when connections end; sums over all volumes never fall."""
+
+    def __init__(self) -> None:
+        self.others = Volume(OTHERS)
+        self.written = Rate()
+        """Bytes of writes to all of them."""
+        self._told_apart: dict[VolumeName, Volume] = {}
+
+    def enter(self, name: VolumeName) -> Volume:
+        """A connection begins to use that volume. It may have to be counted among the others; `leave` what this is."""
+        volume = self._told_apart.get(name)
+        if volume is None:
+            volume = self._new(name)
+        volume.connections += 1
+        return volume
+
+    def leave(self, volume: Volume) -> None:
+        """The connection has ended."""
+        volume.connections -= 1
+
+    def sample(self, now: float) -> None:
+        """About once a second: brings rates up to date."""
+        for volume in self.all():
+            volume.written.note(volume.writes.sizes.total, now)
+        self.written.note(sum(volume.writes.sizes.total for volume in self.all()), now)
+
+    @property
+    def average_write(self) -> float:
+        """Bytes; 0 if nothing has been written."""
+        sizes = Histogram(SIZES)
+        for volume in self.all():
+            sizes.add(volume.writes.sizes)
+        return sizes.mean
+
+    def all(self) -> list[Volume]:
+        """The one with the most bytes first, the others last."""
+        return [*sorted(self._told_apart.values(), key=lambda volume: volume.bytes, reverse=True), self.others]
+
+    def _new(self, name: VolumeName) -> Volume:
+        """Where there are too many, the one with the least bytes that nobody uses joins the others."""
+        if len(self._told_apart) >= VOLUMES_MAX:
+            idle = [volume for volume in self._told_apart.values() if not volume.connections]
+            if not idle:
+                return self.others
+            least = min(idle, key=lambda volume: volume.bytes)
+            self.others.add(self._told_apart.pop(least.name))
+        volume = self._told_apart[name] = Volume(name)
+        return volume

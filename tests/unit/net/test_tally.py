@@ -1,0 +1,162 @@
+"""What a connection reads and writes reaches its volume, whatever the connection says and however it ends."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from proxy.iscsi.framer import Framer
+from proxy.iscsi.pdu import Opcode, Sender
+from proxy.iscsi.scsi import unit_number
+from proxy.net.tally import NAME_MAX, Tally
+from proxy.observe.volume_status import volume_status
+from proxy.observe.volumes import VOLUMES_MAX, Volume, VolumeName, Volumes
+from tests.unit.iscsi.pdus import (
+    INQUIRY,
+    command,
+    data_in,
+    login,
+    login_answer,
+    pdu,
+    read_10,
+    response,
+    text,
+    write_10,
+)
+
+KiB = 1 << 10
+ONE = 1 << 48
+"""LUN 1 as it stands in a header."""
+
+
+@dataclass
+class Site:
+    """One that has both arrays' bytes pass by a connection."""
+
+    volumes: Volumes = field(default_factory=Volumes)
+    now: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.connect("iqn.target")
+
+    def connect(self, target: str) -> None:
+        self.tally = Tally(self.volumes, "forward replication")
+        self._framers = {sender: Framer(self.tally.connection, sender) for sender in Sender}
+        self.out(login(text(InitiatorName="iqn.host", TargetName=target)))
+        self.back(login_answer())
+
+    def out(self, *whole: bytes) -> None:
+        self._send(Sender.INITIATOR, whole)
+
+    def back(self, *whole: bytes) -> None:
+        self._send(Sender.TARGET, whole)
+
+    def _send(self, sender: Sender, whole: tuple[bytes, ...]) -> None:
+        for one in whole:
+            self._framers[sender].receive(memoryview(one), self.now)
+
+    def only(self) -> Volume:
+        volume, others = self.volumes.all()
+        assert not others.outstanding_peak
+        return volume
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+def test_reads_and_writes(site: Site) -> None:
+    site.out(command(1, write_10(0, 16), lun=ONE), command(2, read_10(16, 128), lun=ONE))
+    site.now = 0.003
+    site.back(response(1))
+    site.now = 0.1
+    site.back(data_in(2, bytes(64 * KiB), status=True))
+    volume = site.only()
+    status = volume_status(volume)
+    assert volume.name == VolumeName("forward replication", "iqn.target", "1")
+    assert (status.writes.bytes, status.reads.bytes) == (8 * KiB, 64 * KiB)
+    assert (status.writes.seconds.total, status.reads.seconds.total) == (0.003, 0.1)
+    assert (status.outstanding, status.outstanding_peak, status.connections) == (0, 2, 1)
+    assert (site.tally.initiator, site.tally.target) == ("iqn.host", "iqn.target")
+
+
+def test_what_moves_no_volumes_data_is_no_volume(site: Site) -> None:
+    site.out(command(1, INQUIRY))
+    site.back(data_in(1, bytes(96), status=True))
+    assert [volume.name.target for volume in site.volumes.all()] == ["others"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        response(1, status=2),
+        pdu(Opcode.SCSI_RESPONSE, tag=1)[:2] + b"\x01" + pdu(Opcode.SCSI_RESPONSE, tag=1)[3:],
+    ],
+    ids=["check condition", "target failure"],
+)
+def test_failures_move_nothing(site: Site, answer: bytes) -> None:
+    site.out(command(1, write_10(0, 16)))
+    site.back(answer)
+    writes = volume_status(site.only()).writes
+    assert (writes.commands, writes.bytes, writes.failed) == (0, 0, 1)
+
+
+def test_what_has_no_status_is_dropped(site: Site) -> None:
+    """The tag is used again; the task is aborted; the connection ends."""
+    site.out(command(1, write_10(0, 16)), command(1, write_10(0, 16)), command(2, read_10(0, 1)))
+    site.out(pdu(Opcode.TASK_MANAGEMENT | 0x40, 0x81, tag=9, rest=(1).to_bytes(4)))
+    site.back(pdu(Opcode.TASK_MANAGEMENT_RESPONSE, tag=9))
+    volume = site.only()
+    assert (volume.outstanding, volume.dropped) == (1, 2)
+    site.tally.close()
+    assert (volume.outstanding, volume.dropped, volume.connections) == (0, 3, 0)
+    site.tally.close()
+    assert (volume.dropped, volume.connections) == (3, 0)
+
+
+def test_two_connections_of_one_volume(site: Site) -> None:
+    site.out(command(1, write_10(0, 16)))
+    site.connect("iqn.target")
+    site.out(command(1, write_10(16, 16)))
+    volume = site.only()
+    assert (volume.connections, volume.outstanding, volume.writes.sequential) == (2, 2, 1)
+
+
+def test_one_connection_of_many_units(site: Site) -> None:
+    """More than are told apart: nothing grows, nothing is lost, and each ends where it began."""
+    for tag in range(VOLUMES_MAX * 2):
+        site.out(command(tag, write_10(0, 1), lun=tag << 48))
+    assert len(site.volumes.all()) == VOLUMES_MAX + 1
+    assert site.volumes.others.outstanding == VOLUMES_MAX
+    for tag in range(VOLUMES_MAX * 2):
+        site.back(response(tag))
+    assert {volume.outstanding for volume in site.volumes.all()} == {0}
+    assert sum(volume.bytes for volume in site.volumes.all()) == VOLUMES_MAX * 2 * 512
+
+
+def test_hostile_names() -> None:
+    site = Site()
+    site.connect("iqn.\x1b[2J\n\u202e" + "x" * 700)
+    site.out(command(1, write_10(0, 16)))
+    name = site.only().name.target
+    assert name.isprintable()
+    assert name.startswith("iqn.\\x1b[2J\\n\\u202ex")
+    assert len(name) == NAME_MAX
+
+
+@pytest.mark.parametrize(
+    ("lun", "number"),
+    [
+        (0, "0"),
+        (1 << 48, "1"),
+        (255 << 48, "255"),
+        (0x4100 << 48, "256"),
+        (0x7FFF << 48, "16383"),
+        (0x0101 << 48, "0101000000000000"),
+        (0x8001 << 48, "8001000000000000"),
+        (1, "0000000000000001"),
+        ((1 << 64) - 1, "ffffffffffffffff"),
+    ],
+)
+def test_units_as_operators_write_them(lun: int, number: str) -> None:
+    assert unit_number(lun) == number

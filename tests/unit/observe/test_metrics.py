@@ -1,0 +1,81 @@
+"""Volumes as Prometheus reads them: its own parser, and what it takes for granted of counters and histograms."""
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from prometheus_client.core import Metric
+from prometheus_client.exposition import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.registry import CollectorRegistry
+
+from proxy.observe.advice import advise
+from proxy.observe.metrics import DECLARATIONS, SiteCollector
+from proxy.observe.snapshot import AdviceStatus, Snapshot
+from proxy.observe.volume_status import volume_status
+from proxy.observe.volumes import VOLUMES_MAX, VolumeName, Volumes
+
+SERIES_MAX = 60
+"""For each volume that is told apart, at most."""
+
+
+def exposed(volumes: Volumes, advice: AdviceStatus | None = None) -> dict[str, Metric]:
+    """What the declarations about volumes make of them, through text."""
+    peer = SimpleNamespace(name="west", volumes=[volume_status(volume) for volume in volumes.all()], advice=advice)
+    snapshot: Any = SimpleNamespace(peers=[peer])
+    chosen = [one for one in DECLARATIONS if one.name.startswith(("isthmus_volume", "isthmus_faster"))]
+    registry = CollectorRegistry()
+    registry.register(SiteCollector(lambda: cast(Snapshot, snapshot), chosen))
+    text = generate_latest(registry).decode()
+    return {family.name: family for family in text_string_to_metric_families(text)}
+
+
+def written(volumes: Volumes, target: str, *sizes: int) -> None:
+    volume = volumes.enter(VolumeName("forward replication", target, "0"))
+    for size in sizes:
+        volume.began(volume.writes, 0, size)
+        volume.ended(volume.writes, size, 0.003, good=True)
+
+
+def values(family: Metric, target: str) -> dict[str, float]:
+    """Of a volume's writes, by the end of the name and the bound."""
+    return {
+        sample.name.removeprefix(family.name) + sample.labels.get("le", ""): sample.value
+        for sample in family.samples
+        if sample.labels["target"] == target and sample.labels.get("access", "write") == "write"
+    }
+
+
+def test_histograms_rise_and_end_with_all() -> None:
+    volumes = Volumes()
+    written(volumes, "iqn.a", 512, 1024, 1025, 65536, 8 << 20)
+    sizes = values(exposed(volumes)["isthmus_volume_command_bytes"], "iqn.a")
+    assert (sizes["_count"], sizes["_sum"]) == (5, 512 + 1024 + 1025 + 65536 + (8 << 20))
+    buckets = [value for name, value in sizes.items() if name.startswith("_bucket")]
+    assert buckets == [2, 3, 3, 4, 4, 4, 4, 5]
+    assert sizes["_bucket1024.0"] == 2
+    assert sizes["_bucket65536.0"] == 4
+
+
+@pytest.mark.parametrize("name", ['"', "\\", '\\"\\n{}', "others", "é" * 60])
+def test_any_name_is_a_label(name: str) -> None:
+    volumes = Volumes()
+    written(volumes, name, 512)
+    named = [sample.labels for sample in exposed(volumes)["isthmus_volume_outstanding"].samples]
+    assert {"peer": "west", "share": "forward replication", "target": name, "unit": "0"} in named
+
+
+def test_series_are_bounded() -> None:
+    volumes = Volumes()
+    for number in range(VOLUMES_MAX * 2):
+        written(volumes, f"iqn.{number}", 512)
+    series = sum(len(family.samples) for name, family in exposed(volumes).items() if name.startswith("isthmus_volume"))
+    assert VOLUMES_MAX < series <= SERIES_MAX * (VOLUMES_MAX + 1)
+
+
+@pytest.mark.parametrize(("rate", "zone"), [(1e6, "green"), (4e7, "yellow"), (6e7, "red"), (None, None)])
+def test_the_zone(rate: float | None, zone: str | None) -> None:
+    advice = None if rate is None else advise(rate, 1 << 20)
+    samples = exposed(Volumes(), advice)["isthmus_faster_line"].samples
+    assert {sample.labels["zone"] for sample in samples} == {"green", "yellow", "red"}
+    assert [sample.labels["zone"] for sample in samples if sample.value] == ([] if zone is None else [zone])
