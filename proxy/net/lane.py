@@ -150,6 +150,11 @@ class Lane(asyncio.BufferedProtocol):
         """Bytes that a frame should have at most: half of what the kernel is given, but worth compressing."""
         return max(GRAIN_MIN, self._outlet.size // 2) if self._outlet is not None else GRAIN_MIN
 
+    def stand_apart(self, apart: bool) -> None:
+        """Whether what is urgent goes by another lane: then the kernel may be given more."""
+        if self._outlet is not None:
+            self._outlet.portion.apart = apart
+
     @property
     def clogged(self) -> bool:
         """`room` has said 0, and the owner has not heard of it since."""

@@ -149,6 +149,9 @@ class Lanes:
         return {mark: max(self._ours.get(mark, 0), self._theirs.get(mark, 0)) for mark in marks}
 
     def _review(self) -> None:
+        newest = {lane.mark: lane for lane in self if not lane.silent}
+        for lane in self:
+            lane.stand_apart(newest.get(lane.mark, lane) is not lane)
         if self.missing():
             self.wanted.set()
         else:

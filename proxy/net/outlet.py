@@ -13,6 +13,8 @@ from proxy.net.tcpinfo import sending
 
 SECONDS = 0.008
 """What may wait in the kernel: enough for the event loop to be late, not enough to be felt."""
+SECONDS_APART = 0.03
+"""The same where nobody feels it, since what is urgent goes by another lane: enough for a batch to be compressed."""
 LEAST = 8 << 10
 MOST = 512 << 10
 PLENTY = 1 << 20
@@ -37,6 +39,8 @@ class Portion:
     """
 
     def __init__(self) -> None:
+        self.apart = False
+        """What is urgent goes by another lane."""
         self._rate = 0.0
         self._since = 0.0
 
@@ -44,8 +48,9 @@ class Portion:
         """Bytes arrive at `rate`, and the kernel sends them at `pace`, both a second."""
         if rate > _GROWTH * self._rate:
             self._rate, self._since = rate, now
-        little = min(MOST, max(LEAST, int(rate * SECONDS)))
-        if little < MOST and pace >= _SEEKING * rate and now - self._since > _SETTLED:
+        settled = now - self._since > _SETTLED
+        little = min(MOST, max(LEAST, int(rate * (SECONDS_APART if self.apart and settled else SECONDS))))
+        if settled and little < MOST and pace >= _SEEKING * rate:
             return min(PLENTY, max(LEAST, int(pace * _PLENTY_SECONDS)))
         return little
 
@@ -58,7 +63,7 @@ class Outlet:
         self._socket = connection.dup()
         self._on_room = on_room
         self._loop = asyncio.get_running_loop()
-        self._portion = Portion()
+        self.portion = Portion()
         self.size = 0
         """Bytes that the kernel may hold unsent."""
         self._left = 0  # of these, when the kernel was last asked, but for what was written since
@@ -89,7 +94,7 @@ class Outlet:
     def _ask(self, buffered: int) -> None:
         unsent, rate, pace = sending(self._socket)
         if rate:
-            self._resize(self._portion.fitting(rate, pace, self._loop.time()))
+            self._resize(self.portion.fitting(rate, pace, self._loop.time()))
         self._left = self.size - unsent - buffered - self._under_way
 
     def close(self) -> None:

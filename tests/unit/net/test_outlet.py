@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from proxy.net.outlet import LEAST, MOST, PLENTY, SECONDS, Portion
+from proxy.net.outlet import LEAST, MOST, PLENTY, SECONDS, SECONDS_APART, Portion
 from proxy.net.tcpinfo import sending, tcp_info
 
 RATE = 5_400_000
@@ -38,6 +38,16 @@ def test_plenty_when_it_seeks_what_is_not_there() -> None:
     assert portion.fitting(RATE, int(2.89 * RATE), now + 1) > 5 * RATE * SECONDS
     assert portion.fitting(RATE, int(0.99 * RATE), now + 2) == int(RATE * SECONDS)
     assert portion.fitting(RATE, int(1.25 * RATE), now + 3) == int(RATE * SECONDS)
+
+
+def test_more_once_the_rate_is_known_where_urgent_frames_go_by_another_lane() -> None:
+    portion = Portion()
+    portion.apart = True
+    now = grown(portion)
+    assert portion.fitting(RATE, RATE, now + 0.3) == int(RATE * SECONDS)
+    assert portion.fitting(RATE, RATE, now + 1) == int(RATE * SECONDS_APART)
+    portion.apart = False
+    assert portion.fitting(RATE, RATE, now + 2) == int(RATE * SECONDS)
 
 
 @pytest.mark.parametrize("pace", [1, 3])
