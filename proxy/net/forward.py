@@ -45,6 +45,7 @@ class Forward:
         self._asked = asked(config.export, portal)
         self._relays: set[Relay] = set()
         self._noticed = 0
+        self._opening: asyncio.Task[None] | None = None
         self._closed = False
 
     async def run(self) -> None:
@@ -61,7 +62,8 @@ class Forward:
                 continue
             self.accepted += 1
             reset_connection(connection)  # unless its relay ends it in order
-            await self._open(connection, name_of(address))
+            self._opening = loop.create_task(self._open(connection, name_of(address)))
+            await asyncio.shield(self._opening)  # who ends accepting must not tear a connection from its relay
 
     @property
     def streams(self) -> int:
