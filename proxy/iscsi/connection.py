@@ -83,6 +83,10 @@ class Connection:
         if watch is not None:
             watch(sender, header, data, now)
 
+    def takes(self, side: Sender) -> int:
+        """Bytes of a data segment that a side takes: what it has declared, the default during the login (13.12)."""
+        return self.keys.declared("MaxRecvDataSegmentLength", side if self.full_feature else None)
+
     def _command(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         task, former = self.tasks.begin(header, now)
         if self._observer is not None:

@@ -105,6 +105,12 @@ class Keys:
                 return max(said, key=number)
         return self._last[key]
 
+    def declared(self, key: str, sender: Sender | None) -> int:
+        """The number that a side has declared; the default if it has declared none, or if no side is given."""
+        said = None if sender is None else self.said(key, sender)
+        default = int(KEYS[key][1])
+        return default if said is None else _number(said, default)
+
     def number(self, key: str) -> int:
         """The same of a number; the default if what was said is none."""
         return _number(self.value(key), int(KEYS[key][1]))

@@ -8,6 +8,7 @@ from typing import Literal
 
 from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
+from proxy.iscsi.portals import Portals, PortalTexts
 from proxy.net.environment import Environment
 from proxy.net.tally import Tally
 from proxy.net.worker import StoreWorker
@@ -84,10 +85,12 @@ class Workbench:
         protocol: Protocol | None,
         tally: Tally,
         fell: Callable[[str, bool], None],
+        portals: Portals | None = None,
     ) -> Coders:
         """Of one more stream. `protocol`: as a forward has it, None on the acceptor's side, which does as the opener.
 
-        `fell` is told why a direction goes on as it is, and whether it began as iSCSI.
+        `fell` is told why a direction goes on as it is, and whether it began as iSCSI; `portals` replaces the addresses
+        that a target names.
         """
         store = self._environment.worker.store
         writer = stream >> 1  # of streams that one side opened, the lowest bit is the same
@@ -96,14 +99,22 @@ class Workbench:
         if protocol == "tcp" or not self._agreed(Capability.SPANS):
             return Coders(encoder, Decoder(store, holdings, writer, context))
         decoder = Decoder(store, holdings, writer, context, spans=True)
-        return self._of_spans(encoder, decoder, tally, opener=protocol is not None, fell=fell)
+        texts = None if portals is None else PortalTexts(portals)
+        return self._of_spans(encoder, decoder, tally, texts, opener=protocol is not None, fell=fell)
 
     def _of_spans(
-        self, encoder: Encoder, decoder: Decoder, tally: Tally, *, opener: bool, fell: Callable[[str, bool], None]
+        self,
+        encoder: Encoder,
+        decoder: Decoder,
+        tally: Tally,
+        texts: PortalTexts | None,
+        *,
+        opener: bool,
+        fell: Callable[[str, bool], None],
     ) -> Coders:
         connection = tally.connection
         ours, theirs = (Sender.INITIATOR, Sender.TARGET) if opener else (Sender.TARGET, Sender.INITIATOR)
-        weaving = SpanDecoder(decoder, connection, theirs, _CLOCK)
+        weaving = SpanDecoder(decoder, connection, theirs, _CLOCK, texts)
         framing = SpanEncoder(
             encoder,
             Framer(connection, ours),

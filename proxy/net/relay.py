@@ -458,6 +458,8 @@ class Relay(asyncio.BufferedProtocol):
             raise BatchError(f"END after {total} bytes, but {self._decoder.total} were sent")
         self._decoder.learn_last(memoryview(tokens))
         self._ended_there = True
+        if last := self._decoder.last():
+            self._transport.writelines(last)
         self._transport.write_eof()
         self._finish_if_done()
 

@@ -12,6 +12,7 @@ from proxy.iscsi.connection import Connection
 from proxy.iscsi.errors import RecordError
 from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
+from proxy.iscsi.portals import PortalTexts
 from proxy.iscsi.prediction import Predictor, Restorer
 from proxy.iscsi.record import PLAIN
 from proxy.iscsi.span import Address, Kind, Span
@@ -45,9 +46,16 @@ _SHARE = 12
 class SpanDecoder:
     """One stream's incoming direction. Loop thread. As `Decoder`, also as to errors."""
 
-    def __init__(self, decoder: Decoder, connection: Connection, sender: Sender, clock: Callable[[], float]) -> None:
-        """`sender`: what the far array is."""
-        self.weaver = Weaver(connection, sender)
+    def __init__(
+        self,
+        decoder: Decoder,
+        connection: Connection,
+        sender: Sender,
+        clock: Callable[[], float],
+        texts: PortalTexts | None = None,
+    ) -> None:
+        """`sender`: what the far array is; `texts` puts this side's portals into what a target says."""
+        self.weaver = Weaver(connection, sender, texts)
         self.spans: bool | None = None
         """Whether this direction has records; None before its first batch."""
         self._decoder = decoder
@@ -96,6 +104,10 @@ class SpanDecoder:
     def learn_last(self, tokens: memoryview) -> None:
         """END's tokens: at most one LEARN of the tail."""
         self._decoder.learn_last(tokens)
+
+    def last(self) -> list[bytes | memoryview]:
+        """What is still to be delivered when the direction has ended in order."""
+        return self.weaver.finish()
 
     def close(self) -> None:
         """Nothing more will be fed: give back what is shared with other streams."""
