@@ -68,12 +68,15 @@ class Keys:
         self._last: dict[str, str] = {}
         self._texts = {sender: bytearray() for sender in Sender}
         self._overlong: set[Sender] = set()
+        self.incomplete = False
+        """A text was too long to be looked at."""
 
     def text(self, sender: Sender, data: bytes, *, continued: bool) -> None:
         """The data of a login or text PDU; `continued` if the text, even a key, goes on in the next one."""
         text = self._texts[sender]
         if len(text) + len(data) > TEXT_MAX:
             self._overlong.add(sender)
+            self.incomplete = True
             text.clear()
         elif sender not in self._overlong:
             text += data

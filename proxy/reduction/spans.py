@@ -59,6 +59,7 @@ class SpanDecoder:
         self.spans: bool | None = None
         """Whether this direction has records; None before its first batch."""
         self._decoder = decoder
+        self._connection = connection
         self._restorer = Restorer()
         self._clock = clock
 
@@ -119,6 +120,8 @@ class SpanDecoder:
             return None
         if self.spans is None:
             self.spans = bool(decoded.records)
+            if not self.spans:
+                self._connection.lose_sight(self._clock())
         if self.spans:
             decoded.pieces = self._weave(decoded)
             return decoded
@@ -259,6 +262,16 @@ class SpanEncoder:
             self._settle(lazy=False)
         self._encoder.flush(patient=patient)
 
+    @property
+    def held(self) -> int:
+        """Bytes that wait until the PDU that they belong to is whole, which no `flush` gives out."""
+        return self.framer.held
+
+    def give_up(self) -> None:
+        """The source has stopped within a PDU: the rest goes as it is. `flush` and `take` what was held."""
+        if not self._plain:
+            self._put(self.framer.give_up())
+
     def finish(self) -> None:
         """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""
         if not self._plain:
@@ -303,6 +316,7 @@ class SpanEncoder:
     def _pass_all(self, n: int) -> None:
         """What has come goes as it is, and so does all that follows."""
         self._plain = True
+        self.framer.connection.lose_sight(self._clock())
         self._pour(self._view[:n])
         self._settle(lazy=False)
         self._view = memoryview(bytearray())
