@@ -8,10 +8,13 @@ from proxy.net.waits import Waits
 from proxy.net.worker import StoreWorker
 from proxy.observe.waiting import Waiting
 from proxy.reduction.encoder import READ_BYTES
-from proxy.reduction.pace import HOLD, Pace
+from proxy.reduction.pace import HOLD, READ_MIN, Pace
 
 _PATIENCE = 0.02
 """Seconds that a pause waits for the store's disk: what is found there need not go as literal bytes."""
+
+_TICK = 0.001
+"""The loop's timers know whole milliseconds."""
 
 STALL = 0.1
 """Seconds without a byte after which a source that stopped within a PDU is taken not to go on with it."""
@@ -38,7 +41,9 @@ class Pauses:
         self._pace = Pace()
         self._resting = False
         self._full_read = False
-        self._came = False  # more, since the flush has been waiting
+        self._holding = False  # the flush that waits does so for more to come
+        self._came = False  # more of the bulk, since then
+        self._newer_than = 0.0  # what is left came after this
         self._soon: asyncio.Handle | None = None
         self._patience: asyncio.TimerHandle | None = None  # a flush waits, for the store's disk or for more to come
         self._stall: asyncio.TimerHandle | None = None
@@ -48,11 +53,13 @@ class Pauses:
     def received(self, count: int) -> None:
         """The source has sent so many bytes, which the encoder has not seen yet."""
         self._full_read = count == READ_BYTES
-        self._came = True
+        self._came = self._came or count >= READ_MIN
         self._pace.received(count, self._loop.time())
 
     def consider(self) -> None:
         """The encoder has seen them, and full batches are out: has the source paused?"""
+        if self._holding and not self._pace.holds:
+            self.due()
         if self._patience is not None:
             self._waits.outward(Waiting.SOURCE)
         elif self._full_read and self._soon is None:
@@ -60,20 +67,28 @@ class Pauses:
         elif self._soon is None:
             self._pause()
 
+    def shipped(self) -> None:
+        """Full batches have gone: what is left has just come."""
+        self._newer_than = self._loop.time()
+
     def flushed(self) -> None:
         """Everything that may go has gone."""
         self._pace.flushed(self._loop.time())
         self._watch()
 
     def due(self) -> None:
-        """A flush begins: none is waiting any more."""
+        """A flush begins, or is considered anew: none is waiting any more."""
+        self._holding = False
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
 
     def answered(self) -> None:
-        """The far array has sent something."""
+        """The far array has sent something: what was held goes at once."""
         self._pace.answered()
+        if self._holding:
+            self.due()
+            self._soon = self._soon or self._loop.call_soon(self._pause)
 
     def rest(self) -> None:
         """The source is not read for a while."""
@@ -120,17 +135,21 @@ class Pauses:
             self._worker.prefetch(wanted)
 
     def _hold(self) -> None:
+        self._holding = True
         self._came = False
+        self._newer_than = self._loop.time()
         self._patience = self._loop.call_later(HOLD, self._held)
         self._waits.outward(Waiting.SOURCE)
 
     def _held(self) -> None:
-        """The source has had its time: as long as it goes on sending, so does holding."""
+        """The source has had its time. If what waited then is out by now, what came after it has its own."""
         self._patience = None
-        if self._came:
-            self._hold()
+        left = self._newer_than + HOLD - self._loop.time()
+        if self._came and left > _TICK:
+            self._patience = self._loop.call_later(left, self._held)
             return
-        self._pace.held_in_vain()
+        if not self._came:
+            self._pace.held_in_vain()
         self._flush()
 
     # -- a source that stops within a PDU ----------------------------------------------------------------------

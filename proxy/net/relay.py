@@ -122,6 +122,7 @@ class Relay(asyncio.BufferedProtocol):
             self._encoder.received(nbytes)
             if self._encoder.ready:
                 self._ship()
+                self._pauses.shipped()
                 self.coders.look_ahead(self._owner.worker)
             self._pauses.consider()
         except Exception as error:

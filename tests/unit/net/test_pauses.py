@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, pairwise
 from typing import Any, cast
 
 import pytest
@@ -12,8 +12,10 @@ from proxy.net.coders import Coders
 from proxy.net.pauses import STALL, Pauses
 from proxy.net.waits import Waits
 from proxy.net.worker import StoreWorker
+from proxy.reduction.pace import HOLD
 
 NO_TIME = 0.0
+BULK = 20_000
 
 
 @dataclass
@@ -67,9 +69,15 @@ class Source:
     flushes: list[float] = field(default_factory=list)
     given_up: list[float] = field(default_factory=list)
 
+    began: float = 0.0
+
     def __post_init__(self) -> None:
         self.encoder = self
         self.pauses = Pauses(cast(Coders, self), cast(Waits, self), cast(StoreWorker, self), self.flush)
+
+    def held_now(self) -> bool:
+        """What has come last waits."""
+        return not self.flushes or self.flushes[-1] < self.loop.now
 
     def outward(self, state: object) -> None:
         """Nobody is told."""
@@ -100,6 +108,65 @@ def source(monkeypatch: pytest.MonkeyPatch) -> Source:
 def test_a_small_read_goes_at_once(source: Source) -> None:
     source.read(100)
     assert source.flushes == [0.0]
+
+
+def test_bulk_is_held_until_a_batch_is_full(source: Source) -> None:
+    in_one_way_bulk(source)
+    for _ in range(100):
+        source.loop.run(HOLD / 4)
+        source.read(BULK)
+        source.pauses.shipped()
+    assert source.flushes == []
+
+
+def test_bulk_that_fills_no_batch_is_not_held_for_longer_than_it_may_be(source: Source) -> None:
+    in_one_way_bulk(source)
+    for _ in range(100):
+        source.read(BULK)
+        source.loop.run(HOLD / 4)
+    gaps = [after - before for before, after in pairwise([source.began, *source.flushes])]
+    assert max(gaps) <= HOLD * 1.3  # the next hold begins with the next read
+
+
+def test_small_reads_end_a_hold_though_they_never_pause(source: Source) -> None:
+    """Found by a review: the end of the data, and every ping after it, was held as long as pings came."""
+    in_one_way_bulk(source)
+    source.read(BULK)
+    assert source.flushes == []
+    for _ in range(50):
+        source.loop.run(HOLD / 2)
+        source.read(48)
+        assert source.flushes[-1] == source.loop.now
+
+
+def test_an_answer_ends_a_hold(source: Source) -> None:
+    in_one_way_bulk(source)
+    source.read(BULK)
+    source.loop.run(HOLD / 4)
+    source.pauses.answered()
+    source.loop.run(0.0)
+    assert source.flushes == [source.loop.now]
+
+
+def test_a_hold_in_vain_is_not_tried_again_soon(source: Source) -> None:
+    in_one_way_bulk(source)
+    source.read(BULK)
+    source.loop.run(1.0)
+    assert source.flushes == [pytest.approx(source.began + HOLD)]
+    source.read(BULK)
+    assert len(source.flushes) == 2
+
+
+def in_one_way_bulk(source: Source) -> None:
+    """It has sent so regularly that the next read would be held."""
+    for _ in range(20):
+        source.read(BULK)
+        if source.held_now():
+            break
+        source.loop.run(HOLD / 4)
+    source.flush()
+    source.flushes.clear()
+    source.began = source.loop.now
 
 
 def test_who_stops_within_a_pdu_is_given_up(source: Source) -> None:
