@@ -274,6 +274,7 @@ class SpanEncoder:
 
     def finish(self) -> None:
         """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""
+        self._fell = None  # what is left of a PDU goes as it is, but nothing goes on
         if not self._plain:
             self._put(self.framer.finish())
         self._encoder.finish()
