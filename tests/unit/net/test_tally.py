@@ -139,7 +139,7 @@ def test_one_connection_of_many_units(site: Site) -> None:
 
 def test_hostile_names() -> None:
     site = Site()
-    site.connect("iqn.\x1b[2J\n\u202e" + "x" * 700)
+    site.connect("iqn.\x1b[2J\n\u202e" + "x" * 230)
     site.out(command(1, write_10(0, 16)))
     name = site.only().name.target
     assert name.isprintable()
