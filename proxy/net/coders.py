@@ -116,7 +116,10 @@ class Workbench:
         writer = stream >> 1  # of streams that one side opened, the lowest bit is the same
         context = ContextReader(self._memory) if self._agreed(Capability.CONTEXTS) else None
         encoder = Encoder(self._environment.chunker, store, holdings, self._compression(stream), writer)
-        if protocol == "tcp" or not self._agreed(Capability.SPANS):
+        spans = self._agreed(Capability.SPANS)
+        if protocol == "iscsi" and not spans:
+            fell("the peer's version does not know iSCSI", False)
+        if protocol == "tcp" or not spans:
             return Coders(encoder, Decoder(store, holdings, writer, context))
         decoder = Decoder(store, holdings, writer, context, spans=True)
         texts = None if portals is None else PortalTexts(portals)
