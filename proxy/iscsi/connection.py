@@ -17,7 +17,9 @@ from proxy.iscsi.pdu import (
     HAS_STATUS,
     LUN,
     OPCODE_MASK,
+    RESIDUAL,
     TASK_TAG,
+    UNDERFLOW,
     Opcode,
     Sender,
 )
@@ -108,6 +110,8 @@ class Connection:
     def _response(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         task = self.tasks.end(header[TASK_TAG])
         if task is not None and self._observer is not None:
+            if header[1] & UNDERFLOW:
+                task.length = max(0, task.length - int.from_bytes(header[RESIDUAL]))
             self._observer.ended(task, header[3] or header[2], now)  # a response that is none has no status (11.4.3)
 
     def _login(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:

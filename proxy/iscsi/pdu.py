@@ -17,9 +17,14 @@ CONTINUED = 0x40
 """Byte 1 of login and text PDUs: the text goes on in the next one (6.2)."""
 HAS_STATUS = 0x01
 """Byte 1 of Data-In: it carries the command's status, so no SCSI Response follows (11.7.3)."""
+UNDERFLOW = 0x02
+"""Byte 1 of what carries a status: less was moved than expected, by the residual count (11.4.5)."""
 LUN = slice(8, 16)
 TASK_TAG = slice(16, 20)
+EXPECTED_LENGTH = slice(20, 24)
+"""Of a SCSI Command: bytes that it is to move (11.3.5)."""
 BUFFER_OFFSET = slice(40, 44)
+RESIDUAL = slice(44, 48)
 CDB_AT = 32
 
 

@@ -179,3 +179,14 @@ def test_a_direction_that_is_not_understood_any_more(sender: Sender) -> None:
     assert volume.reads.sizes.count == 0
     site.tally.close()
     assert (volume.outstanding, volume.dropped) == (0, 1)
+
+
+@pytest.mark.parametrize("end", ["response", "data in"])
+def test_what_was_not_moved_does_not_count(end: str) -> None:
+    """RFC 7143, 11.4.5; a residual that is no underflow, or is too large, takes nothing away, or all."""
+    site = Site()
+    for tag, flag, residual in ((1, 0x82, 1024), (2, 0x84, 1024), (3, 0x82, 1 << 31)):
+        site.out(command(tag, read_10(0, 8)))
+        whole = response(tag) if end == "response" else data_in(tag, b"", status=True)
+        site.back(whole[:1] + bytes((flag | whole[1],)) + whole[2:44] + residual.to_bytes(4))
+    assert site.only().bytes == (4096 - 1024) + 4096 + 0
