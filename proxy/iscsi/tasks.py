@@ -3,8 +3,8 @@
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from proxy.iscsi.pdu import CDB_AT, LUN, TASK_TAG
-from proxy.iscsi.scsi import Access, asks_for_capacity, command_of, unit_length
+from proxy.iscsi.pdu import CDB_AT, EXPECTED_LENGTH, LUN, TASK_TAG
+from proxy.iscsi.scsi import UNIT_LENGTHS, Access, asks_for_capacity, command_of, unit_length
 from proxy.iscsi.span import Address
 
 TASKS_MAX = 512
@@ -53,9 +53,10 @@ class Tasks:
         """A SCSI Command passed: its task, and the one that the tag belonged to if that was still under way."""
         lun = int.from_bytes(header[LUN])
         access, lba, units = command_of(header)
-        size = self._unit_lengths.get(lun, DEFAULT_UNIT_LENGTH)
+        expected = int.from_bytes(header[EXPECTED_LENGTH])
+        size = self._unit_lengths.get(lun) or _unit_length(expected, units)
         tag = header[TASK_TAG]
-        task = Task(tag, lun, header[CDB_AT], access, lba * size, units * size, now)
+        task = Task(tag, lun, header[CDB_AT], access, lba * size, (units and expected) or units * size, now)
         if access is _OTHER:
             task.capacity = asks_for_capacity(header)
         former = self._tasks.pop(tag, None)
@@ -85,3 +86,10 @@ class Tasks:
         if length is None or (len(self._unit_lengths) >= UNITS_MAX and task.lun not in self._unit_lengths):
             return
         self._unit_lengths[task.lun] = length
+
+
+def _unit_length(expected: int, units: int) -> int:
+    """Of a unit whose capacity nobody has asked for on this connection: as a command's two lengths have it."""
+    length, rest = divmod(expected, units or 1)
+    sensible = not rest and length in UNIT_LENGTHS and not length & (length - 1)
+    return length if sensible else DEFAULT_UNIT_LENGTH

@@ -217,3 +217,29 @@ def test_what_is_remembered_is_bounded() -> None:
     tracemalloc.stop()
     assert after - before < MEMORY_MAX
     assert len(connection.tasks) == TASKS_MAX
+
+
+@pytest.mark.parametrize(
+    ("expected", "byte", "length"),
+    [
+        pytest.param(8 * 4096, 3 * 4096, 8 * 4096, id="4096"),
+        pytest.param(8 * 512, 3 * 512, 8 * 512, id="512"),
+        pytest.param(8 * 520, 3 * 512, 8 * 520, id="with protection information"),
+        pytest.param(1000, 3 * 512, 1000, id="shorter than the command"),
+        pytest.param(0, 3 * 512, 8 * 512, id="not said"),
+    ],
+)
+def test_the_unit_is_known_from_the_expected_length(expected: int, byte: int, length: int) -> None:
+    """Where no READ CAPACITY passes on this connection: another one may have asked."""
+    header = command(1, write_10(3, 8))
+    task, _ = Tasks().begin(header[:20] + expected.to_bytes(4) + header[24:], 0.0)
+    assert (task.byte, task.length) == (byte, length)
+
+
+def test_the_capacity_is_believed_before_the_expected_length() -> None:
+    tasks = Tasks()
+    asking, _ = tasks.begin(command(1, READ_CAPACITY_10), 0.0)
+    tasks.capacity(asking, b"\0\0\xff\xff\0\0\x10\0")
+    header = command(2, write_10(3, 8))
+    task, _ = tasks.begin(header[:20] + (8 * 512).to_bytes(4) + header[24:], 0.0)
+    assert (task.byte, task.length) == (3 * 4096, 8 * 512)
