@@ -6,7 +6,7 @@ import pytest
 
 from proxy.iscsi.pdu import BASIC_BYTES, Opcode
 from proxy.iscsi.record import DATA_DIGEST, PAYLOAD, PLAIN, TAIL
-from proxy.reduction.batch import BATCH_PLAIN_MAX, CODEC_NONE, CODEC_ZSTD, Section, assemble
+from proxy.reduction.batch import CODEC_NONE, CODEC_ZSTD, RECORDS_MAX, Section, assemble
 from proxy.reduction.compression import zstd
 from proxy.reduction.errors import BatchError
 from proxy.reduction.spans import SpanDecoder
@@ -89,6 +89,7 @@ def test_batches_made_by_hand() -> None:
         (memoryview(bytes.fromhex("00000031 10 000000 00000000 31 34 00")), "a section of 0 bytes"),
         (memoryview(bytes.fromhex("00000031 10 000000 00000000 32 34 01 90")), "50 bytes of records in a batch of 49"),
         (memoryview(bytes.fromhex("00000031 10 000000 00000000 00 34 01 90")), "0 bytes of records"),
+        (batch(new(NOP), RECORDS_MAX + 1), "131073 bytes of records in a batch"),
         (memoryview(bytes.fromhex("00000031 10 0000ff 00000000 31 01 01 90")), "tokens of 255 bytes are too long"),
     ],
 )
@@ -120,13 +121,13 @@ def test_short_sections_that_stand_for_many_records() -> None:
     decoder = begun()
     assert decoder.feed(batch(new(NOP), 49)) is not None
     assert decoder.feed(batch(new(NOP), 49)) is not None  # the difference of nothing but an opcode is now at a place
-    many = BATCH_PLAIN_MAX // 49
+    many = RECORDS_MAX // 49
     bomb = bytes((1,)) * (2 * many)
     tracemalloc.start()
     try:
-        with pytest.raises(BatchError, match="bytes of records"):
+        with pytest.raises(BatchError, match=f"more than {49 * many} bytes of records"):
             decoder.feed(batch(bomb, 49 * many))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 4 * BATCH_PLAIN_MAX
+    assert peak < 4 * RECORDS_MAX
