@@ -139,6 +139,21 @@ def test_a_section_is_as_long_as_a_receiver_takes_it(unit: bytes) -> None:
     talk.end()
 
 
+def test_on_a_slow_line_records_go_in_short_batches() -> None:
+    """As literals do, so that no frame keeps the line busy for long; payload is still announced before it comes."""
+    grain, ping = 4 * KIB, pdu(0x40, data=noise(1000))
+    talk = Talk(*two_sites())
+    talk.log_in()
+    talk.out.encoder.grain = grain
+    before = len(talk.out.batches)
+    talk.out.write(5 * ping)
+    assert not talk.out.encoder.plain  # they were taken at once
+    talk.out.say(writes([0, 8 * KIB], 8 * KIB, 512) + 40 * ping, READ_BYTES)
+    assert max(batch.plain for batch in talk.out.batches[before:]) <= 2 * grain + 34 * 49 + len(ping)
+    assert len(talk.out.batches) - before <= 2 + (45 * (len(ping) + 1) + 16 * KIB + 34 * 49) // grain
+    talk.end()
+
+
 # -- who has spans ---------------------------------------------------------------------------------------------
 
 
