@@ -50,6 +50,8 @@ class SpanDecoder:
         self.weaver = Weaver(connection, sender)
         self.spans: bool | None = None
         """Whether this direction has records; None before its first batch."""
+        self._connection = connection
+        self._sender = sender
         self._decoder = decoder
         self._restorer = Restorer()
         self._clock = clock
@@ -107,6 +109,8 @@ class SpanDecoder:
             return None
         if self.spans is None:
             self.spans = bool(decoded.records)
+            if self.spans and self._sender is Sender.TARGET and not self._connection.begun:
+                raise BatchError("records from the acceptor, and the opener has sent none")
         if self.spans:
             decoded.pieces = self._weave(decoded)
             return decoded
