@@ -126,7 +126,7 @@ class Connection:
             self.header_digest = self.keys.value("HeaderDigest") == "CRC32C"
             self.header_bytes += DIGEST_BYTES if self.header_digest else 0
             self.data_digest = self.keys.value("DataDigest") == "CRC32C"
-            self.opaque = self._unknown()
+            self.opaque = self.opaque or self._unknown()
 
     def _unknown(self) -> str:
         """What was agreed on that hides PDUs, or nothing.

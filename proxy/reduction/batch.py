@@ -10,6 +10,10 @@ from proxy.reduction.tokens import LITERAL, Token, parse, read_varint, varint
 BATCH_PLAIN_MAX = 512 << 10
 """Plain bytes that one batch may deliver."""
 
+RECORDS_MAX = 128 << 10
+"""Bytes of records in one batch: few bytes may stand for many of them, and each takes time. Ours write less: what calls
+for a batch, a record more and what a read brings."""
+
 CODEC_NONE = 0
 CODEC_ZSTD = 1
 CODEC_CONTEXT = 2
@@ -108,8 +112,8 @@ def _section(data: memoryview, codec: int, plain: int) -> tuple[Section, int]:
     length, at = read_varint(head, at)
     coded, at = read_varint(head, at)
     at += HEADER_BYTES
-    if not 1 <= records <= plain:
-        raise BatchError(f"{records} bytes of records in a batch of {plain}")
+    if not 1 <= records <= min(plain, RECORDS_MAX):
+        raise BatchError(f"{records} bytes of records in a batch of {plain}; {RECORDS_MAX} are the most")
     if not 1 <= length <= 2 * records:
         raise BatchError(f"{length} bytes stand for {records} bytes of records")
     if not coded or at + coded > len(data):

@@ -23,10 +23,9 @@ CHUNK_MAX = 256 << 10
 _LOOK_AHEAD = 1024
 """How many chunks may be asked for at once: what one MISS frame holds."""
 
-
-_FILLED_MAX = 4 << 20
+FILLED_MAX = 4 << 20
 """Filled chunks are kept beside the store until their batch is decoded: at most this and one chunk more. Batches of
-our encoder, taken after each pause, name at most 1 MiB of chunks, and 2 MiB of such as unknown ones are alike."""
+our encoder name fewer (its NAMED_MAX)."""
 
 
 @dataclass(slots=True)
@@ -122,6 +121,7 @@ class Decoder:
         self._slice: tuple[bytes, bytes, int] | None = None  # name, chunk, offset that MORE goes on at
         self._asked: set[bytes] = set()
         self._filled: dict[bytes, bytes] = {}
+        self._filled_bytes = 0
         self._needs: Needs | None = None
         self._broken = False
         self._container = 0
@@ -180,10 +180,11 @@ class Decoder:
             raise BatchError(f"FILL of {name.hex()[:16]} was not asked for")
         if not 1 <= len(data) <= CHUNK_MAX or fingerprint(data) != name:
             raise CorruptStream(f"filled chunk {name.hex()[:16]} does not match its fingerprint")
-        if sum(map(len, self._filled.values())) > _FILLED_MAX:
+        if self._filled_bytes > FILLED_MAX:
             raise BatchError("more is filled than a batch can use")
         self._asked.discard(name)
         self._filled[name] = data
+        self._filled_bytes += len(data)
         place = self._store.put(name, data, self._writer)
         if place is not None:
             self._holdings.add(place)
@@ -247,6 +248,7 @@ class Decoder:
         pieces += _owned(progress) if progress.batch.section.records else [b"".join(progress.out)]
         self._progress = None
         self._filled.clear()
+        self._filled_bytes = 0
         self._keep_tail()
         records = progress.batch.section.records
         plain = progress.delivered + records

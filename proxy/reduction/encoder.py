@@ -7,7 +7,7 @@ bytes: the chunk that was stored after the last one is expected, and if the piec
 """
 
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dedupstore.chunker import Chunker
 from dedupstore.errors import ChunkInvalid, ChunkMissing
@@ -15,6 +15,7 @@ from dedupstore.fingerprint import fingerprint
 from dedupstore.store import ChunkStore, Place
 from proxy.reduction.batch import NO_SECTION, Section, assemble
 from proxy.reduction.compression import Compression
+from proxy.reduction.draft import Draft
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.likeness import alike
 from proxy.reduction.tokens import learn_token, literal_token, more_token, reference_token, slice_token
@@ -35,7 +36,8 @@ _WORTH_SLICING = 64
 _WORTH_FOLLOWING = 512
 """Shorter slices would cost more tokens than a batch may have: a new chunk may consist of several."""
 _FOLLOWED_MAX = 2 << 20
-"""Bytes of chunks that a batch may name for the sake of such slices: the peer may have to ask for them all."""
+"""Bytes of chunks that a batch has named when no more are for the sake of such slices: so that what is known does not
+lack room, and few bytes cost the peer no more reading than this."""
 
 
 @dataclass(slots=True)
@@ -50,27 +52,6 @@ class EncodedBatch:
     references: list[bytes]
     pinned: set[int]
     learned: list[tuple[bytes, Place]]
-
-
-@dataclass(slots=True)
-class _Draft:
-    """The batch being written."""
-
-    plain: int = 0
-    literal: int = 0
-    """Of these, bytes that go as they are."""
-    tokens: list[bytes] = field(default_factory=list)
-    literals: list[bytes] = field(default_factory=list)
-    references: list[bytes] = field(default_factory=list)
-    pinned: set[int] = field(default_factory=set)
-    learned: list[tuple[bytes, Place]] = field(default_factory=list)
-    followed: dict[bytes, int] = field(default_factory=dict)
-    """Chunks that unknown ones are alike, and their lengths."""
-
-    def may_follow(self, name: bytes, length: int) -> bool:
-        """True if slices of that chunk may be sent."""
-        self.followed[name] = length
-        return sum(self.followed.values()) <= _FOLLOWED_MAX
 
 
 class Encoder:
@@ -93,7 +74,7 @@ class Encoder:
         self._sent = 0  # up to where its bytes are in a batch
         self._end = 0
         self._total = 0
-        self._draft = _Draft()
+        self._draft = Draft()
         self._last: tuple[bytes, Place] | None = None  # the last complete chunk that the store holds
         self._inside: tuple[bytes, Place, int] | None = None  # or a chunk in whose middle the last one ended, and where
         self._wanted_in = 0  # the container that was last asked to be loaded
@@ -104,7 +85,7 @@ class Encoder:
         self._outstanding_learned: Counter[bytes] = Counter()
         self._outstanding: Counter[bytes] = Counter()  # batches not yet consumed that refer to a chunk
         self._missed: Counter[bytes] = Counter()  # how many of those the peer has asked for it
-        self._sealed: deque[_Draft] = deque()  # batches that are full
+        self._sealed: deque[Draft] = deque()  # batches that are full
         self._sealed_plain = 0
         self.follows = False
         """Chunks that are not known are told by slices as far as they repeat what was stored one after another."""
@@ -184,7 +165,7 @@ class Encoder:
 
     def ending(self) -> tuple[int, bytes]:
         """What END says: the total of plain bytes, and the mark to learn the last chunk if no batch carries it."""
-        draft, self._draft = self._draft, _Draft()
+        draft, self._draft = self._draft, Draft()
         for _, place in draft.learned:
             self._holdings.add(place)
         return self._total, b"".join(draft.tokens)
@@ -198,7 +179,7 @@ class Encoder:
             draft = self._sealed.popleft()
             self._sealed_plain -= draft.plain
         elif self._draft.plain or section.records:
-            draft, self._draft = self._draft, _Draft()
+            draft, self._draft = self._draft, Draft()
         else:
             return None
         tokens = b"".join(draft.tokens)
@@ -243,7 +224,7 @@ class Encoder:
                 self._store.unpin(container)
         self._sealed.clear()
         self._sealed_plain = 0
-        self._draft = _Draft()
+        self._draft = Draft()
         self.compression.close()
 
     def _make_room(self) -> None:
@@ -281,7 +262,7 @@ class Encoder:
         data = self._view[start:end]
         name = fingerprint(data)
         place = self._store.find(name)
-        if place is not None and self._may_refer(name, place):
+        if place is not None and self._may_refer(name, place) and self._draft.may_name(name, end - start):
             self._refer(name, place, start, end)
         elif self.follows:
             self._follow(name, start, end)
@@ -297,11 +278,11 @@ class Encoder:
 
     def _refer(self, name: bytes, place: Place, start: int, end: int) -> None:
         if self._sent <= start:
-            self._note_reference(name, place)
+            self._note_reference(name, place, end - start)
             self._draft.tokens.append(reference_token(name))
             self._count(end - start)
         elif end - self._sent >= _WORTH_SLICING:
-            self._slice_to(name, place, self._sent - start, end)
+            self._slice_to(name, place, end - start, self._sent - start, end)
         else:
             self._literal(end)
             self._draft.tokens.append(learn_token(end - start, name))
@@ -328,10 +309,10 @@ class Encoder:
             n = alike(data, at, self._view[self._sent : end])
             if n < _WORTH_FOLLOWING and at < len(data) and self._sent < end:
                 break
-            if n and not self._draft.may_follow(name, len(data)):
+            if n and not self._draft.may_name(name, len(data), _FOLLOWED_MAX):
                 break
             if n:
-                self._slice_to(name, place, at, self._sent + n)
+                self._slice_to(name, place, len(data), at, self._sent + n)
             if at + n < len(data):
                 self._inside = name, place, at + n
                 return start, self._sent == end
@@ -351,12 +332,13 @@ class Encoder:
             return (name, place, data, at) if at <= len(data) else None
         return self._expect() if self._known and self._sent == start else None
 
-    def _slice_to(self, name: bytes, place: Place, offset: int, end: int) -> None:
+    def _slice_to(self, name: bytes, place: Place, length: int, offset: int, end: int) -> None:
+        """What is not sent yet up to `end` is that chunk of so many bytes, from the offset on."""
         n = end - self._sent
         if self._slice == (name, offset):  # the peer has the chunk at hand
             self._draft.tokens.append(more_token(n))
         else:
-            self._note_reference(name, place)
+            self._note_reference(name, place, length)
             self._draft.tokens.append(slice_token(name, offset, n))
         self._slice = (name, offset + n)
         self._count(n)
@@ -380,7 +362,7 @@ class Encoder:
         """The batch is full: another one is begun."""
         self._sealed.append(self._draft)
         self._sealed_plain += self._draft.plain
-        self._draft = _Draft()
+        self._draft = Draft()
 
     def _learn(self, name: bytes, data: memoryview) -> None:
         self._draft.tokens.append(learn_token(len(data), name))
@@ -406,8 +388,10 @@ class Encoder:
         if not data.startswith(self._view[self._start : self._end], begins):
             self._surprised = True
             return False
+        if not self._draft.may_name(name, len(data)):
+            return False
         offset, most = begins + self._sent - self._start, self._start + len(data) - begins - 1
-        self._slice_to(name, place, offset, min(self._end, most))
+        self._slice_to(name, place, len(data), offset, min(self._end, most))
         self._literal(self._end)
         return True
 
@@ -457,14 +441,14 @@ class Encoder:
         self._draft.plain += n
         self._total += n
 
-    def _note_reference(self, name: bytes, place: Place) -> None:
+    def _note_reference(self, name: bytes, place: Place, length: int) -> None:
         draft = self._draft
-        draft.references.append(name)
+        draft.name(name, length)
         if place[0] not in draft.pinned:
             draft.pinned.add(place[0])
             self._store.pin(place[0])
 
-    def _note_outstanding(self, draft: _Draft) -> None:
+    def _note_outstanding(self, draft: Draft) -> None:
         if draft.references:
             self._outstanding.update(set(draft.references))
         self._holdings.referred(len(draft.references))

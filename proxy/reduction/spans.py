@@ -29,7 +29,7 @@ _TARGET = 176 << 10
 may be longer than what was read."""
 
 _RECORDS_TARGET = 32 << 10
-"""Records do not wait longer than this for the chunk before them to be complete."""
+"""Records do not wait longer than this, nor than the grain, for the chunk before them to be complete."""
 
 _compress = zstd(3)
 
@@ -58,8 +58,9 @@ class SpanDecoder:
         self.weaver = Weaver(connection, sender, texts)
         self.spans: bool | None = None
         """Whether this direction has records; None before its first batch."""
-        self._decoder = decoder
         self._connection = connection
+        self._sender = sender
+        self._decoder = decoder
         self._restorer = Restorer()
         self._clock = clock
 
@@ -122,6 +123,8 @@ class SpanDecoder:
             self.spans = bool(decoded.records)
             if not self.spans:
                 self._connection.lose_sight(self._clock())
+            if self.spans and self._sender is Sender.TARGET and not self._connection.begun:
+                raise BatchError("records from the acceptor, and the opener has sent none")
         if self.spans:
             decoded.pieces = self._weave(decoded)
             return decoded
@@ -192,7 +195,7 @@ class SpanEncoder:
 
     @property
     def grain(self) -> int:
-        """Literal bytes at which a batch is full; at least 1."""
+        """Literal bytes at which a batch is full, or bytes of records that no payload follows; at least 1."""
         return self._encoder.grain
 
     @grain.setter
@@ -218,7 +221,7 @@ class SpanEncoder:
         """True if a batch is full, or delivers enough to be taken."""
         if not self._records:
             return self._encoder.ready
-        return self._encoder.ready or self.plain >= _TARGET or self._records_length >= _RECORDS_TARGET
+        return self._encoder.ready or self.plain >= _TARGET or self._records_due
 
     @property
     def unsent(self) -> int:
@@ -251,7 +254,7 @@ class SpanEncoder:
             self._pass_all(n)
             return
         self._put(self.framer.receive(self._view[:n], self._clock()), lazy=True)
-        if self._records_length >= _RECORDS_TARGET:
+        if self._records_due:
             self._settle(lazy=False)
             self._encoder.flush()
 
@@ -304,6 +307,10 @@ class SpanEncoder:
     def close(self) -> None:
         """Release what was not taken."""
         self._encoder.close()
+
+    @property
+    def _records_due(self) -> bool:
+        return self._records_length >= min(_RECORDS_TARGET, self.grain)
 
     # -- spans -------------------------------------------------------------------------------------------------
 
@@ -380,10 +387,13 @@ class SpanEncoder:
             self._filled, self._room = 0, _NO_ROOM
 
     def _section(self) -> Section:
-        """The records that may go with all payload that has been taken: none before the payload before it."""
+        """The records that may go with all payload that has been taken: none before the payload before it.
+
+        Those that announce some of it must. Of others there are no more than make a batch full, as of literals.
+        """
         predicted = []
         length = 0
-        while self._records and self._records[0][0] <= self._taken:
+        while self._records and self._records[0][0] <= self._taken - (length >= self.grain):
             record = self._records.popleft()[1]
             length += len(record)
             predicted.append(self._predictor.predict(record))

@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 from dedupstore.chunker import Chunker
 from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import dissect
+from proxy.reduction.decoder import CHUNK_MAX, FILLED_MAX
+from proxy.reduction.draft import NAMED_MAX
 from proxy.reduction.likeness import alike
-from proxy.reduction.tokens import LITERAL, MORE, SLICE
+from proxy.reduction.tokens import LITERAL, MORE, REFERENCE, SLICE
 from tests.unit.reduction.sites import Site, Stream, noise, two_sites
 
 DATA = noise(300_000, 4)
@@ -79,6 +81,38 @@ def test_a_batch_names_no_more_than_may_be_asked_for() -> None:
         assert 1 << 20 < sum(lengths[name] for name in named) <= 2 << 20
         assert any(token[0] == LITERAL for token in tokens)
     stream.end()
+
+
+def test_what_is_named_at_pauses_is_bounded_too() -> None:
+    """Each piece is the beginning of another long chunk when it is flushed: a few are sliced, the others literal."""
+    keys = [noise(1024, number) for number in range(24)]
+    chunker = Chunker(CHUNK_MAX >> 2, CHUNK_MAX >> 1, CHUNK_MAX)
+    near, far = two_sites()
+    stream = Stream(near, far, chunker=chunker)
+    for number, key in enumerate(keys):
+        for piece in (key, bytes((number,)) * CHUNK_MAX):
+            stream.write(piece)
+            stream.border()
+    stream.end()
+    for name in tuple(far.store.names):
+        far.store.lose(name)
+    stream = Stream(near, far, chunker=chunker)
+    for number, key in enumerate(keys):
+        stream.write(key)
+        stream.border()
+        stream.write(bytes((number,)) * 600)
+        stream.encoder.flush()  # and nothing is taken: the batch goes on
+        stream.border()
+    stream.take()
+    (batch,) = stream.queue
+    names = {token[3] for token in dissect(memoryview(batch)).tokens if token[0] in (REFERENCE, SLICE)}
+    assert NAMED_MAX - CHUNK_MAX < sum(len(near.store.read(name) or b"") for name in names) <= NAMED_MAX
+    stream.end()
+    assert stream.misses > len(keys) // 2
+
+
+def test_a_receiver_takes_more_fills_than_a_sender_names() -> None:
+    assert NAMED_MAX < FILLED_MAX
 
 
 def test_slices_of_one_chunk_go_on() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from dedupstore.chunker import Chunker
 from proxy.iscsi.pdu import Sender
-from proxy.reduction.batch import NO_SECTION, dissect
+from proxy.reduction.batch import NO_SECTION, RECORDS_MAX, dissect
 from proxy.reduction.encoder import READ_BYTES
 from proxy.reduction.spans import SpanDecoder, SpanEncoder
 from tests.unit.iscsi.pdus import (
@@ -121,6 +121,37 @@ def test_files_that_moved_are_found_between_forced_borders() -> None:
         talk.out.say(content, READ_BYTES)
         literal = talk.out.literal - before
     assert literal < len(VOLUME) // 5
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [pdu(0x40), pdu(0x40, data=bytes(1)), pdu(0x40, data=noise(16 * KIB)), pdu(0x41, additional=bytes(1020))],
+    ids=["bare", "short", "long", "additional"],
+)
+def test_a_section_is_as_long_as_a_receiver_takes_it(unit: bytes) -> None:
+    """Whatever the records are of, and wherever reads end."""
+    talk = Talk(*two_sites())
+    talk.log_in()
+    lead = command(1, write_10(0, 8)) + data_out(1, noise(3000))
+    talk.out.say(lead + unit * (6 * RECORDS_MAX // len(unit)), READ_BYTES)
+    longest = max(dissect(memoryview(batch.data)).section.records for batch in talk.out.batches)
+    assert READ_BYTES // 2 < longest <= RECORDS_MAX
+    talk.end()
+
+
+def test_on_a_slow_line_records_go_in_short_batches() -> None:
+    """As literals do, so that no frame keeps the line busy for long; payload is still announced before it comes."""
+    grain, ping = 4 * KIB, pdu(0x40, data=noise(1000))
+    talk = Talk(*two_sites())
+    talk.log_in()
+    talk.out.encoder.grain = grain
+    before = len(talk.out.batches)
+    talk.out.write(5 * ping)
+    assert not talk.out.encoder.plain  # they were taken at once
+    talk.out.say(writes([0, 8 * KIB], 8 * KIB, 512) + 40 * ping, READ_BYTES)
+    assert max(batch.plain for batch in talk.out.batches[before:]) <= 2 * grain + 34 * 49 + len(ping)
+    assert len(talk.out.batches) - before <= 2 + (45 * (len(ping) + 1) + 16 * KIB + 34 * 49) // grain
+    talk.end()
 
 
 # -- who has spans ---------------------------------------------------------------------------------------------

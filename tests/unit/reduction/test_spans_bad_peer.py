@@ -4,14 +4,17 @@ import tracemalloc
 
 import pytest
 
-from proxy.iscsi.pdu import BASIC_BYTES, Opcode
+from proxy.iscsi.connection import Connection
+from proxy.iscsi.framer import Framer
+from proxy.iscsi.pdu import BASIC_BYTES, Opcode, Sender
+from proxy.iscsi.prediction import Predictor
 from proxy.iscsi.record import DATA_DIGEST, PAYLOAD, PLAIN, TAIL
-from proxy.reduction.batch import BATCH_PLAIN_MAX, CODEC_NONE, CODEC_ZSTD, Section, assemble
+from proxy.reduction.batch import CODEC_NONE, CODEC_ZSTD, RECORDS_MAX, Section, assemble
 from proxy.reduction.compression import zstd
 from proxy.reduction.errors import BatchError
 from proxy.reduction.spans import SpanDecoder
 from proxy.reduction.tokens import literal_token
-from tests.unit.iscsi.pdus import NEXT_FULL_FEATURE, data_out, pdu
+from tests.unit.iscsi.pdus import NEXT_FULL_FEATURE, data_out, login, login_answer, pdu
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import decoder_of, site
 from tests.unit.reduction.span_sites import span_decoder
@@ -89,6 +92,7 @@ def test_batches_made_by_hand() -> None:
         (memoryview(bytes.fromhex("00000031 10 000000 00000000 31 34 00")), "a section of 0 bytes"),
         (memoryview(bytes.fromhex("00000031 10 000000 00000000 32 34 01 90")), "50 bytes of records in a batch of 49"),
         (memoryview(bytes.fromhex("00000031 10 000000 00000000 00 34 01 90")), "0 bytes of records"),
+        (batch(new(NOP), RECORDS_MAX + 1), "131073 bytes of records in a batch"),
         (memoryview(bytes.fromhex("00000031 10 0000ff 00000000 31 01 01 90")), "tokens of 255 bytes are too long"),
     ],
 )
@@ -103,6 +107,23 @@ def test_records_where_a_direction_began_without() -> None:
     assert decoder.feed(memoryview(assemble(3, CODEC_NONE, literal_token(3), 3, b"abc"))) is not None
     with pytest.raises(BatchError, match="began without them"):
         decoder.feed(batch(new(LOGIN), 49))
+
+
+def test_records_of_an_acceptor_whose_opener_has_sent_none() -> None:
+    """Not even a Login Request of its own begins the connection; once ours has begun it, records are legal."""
+    for first in (LOGIN, login_answer()):
+        connection = Connection()
+        opener = span_decoder(site(ShelfStore()), connection, Sender.TARGET)
+        with pytest.raises(BatchError, match="the opener has sent none"):
+            opener.feed(batch(Predictor().predict(b"\0" + first), len(first) + 1))
+        assert not connection.begun
+    connection = Connection()
+    Framer(connection, Sender.INITIATOR).receive(memoryview(login(b"InitiatorName=iqn.a\0")), 0.0)
+    opener = span_decoder(site(ShelfStore()), connection, Sender.TARGET)
+    answer = login_answer()
+    decoded = opener.feed(batch(Predictor().predict(b"\0" + answer), len(answer) + 1))
+    assert decoded is not None
+    assert decoded.data == answer
 
 
 def test_payload_without_records_where_there_were_some() -> None:
@@ -120,13 +141,13 @@ def test_short_sections_that_stand_for_many_records() -> None:
     decoder = begun()
     assert decoder.feed(batch(new(NOP), 49)) is not None
     assert decoder.feed(batch(new(NOP), 49)) is not None  # the difference of nothing but an opcode is now at a place
-    many = BATCH_PLAIN_MAX // 49
+    many = RECORDS_MAX // 49
     bomb = bytes((1,)) * (2 * many)
     tracemalloc.start()
     try:
-        with pytest.raises(BatchError, match="bytes of records"):
+        with pytest.raises(BatchError, match=f"more than {49 * many} bytes of records"):
             decoder.feed(batch(bomb, 49 * many))
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert peak < 4 * BATCH_PLAIN_MAX
+    assert peak < 4 * RECORDS_MAX

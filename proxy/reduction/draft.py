@@ -1,0 +1,38 @@
+"""A batch while it is written: what it says, and what it refers to."""
+
+from dataclasses import dataclass, field
+
+from dedupstore.store import Place
+
+NAMED_MAX = 3 << 20
+"""Bytes of chunks that a batch names at most: the peer may have to ask for them all, and takes no more than 4 MiB."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """Loop thread. What is written to it is `Encoder`'s affair, but for chunks that are named."""
+
+    plain: int = 0
+    literal: int = 0
+    """Of these, bytes that go as they are."""
+    tokens: list[bytes] = field(default_factory=list)
+    literals: list[bytes] = field(default_factory=list)
+    pinned: set[int] = field(default_factory=set)
+    learned: list[tuple[bytes, Place]] = field(default_factory=list)
+    references: list[bytes] = field(default_factory=list)
+    """The chunks that tokens refer to, as often as they do."""
+    named: set[bytes] = field(default_factory=set)
+    """These, once each."""
+    named_bytes: int = 0
+    """Lengths of these chunks."""
+
+    def may_name(self, name: bytes, length: int, most: int = NAMED_MAX) -> bool:
+        """True if tokens may refer to that chunk of so many bytes."""
+        return name in self.named or self.named_bytes + length <= most
+
+    def name(self, name: bytes, length: int) -> None:
+        """A token refers to that chunk."""
+        self.references.append(name)
+        if name not in self.named:
+            self.named.add(name)
+            self.named_bytes += length

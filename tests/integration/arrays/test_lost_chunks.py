@@ -1,0 +1,49 @@
+"""The far site has lost what the near one believes it to hold: what batches name is filled, the tunnel lives on."""
+
+import random
+from collections.abc import Iterable
+
+from tests.integration.bed.ends import Array, send, swallow
+from tests.integration.bed.sites import Bed
+from tests.unit.iscsi.pdus import command, data_out, login, text, write_10
+from tests.unit.reduction.sites import noise
+
+KIB = 1 << 10
+LOGIN = login(text(InitiatorName="iqn.2026-11.example:a", TargetName="iqn.2026-11.example:b"))
+COUNT = 120
+KEYS = [noise(4 * KIB, number) for number in range(COUNT)]
+LONG = [bytes((number,)) * (64 * KIB) for number in range(COUNT)]
+"""Each a chunk of the greatest length."""
+
+
+def written(volume: Iterable[tuple[int, bytes]]) -> bytes:
+    """A connection that writes these at their addresses."""
+    commands = (
+        command(tag, write_10(at // 512, len(data) // 512)) + data_out(tag, data)
+        for tag, (at, data) in enumerate(volume)
+    )
+    return LOGIN + b"".join(commands)
+
+
+def begun(length: int) -> bytes:
+    """Each key, and so many bytes of what is first written after it, at places of the volume of their own."""
+    places = [(at << 20, at * 1024 + 512 << 10) for at in range(COUNT)]
+    return written(
+        write
+        for (key_at, long_at), key, data in zip(places, KEYS, LONG, strict=True)
+        for write in ((key_at, key), (long_at, data[:length]))
+    )
+
+
+def test_batches_that_name_much_for_little(bed: Bed) -> None:
+    """A few KiB of each long chunk: a batch names many times what it delivers, and all of it has to be filled."""
+    noises = random.Random(77)
+    evicting = written((at << 20, noises.randbytes(1 << 20)) for at in range(1000, 1080))
+    with Array(swallow) as array:
+        stores = ({"mode": "memory", "size": "512MiB"}, {"mode": "memory", "size": "64MiB"})
+        pair = bed.pair(array.address, stores=stores)
+        with pair.running():
+            for number, content in enumerate((begun(64 * KIB), evicting, begun(4608))):
+                send([content], pair.entrance)
+                assert array.arrival(number).wait().data == content
+            assert pair.west.status()["bytes"]["misses"] > COUNT
