@@ -27,7 +27,7 @@ FULL_FEATURE = 3
 """Stage of a login (11.12.3)."""
 _STATUS_CLASS = 36
 """Byte of a Login Response: 0 is success (11.13.5)."""
-_FUNCTIONS_MAX = 64
+_FUNCTIONS_MAX = 16
 _ABORT_TASK, _ABORT_TASK_SET, _CLEAR_TASK_SET, _UNIT_RESET = 1, 2, 4, 5
 _RESETS = (6, 7)
 """Task management functions (11.5.1); these two are target resets."""
@@ -161,7 +161,7 @@ class Connection:
 
     def _function(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         if len(self._functions) < _FUNCTIONS_MAX:
-            self._functions[header[TASK_TAG]] = header
+            self._functions[header[TASK_TAG]] = header[:BASIC_BYTES]
 
     def _function_response(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         function = self._functions.pop(header[TASK_TAG], None)
