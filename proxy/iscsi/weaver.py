@@ -64,7 +64,7 @@ class Weaver:
         self._left = 0  # payload bytes to come of this PDU
         self._tail_due = 0  # bytes of the tail that its record will tell
         self._crc = 0
-        self._cut = False  # the source ended within a tail: nothing may follow
+        self._cut = False  # the source stopped within a tail: at most PLAIN may follow
 
     @property
     def waiting(self) -> int:
@@ -116,7 +116,7 @@ class Weaver:
 
     def _weave(self, record: bytes, pieces: list[bytes | memoryview], now: float) -> None:
         flags = record[0]
-        if self.plain or self._cut:
+        if self.plain or (self._cut and flags != PLAIN):
             raise RecordError("a record after the last one")
         if bool(self._tail_due) != (flags & TAIL == TAIL):
             raise RecordError("a tail that is not due, or none where one is")
@@ -124,6 +124,7 @@ class Weaver:
             self._tail(record, pieces)
         elif flags == PLAIN:
             self.plain = True
+            self._connection.lose_sight(now)
         else:
             self._pdu(flags, record, pieces, now)
 

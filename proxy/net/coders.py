@@ -55,6 +55,26 @@ class Coders:
             traffic.digests_computed = weaver.digests
             traffic.digests_wrong = framer.wrong_digests
 
+    @property
+    def held(self) -> int:
+        """Bytes of the source that wait for the rest of their PDU, which no flush gives out."""
+        return self.encoder.held if isinstance(self.encoder, SpanEncoder) else 0
+
+    @property
+    def came(self) -> int:
+        """Bytes of the source that were looked at for PDUs."""
+        return self.encoder.framer.total if isinstance(self.encoder, SpanEncoder) else 0
+
+    @property
+    def understood(self) -> bool:
+        """An iSCSI login was followed to its end."""
+        return self.tally is not None and self.tally.connection.full_feature
+
+    def give_up(self) -> None:
+        """The source has stopped within a PDU: what is held, and all that follows, go as they are."""
+        if isinstance(self.encoder, SpanEncoder):
+            self.encoder.give_up()
+
     def look_ahead(self, worker: StoreWorker) -> None:
         """What goes on like what is stored is compared with it also where the source does not pause: have it loaded."""
         wanted = self.encoder.wanted

@@ -121,7 +121,9 @@ class SpanDecoder:
             return None
         if self.spans is None:
             self.spans = bool(decoded.records)
-            if self.spans and self._sender is Sender.TARGET and not self._connection.begun:
+            if not self.spans:
+                self._connection.lose_sight(self._clock())
+            elif self._sender is Sender.TARGET and not self._connection.begun:
                 raise BatchError("records from the acceptor, and the opener has sent none")
         if self.spans:
             decoded.pieces = self._weave(decoded)
@@ -263,8 +265,19 @@ class SpanEncoder:
             self._settle(lazy=False)
         self._encoder.flush(patient=patient)
 
+    @property
+    def held(self) -> int:
+        """Bytes that wait until the PDU that they belong to is whole, which no `flush` gives out."""
+        return self.framer.held
+
+    def give_up(self) -> None:
+        """The source has stopped within a PDU: the rest goes as it is. `flush` and `take` what was held."""
+        if not self._plain:
+            self._put(self.framer.give_up())
+
     def finish(self) -> None:
         """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""
+        self._fell = None  # what is left of a PDU goes as it is, but nothing goes on
         if not self._plain:
             self._put(self.framer.finish())
         self._encoder.finish()
@@ -311,6 +324,7 @@ class SpanEncoder:
     def _pass_all(self, n: int) -> None:
         """What has come goes as it is, and so does all that follows."""
         self._plain = True
+        self.framer.connection.lose_sight(self._clock())
         self._pour(self._view[:n])
         self._settle(lazy=False)
         self._view = memoryview(bytearray())

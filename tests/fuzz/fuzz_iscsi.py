@@ -67,6 +67,9 @@ def exact(pair: Pair, content: bytes) -> None:
             heard[sender] += pair.direction(sender).pause()
         missing = len(said[sender]) - len(heard[sender])
         assert missing == pair.direction(sender).framer.held <= RECORD_MAX + DIGEST_BYTES
+        if kind & 4 and kind & 8:
+            heard[sender] += pair.direction(sender).give_up()
+            assert heard[sender] == said[sender]
     for sender in Sender:
         assert heard[sender] + pair.direction(sender).finish() == said[sender]
 

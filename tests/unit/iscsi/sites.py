@@ -31,6 +31,10 @@ class Direction:
         """What comes out when the source pauses."""
         return self.carry(self.framer.pause(), 0.0)
 
+    def give_up(self) -> bytes:
+        """What comes out when it pauses for long."""
+        return self.carry(self.framer.give_up(), 0.0)
+
     def finish(self) -> bytes:
         """What comes out when the source ends."""
         return self.carry(self.framer.finish(), 0.0) + b"".join(self.weaver.finish())
