@@ -123,7 +123,7 @@ class SpanDecoder:
             self.spans = bool(decoded.records)
             if not self.spans:
                 self._connection.lose_sight(self._clock())
-            if self.spans and self._sender is Sender.TARGET and not self._connection.begun:
+            elif self._sender is Sender.TARGET and not self._connection.begun:
                 raise BatchError("records from the acceptor, and the opener has sent none")
         if self.spans:
             decoded.pieces = self._weave(decoded)
