@@ -2,8 +2,8 @@
 
 Arrays send what lies together in commands of any size and order. A chunk that reached from one command's data into the
 next one's would be found again only where the same two meet. So a chunk ends where an address does not continue what
-came before, and at each multiple of WINDOW on the volume; between them content decides. ARCHITECTURE.md has what other
-windows find.
+came before, and at each multiple of WINDOW on the volume; between them content decides. Of small commands several share
+a chunk (`spans.py`). ARCHITECTURE.md has what other windows find.
 """
 
 from collections.abc import Iterator

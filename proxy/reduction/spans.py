@@ -8,12 +8,13 @@ what the opener does (PROTOCOL.md, "Spans").
 from collections import deque
 from collections.abc import Callable
 
+from dedupstore.chunker import MINIMUM
 from proxy.iscsi.connection import Connection
 from proxy.iscsi.errors import RecordError
 from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
 from proxy.iscsi.prediction import Predictor, Restorer
-from proxy.iscsi.record import PLAIN
+from proxy.iscsi.record import NOT_A_PDU, PAYLOAD, PLAIN
 from proxy.iscsi.span import Address, Kind, Span
 from proxy.iscsi.weaver import Weaver
 from proxy.reduction.batch import CODEC_NONE, CODEC_ZSTD, NO_SECTION, Section
@@ -32,10 +33,16 @@ _RECORDS_TARGET = 32 << 10
 
 _compress = zstd(3)
 
+_DATA_LENGTH = slice(6, 9)
+"""Of a PDU's record."""
+
 _NO_ROOM = memoryview(b"")
 
-_RUN_MIN = 512
-"""Bytes between two borders that an address calls for. It is what most arrays take for a logical block."""
+_RUN_MIN = MINIMUM
+"""Bytes between two jumps that are borders: shorter chunks would fill a store's directories with little."""
+_RUN_LEAST = 512
+"""So many will do before a PDU of that length, so that small writes between long ones spoil no chunk of these, and at a
+window's end. It is what most arrays take for a logical block; the encoder's batches take no less."""
 
 _MARGIN = 64
 _SHARE = 12
@@ -165,6 +172,7 @@ class SpanEncoder:
         self._records_length = 0
         self._payload = 0  # bytes given to the encoder
         self._bordered = 0  # of these, up to the last border
+        self._coming = 0  # payload of the last PDU that has any
         self._taken = 0  # payload in batches that were taken
         self._sent = 0  # bytes of records in them
         self._room = _NO_ROOM  # of the encoder's buffer
@@ -319,6 +327,8 @@ class SpanEncoder:
                 self._fell(self.framer.fallen or "", recognised)
             if not recognised:
                 return  # nobody need know that it was looked at
+        if record[0] & (NOT_A_PDU | PAYLOAD) == PAYLOAD:
+            self._coming = int.from_bytes(record[_DATA_LENGTH])
         self._encoder.follows = True
         self._records.append((self._payload, record))
         self._records_length += len(record)
@@ -327,16 +337,17 @@ class SpanEncoder:
         """Payload with the borders that its address calls for."""
         borders = self._borders
         if borders.jumps(address):
-            self._border()
+            self._border(_RUN_LEAST if self._coming >= _RUN_MIN else _RUN_MIN)
         for n, border in borders.pieces(address, len(data)):
             self._pour(data[:n])
             if border:
-                self._border()
+                self._border(_RUN_LEAST)
             data = data[n:]
 
-    def _border(self) -> None:
+    def _border(self, run: int) -> None:
+        """A chunk ends here if the last one did so many bytes ago."""
         self._settle()
-        if self._payload - self._bordered >= _RUN_MIN:
+        if self._payload - self._bordered >= run:
             self._encoder.border()
             self._bordered = self._payload
 

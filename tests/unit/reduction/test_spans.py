@@ -103,6 +103,34 @@ def test_a_second_pass_finds_everything(most: int, order: object) -> None:
     assert second.out.wire < len(VOLUME) // 100
 
 
+def test_small_commands_do_not_fill_the_store() -> None:
+    """A container's directory has room for chunks of some KiB; these are of half a KiB each, and in no order."""
+    near, far = two_sites()
+    talk = Talk(near, far, Chunker())
+    talk.log_in()
+    talk.out.say(writes(shuffled(512), 512, 512), READ_BYTES)
+    assert len(VOLUME) / len(near.store.names) > 3 * KIB
+    talk.end()
+
+
+def test_small_commands_between_long_ones_spoil_nothing() -> None:
+    """What a file system writes beside what it copies: new each time, and never in the same place."""
+    near, far = two_sites()
+    for number, order in enumerate((in_order(64 * KIB), shuffled(64 * KIB))):
+        talk = Talk(near, far, Chunker())
+        talk.log_in()
+        before = talk.out.literal
+        for tag, at in enumerate(order):
+            small = noise(512, (number + 1) * 1000 + tag)
+            talk.out.write(command(tag, write_10(1 << 20, 1)) + data_out(tag, small))
+            data = VOLUME[at : at + 64 * KIB]
+            talk.out.write(command(1000 + tag, write_10(at // 512, 128)) + data_out(1000 + tag, data))
+        talk.out.pause()
+        literal = talk.out.literal - before
+        talk.end()
+    assert literal < 64 * KIB
+
+
 def test_files_that_moved_are_found_between_forced_borders() -> None:
     """By pages, in one order: each window cuts them elsewhere, and what is stored goes on like them."""
     near, far = two_sites()
