@@ -21,7 +21,7 @@ from proxy.reduction.batch import CODEC_NONE, CODEC_ZSTD, NO_SECTION, Section
 from proxy.reduction.borders import Borders
 from proxy.reduction.compression import WORTH_TRYING, Compression, zstd
 from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
-from proxy.reduction.encoder import READ_BYTES, EncodedBatch, Encoder
+from proxy.reduction.encoder import READ_BYTES, EncodedBatch, Encoder, Mark
 from proxy.reduction.errors import BatchError
 
 _TARGET = 176 << 10
@@ -43,6 +43,9 @@ _RUN_MIN = MINIMUM
 _RUN_LEAST = 512
 """So many will do before a PDU of that length, so that small writes between long ones spoil no chunk of these, and at a
 window's end. It is what most arrays take for a logical block; the encoder's batches take no less."""
+
+_MARKS = 128
+"""So many addresses are remembered at which data broke off: a command each, or a burst of one."""
 
 _MARGIN = 64
 _SHARE = 12
@@ -165,6 +168,7 @@ class SpanEncoder:
         self._fell = fell
         self._predictor = Predictor()
         self._borders = Borders()
+        self._marks: dict[Address, Mark] = {}
         self._view = memoryview(bytearray())  # until the array first sends
         self._plain = False  # what comes goes to the encoder as it is
         self._records: deque[tuple[int, bytes]] = deque()
@@ -337,19 +341,33 @@ class SpanEncoder:
         """Payload with the borders that its address calls for."""
         borders = self._borders
         if borders.jumps(address):
-            self._border(_RUN_LEAST if self._coming >= _RUN_MIN else _RUN_MIN)
+            self._jump(address)
         for n, border in borders.pieces(address, len(data)):
             self._pour(data[:n])
             if border:
                 self._border(_RUN_LEAST)
             data = data[n:]
 
-    def _border(self, run: int) -> None:
-        """A chunk ends here if the last one did so many bytes ago."""
+    def _jump(self, address: Address | None) -> None:
+        """Several commands take turns: where one breaks off another goes on from where it broke off before."""
+        left = self._borders.next
+        if not self._border(_RUN_LEAST if self._coming >= _RUN_MIN else _RUN_MIN):
+            return
+        if left is not None:
+            self._marks[left] = self._encoder.mark
+        mark = self._marks.pop(address, None) if address is not None else None
+        if mark is not None:
+            self._encoder.mark = mark
+        elif len(self._marks) > _MARKS:
+            del self._marks[next(iter(self._marks))]
+
+    def _border(self, run: int) -> bool:
+        """A chunk ends here if the last one did so many bytes ago, or has just ended here: then true."""
         self._settle()
         if self._payload - self._bordered >= run:
             self._encoder.border()
             self._bordered = self._payload
+        return self._bordered == self._payload
 
     def _pour(self, piece: memoryview) -> None:
         """Into the encoder's buffer, which looks for chunks when it is full or `_settle` says so: not for each PDU."""
