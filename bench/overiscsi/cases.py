@@ -3,7 +3,7 @@
 from bench.overiscsi.images import images
 from bench.overiscsi.second_pass import second_pass
 from bench.overiscsi.throughput import throughput
-from bench.overwan.cases import Case
+from bench.suite import Case
 
 CASES = {
     "throughput": Case("One connection that writes, MB/s: understood, and the same bytes as plain TCP", throughput),

@@ -1,24 +1,12 @@
 """The cases of `make bench-wan`, in the order in which they are measured."""
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
-
-from bench.overwan.bench import Bench
 from bench.overwan.compressible import compressible
 from bench.overwan.fill import fast, fill
 from bench.overwan.outage import outage
-from bench.overwan.results import Figure
 from bench.overwan.shares import shares
 from bench.overwan.urgency import urgency
 from bench.overwan.warm import warm
-
-
-class Case(NamedTuple):
-    """What is measured, and the title of its table."""
-
-    title: str
-    measure: Callable[[Bench], Iterator[Figure]]
-
+from bench.suite import Case
 
 CASES = {
     "fill": Case("One cold stream of incompressible data, Mb/s (bbr, cubic: iperf3)", fill),

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from proxy import identity
-from proxy.config import Peer, SiteConfig, load
+from proxy.config import Forward, Peer, SiteConfig, load
 from proxy.config.units import show_size
 
 SOON = timedelta(days=30)
@@ -30,9 +30,10 @@ def _summary(site: SiteConfig) -> Iterator[tuple[str, str]]:
     for peer in site.peers:
         yield "peer", _peer(peer)
     for forward in site.forwards:
-        yield "forward", f"{forward.name}: {forward.listen} to {forward.export} at {forward.peer}"
+        yield "forward", f"{forward.name}: {forward.listen} to {forward.export} at {forward.peer}{_portals(forward)}"
     for export in site.exports:
-        yield "export", f"{export.name}: {export.address} for {', '.join(export.peers)}"
+        reach = f"{export.address} and {export.range}" if export.range else str(export.address)
+        yield "export", f"{export.name}: {reach} for {', '.join(export.peers)}"
     place = f" in {site.store.path}" if site.store.mode == "disk" else ""
     yield "store", f"{site.store.mode}, {show_size(site.store.size)}{place}"
     yield "status", f"http://{site.status.listen}"
@@ -42,6 +43,12 @@ def _peer(peer: Peer) -> str:
     reached = f"dialled at {peer.address}" if peer.address else "waited for"
     known = f"certificate {_certificate(peer.certificate)}" if peer.certificate else "recognised by name (identity.ca)"
     return f"{peer.name}: {reached}, {known}"
+
+
+def _portals(forward: Forward) -> str:
+    """What the forward stands for beside its export."""
+    stands = f"; stands for {forward.portal}" if forward.portal else ""
+    return stands + (f"; on demand {forward.range} on ports {forward.ports}" if forward.ports else "")
 
 
 def _certificate(path: Path) -> str:

@@ -58,6 +58,8 @@ def _parts(status: dict[str, Any]) -> Iterator[RenderableType]:
     yield _peers(as_dicts(status.get("peers")))
     if rows := list(_share_rows(as_dicts(status.get("peers")))):
         yield _shares(rows)
+    if rows := list(_on_demand_rows(as_dicts(status.get("peers")))):
+        yield _on_demand(rows)
     if volumes := volumes_table(as_dicts(status.get("peers"))):
         yield volumes
     if advice := advice_table(as_dicts(status.get("peers"))):
@@ -119,6 +121,28 @@ def _share_rows(peers: list[dict[str, Any]]) -> Iterator[tuple[Text | str, ...]]
                 size(share.get("wire_bytes")),
                 duration(share.get("held_seconds")),
             )
+
+
+def _on_demand_rows(peers: list[dict[str, Any]]) -> Iterator[tuple[Text | str, ...]]:
+    """Forwards that are open on demand."""
+    for peer in peers:
+        for opened in as_dicts(peer.get("on_demand")):
+            yield (
+                plain(peer.get("name")),
+                plain(opened.get("forward")),
+                plain(opened.get("portal")),
+                plain(opened.get("listen")),
+                number(opened.get("streams")),
+                number(opened.get("accepted")),
+                duration(opened.get("idle_seconds")),
+            )
+
+
+def _on_demand(rows: list[tuple[Text | str, ...]]) -> Table:
+    table = headed_table("Peer", "On demand by", "Portal", "Here", "Streams", "Accepted", "Idle")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def _is_ruled(share: dict[str, Any]) -> bool:

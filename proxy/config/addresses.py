@@ -24,6 +24,13 @@ class Address(NamedTuple):
         """The host as an IP address, or None if it is a name."""
         return _ip(self.host)
 
+    def shares_host(self, other: "Address") -> bool:
+        """True if who listens on both needs two ports: the same IP address, or one of them stands for all."""
+        one, two = self.ip, other.ip
+        if one is None or two is None or one.version != two.version:
+            return False
+        return one == two or one.is_unspecified or two.is_unspecified
+
 
 _ADDRESS_PATTERN = r"^(\[[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?\]|[A-Za-z0-9_][A-Za-z0-9_.-]*):[0-9]{1,5}$"
 _LISTEN_PATTERN = r"^(\[[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?\]|[0-9.]+):[0-9]{1,5}$"

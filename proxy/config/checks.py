@@ -6,9 +6,9 @@ Each check looks at the draft, skips what is missing or unsound (that is a mista
 from collections.abc import Callable
 from itertools import combinations
 
-from proxy.config import rates
+from proxy.config import portals, rates
 from proxy.config.addresses import Address
-from proxy.config.mistakes import ABSENT, KeyPath
+from proxy.config.mistakes import ABSENT, KeyPath, show_key
 from proxy.config.reading import Draft, suggestion
 from proxy.config.units import show_duration, show_size
 
@@ -84,7 +84,7 @@ def listeners_differ(draft: Draft) -> None:
         if _clash(one, other):
             # The status listener clashes by its default, too: then the other key is the one to change.
             later, earlier = (second, first) if draft.raw(second) is not ABSENT else (first, second)
-            wrong = f"clashes with {_key(earlier)} ({draft.get(*earlier)})"
+            wrong = f"clashes with {show_key(earlier)} ({draft.get(*earlier)})"
             draft.wrong(later, wrong, "give each listener an address or port of its own")
 
 
@@ -93,7 +93,7 @@ def exports_do_not_loop(draft: Draft) -> None:
     for where, address in draft.column("export", "address").items():
         for forward, listen in draft.column("forward", "listen").items():
             if _clash(address, listen):
-                draft.wrong(where, f"is {_key(forward)} of this site, a loop", "write the far array's address")
+                draft.wrong(where, f"is {show_key(forward)} of this site, a loop", "write the far array's address")
 
 
 def status_is_local(draft: Draft) -> None:
@@ -155,15 +155,10 @@ CHECKS: tuple[Callable[[Draft], None], ...] = (
     memory_holds_a_window,
     chunks_are_in_order,
     store_has_its_place,
+    *portals.CHECKS,
     *rates.CHECKS,
 )
 
 
 def _clash(one: Address, other: Address) -> bool:
-    if one.port != other.port or one.ip is None or other.ip is None or one.ip.version != other.ip.version:
-        return False
-    return one.ip == other.ip or one.ip.is_unspecified or other.ip.is_unspecified
-
-
-def _key(where: KeyPath) -> str:
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in where).removeprefix(".")
+    return one.port == other.port and one.shares_host(other)

@@ -34,9 +34,8 @@ class Mistake:
 
     @property
     def key(self) -> str:
-        """The place as operators read it: `forward[1].listen`, counted from 0."""
-        steps = (f"[{step}]" if isinstance(step, int) else f".{printable(step)}" for step in self.where)
-        return "".join(steps).removeprefix(".")
+        """The place as operators read it."""
+        return show_key(self.where)
 
     def __str__(self) -> str:
         value = "" if isinstance(self.value, _Absent) else f" = {show(self.value)}"
@@ -53,6 +52,12 @@ class ConfigError(OperatorError):
         count = "1 mistake" if len(mistakes) == 1 else f"{len(mistakes)} mistakes"
         lines = "\n".join(f"  {mistake}" for mistake in mistakes)
         super().__init__(f"{printable(str(source))}: {count}\n{lines}", ExitCode.CONFIGURATION)
+
+
+def show_key(where: KeyPath) -> str:
+    """A place as operators read it: `forward[1].listen`, counted from 0."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{printable(step)}" for step in where)
+    return "".join(steps).removeprefix(".")
 
 
 def show(value: object) -> str:

@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from proxy.config.addresses import ListenAddress, RemoteAddress
+from proxy.config.ranges import Ports, Range
 from proxy.config.timetable import Clock, Days, covers
 from proxy.config.units import Duration, Rate, Size, Within, mistaken, shape
 
@@ -134,6 +135,7 @@ Name = Annotated[str, PlainValidator(_name), shape("name", NAME_PATTERN, maxLeng
 FilePath = Annotated[Path, PlainValidator(_file), shape("path", "^[^\\u0000-\\u001f]+$")]
 """A path, made absolute or relative to the working directory by way of the configuration file's directory."""
 Integer = Annotated[int, Strict()]
+Switch = Annotated[bool, Strict(), WithJsonSchema({"title": "`true` or `false`", "type": "boolean"})]
 
 
 def setting(
@@ -339,6 +341,29 @@ class Forward(Section):
         " passes as it is, and a warning says so. `tcp`: just bytes. `auto`: iSCSI if the first bytes are a login.",
         "auto",
     )
+    rewrite: Switch = setting(
+        "Portal addresses that a far iSCSI target names to initiators, in discovery and when it says that it has moved,"
+        " are replaced by those of forwards on this side, where `portal` or `range` of a forward to that peer says so."
+        " `false`: what comes through this forward passes as it is.",
+        True,
+    )
+    portal: RemoteAddress | None = setting(
+        "The far portal that this forward stands for: where a target names it, initiators are sent to `listen`.", None
+    )
+    range: Range | None = setting(
+        "Far portals for which forwards are opened on demand, on `ports`, when a target names them. The peer's export"
+        " has to have that `range`, too. Without a port it is 3260.",
+        None,
+    )
+    ports: Ports | None = setting(
+        "Ports for them, at the address of `listen`. There are never more forwards on demand than ports; with as many"
+        " as `range` has addresses each has always the same one.",
+        None,
+    )
+    idle: Annotated[Duration, Within("1s", "365d")] = setting(
+        "A forward that was opened on demand closes when no connection and no target has asked for it for so long.",
+        "1h",
+    )
     priority: Literal["high", "normal", "low"] = _PRIORITY
     guarantee: LineRate | None = _GUARANTEE
     maximum: LineRate | None = _MAXIMUM
@@ -351,6 +376,11 @@ class Export(Section):
 
     name: Name = setting("Name by which the peers ask for it.", example="array")
     address: RemoteAddress = setting("Where the far array listens.", example="10.1.0.5:3260")
+    range: Range | None = setting(
+        "A network whose addresses the peers may reach as well, by forwards that they open on demand: the portals that"
+        " the array names in discovery and when it redirects. Without a port it is 3260.",
+        None,
+    )
     peers: Annotated[tuple[Name, ...], Field(min_length=1)] = setting(
         "Names of the peers that may reach it.", example=["east"]
     )

@@ -170,6 +170,7 @@ def _adapter(model: type[BaseModel], name: str) -> TypeAdapter[Any]:
 _WORDS = {
     "literal_error": ("is not one of the possible values", "write {expected}"),
     "int_type": ("is not a whole number", "write a number without quotes"),
+    "bool_type": ("is neither true nor false", "write true or false, without quotes"),
     "greater_than_equal": ("is too small", "write at least {ge}"),
     "less_than_equal": ("is too large", "write at most {le}"),
     "tuple_type": ("is not a list", "write a list in square brackets"),

@@ -46,7 +46,7 @@ def descriptors(config: SiteConfig, limit: int) -> Iterator[Finding]:
 def needed_descriptors(config: SiteConfig, streams: int) -> int:
     """With so many streams that each peer has opened, and as many to it if there is a forward to it."""
     directions = sum(1 + any(forward.peer == peer.name for forward in config.forwards) for peer in config.peers)
-    listeners = 2 + len(config.forwards)
+    listeners = 2 + sum(1 + len(forward.ports or ()) for forward in config.forwards)
     door = AT_THE_DOOR if config.tunnel.listen else 0
     return directions * streams + len(config.peers) * (LANE_DESCRIPTORS * LANES + ATTEMPTS) + listeners + door + OWN
 

@@ -11,6 +11,9 @@ side's array sends, the Weaver of the others. It follows the login (`keys`) and 
 `scsi`), and so knows from where on there are digests, and where on its volume data belongs. What is exact does not
 depend on it.
 
+One thing may be changed on the way to an initiator: the addresses of portals that a target names (`portals`), if its
+Weaver is given `PortalTexts`.
+
 What does not parse falls back: the rest of the direction is payload as it is. `RecordError` is the peer's fault.
 Nothing here is thread-safe; the time is an argument, in seconds of any clock that goes forward.
 """

@@ -25,7 +25,9 @@ from proxy.iscsi.tasks import Task, Tasks
 
 FULL_FEATURE = 3
 """Stage of a login (11.12.3)."""
-_FUNCTIONS_MAX = 64
+_STATUS_CLASS = 36
+"""Byte of a Login Response: 0 is success (11.13.5)."""
+_FUNCTIONS_MAX = 16
 _ABORT_TASK, _ABORT_TASK_SET, _CLEAR_TASK_SET, _UNIT_RESET = 1, 2, 4, 5
 _RESETS = (6, 7)
 """Task management functions (11.5.1); these two are target resets."""
@@ -53,13 +55,14 @@ class Connection:
         self.begun = False
         """A Login Request has passed: what does not begin with one is not iSCSI."""
         self.full_feature = False
+        self._failed = False  # the login: the target closes the connection (11.13.5)
         self.header_digest = False
         """PDUs from now on have a header digest."""
         self.header_bytes = BASIC_BYTES
         """Of a header without additional ones, with its digest."""
         self.data_digest = False
-        self.markers = False
-        """Markers were agreed on (RFC 3720, appendix A): from now on they lie between PDUs, and hide them."""
+        self.opaque = ""
+        """Why from now on neither direction can be understood; empty as long as both can."""
         self.target: str | None = None
         """The name of the target, once the initiator has said it."""
         self.initiator: str | None = None
@@ -83,6 +86,10 @@ class Connection:
         if watch is not None:
             watch(sender, header, data, now)
 
+    def takes(self, side: Sender) -> int:
+        """Bytes of a data segment that a side takes: what it has declared, the default during the login (13.12)."""
+        return self.keys.declared("MaxRecvDataSegmentLength", side if self.full_feature else None)
+
     def _command(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         task, former = self.tasks.begin(header, now)
         if self._observer is not None:
@@ -105,15 +112,46 @@ class Connection:
 
     def _login(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         self.begun = True
-        if self.full_feature:
+        if self.full_feature or self._failed:
+            self.opaque = "a login after the login phase"  # what it agrees on is not told apart from before
             return
+        self._failed = sender is Sender.TARGET and header[_STATUS_CLASS] != 0
         self._text(sender, header, data, now)
-        if sender is Sender.TARGET and header[1] & FINAL and header[1] & 3 == FULL_FEATURE and header[36] == 0:
+        if sender is Sender.TARGET and header[1] & FINAL and header[1] & 3 == FULL_FEATURE and not self._failed:
             self.full_feature = True
             self.header_digest = self.keys.value("HeaderDigest") == "CRC32C"
             self.header_bytes += DIGEST_BYTES if self.header_digest else 0
             self.data_digest = self.keys.value("DataDigest") == "CRC32C"
-            self.markers = "Yes" in map(self.keys.value, ("IFMarker", "OFMarker"))
+            self.opaque = self._unknown()
+
+    def _unknown(self) -> str:
+        """What was agreed on that hides PDUs, or nothing.
+
+        Markers lie between them (RFC 3720, appendix A). A digest may have a name of its own, Y-... (13.1), and an
+        outcome that is no digest's name was understood otherwise by the arrays than here.
+        """
+        if "Yes" in map(self.keys.value, ("IFMarker", "OFMarker")):
+            return "markers were agreed on"
+        if self.keys.incomplete:
+            return "a login text longer than is looked at"
+        known = {self.keys.value(key) for key in ("HeaderDigest", "DataDigest")} <= {"None", "CRC32C"}
+        return "" if known else "a digest that is neither None nor CRC32C"
+
+    def lose_sight(self, now: float) -> None:
+        """One direction goes as it is from now on: what is under way is not seen to end, nor counted any more.
+
+        Before full feature phase nobody will see what is agreed on, so the other direction has to follow.
+        """
+        self.unobserve(now)
+        if not self.full_feature:
+            self.opaque = self.opaque or "the other direction is not understood"
+
+    def unobserve(self, now: float) -> None:
+        """The observer is told of nothing any more, and that what is under way will have no status."""
+        observer, self._observer = self._observer, None
+        for task in self.tasks.end_all():
+            if observer is not None:
+                observer.dropped(task, now)
 
     def _text(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         self.keys.text(sender, data, continued=bool(header[1] & CONTINUED))
@@ -123,7 +161,7 @@ class Connection:
 
     def _function(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         if len(self._functions) < _FUNCTIONS_MAX:
-            self._functions[header[TASK_TAG]] = header
+            self._functions[header[TASK_TAG]] = header[:BASIC_BYTES]
 
     def _function_response(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         function = self._functions.pop(header[TASK_TAG], None)

@@ -11,6 +11,7 @@ from proxy.iscsi.digest import crc32c, digest_bytes, digest_of
 from proxy.iscsi.pdu import (
     BASIC_BYTES,
     BUFFER_OFFSET,
+    CONTINUED,
     DIGEST_BYTES,
     HAS_STATUS,
     OPCODE_MASK,
@@ -41,11 +42,17 @@ _FIRST = {Sender.INITIATOR: b"\x43", Sender.TARGET: b"\x23\x3f"}
 """Byte 0 of a side's first PDU: a Login Request; a Login Response or a Reject."""
 _LOGINS = frozenset((int(Opcode.LOGIN_REQUEST), int(Opcode.LOGIN_RESPONSE)))
 _ADDITIONAL_AND_LENGTH = slice(4, 8)
+_NAME = b"InitiatorName="
+"""In the text of a connection's first Login Request (13.5)."""
+_NAMELESS = "a first login that does not name the initiator"
 _BYTE = [bytes((n,)) for n in range(256)]
 
 
 class Framer:
-    """One direction of one connection, where its array's bytes come in. Loop thread."""
+    """One direction of one connection, where its array's bytes come in. Loop thread.
+
+    While `held` is not 0 it is for the owner to see, by `total`, that the source goes on; else to `give_up`.
+    """
 
     def __init__(self, connection: Connection, sender: Sender) -> None:
         """`connection` is the one that this site's `Weaver` of the other direction tells, too."""
@@ -57,7 +64,7 @@ class Framer:
         """PDUs whose header was cut."""
         self.wrong_digests = 0
         """Data digests that were wrong on arrival."""
-        self._connection = connection
+        self.connection = connection
         self._sender = sender
         self._usual = frozenset(first for first in first_bytes_of(sender) if first & OPCODE_MASK not in _LOGINS)
         self._recognised = False
@@ -100,19 +107,25 @@ class Framer:
     def pause(self) -> list[Span]:
         """The source pauses: what may not be held back, that is, what is not known to be iSCSI yet."""
         spans: list[Span] = []
-        if self._held and not self._recognised and not self._connection.begun:
+        if self._held and not self._recognised and not self.connection.begun and self._stage == self._basic:
             self._fall_back("no Login Request at the beginning", self._taken(), spans)
+        return spans
+
+    def give_up(self) -> list[Span]:
+        """The source has stopped within a PDU for longer than one does: what is held, and the rest, go as they are."""
+        spans: list[Span] = []
+        held = self._taken()
+        if held and self._stage == self._tail:
+            spans.append(Span(_RECORD, bytes((TAIL | AS_IS, len(held))) + held))
+            held = b""
+        elif not held:
+            return spans
+        self._fall_back("the array stopped within a PDU", held, spans)
         return spans
 
     def finish(self) -> list[Span]:
         """The direction ends: whatever is held."""
-        spans: list[Span] = []
-        held = self._taken()
-        if held and self._stage == self._tail:
-            self._record(bytes((TAIL | AS_IS, len(held))) + held, spans)
-        elif held:
-            self._fall_back("the connection ended within a header", held, spans)
-        return spans
+        return self.give_up()
 
     def _taken(self) -> bytes:
         held = bytes(self._held)
@@ -128,7 +141,7 @@ class Framer:
             self._stage(self._taken(), spans)
 
     def _may_begin(self, first: int) -> bool:
-        return first in _FIRST[self._sender] and (self._sender is Sender.INITIATOR or self._connection.begun)
+        return first in _FIRST[self._sender] and (self._sender is Sender.INITIATOR or self.connection.begun)
 
     def _wait(self, whole: bytes, need: int, stage: Callable[[bytes, list[Span]], None]) -> None:
         """Go on with `stage` once `need` bytes are there, of which `whole` are the first."""
@@ -140,13 +153,13 @@ class Framer:
         """The basic header is there, and a digest if it follows at once."""
         lengths = int.from_bytes(header[_ADDITIONAL_AND_LENGTH])
         self._length = lengths & 0xFFFFFF
-        if not self._recognised or header[0] not in self._usual or self._connection.markers:
+        if not self._recognised or header[0] not in self._usual or self.connection.opaque:
             wrong = self._wrong(header, lengths)
             if wrong:
                 self._fall_back(wrong, header, spans)
                 return
-            self._recognised = True
-        need = self._connection.header_bytes + (lengths >> 24) * 4
+            self._recognised = self._recognised or self.connection.begun  # otherwise its text has to say more
+        need = self.connection.header_bytes + (lengths >> 24) * 4
         if len(header) < need:
             self._wait(header, need, self._header)
         else:
@@ -158,12 +171,14 @@ class Framer:
             return f"no PDU begins with {header[0]:#04x}"
         if header[0] & OPCODE_MASK in _LOGINS and not _is_login(header, lengths):
             return "a login that is none"
-        return "markers were agreed on" if self._connection.markers else ""
+        if not self.connection.begun and not self._length:
+            return _NAMELESS
+        return self.connection.opaque
 
     def _header(self, header: bytes, spans: list[Span]) -> None:
         """The whole header is there, with its digest if it has one."""
         whole, flags = header, 0
-        if self._connection.header_digest:
+        if self.connection.header_digest:
             if digest_of(header[:-DIGEST_BYTES]) != header[-DIGEST_BYTES:]:
                 self._fall_back("a wrong header digest", header, spans)
                 return
@@ -171,13 +186,13 @@ class Framer:
         self.pdus += 1
         opcode = header[0] & OPCODE_MASK
         if opcode == _COMMAND:
-            self._connection.passed(self._sender, header, b"", self._now)
+            self.connection.passed(self._sender, header, b"", self._now)
         if not self._length:
             self._record(_BYTE[flags] + header, spans)
             if opcode != _COMMAND:
-                self._connection.passed(self._sender, header, b"", self._now)
+                self.connection.passed(self._sender, header, b"", self._now)
             return
-        if self._connection.data_digest:
+        if self.connection.data_digest:
             flags |= DATA_DIGEST
         if self._is_payload(opcode, header):
             self._begin_payload(opcode, flags | PAYLOAD, header, spans)
@@ -190,7 +205,7 @@ class Framer:
         self._address = None
         if opcode not in _DATA:
             return self._length > DATA_MAX
-        task = self._connection.tasks.find(header)
+        task = self.connection.tasks.find(header)
         if task is None:
             return True
         if task.access is _OTHER:
@@ -205,10 +220,10 @@ class Framer:
         if self._length & 3 or flags & DATA_DIGEST:
             self._need, self._stage = tail_length(flags, self._length), self._tail
         else:
-            self._need, self._stage = self._connection.header_bytes, self._basic
+            self._need, self._stage = self.connection.header_bytes, self._basic
         spans.append(Span(_RECORD, _BYTE[flags] + header))
         if opcode not in _DATA or (opcode == _DATA_IN and header[1] & HAS_STATUS):
-            self._connection.passed(self._sender, header, b"", self._now)
+            self.connection.passed(self._sender, header, b"", self._now)
 
     def _payload(self, data: memoryview, spans: list[Span]) -> int:
         n = len(data)
@@ -234,13 +249,17 @@ class Framer:
         start = end - self._length
         header = pdu[: start - DIGEST_BYTES] if flags & HEADER_DIGEST else pdu[:start]
         data, tail = pdu[start:end], pdu[end:]
+        if not (self._recognised or _NAME in data or header[1] & CONTINUED):
+            self._fall_back(_NAMELESS, pdu, spans)
+            return
+        self._recognised = True
         crc = crc32c(data) if flags & DATA_DIGEST else 0
         if self._as_computed(tail, crc):
             self._record(_BYTE[flags] + header + data, spans)
         else:
             self._record(_BYTE[flags | AS_IS] + header + data + tail, spans)
         if header[0] & OPCODE_MASK != _COMMAND:
-            self._connection.passed(self._sender, header, data, self._now)
+            self.connection.passed(self._sender, header, data, self._now)
 
     def _as_computed(self, tail: bytes, crc: int) -> bool:
         """True if the far side would write the same: `crc` is the data's."""
@@ -254,12 +273,14 @@ class Framer:
     def _record(self, record: bytes, spans: list[Span]) -> None:
         """A record that ends a PDU."""
         spans.append(Span(_RECORD, record))
-        self._need, self._stage = self._connection.header_bytes, self._basic
+        self._need, self._stage = self.connection.header_bytes, self._basic
 
     def _fall_back(self, reason: str, held: bytes, spans: list[Span]) -> None:
         self.fallen = reason
+        self.connection.lose_sight(self._now)
         spans.append(Span(_RECORD, _BYTE[PLAIN]))
-        spans.append(Span(_PAYLOAD, held))
+        if held:
+            spans.append(Span(_PAYLOAD, held))
 
 
 def _is_login(header: bytes, lengths: int) -> bool:

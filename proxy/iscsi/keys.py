@@ -10,10 +10,10 @@ from functools import partial
 
 from proxy.iscsi.pdu import Sender
 
-TEXT_MAX = 64 << 10
+TEXT_MAX = 16 << 10
 """Bytes of a text that is spread over several PDUs; of a longer one nothing is looked at."""
-VALUE_MAX = 1024
-"""Longest value that is kept. RFC 7143 allows 255 bytes for most, 8192 for a few that are not looked at (6.1)."""
+VALUE_MAX = 255
+"""Longest value that is kept: RFC 7143 allows no more for the keys that are looked at (6.1)."""
 
 
 class Outcome(Enum):
@@ -68,12 +68,15 @@ class Keys:
         self._last: dict[str, str] = {}
         self._texts = {sender: bytearray() for sender in Sender}
         self._overlong: set[Sender] = set()
+        self.incomplete = False
+        """A text was too long to be looked at."""
 
     def text(self, sender: Sender, data: bytes, *, continued: bool) -> None:
         """The data of a login or text PDU; `continued` if the text, even a key, goes on in the next one."""
         text = self._texts[sender]
         if len(text) + len(data) > TEXT_MAX:
             self._overlong.add(sender)
+            self.incomplete = True
             text.clear()
         elif sender not in self._overlong:
             text += data
@@ -104,6 +107,12 @@ class Keys:
             case Outcome.MOST:
                 return max(said, key=number)
         return self._last[key]
+
+    def declared(self, key: str, sender: Sender | None) -> int:
+        """The number that a side has declared; the default if it has declared none, or if no side is given."""
+        said = None if sender is None else self.said(key, sender)
+        default = int(KEYS[key][1])
+        return default if said is None else _number(said, default)
 
     def number(self, key: str) -> int:
         """The same of a number; the default if what was said is none."""

@@ -7,9 +7,9 @@ from proxy.iscsi.pdu import CDB_AT, LUN, TASK_TAG
 from proxy.iscsi.scsi import Access, asks_for_capacity, command_of, unit_length
 from proxy.iscsi.span import Address
 
-TASKS_MAX = 4096
+TASKS_MAX = 512
 """Tasks that are remembered; of more the oldest are forgotten, and their data has no address. Arrays queue hundreds."""
-UNITS_MAX = 4096
+UNITS_MAX = 256
 """Units whose length of a logical block is remembered."""
 DEFAULT_UNIT_LENGTH = 512
 

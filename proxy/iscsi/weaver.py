@@ -7,6 +7,7 @@ from proxy.iscsi.connection import Connection
 from proxy.iscsi.digest import crc32c, digest_of
 from proxy.iscsi.errors import RecordError
 from proxy.iscsi.pdu import HAS_STATUS, OPCODE_MASK, Opcode, Sender
+from proxy.iscsi.portals import PortalTexts
 from proxy.iscsi.record import (
     AS_IS,
     DATA_DIGEST,
@@ -25,6 +26,11 @@ WAITING_MAX = 1 << 20
 or the one before, so far fewer are legal; this only bounds what a broken peer can have kept."""
 
 _DATA_OUT, _DATA_IN = int(Opcode.DATA_OUT), int(Opcode.DATA_IN)
+_TEXTS = frozenset((int(Opcode.LOGIN_RESPONSE), int(Opcode.TEXT_RESPONSE)))
+"""What a target names portals in."""
+_LENGTH = slice(5, 8)
+_GATHERED_MAX = 256 << 10
+"""Bytes of a text that is gathered, because no record carries it, so that it can be looked at as a whole."""
 
 
 class Weaver:
@@ -33,8 +39,11 @@ class Weaver:
     Feed `records` before the `payload` that they announce. Whoever catches a RecordError gives the stream up.
     """
 
-    def __init__(self, connection: Connection, sender: Sender) -> None:
-        """`connection` is the one that this site's `Framer` of the other direction tells, too."""
+    def __init__(self, connection: Connection, sender: Sender, texts: PortalTexts | None = None) -> None:
+        """`connection` is the one that this site's `Framer` of the other direction tells, too.
+
+        `texts`: puts this side's portals into what a target says; without it all is exactly what was sent.
+        """
         self.total = 0
         """Bytes woven."""
         self.pdus = 0
@@ -44,6 +53,9 @@ class Weaver:
         """The rest of this direction goes as it is."""
         self._connection = connection
         self._sender = sender
+        self._texts = texts
+        self._gathered: bytearray | None = None  # of a long text, with its header
+        self._gathered_header = b""
         self._records: deque[bytes] = deque()
         self._waiting = 0  # bytes in them
         self._payload: deque[memoryview] = deque()
@@ -52,7 +64,7 @@ class Weaver:
         self._left = 0  # payload bytes to come of this PDU
         self._tail_due = 0  # bytes of the tail that its record will tell
         self._crc = 0
-        self._cut = False  # the source ended within a tail: nothing may follow
+        self._cut = False  # the source stopped within a tail: at most PLAIN may follow
 
     @property
     def waiting(self) -> int:
@@ -94,9 +106,17 @@ class Weaver:
         self.total += sum(map(len, pieces))
         return pieces
 
+    def finish(self) -> list[bytes | memoryview]:
+        """The direction has ended: what was gathered of a text that will not be whole any more."""
+        pieces: list[bytes | memoryview] = []
+        if self._gathered is not None:
+            self._release(self._gathered, pieces, as_is=True)
+        self.total += sum(map(len, pieces))
+        return pieces
+
     def _weave(self, record: bytes, pieces: list[bytes | memoryview], now: float) -> None:
         flags = record[0]
-        if self.plain or self._cut:
+        if self.plain or (self._cut and flags != PLAIN):
             raise RecordError("a record after the last one")
         if bool(self._tail_due) != (flags & TAIL == TAIL):
             raise RecordError("a tail that is not due, or none where one is")
@@ -104,6 +124,7 @@ class Weaver:
             self._tail(record, pieces)
         elif flags == PLAIN:
             self.plain = True
+            self._connection.lose_sight(now)
         else:
             self._pdu(flags, record, pieces, now)
 
@@ -115,16 +136,41 @@ class Weaver:
         header = record[HEADER_AT:end]
         data = record[end : end + self._length]
         self._tell(header, data, now)
-        if flags & HEADER_DIGEST:
-            self.digests += 1
-            pieces.append(header + digest_of(header))
-        else:
-            pieces.append(header)
         if flags & PAYLOAD:
             self._left = self._length
             self._crc = 0
-        elif data:
+        if self._texts is not None and header[0] & OPCODE_MASK in _TEXTS:
+            if flags & PAYLOAD and self._length <= _GATHERED_MAX:
+                self._gathered, self._gathered_header = bytearray(), header
+                return
+            header, data = self._reworded(self._texts, header, data, as_is=bool(flags & (PAYLOAD | AS_IS)))
+        pieces.append(self._digested(header))
+        if data:
             pieces.append(record[end:] if flags & AS_IS else data + self._computed_tail(crc32c(data)))
+
+    def _digested(self, header: bytes) -> bytes:
+        """The header, with its digest if it has one."""
+        if not self._flags & HEADER_DIGEST:
+            return header
+        self.digests += 1
+        return header + digest_of(header)
+
+    def _release(self, gathered: bytearray, pieces: list[bytes | memoryview], *, as_is: bool) -> None:
+        """A long text is there, all but its tail."""
+        assert self._texts is not None
+        self._gathered = None
+        header, data = self._reworded(self._texts, self._gathered_header, bytes(gathered), as_is=as_is)
+        self._crc = crc32c(data)
+        pieces += [self._digested(header), data]
+
+    def _reworded(self, texts: PortalTexts, header: bytes, data: bytes, *, as_is: bool) -> tuple[bytes, bytes]:
+        """A target's PDU with this side's portals in its text. Padding and digests follow from what it is then."""
+        if as_is:
+            texts.unread(self._length)
+            return header, data
+        data = texts.rewritten(header, data, self._connection.takes(Sender.INITIATOR))
+        self._length = len(data)
+        return header[: _LENGTH.start] + self._length.to_bytes(3) + header[_LENGTH.stop :], data
 
     def _tell(self, header: bytes, data: bytes, now: float) -> None:
         """The connection learns what passes, but of data only what ends a task or is an answer to look at."""
@@ -139,12 +185,20 @@ class Weaver:
             data = data[: self._left]
         if self._flags & DATA_DIGEST:
             self._crc = crc32c(data, self._crc)
-        pieces.append(data)
         self._left -= len(data)
         if not self._left:
             self._tail_due = tail_length(self._flags, self._length)
+        if self._gathered is None:
+            pieces.append(data)
+            return
+        self._gathered += data
+        if not self._left and not self._tail_due:
+            self._release(self._gathered, pieces, as_is=False)
+            pieces.append(self._computed_tail(self._crc))
 
     def _tail(self, record: bytes, pieces: list[bytes | memoryview]) -> None:
+        if self._gathered is not None:
+            self._release(self._gathered, pieces, as_is=bool(record[0] & AS_IS))
         if record[0] & AS_IS:
             tail = record[2:]
             if len(tail) > self._tail_due:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
+from proxy.iscsi.portals import Portals, PortalTexts
 from proxy.net.environment import Environment
 from proxy.net.tally import Tally
 from proxy.net.worker import StoreWorker
@@ -54,6 +55,26 @@ class Coders:
             traffic.digests_computed = weaver.digests
             traffic.digests_wrong = framer.wrong_digests
 
+    @property
+    def held(self) -> int:
+        """Bytes of the source that wait for the rest of their PDU, which no flush gives out."""
+        return self.encoder.held if isinstance(self.encoder, SpanEncoder) else 0
+
+    @property
+    def came(self) -> int:
+        """Bytes of the source that were looked at for PDUs."""
+        return self.encoder.framer.total if isinstance(self.encoder, SpanEncoder) else 0
+
+    @property
+    def understood(self) -> bool:
+        """An iSCSI login was followed to its end."""
+        return self.tally is not None and self.tally.connection.full_feature
+
+    def give_up(self) -> None:
+        """The source has stopped within a PDU: what is held, and all that follows, go as they are."""
+        if isinstance(self.encoder, SpanEncoder):
+            self.encoder.give_up()
+
     def look_ahead(self, worker: StoreWorker) -> None:
         """What goes on like what is stored is compared with it also where the source does not pause: have it loaded."""
         wanted = self.encoder.wanted
@@ -84,10 +105,12 @@ class Workbench:
         protocol: Protocol | None,
         tally: Tally,
         fell: Callable[[str, bool], None],
+        portals: Portals | None = None,
     ) -> Coders:
         """Of one more stream. `protocol`: as a forward has it, None on the acceptor's side, which does as the opener.
 
-        `fell` is told why a direction goes on as it is, and whether it began as iSCSI.
+        `fell` is told why a direction goes on as it is, and whether it began as iSCSI; `portals` replaces the addresses
+        that a target names.
         """
         store = self._environment.worker.store
         writer = stream >> 1  # of streams that one side opened, the lowest bit is the same
@@ -96,14 +119,22 @@ class Workbench:
         if protocol == "tcp" or not self._agreed(Capability.SPANS):
             return Coders(encoder, Decoder(store, holdings, writer, context))
         decoder = Decoder(store, holdings, writer, context, spans=True)
-        return self._of_spans(encoder, decoder, tally, opener=protocol is not None, fell=fell)
+        texts = None if portals is None else PortalTexts(portals)
+        return self._of_spans(encoder, decoder, tally, texts, opener=protocol is not None, fell=fell)
 
     def _of_spans(
-        self, encoder: Encoder, decoder: Decoder, tally: Tally, *, opener: bool, fell: Callable[[str, bool], None]
+        self,
+        encoder: Encoder,
+        decoder: Decoder,
+        tally: Tally,
+        texts: PortalTexts | None,
+        *,
+        opener: bool,
+        fell: Callable[[str, bool], None],
     ) -> Coders:
         connection = tally.connection
         ours, theirs = (Sender.INITIATOR, Sender.TARGET) if opener else (Sender.TARGET, Sender.INITIATOR)
-        weaving = SpanDecoder(decoder, connection, theirs, _CLOCK)
+        weaving = SpanDecoder(decoder, connection, theirs, _CLOCK, texts)
         framing = SpanEncoder(
             encoder,
             Framer(connection, ours),

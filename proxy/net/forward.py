@@ -3,11 +3,16 @@
 import asyncio
 import logging
 import socket
+from collections.abc import Callable
 
+from proxy.config.addresses import Address
 from proxy.config.model import Forward as ForwardConfig
+from proxy.iscsi.portals import Portals
+from proxy.net.asking import asked
 from proxy.net.endings import reset_connection
 from proxy.net.listener import name_of
 from proxy.net.peer import Peer
+from proxy.net.relay import Relay
 from proxy.protocol.codes import ResetCode
 
 log = logging.getLogger(__name__)
@@ -16,13 +21,31 @@ log = logging.getLogger(__name__)
 class Forward:
     """Loop thread."""
 
-    def __init__(self, config: ForwardConfig, peer: Peer, listener: socket.socket) -> None:
-        """`listener` is bound and listening."""
+    def __init__(
+        self,
+        config: ForwardConfig,
+        peer: Peer,
+        listener: socket.socket,
+        portals: Callable[[str], Portals | None],
+        *,
+        portal: Address | None = None,
+        listen: Address | None = None,
+    ) -> None:
+        """`listener` is bound and listening; `portals`: for initiators that have reached that address of this site.
+
+        `portal` and `listen`: of a forward that was opened on demand, for a portal in the export's range.
+        """
         self.config = config
+        self.listen = listen or config.listen
         self.accepted = 0
         self.refused = 0
         self._peer = peer
         self._listener = listener
+        self._portals = portals
+        self._asked = asked(config.export, portal)
+        self._relays: set[Relay] = set()
+        self._noticed = 0
+        self._opening: asyncio.Task[None] | None = None
         self._closed = False
 
     async def run(self) -> None:
@@ -39,7 +62,18 @@ class Forward:
                 continue
             self.accepted += 1
             reset_connection(connection)  # unless its relay ends it in order
-            await self._open(connection, name_of(address))
+            self._opening = loop.create_task(self._open(connection, name_of(address)))
+            await asyncio.shield(self._opening)  # who ends accepting must not tear a connection from its relay
+
+    @property
+    def streams(self) -> int:
+        """Those of its connections that live."""
+        return sum(not relay.closed for relay in self._relays)
+
+    def stirred(self) -> bool:
+        """True if a connection has come since this was last asked."""
+        former, self._noticed = self._noticed, self.accepted
+        return former != self.accepted
 
     def close(self) -> None:
         """Accept no more; live connections go on."""
@@ -48,12 +82,14 @@ class Forward:
 
     async def _open(self, connection: socket.socket, origin: str) -> None:
         """Open a stream for an array's connection; if that cannot be, reset it."""
-        relay, refusal = self._peer.open(self.config.name, self.config.export, origin, self.config.protocol)
+        portals = self._portals(connection.getsockname()[0])
+        relay, refusal = self._peer.open(self.config.name, self._asked, origin, self.config.protocol, portals)
         if relay is None:
             self.refused += 1
             log.warning("forward %s refused %s: %s", self.config.name, origin, refusal)
             connection.close()
             return
+        self._relays = {each for each in self._relays if not each.closed} | {relay}
         try:
             await asyncio.get_running_loop().connect_accepted_socket(lambda: relay, connection)
         except OSError as error:

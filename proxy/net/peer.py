@@ -10,6 +10,8 @@ from typing import Any
 from dedupstore.fingerprint import fingerprint
 from proxy.config.addresses import Address
 from proxy.config.model import Peer as PeerConfig
+from proxy.iscsi.portals import Portals
+from proxy.net.asking import NotExported, granted
 from proxy.net.coders import Coders, Protocol, Workbench
 from proxy.net.connecting import connect
 from proxy.net.environment import Environment
@@ -155,9 +157,13 @@ class Peer:
         """True while an array may still get something: from a stream, or from what the tunnel or a socket holds."""
         return bool(self.relays or self.leaving or (self.lanes and self.tunnel.figures.streams))
 
-    def _coders(self, stream: int, name: str, protocol: Protocol | None) -> Coders:
+    def agreed(self, capability: Capability) -> bool:
+        """Both sites have that capability."""
+        return self.tunnel.agreement is not None and capability in self.tunnel.agreement.capabilities
+
+    def _coders(self, stream: int, name: str, protocol: Protocol | None, portals: Portals | None = None) -> Coders:
         fell = partial(self._fell_back, name, protocol)
-        return self._workbench.coders(stream, self.holdings, protocol, Tally(self.volumes, name), fell)
+        return self._workbench.coders(stream, self.holdings, protocol, Tally(self.volumes, name), fell, portals)
 
     def _fell_back(self, name: str, protocol: Protocol | None, reason: str, recognised: bool) -> None:
         """A stream goes on without being understood; one that need not be iSCSI and never was is none of these."""
@@ -169,17 +175,21 @@ class Peer:
 
     # -- relays ------------------------------------------------------------------------------------------------
 
-    def open(self, forward: str, export: str, origin: str, protocol: Protocol = "tcp") -> tuple[Relay | None, str]:
-        """A relay with an open stream for an array's connection, or None and why not."""
+    def open(
+        self, forward: str, export: str, origin: str, protocol: Protocol = "tcp", portals: Portals | None = None
+    ) -> tuple[Relay | None, str]:
+        """A relay with an open stream for an array's connection, or None and why not.
+
+        `portals`: replaces the addresses that a target names; None: they pass.
+        """
         if self._holdings is None:
             return None, f"there is no tunnel to {self.name} yet"
         try:
             stream = self.tunnel.open(export, origin, self.shares.of_forward(forward))
         except OpenRefused as refused:
             return None, str(refused)
-        relay = self.relays[stream] = Relay(
-            self, stream, forward, origin, self._coders(stream, f"forward {forward}", protocol), opener=True
-        )
+        coders = self._coders(stream, f"forward {forward}", protocol, portals)
+        relay = self.relays[stream] = Relay(self, stream, forward, origin, coders, opener=True)
         self.pump()
         return relay, ""
 
@@ -368,16 +378,16 @@ class Peer:
             relay.writable()
 
     def _offered(self, event: events.StreamOffered) -> None:
-        export = self._environment.exports.get(event.export)
-        if export is None or self.name not in export.peers:
-            known = "is not exported" if export is None else f"is not exported to {self.name}"
-            log.warning("peer %s asked for %r, which %s", self.name, event.export, known)
-            self.tunnel.reset(event.stream, ResetCode.NOT_EXPORTED, f"{event.export!r} {known}")
+        try:
+            export, address = granted(self._environment.exports, self.name, event.export)
+        except NotExported as refused:
+            log.warning("peer %s asked for what it may not have: %s", self.name, refused)
+            self.tunnel.reset(event.stream, ResetCode.NOT_EXPORTED, str(refused))
             return
         self.tunnel.assign(event.stream, self.shares.of_export(export.name))
         coders = self._coders(event.stream, f"export {export.name}", None)
         relay = self.relays[event.stream] = Relay(self, event.stream, export.name, event.origin, coders, opener=False)
-        self._connecting[relay] = self._loop.create_task(self._connect(relay, export.address))
+        self._connecting[relay] = self._loop.create_task(self._connect(relay, address))
 
     async def _connect(self, relay: Relay, address: Address) -> None:
         try:

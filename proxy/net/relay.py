@@ -15,6 +15,7 @@ from dedupstore.errors import StoreError
 from proxy.net.blaming import Blaming
 from proxy.net.coders import Coders
 from proxy.net.endings import end_connection, reset_connection, reset_transport, socket_of
+from proxy.net.pauses import Pauses
 from proxy.net.relay_owner import RelayOwner
 from proxy.net.tcpinfo import was_reset
 from proxy.net.waits import Waits
@@ -26,9 +27,8 @@ from proxy.protocol.errors import PeerError
 from proxy.reduction.batch import CODEC_NONE
 from proxy.reduction.compression import decode
 from proxy.reduction.decoder import DecodedBatch
-from proxy.reduction.encoder import GRAIN_MAX, READ_BYTES, EncodedBatch
+from proxy.reduction.encoder import GRAIN_MAX, EncodedBatch
 from proxy.reduction.errors import BatchError, CorruptStream
-from proxy.reduction.pace import HOLD, Pace
 
 log = logging.getLogger(__name__)
 
@@ -49,9 +49,6 @@ _ALLOWANCE_MIN = 4 << 10
 
 _RATIO_MIN = 0.4
 """Should data compress no more, a batch may be longer than it should by so much."""
-
-_PATIENCE = 0.02
-"""Seconds that a pause waits for the store's disk: what is found there need not go as literal bytes."""
 
 
 class Relay(asyncio.BufferedProtocol):
@@ -78,11 +75,7 @@ class Relay(asyncio.BufferedProtocol):
         self._cost = 0
         self._array_paused = False  # the array does not read
         self._resting = False  # we do not read the array
-        self._soon: asyncio.Handle | None = None
-        self._patience: asyncio.TimerHandle | None = None  # a flush waits, for the store's disk or for more to come
-        self._pace = Pace()
-        self._came = False  # more, since the flush has been waiting
-        self._full_read = False
+        self._pauses = Pauses(coders, self.waits, owner.worker, self._flush)
         self._allowance = 0  # plain bytes that may be read
         self._ended_here = False
         self._end: tuple[int, bytes] | None = None
@@ -122,22 +115,16 @@ class Relay(asyncio.BufferedProtocol):
         if self.closed:
             return
         self.waits.outward(_CPU)
-        self._full_read = nbytes == READ_BYTES
-        self._came = True
         self._traffic.raw += nbytes
         self._allowance -= nbytes
-        self._pace.received(nbytes, self._loop.time())
+        self._pauses.received(nbytes)
         try:
             self._encoder.received(nbytes)
             if self._encoder.ready:
                 self._ship()
+                self._pauses.shipped()
                 self.coders.look_ahead(self._owner.worker)
-            if self._patience is not None:
-                self.waits.outward(_SOURCE)
-            elif self._full_read and self._soon is None:
-                self._soon = self._loop.call_soon(self._pause)
-            elif self._soon is None:
-                self._pause()
+            self._pauses.consider()
         except Exception as error:
             self._defect(error)
             return
@@ -239,9 +226,7 @@ class Relay(asyncio.BufferedProtocol):
             return
         self.closed = True
         self.reason = reason
-        for waiting in (self._soon, self._patience):
-            if waiting is not None:
-                waiting.cancel()
+        self._pauses.close()
         for _, batch in self._outstanding:
             self._encoder.abandon(batch)
         self._outstanding.clear()
@@ -265,53 +250,15 @@ class Relay(asyncio.BufferedProtocol):
         batches = 2 + sendable // grain
         self._allowance = encoder.affordable(sendable - encoder.plain - encoder.unsent - batches * DATA_OVERHEAD)
 
-    def _pause(self) -> None:
-        """If the source has nothing more, what is left goes out; after a full read it is given time to bring it."""
-        self._soon = None
-        if self.closed:
-            return
-        if self._full_read:
-            self._full_read = False
-            self._soon = self._loop.call_soon(self._pause)
-            return
-        if self._patience is not None:
-            return
-        if self._pace.holds and not self._resting:
-            self._hold()
-            return
-        self._flush(patient=True)
-        if (wanted := self._encoder.wanted) is not None:
-            self._encoder.wanted = None
-            self._patience = self._loop.call_later(_PATIENCE, self._flush)
-            self.waits.outward(Waiting.STORE)
-            self._owner.worker.load(wanted, self._flush)
-            self._owner.worker.prefetch(wanted)
-
-    def _hold(self) -> None:
-        self._came = False
-        self._patience = self._loop.call_later(HOLD, self._held)
-        self.waits.outward(_SOURCE)
-
-    def _held(self) -> None:
-        """The source has had its time: as long as it goes on sending, so does holding."""
-        self._patience = None
-        if self._came:
-            self._hold()
-            return
-        self._pace.held_in_vain()
-        self._flush()
-
     def _flush(self, *, patient: bool = False) -> None:
         """Send what is left; `patient`: but for what need not be sent once the store's disk has been read."""
         if self.closed:
             return
-        if self._patience is not None:
-            self._patience.cancel()
-            self._patience = None
+        self._pauses.due()
         with self._blaming:
             self._encoder.flush(patient=patient)
             self._ship()
-            self._pace.flushed(self._loop.time())
+            self._pauses.flushed()
             self.waits.outward(_SOURCE)
 
     def _ship(self) -> None:
@@ -354,8 +301,7 @@ class Relay(asyncio.BufferedProtocol):
         assert self._transport is not None
         self._resting = True
         self._transport.pause_reading()
-        if self._patience is not None:
-            self._flush()
+        self._pauses.rest()
         self.waits.rest()
 
     def _resume_if_possible(self) -> None:
@@ -365,6 +311,7 @@ class Relay(asyncio.BufferedProtocol):
         if self._allowance >= _ALLOWANCE_MIN:
             self._resting = False
             self._transport.resume_reading()
+            self._pauses.resume()
             self.waits.resume()
         else:
             self.waits.rest()
@@ -422,7 +369,7 @@ class Relay(asyncio.BufferedProtocol):
         length = sum(map(len, decoded.pieces))
         self._transport.writelines(decoded.pieces)
         self._owner.tunnel.consumed(self.stream, decoded.plain)
-        self._pace.answered()
+        self._pauses.answered()
         self._traffic.delivered += length
         self._traffic.from_store += decoded.from_store
         self._traffic.verified += decoded.verified
@@ -458,6 +405,8 @@ class Relay(asyncio.BufferedProtocol):
             raise BatchError(f"END after {total} bytes, but {self._decoder.total} were sent")
         self._decoder.learn_last(memoryview(tokens))
         self._ended_there = True
+        if last := self._decoder.last():
+            self._transport.writelines(last)
         self._transport.write_eof()
         self._finish_if_done()
 

@@ -6,6 +6,7 @@ import signal
 import socket
 import time
 from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from dedupstore import open_store
 from dedupstore.chunker import Chunker
@@ -20,6 +21,7 @@ from proxy.net.environment import Environment
 from proxy.net.forward import Forward
 from proxy.net.listener import bind
 from proxy.net.peer import Peer
+from proxy.net.portals import Portals
 from proxy.net.sockets import congestion_control
 from proxy.net.tls import Certificates
 from proxy.net.worker import StoreWorker
@@ -50,11 +52,12 @@ class Site:
             processor=Processor(),
         )
         self.peers = {peer.name: Peer(self.environment, peer) for peer in config.peers}
+        self.portals = {name: self._portals(peer) for name, peer in self.peers.items()}
         self.forwards: list[Forward] = []
         self._congestion_control = congestion_control(config.tunnel.congestion_control)
         self.door: Door | None = None
         self._diallers: list[Dialler] = []
-        self._tasks: list[asyncio.Task[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
         """Bind everything, then begin. Raises OperatorError naming each address that cannot be had."""
@@ -63,7 +66,8 @@ class Site:
             self.door = Door(listener, self.certificates, self.peers, self._congestion_control)
             self._run(self.door.run())
         for config, listener in zip(self.config.forwards, forwards, strict=True):
-            forward = Forward(config, self.peers[config.peer], listener)
+            portals = self.portals[config.peer].seen_by(config)
+            forward = Forward(config, self.peers[config.peer], listener, portals)
             self.forwards.append(forward)
             self._run(forward.run())
         for peer in self.peers.values():
@@ -80,6 +84,8 @@ class Site:
         self.draining = True
         for forward in self.forwards:
             forward.close()
+        for portals in self.portals.values():
+            portals.close()
         for peer in self.peers.values():
             peer.drain(reason)
         await self._rest_of_streams(self.config.tunnel.drain)
@@ -106,7 +112,7 @@ class Site:
 
     def _retire(self) -> None:
         """Neither dial nor accept any more."""
-        for task in self._tasks:
+        for task in tuple(self._tasks):
             task.cancel()
         if self.door is not None:
             self.door.close()
@@ -149,10 +155,15 @@ class Site:
             pause_max=tunnel.reconnect_max,
         )
 
-    def _run(self, work: Coroutine[None, None, None]) -> None:
+    def _portals(self, peer: Peer) -> Portals:
+        return Portals(peer, [each for each in self.config.forwards if each.peer == peer.name], self._run)
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)
         task.add_done_callback(_see_to_end)
-        self._tasks.append(task)
+        task.add_done_callback(self._tasks.discard)
+        self._tasks.add(task)
+        return task
 
     async def _upkeep(self) -> None:
         """Once a second: what no event triggers."""
@@ -162,6 +173,8 @@ class Site:
             self.environment.processor.note(time.thread_time(), time.monotonic())
             for peer in self.peers.values():
                 peer.sample()
+            for portals in self.portals.values():
+                portals.sample()
 
 
 def _see_to_end(task: "asyncio.Task[None]") -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from proxy import __version__
 from proxy.net.lane import Lane
 from proxy.net.peer import Peer
+from proxy.net.portals import Portals
 from proxy.net.relay import Relay
 from proxy.observe.advice import advise
 from proxy.observe.counters import Traffic
@@ -35,7 +36,7 @@ def survey(site: "Site") -> Snapshot:
         uptime_seconds=now - site.started,
         ready=site.ready,
         draining=site.draining,
-        peers=[_peer(peer) for peer in site.peers.values()],
+        peers=[_peer(peer, site.portals[name]) for name, peer in site.peers.items()],
         streams=[_stream(peer, relay, now) for peer in site.peers.values() for relay in peer.relays.values()],
         store={**asdict(site.worker.store.figures()), "prepared": site.worker.prepared},
         bytes=_bytes(total, wire),
@@ -53,7 +54,7 @@ def _bytes(total: Traffic, wire: Mapping[str, int]) -> dict[str, int]:
     }
 
 
-def _peer(peer: Peer) -> PeerStatus:
+def _peer(peer: Peer, portals: Portals) -> PeerStatus:
     figures = peer.tunnel.figures
     verdict = peer.lookout.verdict()
     return PeerStatus(
@@ -69,6 +70,8 @@ def _peer(peer: Peer) -> PeerStatus:
         bytes=_bytes(peer.total(), peer.lanes.wire()),
         ended_streams=dict(peer.resets),
         fallbacks=dict(peer.fallbacks),
+        portals={"rewritten": portals.rewritten, "passed": portals.passed},
+        on_demand=portals.status(),
         verdict=_verdict(verdict),
         waiting_seconds=_seconds(peer.lookout.waited),
         rate_bits_per_second=peer.shares.rate,

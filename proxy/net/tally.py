@@ -50,8 +50,7 @@ class Tally:
 
     def close(self) -> None:
         """The connection has ended: what was under way on it will have no status."""
-        for task in self.connection.tasks.end_all():
-            self.dropped(task, 0.0)
+        self.connection.unobserve(0.0)
         for volume in self._used.values():
             self._all.leave(volume)
         self._used.clear()

@@ -61,6 +61,10 @@ def _fallbacks(snapshot: Snapshot) -> Samples:
     return [((peer.name,), sum(peer.fallbacks.values())) for peer in snapshot.peers]
 
 
+def _portals(snapshot: Snapshot) -> Samples:
+    return [((peer.name, outcome), count) for peer in snapshot.peers for outcome, count in peer.portals.items()]
+
+
 def _by_compression(snapshot: Snapshot) -> Samples:
     """The labels are few: a level, and one of seven lengths of a context."""
     counted = Counter({(peer.name, "none"): 0 for peer in snapshot.peers})
@@ -202,6 +206,20 @@ DECLARATIONS = (
         "Directions of iSCSI connections that went on as plain bytes; the status has the reasons",
         _PEER,
         _fallbacks,
+    ),
+    Declaration(
+        "isthmus_iscsi_portals",
+        C,
+        "Portal addresses that the peer's targets named, rewritten to this side's or passed as they were",
+        ("peer", "outcome"),
+        _portals,
+    ),
+    Declaration(
+        "isthmus_on_demand_forwards",
+        G,
+        "Forwards that are open on demand",
+        _PEER,
+        _per_peer(lambda p: len(p.on_demand)),
     ),
     Declaration("isthmus_iscsi_records_bytes", C, "Headers sent, before compression", _PEER, _bytes("records")),
     Declaration(

@@ -52,6 +52,21 @@ class ShareStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class OnDemandStatus:
+    """A forward that was opened because a target named a portal."""
+
+    forward: str
+    """Whose range and ports it belongs to."""
+    portal: str
+    """What the target named."""
+    listen: str
+    """What initiators are told instead."""
+    streams: int
+    accepted: int
+    idle_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class ZoneStatus:
     """A figure, and what it says of a faster line (proxy/plan/zones.py)."""
 
@@ -147,6 +162,9 @@ class PeerStatus:
     """Counted by reason."""
     fallbacks: dict[str, int]
     """Times that a direction of an iSCSI connection went on as plain bytes, by reason."""
+    portals: dict[str, int]
+    """Portal addresses in texts of the peer's targets, "rewritten" to this side's or "passed" as they were."""
+    on_demand: list[OnDemandStatus]
     verdict: VerdictStatus
     waiting_seconds: dict[str, float]
     """By what was waited for (proxy/observe/waiting.py), of both directions of all streams, ended and live."""

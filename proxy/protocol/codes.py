@@ -87,3 +87,5 @@ class Capability(IntEnum):
     """The frame LANES."""
     SPANS = 5
     """Batches with a section of records."""
+    PORTALS = 6
+    """An address within an export's range in OPEN."""

@@ -189,6 +189,10 @@ class Decoder:
         if place is not None:
             self._holdings.add(place)
 
+    def last(self) -> list[bytes | memoryview]:
+        """What is still to be delivered when the direction has ended in order: nothing."""
+        return []
+
     def learn_last(self, tokens: memoryview) -> None:
         """END's tokens: at most one LEARN of the tail."""
         parsed = parse(tokens)

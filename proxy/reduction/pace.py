@@ -3,7 +3,7 @@
 HOLD = 0.02
 """Seconds that the bytes of a one-way source may be held, so that chunks complete and batches fill."""
 
-_READ_MIN = 16 << 10
+READ_MIN = 16 << 10
 """A smaller read is no bulk: whoever sends it may wait for an answer."""
 
 _EARLY = 8
@@ -36,7 +36,7 @@ class Pace:
 
     def received(self, count: int, now: float) -> None:
         """The source has sent so many bytes more."""
-        if count < _READ_MIN:
+        if count < READ_MIN:
             self.answered()
         elif self._flushed is not None:
             early = now - self._flushed < HOLD

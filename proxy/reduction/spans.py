@@ -13,6 +13,7 @@ from proxy.iscsi.connection import Connection
 from proxy.iscsi.errors import RecordError
 from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
+from proxy.iscsi.portals import PortalTexts
 from proxy.iscsi.prediction import Predictor, Restorer
 from proxy.iscsi.record import NOT_A_PDU, PAYLOAD, PLAIN
 from proxy.iscsi.span import Address, Kind, Span
@@ -55,9 +56,16 @@ _SHARE = 12
 class SpanDecoder:
     """One stream's incoming direction. Loop thread. As `Decoder`, also as to errors."""
 
-    def __init__(self, decoder: Decoder, connection: Connection, sender: Sender, clock: Callable[[], float]) -> None:
-        """`sender`: what the far array is."""
-        self.weaver = Weaver(connection, sender)
+    def __init__(
+        self,
+        decoder: Decoder,
+        connection: Connection,
+        sender: Sender,
+        clock: Callable[[], float],
+        texts: PortalTexts | None = None,
+    ) -> None:
+        """`sender`: what the far array is; `texts` puts this side's portals into what a target says."""
+        self.weaver = Weaver(connection, sender, texts)
         self.spans: bool | None = None
         """Whether this direction has records; None before its first batch."""
         self._connection = connection
@@ -109,6 +117,10 @@ class SpanDecoder:
         """END's tokens: at most one LEARN of the tail."""
         self._decoder.learn_last(tokens)
 
+    def last(self) -> list[bytes | memoryview]:
+        """What is still to be delivered when the direction has ended in order."""
+        return self.weaver.finish()
+
     def close(self) -> None:
         """Nothing more will be fed: give back what is shared with other streams."""
         self._decoder.close()
@@ -119,7 +131,9 @@ class SpanDecoder:
             return None
         if self.spans is None:
             self.spans = bool(decoded.records)
-            if self.spans and self._sender is Sender.TARGET and not self._connection.begun:
+            if not self.spans:
+                self._connection.lose_sight(self._clock())
+            elif self._sender is Sender.TARGET and not self._connection.begun:
                 raise BatchError("records from the acceptor, and the opener has sent none")
         if self.spans:
             decoded.pieces = self._weave(decoded)
@@ -263,8 +277,19 @@ class SpanEncoder:
             self._settle(lazy=False)
         self._encoder.flush(patient=patient)
 
+    @property
+    def held(self) -> int:
+        """Bytes that wait until the PDU that they belong to is whole, which no `flush` gives out."""
+        return self.framer.held
+
+    def give_up(self) -> None:
+        """The source has stopped within a PDU: the rest goes as it is. `flush` and `take` what was held."""
+        if not self._plain:
+            self._put(self.framer.give_up())
+
     def finish(self) -> None:
         """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""
+        self._fell = None  # what is left of a PDU goes as it is, but nothing goes on
         if not self._plain:
             self._put(self.framer.finish())
         self._encoder.finish()
@@ -311,6 +336,7 @@ class SpanEncoder:
     def _pass_all(self, n: int) -> None:
         """What has come goes as it is, and so does all that follows."""
         self._plain = True
+        self.framer.connection.lose_sight(self._clock())
         self._pour(self._view[:n])
         self._settle(lazy=False)
         self._view = memoryview(bytearray())

@@ -1,4 +1,5 @@
-"""Whatever two arrays say is carried exactly; whatever a peer sends is woven or refused with the error declared for it.
+"""Whatever two arrays say is carried exactly; whatever a peer sends is woven or refused with the error declared for it;
+whatever a target names, what an initiator is told instead is a whole PDU.
 
     python tests/fuzz/fuzz_iscsi.py [CORPUS] [-max_total_time=SECONDS]
 
@@ -18,7 +19,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 with atheris.instrument_imports(include=["proxy.iscsi"]):
     from proxy.iscsi.connection import Connection
     from proxy.iscsi.errors import RecordError
-    from proxy.iscsi.pdu import DIGEST_BYTES, Sender
+    from proxy.iscsi.framer import Framer
+    from proxy.iscsi.pdu import DIGEST_BYTES, Opcode, Sender
+    from proxy.iscsi.portals import Portal
     from proxy.iscsi.prediction import Predictor, Restorer
     from proxy.iscsi.record import RECORD_MAX
     from proxy.iscsi.weaver import Weaver
@@ -64,6 +67,9 @@ def exact(pair: Pair, content: bytes) -> None:
             heard[sender] += pair.direction(sender).pause()
         missing = len(said[sender]) - len(heard[sender])
         assert missing == pair.direction(sender).framer.held <= RECORD_MAX + DIGEST_BYTES
+        if kind & 4 and kind & 8:
+            heard[sender] += pair.direction(sender).give_up()
+            assert heard[sender] == said[sender]
     for sender in Sender:
         assert heard[sender] + pair.direction(sender).finish() == said[sender]
 
@@ -101,7 +107,50 @@ def sections(content: bytes) -> None:
         assert weaver.total == total
 
 
-TARGETS: list[Callable[[bytes], None]] = [conversation, full_feature, sections]
+class OneForAll:
+    """Knows one portal for every other, or none."""
+
+    def __init__(self, portal: Portal | None) -> None:
+        self.portal = portal
+
+    def instead(self, named: Portal) -> Portal | None:
+        """The one."""
+        return self.portal
+
+    def passed(self, reason: str) -> None:
+        """Nobody is told."""
+
+
+def texts(content: bytes) -> None:
+    """Texts of a target, in PDUs that go on in others or not, with digests as the first byte says."""
+    agreed = bool(content[:1] > b"\x55"), bool(content[:1] > b"\xaa")
+    keys = digests(*agreed)
+    said = [
+        pdu(
+            Opcode.TEXT_RESPONSE, kind & 0xC0, data=piece, header_digest=agreed[0], data_digest=agreed[1], flip=kind & 1
+        )
+        for kind, piece in steps(content[1:])
+    ]
+    for portal in (None, Portal("10.255.255.255", 65535), Portal("a", 1)):
+        pair = Pair(portals=OneForAll(portal))
+        pair.out.send(login(keys))
+        heard = pair.back.send(login_answer(keys)) + b"".join(map(pair.back.send, said))
+        assert portal or heard == login_answer(keys) + b"".join(said)
+        whole(heard, keys, said)
+
+
+def whole(heard: bytes, keys: bytes, said: list[bytes]) -> None:
+    """As an initiator reads it."""
+    connection = Connection()
+    Framer(connection, Sender.INITIATOR).receive(memoryview(login(keys)), 0.0)
+    initiator = Framer(connection, Sender.TARGET)
+    initiator.receive(memoryview(heard), 0.0)
+    assert initiator.fallen is None
+    assert initiator.held == 0
+    assert initiator.pdus == 1 + len(said)
+
+
+TARGETS: list[Callable[[bytes], None]] = [conversation, full_feature, sections, texts]
 
 
 def one_input(content: bytes) -> None:

@@ -15,7 +15,7 @@ from tests.unit.iscsi.pdus import command, data_in, data_out, digests, login, lo
 
 SCRIPT = Path(__file__).with_name("fuzz_iscsi.py")
 RUNS = 1_500
-CONVERSATION, FULL_FEATURE, SECTIONS = b"\x00", b"\x01", b"\x02"
+CONVERSATION, FULL_FEATURE, SECTIONS, TEXTS = b"\x00", b"\x01", b"\x02", b"\x03"
 OUT, BACK, MADE, PAUSED = 0, 1, 2, 4
 
 
@@ -37,6 +37,9 @@ def inputs() -> Iterable[bytes]:
     predictor = Predictor()
     records = [b"\0" + pdu(0), bytes((PAYLOAD,)) + data_out(1, b"12345")[:48], bytes((TAIL,)), bytes((PLAIN,))]
     coded = [predictor.predict(record) for record in records]
+    addresses = [b"TargetAddress=10.1.0.5:3260,1\0", b"TargetName=a\0TargetAddress=[2001:db8::1]:860\0TargetAdd"]
+    for agreed in (b"\x00", b"\x60", b"\xff"):
+        yield TEXTS + agreed + b"".join(step(0x40, text) for text in addresses) + step(0x80, b"ress=a.example\0")
     yield SECTIONS + step(0, b"".join(coded[:2])) + step(1, b"12345") + step(0, b"".join(coded[2:])) + step(1, b"more")
 
 

@@ -78,7 +78,7 @@ def test_every_pdu_in_every_split(conversation: Conversation, size: int) -> None
 
 @given(conversations(), st.data())
 def test_a_connection_may_end_or_go_astray_anywhere(conversation: Conversation, data: st.DataObject) -> None:
-    """A byte changed, a piece lost, or the end: all that came in comes out."""
+    """A byte changed, a piece lost, a long pause, or the end: all that came in comes out."""
     agreed, said = conversation
     pair = logged_in(*agreed)
     for direction, sender in ((pair.out, Sender.INITIATOR), (pair.back, Sender.TARGET)):
@@ -87,8 +87,9 @@ def test_a_connection_may_end_or_go_astray_anywhere(conversation: Conversation, 
             at = data.draw(st.integers(0, len(stream) - 1))
             stream[at] = data.draw(st.integers(0, 255))
         cut = data.draw(st.integers(0, len(stream)))
-        sent = bytes(stream[:cut])
-        assert in_pieces(direction, sent, data) + direction.finish() == sent
+        sent, rest = bytes(stream[:cut]), bytes(stream[cut:])
+        assert in_pieces(direction, sent, data) + direction.give_up() == sent
+        assert in_pieces(direction, rest, data) + direction.finish() == rest
 
 
 @given(st.binary(max_size=300), st.sampled_from(Sender), st.data())
@@ -100,7 +101,9 @@ def test_any_bytes(content: bytes, sender: Sender, data: st.DataObject) -> None:
     for at, byte in enumerate(start + content):
         came += direction.send(bytes((byte,))) + direction.pause()
         assert len(came) == at + 1 or direction.framer.fallen is None
-    assert came + direction.finish() == start + content
+    came += direction.give_up()
+    assert came == start + content
+    assert direction.send(b"more") + direction.finish() == b"more"
 
 
 @given(conversations())

@@ -78,13 +78,15 @@ def test_any_pdus(conversation: Conversation, size: int, pause: bool) -> None:
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from(Sender), st.binary(min_size=1, max_size=200)), max_size=6), SIZES)
 def test_any_bytes(steps: list[tuple[Sender, bytes]], size: int) -> None:
-    """What is not iSCSI arrives by the next pause."""
+    """What is not iSCSI arrives by the next pause, and whatever it is by the time that the source is given up."""
     talk = Talk(*two_sites())
     for sender, content in steps:
         direction = talk.direction(sender)
         direction.say(content, size)
         held = len(direction.sent) - len(direction.received)
         assert not held or direction.sent[0] in (0x23, 0x3F, 0x43)
+        direction.give_up()
+        assert direction.received == direction.sent
     talk.end()
 
 

@@ -3,13 +3,15 @@
 Whatever it is, all of it arrives.
 """
 
+import socket
+import struct
 from typing import Any
 
 from bench.sites import free_port
 from proxy.iscsi.pdu import Opcode
-from tests.integration.bed.ends import END, Array, receipt, send
+from tests.integration.bed.ends import END, Array, Arrival, receipt, send
 from tests.integration.bed.sites import Bed, Forward, drain, run
-from tests.unit.iscsi.pdus import login, pdu
+from tests.unit.iscsi.pdus import login, pdu, text
 
 ISCSI = [login(), *3 * [pdu(Opcode.NOP_OUT | 0x40, tag=1, data=b"ping")]]
 BROKEN = [*ISCSI, b"\xff" * 100]
@@ -44,6 +46,33 @@ def test_what_is_understood(bed: Bed) -> None:
         assert "forward iscsi: an iSCSI connection goes on as plain bytes" in east.log.read_text()
         assert understood(west.status())[1] == {"no Login Request at the beginning": 3}  # the array is no target
         drain(east, west)
+
+
+def test_what_only_looks_like_a_login_arrives(bed: Bed) -> None:
+    """Its sender stops and waits for an answer; `auto` is the default, and may be anything."""
+    address = ("127.0.0.1", free_port())
+    forward = Forward("array", "west", protocol="auto")
+    header = login(text(InitiatorName="iqn.i", TargetName="iqn.t"))[:48]
+    with Array(echo) as array:
+        west = bed.site(
+            "west",
+            {"east": None},
+            exports={"array": (array.address, ["east"])},
+            tunnel={"listen": f"127.0.0.1:{address[1]}"},
+        )
+        east = bed.site("east", {"west": address}, forwards=[forward])
+        run(east, west)
+        for message in (header, header + b"InitiatorNam", struct.pack("<Q", 67) + bytes(67), b"\x43", login()[:-1]):
+            with socket.create_connection(forward.address, timeout=10.0) as connection:
+                connection.sendall(message)
+                assert connection.recv(len(message), socket.MSG_WAITALL) == message
+        drain(east, west)
+
+
+def echo(arrival: Arrival) -> None:
+    """Answers with what comes."""
+    while data := arrival.connection.recv(4096):
+        arrival.connection.sendall(data)
 
 
 def understood(status: dict[str, Any]) -> tuple[int, dict[str, int]]:

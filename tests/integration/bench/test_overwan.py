@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from bench.overwan import iperf
-from bench.overwan.__main__ import write
 from bench.overwan.results import Results
 from bench.sites import environment
+from bench.suite import write
 from bench.wan.namespaces import lacking, lacking_tun
 
 COMMAND = [sys.executable, "-m", "bench.overwan"]

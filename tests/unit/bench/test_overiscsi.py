@@ -17,8 +17,8 @@ from bench.overiscsi.cases import CASES
 from bench.overiscsi.conversation import Conversation
 from bench.overiscsi.stage import Cost
 from bench.overwan.bench import Bench
-from bench.overwan.cases import Case
 from bench.overwan.results import Results
+from bench.suite import Case
 
 MB = 10**6
 CONTENT = bytes(range(256)) * 1000  # 256,000 bytes: the last command and the last PDU are shorter
@@ -140,7 +140,7 @@ def test_a_case_that_fails_ends_only_itself(
     for name, measure in (("images", fail), ("throughput", succeed)):
         monkeypatch.setitem(CASES, name, Case("title", measure))  # type: ignore[arg-type]
     results = Results({}, 1.0)
-    command.measure(Bench(Path(), print), ["images", "throughput"], results)
+    command.SUITE.measure(Bench(Path(), print), ["images", "throughput"], results)
     assert results.failures == {"images": "no array today"}
     assert len(results.figures["throughput"]) == 1
     assert "images failed: no array today" in capsys.readouterr().err

@@ -12,9 +12,9 @@ from bench.datasets import Dataset
 from bench.goals import Goal
 from bench.load import LoadFailure, Run, summary
 from bench.overwan import iperf, outage, shares, warm
-from bench.overwan.__main__ import measure
+from bench.overwan.__main__ import SUITE
 from bench.overwan.bench import Bench
-from bench.overwan.cases import CASES, Case
+from bench.overwan.cases import CASES
 from bench.overwan.compressible import compressed
 from bench.overwan.course import Course, Recorder, Sample
 from bench.overwan.fill import AS_SHIPPED, CUBIC, judged
@@ -22,6 +22,7 @@ from bench.overwan.lines import Setting, exhausted
 from bench.overwan.results import Figure, Results, show
 from bench.overwan.urgency import added, overflow
 from bench.replicator import Transfer
+from bench.suite import Case
 from bench.wan import WanFailure
 
 FACTS = {"isthmus": "0", "python": "3", "processor": "p", "cores": 2, "load_before": 0.0}
@@ -217,7 +218,7 @@ def test_a_case_that_fails_ends_only_itself(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setitem(CASES, "fill", Case("one", breaking))
     monkeypatch.setitem(CASES, "fast", Case("two", working))
     found, told = Results(FACTS, 1.0), list[str]()
-    measure(Bench(tmp_path, told.append), ["fill", "fast"], found)
+    SUITE.measure(Bench(tmp_path, told.append), ["fill", "fast"], found)
     assert [len(figures) for figures in found.figures.values()] == [1, 1]
     assert not found.right
     assert "fill failed: the sink has gone" in shown(found)

@@ -51,13 +51,22 @@ def test_keygen_refuses_names_that_no_file_could_give(isthmus: Isthmus, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+def test_check_says_what_forwards_stand_for_and_exports_reach(isthmus: Isthmus, pair: Path) -> None:
+    for name, more in (("east", 'portal = "10.1.0.5:3260"\nports = "3261-3276"\n'), ("west", "")):
+        file = pair / f"{name}.toml"
+        file.write_text(file.read_text() + more + 'range = "10.1.0.0/24:860"\n')
+    forward = "to array at west; stands for 10.1.0.5:3260; on demand 10.1.0.0/24:860 on ports 3261-3276\n"
+    assert forward in isthmus("check", pair / "east.toml").stdout
+    assert "array: 10.1.0.5:3260 and 10.1.0.0/24:860 for east\n" in isthmus("check", pair / "west.toml").stdout
+
+
 def test_check_says_what_the_site_would_do(isthmus: Isthmus, pair: Path) -> None:
     shown = isthmus("check", pair / "east.toml").stdout
     fingerprint = identity.show_fingerprint(identity.fingerprint(pair / "west.crt"))
     assert f"{pair}/east.toml is valid." in shown
     assert "listens on 198.18.0.1:4500" in shown
     assert f"west: dialled at 198.18.0.2:4500, certificate {fingerprint}" in shown
-    assert "replication: 127.0.0.1:3260 to array at west" in shown
+    assert "replication: 127.0.0.1:3260 to array at west\n" in shown
     assert "memory, 2GiB" in shown
     shown = isthmus("check", pair / "west.toml").stdout
     assert "east: waited for" in shown

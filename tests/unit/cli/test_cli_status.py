@@ -118,6 +118,16 @@ def test_what_the_table_says() -> None:
     assert ["verified", "900 MiB"] in found
 
 
+def test_what_is_open_on_demand_is_shown() -> None:
+    assert "On demand" not in shown(STATUS)
+    (peer,) = STATUS["peers"]
+    opened = {"forward": "replication", "portal": "10.1.0.7:3260", "listen": "127.0.0.1:3262"}
+    peers = [peer | {"on_demand": [opened | {"streams": 2, "accepted": 1234, "idle_seconds": 0.0}, 7, {}]}]
+    found = rows(shown(STATUS | {"peers": peers}))
+    assert ["west", "replication", "10.1.0.7:3260", "127.0.0.1:3262", "2", "1,234", "0 s"] in found
+    assert ["west", "-", "-", "-", "-", "-", "-"] in found
+
+
 def test_shares_are_shown_if_there_is_a_rule() -> None:
     found = rows(shown(STATUS))
     assert ["west", "all together", "-", "45 Mbit/s", "12.3 Mbit/s", "5 MiB", "1 min 1 s"] in found

@@ -26,6 +26,8 @@ def test_who_needs_how_many_descriptors(east: SiteConfig, west: SiteConfig) -> N
     """East opens streams to west, and west could open some to it; west forwards nothing."""
     assert needed_descriptors(east, 1000) - needed_descriptors(east, 0) == 2000
     assert needed_descriptors(west, 1000) - needed_descriptors(west, 0) == 1000
+    on_demand = site(EAST + 'range = "10.1.0.0/24"\nports = "3261-3276"\n')
+    assert needed_descriptors(on_demand, 0) - needed_descriptors(east, 0) == 16
     assert needed_descriptors(site(EAST.replace('listen = "198.18.0.1:4500"', "")), 0) < needed_descriptors(east, 0)
 
 

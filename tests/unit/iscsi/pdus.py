@@ -42,8 +42,9 @@ def text(**keys: str) -> bytes:
 
 
 def login(data: bytes = b"", first: int = NEXT_FULL_FEATURE) -> bytes:
-    """A Login Request."""
-    return pdu(Opcode.LOGIN_REQUEST | 0x40, first, data=data)
+    """A Login Request. It names the initiator, as the first one has to."""
+    named = data if b"InitiatorName=" in data else text(InitiatorName="iqn.i") + data
+    return pdu(Opcode.LOGIN_REQUEST | 0x40, first, data=named)
 
 
 def login_answer(data: bytes = b"", first: int = NEXT_FULL_FEATURE, status: int = 0) -> bytes:

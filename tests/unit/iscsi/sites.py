@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from proxy.iscsi.connection import Connection, Observer
 from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
+from proxy.iscsi.portals import Portals, PortalTexts
 from proxy.iscsi.prediction import Predictor, Restorer
 from proxy.iscsi.span import Kind, Span
 from proxy.iscsi.weaver import Weaver
@@ -13,9 +14,9 @@ from proxy.iscsi.weaver import Weaver
 class Direction:
     """One direction of the connection, from array to array."""
 
-    def __init__(self, near: Connection, far: Connection, sender: Sender) -> None:
+    def __init__(self, near: Connection, far: Connection, sender: Sender, portals: Portals | None = None) -> None:
         self.framer = Framer(near, sender)
-        self.weaver = Weaver(far, sender)
+        self.weaver = Weaver(far, sender, None if portals is None else PortalTexts(portals))
         self.spans: list[Span] = []
         self._predictor = Predictor()
         self._restorer = Restorer()
@@ -30,9 +31,13 @@ class Direction:
         """What comes out when the source pauses."""
         return self.carry(self.framer.pause(), 0.0)
 
+    def give_up(self) -> bytes:
+        """What comes out when it pauses for long."""
+        return self.carry(self.framer.give_up(), 0.0)
+
     def finish(self) -> bytes:
         """What comes out when the source ends."""
-        return self.carry(self.framer.finish(), 0.0)
+        return self.carry(self.framer.finish(), 0.0) + b"".join(self.weaver.finish())
 
     def carry(self, spans: Iterable[Span], now: float) -> bytes:
         """From near to far site."""
@@ -61,12 +66,12 @@ class Direction:
 class Pair:
     """Both directions, and what each site knows."""
 
-    def __init__(self, observer: Observer | None = None) -> None:
-        """`observer`: of the initiator's site."""
+    def __init__(self, observer: Observer | None = None, portals: Portals | None = None) -> None:
+        """`observer`, and `portals` of what the target names: of the initiator's site."""
         self.near = Connection(observer)
         self.far = Connection()
         self.out = Direction(self.near, self.far, Sender.INITIATOR)
-        self.back = Direction(self.far, self.near, Sender.TARGET)
+        self.back = Direction(self.far, self.near, Sender.TARGET, portals)
 
     def direction(self, sender: Sender) -> Direction:
         """The one that this side sends by."""

@@ -1,8 +1,12 @@
 """What a site knows by watching: the login's stages, tasks, and who is told."""
 
+import tracemalloc
+
 import pytest
 
-from proxy.iscsi.pdu import Opcode
+from proxy.iscsi.connection import Connection
+from proxy.iscsi.keys import KEYS, TEXT_MAX, VALUE_MAX
+from proxy.iscsi.pdu import Opcode, Sender
 from proxy.iscsi.scsi import Access, command_of, unit_length
 from proxy.iscsi.tasks import TASKS_MAX, UNITS_MAX, Task, Tasks
 from tests.unit.iscsi.pdus import (
@@ -19,6 +23,9 @@ from tests.unit.iscsi.pdus import (
     write_10,
 )
 from tests.unit.iscsi.sites import Pair
+
+MEMORY_MAX = 320 << 10
+"""Bytes that one connection may make a site remember: a stream's memory is accounted for without them."""
 
 
 class Listing:
@@ -38,14 +45,12 @@ class Listing:
 
 
 def test_digests_begin_after_the_last_login_response() -> None:
-    """Not with the request, nor with a response of an earlier stage or one that refuses."""
+    """Not with the request, nor with a response of an earlier stage."""
     pair = Pair()
     keys = digests(True, True)
     steps = [
         (pair.out, login(keys, first=0x81)),
         (pair.back, login_answer(keys, first=0x81)),
-        (pair.out, login()),
-        (pair.back, login_answer(status=2)),
         (pair.out, login()),
     ]
     for direction, whole in steps:
@@ -72,13 +77,13 @@ def test_a_login_after_the_login_changes_nothing() -> None:
 def test_a_login_of_many_pdus() -> None:
     """A key that is cut between two of them; 6.2."""
     pair = Pair()
-    whole = text(TargetName="iqn.b") + digests(True, False)
+    whole = text(InitiatorName="iqn.a", TargetName="iqn.b") + digests(True, False)
     cuts = [whole[at : at + 5] for at in range(0, len(whole), 5)]
     for part in cuts[:-1]:
-        pair.out.send(login(part, first=0x44))
+        pair.out.send(pdu(Opcode.LOGIN_REQUEST | 0x40, 0x44, data=part))
         pair.back.send(login_answer(first=0x04))
     assert pair.far.target is None
-    pair.out.send(login(cuts[-1]))
+    pair.out.send(pdu(Opcode.LOGIN_REQUEST | 0x40, 0x87, data=cuts[-1]))
     assert pair.far.target == "iqn.b"
 
 
@@ -189,3 +194,26 @@ def test_commands(cdb: str, expected: tuple[Access, int, int]) -> None:
 @pytest.mark.parametrize("answer", [b"", bytes(7), bytes(8), bytes(4) + (513).to_bytes(4), b"\xff" * 8])
 def test_answers_without_a_sensible_length(answer: bytes) -> None:
     assert unit_length(0x25, answer) is None
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    """However much a peer says, with all that is remembered as large as may be."""
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    connection = Connection()
+    for sender in Sender:
+        for key in KEYS:
+            long = text(**{key: "\U0001f4be" * VALUE_MAX})
+            connection.passed(sender, login()[:48], long, 0.0)
+        connection.passed(sender, login(first=0x44)[:48], bytes(TEXT_MAX), 0.0)
+    for n in range(2 * TASKS_MAX):
+        whole = command(n << 16, READ_CAPACITY_10, lun=2**64 - 1 - n, additional=bytes(1020))
+        connection.passed(Sender.INITIATOR, whole, b"", n / 3)
+        if n < TASKS_MAX:
+            connection.passed(Sender.TARGET, data_in(n << 16, b"")[:48], bytes(4) + b"\0\0\x10\0", 0.0)
+        function = pdu(Opcode.TASK_MANAGEMENT, 0x81, tag=n, additional=bytes(1020))
+        connection.passed(Sender.INITIATOR, function, b"", 0.0)
+    after, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert after - before < MEMORY_MAX
+    assert len(connection.tasks) == TASKS_MAX

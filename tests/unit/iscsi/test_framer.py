@@ -1,11 +1,14 @@
 """What a Framer makes of one direction, and where data belongs."""
 
 import itertools
+import struct
+from collections.abc import Callable
 
 import pytest
 
 from proxy.iscsi.connection import Connection
 from proxy.iscsi.framer import Framer
+from proxy.iscsi.keys import TEXT_MAX
 from proxy.iscsi.pdu import Opcode, Sender
 from proxy.iscsi.record import AS_IS, DATA_DIGEST, DATA_MAX, HEADER_DIGEST, PAYLOAD, PLAIN, TAIL
 from proxy.iscsi.span import Address, Kind, Span
@@ -251,3 +254,112 @@ def test_secrets_are_in_no_words_about_it() -> None:
     assert SECRET.decode() not in f"{spans} {pair.near!r} {pair.near.keys!r} {pair.out.framer!r}"
     pair.out.framer.receive(memoryview(login(first=NEXT_FULL_FEATURE)), 0.0)
     assert SECRET.decode() not in f"{vars(pair.near.keys)} {vars(pair.out.framer)}"
+
+
+def agreed_on(keys: bytes, answer: bytes) -> Pair:
+    pair = Pair()
+    pair.out.send(login(keys))
+    pair.back.send(login_answer(answer))
+    return pair
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["Y-org.example.c32", "CRC32C,None", "crc32c", " CRC32C"],
+)
+def test_a_digest_that_is_not_known_makes_both_directions_fall_back(answer: str) -> None:
+    """At once, from the first PDU that has it; 13.1."""
+    keys = text(HeaderDigest=answer, DataDigest="None")
+    pair = agreed_on(keys, keys)
+    for direction, whole in ((pair.out, command(1, INQUIRY) + b"dgst"), (pair.back, response(1) + b"dgst")):
+        assert direction.send(whole) == whole
+        assert direction.framer.fallen == "a digest that is neither None nor CRC32C"
+
+
+def test_a_login_text_that_is_too_long_to_be_looked_at() -> None:
+    pair = Pair()
+    for _ in range(TEXT_MAX // 8000 + 1):
+        pair.out.send(login(text(**{"X-a": "a" * 8000}), first=0x44))
+        pair.back.send(login_answer(first=0x04))
+    pair.out.send(login(digests(True, True)))
+    pair.back.send(login_answer(digests(True, True)))
+    whole = command(1, INQUIRY, header_digest=True)
+    assert pair.out.send(whole) == whole
+    assert pair.out.framer.fallen == "a login text longer than is looked at"
+
+
+@pytest.mark.parametrize("status", [0, 2], ids=["after success", "after failure"])
+def test_a_second_login_on_a_connection(status: int) -> None:
+    """Allowed by no standard (11.13.5); what it agrees on is not believed."""
+    pair = Pair()
+    pair.out.send(login())
+    pair.back.send(login_answer(status=status))
+    for direction, whole in ((pair.out, login(digests(True, True))), (pair.back, login_answer(digests(True, True)))):
+        assert direction.send(whole) == whole
+    for direction, whole in ((pair.out, command(1, INQUIRY, header_digest=True)), (pair.back, response(1) + b"dgst")):
+        assert direction.send(whole) == whole
+        assert direction.framer.fallen == "a login after the login phase"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(lambda keys: login_answer(keys)[:3] + b"\1" + login_answer(keys)[4:], id="a version"),
+        pytest.param(lambda keys: login_answer(keys, first=0x8B), id="a stage"),
+        pytest.param(lambda keys: bytes((0x63,)) + login_answer(keys)[1:], id="a reserved bit"),
+        pytest.param(lambda keys: login_answer(keys + text(**{"X-a": "a" * DATA_MAX})), id="a long text"),
+    ],
+)
+def test_a_target_that_is_not_understood_in_its_login_takes_the_initiator_along(
+    answer: Callable[[bytes], bytes],
+) -> None:
+    """Nobody saw whether there are digests."""
+    pair = Pair()
+    keys = digests(True, True)
+    pair.out.send(login(keys))
+    pair.back.send(answer(keys))
+    assert pair.back.framer.fallen
+    whole = command(1, INQUIRY, header_digest=True)
+    assert pair.out.send(whole) == whole
+    assert pair.out.framer.fallen == "the other direction is not understood"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        pytest.param(struct.pack("<Q", 67) + bytes(24) + b"I wait for an answer to these 43 bytes here", id="no text"),
+        pytest.param(b"\x43" + bytes(5) + b"\x00\x10" + bytes(40) + b"no iSCSI's text.", id="no name in it"),
+    ],
+)
+def test_what_only_looks_like_a_login_is_not_held(message: bytes) -> None:
+    """A length in front, as many protocols have it: each byte arrives without any further one, or a pause."""
+    pair = Pair()
+    assert pair.out.send(message) == message
+    assert pair.out.framer.fallen == "a first login that does not name the initiator"
+
+
+def test_the_source_stops_within_a_header() -> None:
+    pair = logged_in()
+    whole = command(1, write_10(0, 1))
+    assert pair.out.send(whole[:20]) + pair.out.pause() == b""
+    assert pair.out.give_up() == whole[:20]
+    assert pair.out.send(whole[20:]) == whole[20:]
+    assert pair.out.framer.held == 0
+
+
+def test_the_source_stops_within_a_tail() -> None:
+    """The part of it that has come arrives, and the rest goes as it is."""
+    pair = logged_in(data_digest=True)
+    whole = command(1, write_10(0, 1), bytes(512), data_digest=True)
+    assert pair.out.send(whole[:-2]) == whole[:-4]
+    assert pair.out.give_up() == whole[-4:-2]
+    more = whole[-2:] + response(1)
+    assert pair.out.send(more) == more
+    assert [record[0] for record in pair.out.records()] == [DATA_DIGEST | PAYLOAD, TAIL | AS_IS, PLAIN]
+
+
+def test_a_source_that_stops_between_pdus_is_not_given_up() -> None:
+    pair = logged_in()
+    pair.out.send(command(1, INQUIRY))
+    assert pair.out.give_up() == b""
+    assert pair.out.framer.fallen is None

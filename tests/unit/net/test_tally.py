@@ -54,6 +54,9 @@ class Site:
         for one in whole:
             self._framers[sender].receive(memoryview(one), self.now)
 
+    def give_up(self, sender: Sender) -> None:
+        self._framers[sender].receive(memoryview(b"\x99" * 48), self.now)
+
     def only(self) -> Volume:
         volume, others = self.volumes.all()
         assert not others.outstanding_peak
@@ -160,3 +163,19 @@ def test_hostile_names() -> None:
 )
 def test_units_as_operators_write_them(lun: int, number: str) -> None:
     assert unit_number(lun) == number
+
+
+@pytest.mark.parametrize("sender", Sender)
+def test_a_direction_that_is_not_understood_any_more(sender: Sender) -> None:
+    """Which commands end nobody sees from now on, so none is counted; those under way have had no status."""
+    site = Site()
+    site.out(command(1, read_10(0, 8)))
+    site.give_up(sender)
+    for tag in range(2, 100):
+        site.out(command(tag, read_10(tag, 8)))
+        site.back(response(tag))
+    volume = site.only()
+    assert (volume.outstanding, volume.outstanding_peak, volume.dropped) == (0, 1, 1)
+    assert volume.reads.sizes.count == 0
+    site.tally.close()
+    assert (volume.outstanding, volume.dropped) == (0, 1)

@@ -54,6 +54,13 @@ class Direction(Stream):
         self.pause()
         self.settle()
 
+    def give_up(self) -> None:
+        """The pause has become long."""
+        assert isinstance(self.encoder, SpanEncoder)
+        self.encoder.give_up()
+        self.pause()
+        self.settle()
+
     def end(self) -> None:
         self.finish()
         self.settle()

@@ -14,12 +14,12 @@ from proxy.reduction.compression import zstd
 from proxy.reduction.errors import BatchError
 from proxy.reduction.spans import SpanDecoder
 from proxy.reduction.tokens import literal_token
-from tests.unit.iscsi.pdus import data_out, login, login_answer, pdu
+from tests.unit.iscsi.pdus import NEXT_FULL_FEATURE, data_out, login, login_answer, pdu
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import decoder_of, site
 from tests.unit.reduction.span_sites import span_decoder
 
-LOGIN = login()
+LOGIN = pdu(Opcode.LOGIN_REQUEST | 0x40, NEXT_FULL_FEATURE)
 NOP = pdu(Opcode.NOP_OUT | 0x40, tag=1)
 OUT = data_out(1, b"payload!")
 

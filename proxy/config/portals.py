@@ -1,0 +1,93 @@
+"""What can be wrong with portals: what forwards stand for, what they open on demand, and ranges of exports.
+
+As `checks`: each looks at the draft, skips what is unsound already, and notes what it finds.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import combinations
+
+from proxy.config.addresses import Address
+from proxy.config.mistakes import KeyPath, show_key
+from proxy.config.ranges import PortRange
+from proxy.config.reading import Draft
+
+_KEYS = ("portal", "range", "ports", "idle", "rewrite")
+
+
+def portals_differ(draft: Draft) -> None:
+    """What a peer's array names leads to one forward."""
+    first: dict[tuple[str | None, str], KeyPath] = {}
+    for where, portal in draft.column("forward", "portal").items():
+        peer = draft.get(*where[:2], "peer")
+        other = first.setdefault((peer, str(portal).lower()), where)
+        if peer is not None and other != where:
+            wrong = f"is the portal of forward[{other[1]}] to that peer as well"
+            draft.wrong(where, wrong, "remove one of them")
+
+
+def portals_need_iscsi(draft: Draft) -> None:
+    """Only where texts are understood are addresses replaced."""
+    for where, entry in draft.entries("forward"):
+        for key in _KEYS:
+            if key in entry and draft.get(*where, "protocol") == "tcp":
+                draft.wrong((*where, key), 'means nothing with protocol = "tcp"', f"remove {key}, or protocol")
+
+
+def ranges_have_ports(draft: Draft) -> None:
+    """On demand something is opened for a range, on ports."""
+    for where, entry in draft.entries("forward"):
+        for key, other, remedy in (
+            ("range", "ports", 'add ports = "3261-3276"'),
+            ("ports", "range", 'add range = "10.1.0.0/24", the far array\'s addresses'),
+            ("idle", "ports", "add range and ports"),
+        ):
+            if key in entry and other not in entry:
+                draft.wrong((*where, key), f"means nothing without {other}", f"{remedy}, or remove {key}")
+
+
+def ports_are_free(draft: Draft) -> None:
+    """No listener has an address that a forward may want on demand."""
+    single: tuple[KeyPath, ...] = (("tunnel", "listen"), ("status", "listen"))
+    listeners = {where: draft.get(*where) for where in single} | draft.column("forward", "listen")
+    for where, own, ports in _on_demand(draft):
+        for other, listen in listeners.items():
+            if listen is not None and ports.covers(listen.port) and own.shares_host(listen):
+                draft.wrong(where, f"has the port of {show_key(other)} ({listen})", "leave that port out")
+    for (_, one, first), (where, other, second) in combinations(_on_demand(draft), 2):
+        if one.shares_host(other) and first.first <= second.last and second.first <= first.last:
+            draft.wrong(where, f"has ports of another forward ({first})", "give each forward ports of its own")
+
+
+def ranges_do_not_loop(draft: Draft) -> None:
+    """An export whose range has a forward of the same site would send the bytes round for ever."""
+    listeners = list(_listeners(draft))
+    for where, covered in draft.column("export", "range").items():
+        for name, listen, ports in listeners:
+            if ports.covers(covered.port) and listen.ip is not None and listen.ip in covered.network:
+                draft.wrong(
+                    where, f"has an address of {show_key(name)} of this site, a loop", "name the array's network"
+                )
+
+
+CHECKS: tuple[Callable[[Draft], None], ...] = (
+    portals_differ,
+    portals_need_iscsi,
+    ranges_have_ports,
+    ports_are_free,
+    ranges_do_not_loop,
+)
+
+
+def _on_demand(draft: Draft) -> Iterator[tuple[KeyPath, Address, PortRange]]:
+    """Forwards that open others: place of the ports, where it listens, the ports."""
+    for where, ports in draft.column("forward", "ports").items():
+        listen = draft.get(*where[:2], "listen")
+        if listen is not None:
+            yield where, listen, ports
+
+
+def _listeners(draft: Draft) -> Iterator[tuple[KeyPath, Address, PortRange]]:
+    """All that forwards may listen on."""
+    for where, listen in draft.column("forward", "listen").items():
+        yield where, listen, PortRange(listen.port, listen.port)
+    yield from _on_demand(draft)

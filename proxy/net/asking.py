@@ -1,0 +1,39 @@
+"""What an OPEN asks for: an export, or with a range one of the addresses in it (PROTOCOL.md, "Portals")."""
+
+from collections.abc import Mapping
+
+from proxy.config.addresses import Address, parse_address
+from proxy.config.model import Export
+
+_AT = "@"
+"""Between the export and the address; no name has it."""
+
+
+class NotExported(Exception):
+    """What the peer asked for it may not have; the message says why."""
+
+
+def asked(export: str, portal: Address | None) -> str:
+    """What OPEN says."""
+    return export if portal is None else f"{export}{_AT}{portal}"
+
+
+def granted(exports: Mapping[str, Export], peer: str, asked_for: str) -> tuple[Export, Address]:
+    """The export that the peer asks for, and where to connect to. Raises NotExported."""
+    name, at, text = asked_for.partition(_AT)
+    export = exports.get(name)
+    if export is None:
+        raise NotExported(f"{asked_for!r} is not exported")
+    if peer not in export.peers:
+        raise NotExported(f"{asked_for!r} is not exported to {peer}")
+    return export, _within(export, text) if at else export.address
+
+
+def _within(export: Export, text: str) -> Address:
+    try:
+        address = parse_address(text)
+    except ValueError:
+        raise NotExported(f"{text!r} is not an address") from None
+    if export.range is None or not export.range.covers(address):
+        raise NotExported(f"{address} is not in a range of export {export.name}")
+    return address

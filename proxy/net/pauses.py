@@ -1,0 +1,177 @@
+"""When what a source has sent goes out although no batch is full: it pauses, or has been waited for long enough."""
+
+import asyncio
+from typing import Protocol
+
+from proxy.net.coders import Coders
+from proxy.net.waits import Waits
+from proxy.net.worker import StoreWorker
+from proxy.observe.waiting import Waiting
+from proxy.reduction.encoder import READ_BYTES
+from proxy.reduction.pace import HOLD, READ_MIN, Pace
+
+_PATIENCE = 0.02
+"""Seconds that a pause waits for the store's disk: what is found there need not go as literal bytes."""
+
+_TICK = 0.001
+"""The loop's timers know whole milliseconds."""
+
+STALL = 0.1
+"""Seconds without a byte after which a source that stopped within a PDU is taken not to go on with it."""
+
+_SURE_STALL = 1.0
+"""The same after a login that was understood: then rather a segment was lost on the way, and is sent again."""
+
+
+class Flush(Protocol):
+    """Sends what is left; `patient`: but for what need not be sent once the store's disk has been read."""
+
+    def __call__(self, *, patient: bool = False) -> None: ...
+
+
+class Pauses:
+    """Loop thread. One a relay, whose source it is told of; it calls `flush`."""
+
+    def __init__(self, coders: Coders, waits: Waits, worker: StoreWorker, flush: Flush) -> None:
+        self._coders = coders
+        self._waits = waits
+        self._worker = worker
+        self._flush = flush
+        self._loop = asyncio.get_running_loop()
+        self._pace = Pace()
+        self._resting = False
+        self._full_read = False
+        self._holding = False  # the flush that waits does so for more to come
+        self._came = False  # more of the bulk, since then
+        self._newer_than = 0.0  # what is left came after this
+        self._soon: asyncio.Handle | None = None
+        self._patience: asyncio.TimerHandle | None = None  # a flush waits, for the store's disk or for more to come
+        self._stall: asyncio.TimerHandle | None = None
+        self._seen = 0  # bytes of the source when it was set
+        self._closed = False
+
+    def received(self, count: int) -> None:
+        """The source has sent so many bytes, which the encoder has not seen yet."""
+        self._full_read = count == READ_BYTES
+        self._came = self._came or count >= READ_MIN
+        self._pace.received(count, self._loop.time())
+
+    def consider(self) -> None:
+        """The encoder has seen them, and full batches are out: has the source paused?"""
+        if self._holding and not self._pace.holds:
+            self.due()
+        if self._patience is not None:
+            self._waits.outward(Waiting.SOURCE)
+        elif self._full_read and self._soon is None:
+            self._soon = self._loop.call_soon(self._pause)
+        elif self._soon is None:
+            self._pause()
+
+    def shipped(self) -> None:
+        """Full batches have gone: what is left has just come."""
+        self._newer_than = self._loop.time()
+
+    def flushed(self) -> None:
+        """Everything that may go has gone."""
+        self._pace.flushed(self._loop.time())
+        self._watch()
+
+    def due(self) -> None:
+        """A flush begins, or is considered anew: none is waiting any more."""
+        self._holding = False
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
+
+    def answered(self) -> None:
+        """The far array has sent something: what was held goes at once."""
+        self._pace.answered()
+        if self._holding:
+            self.due()
+            self._soon = self._soon or self._loop.call_soon(self._pause)
+
+    def rest(self) -> None:
+        """The source is not read for a while."""
+        self._resting = True
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+        if self._patience is not None:
+            self._flush()
+
+    def resume(self) -> None:
+        """It is read again."""
+        self._resting = False
+        self._watch()
+
+    def close(self) -> None:
+        """The stream is over."""
+        self._closed = True
+        for waiting in (self._soon, self._patience, self._stall):
+            if waiting is not None:
+                waiting.cancel()
+
+    def _pause(self) -> None:
+        """If the source has nothing more, what is left goes out; after a full read it is given time to bring it."""
+        self._soon = None
+        if self._closed:
+            return
+        if self._full_read:
+            self._full_read = False
+            self._soon = self._loop.call_soon(self._pause)
+            return
+        if self._patience is not None:
+            return
+        if self._pace.holds and not self._resting:
+            self._hold()
+            return
+        self._flush(patient=True)
+        encoder = self._coders.encoder
+        if (wanted := encoder.wanted) is not None:
+            encoder.wanted = None
+            self._patience = self._loop.call_later(_PATIENCE, self._flush)
+            self._waits.outward(Waiting.STORE)
+            self._worker.load(wanted, self._flush)
+            self._worker.prefetch(wanted)
+
+    def _hold(self) -> None:
+        self._holding = True
+        self._came = False
+        self._newer_than = self._loop.time()
+        self._patience = self._loop.call_later(HOLD, self._held)
+        self._waits.outward(Waiting.SOURCE)
+
+    def _held(self) -> None:
+        """The source has had its time. If what waited then is out by now, what came after it has its own."""
+        self._patience = None
+        left = self._newer_than + HOLD - self._loop.time()
+        if self._came and left > _TICK:
+            self._patience = self._loop.call_later(left, self._held)
+            return
+        if not self._came:
+            self._pace.held_in_vain()
+        self._flush()
+
+    # -- a source that stops within a PDU ----------------------------------------------------------------------
+
+    def _watch(self) -> None:
+        if self._stall is None and self._coders.held and not (self._resting or self._closed):
+            self._wait_for_more(looks=2)
+
+    def _wait_for_more(self, looks: int) -> None:
+        """In two halves: after the first, what came while the loop was busy is read before the second ends."""
+        self._seen = self._coders.came
+        seconds = _SURE_STALL if self._coders.understood else STALL
+        self._stall = self._loop.call_later(seconds / 2, self._look, looks - 1)
+
+    def _look(self, looks: int) -> None:
+        self._stall = None
+        if not self._coders.held:
+            return
+        if self._coders.came != self._seen:
+            self._wait_for_more(looks=2)
+        elif looks:
+            self._wait_for_more(looks)
+        else:
+            self._coders.give_up()
+            self._flush()

@@ -1,0 +1,213 @@
+"""Where initiators on this side reach the portals that a peer's targets name: configured forwards, or forwards that
+are opened on demand and closed when nothing has asked for them for a while.
+"""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
+
+from proxy.config.addresses import Address
+from proxy.config.model import Forward as ForwardConfig
+from proxy.iscsi.portals import Portal
+from proxy.net.forward import Forward
+from proxy.net.listener import bind
+from proxy.net.peer import Peer
+from proxy.observe.snapshot import OnDemandStatus
+from proxy.protocol.codes import Capability
+
+log = logging.getLogger(__name__)
+
+_WARNINGS_MAX = 256
+"""Addresses and reasons that are warned of; each once."""
+
+Run = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
+
+
+class OnDemand:
+    """A forward to one portal, and when it was last asked for."""
+
+    def __init__(self, forward: Forward, task: "asyncio.Task[None]", now: float) -> None:
+        self.forward = forward
+        self._task = task
+        self._asked = now
+
+    def touch(self, now: float) -> None:
+        """A target has named its portal."""
+        self._asked = now
+
+    def idle(self, now: float) -> float:
+        """Seconds since it was last in use."""
+        if self.forward.streams or self.forward.stirred():
+            self._asked = now
+        return now - self._asked
+
+    def close(self) -> None:
+        """Accept no more; live connections go on."""
+        # A loop that still watches a socket which is closed would watch whichever has its number next.
+        self._task.add_done_callback(lambda _: self.forward.close())
+        self._task.cancel()
+
+
+class Portals:
+    """Of one peer. Loop thread."""
+
+    def __init__(
+        self, peer: Peer, forwards: Sequence[ForwardConfig], run: Run, clock: Callable[[], float] | None = None
+    ) -> None:
+        """`forwards`: those to that peer; `run` begins a task that ends by cancellation only; `clock`: the loop's."""
+        self.rewritten = 0
+        """Addresses that were replaced."""
+        self.passed = 0
+        """Texts and addresses that passed as they were."""
+        self._peer = peer
+        self._run = run
+        self._forwards = forwards
+        self._standing = {_folded(each.portal): each for each in forwards if each.portal is not None}
+        self._opened: dict[Address, OnDemand] = {}
+        self._full: dict[str, str] = {}
+        """Forwards that had no port left this second, and why: however many portals are named, ports are tried once."""
+        self._closed = False
+        self._warned: set[str] = set()
+        self._now = clock or asyncio.get_running_loop().time
+
+    def seen_by(self, forward: ForwardConfig) -> "Callable[[str], Redirection | None]":
+        """What replaces addresses for a forward's connections, by the local address that an initiator connected to."""
+        return lambda host: Redirection(self, forward, host) if forward.rewrite else None
+
+    def find(self, address: Address, forward: ForwardConfig, host: str) -> Address | None:
+        """Where initiators that came to `host` by a forward reach that portal; None if there is no way."""
+        standing = self._standing.get(address)
+        listen = self._on_demand(address, forward) if standing is None else standing.listen
+        told = None if listen is None else _told(listen, host)
+        if told is not None:
+            self.rewritten += 1
+        elif listen is not None:
+            self.warn(f"{address} passes as it is: {listen} is not reached from {host}; {_AROUND}")
+        return told
+
+    def warn(self, words: str) -> None:
+        """Once for the same words, and for so many words at most; but counted."""
+        self.passed += 1
+        if words in self._warned or len(self._warned) > _WARNINGS_MAX:
+            return
+        self._warned.add(words)
+        more = "" if len(self._warned) <= _WARNINGS_MAX else " (no others of this peer are told)"
+        log.warning("portals of %s: %s%s", self._peer.name, words, more)
+
+    def sample(self) -> None:
+        """Once a second: close what nobody has asked for."""
+        now = self._now()
+        self._full.clear()
+        for address, opened in list(self._opened.items()):
+            if opened.idle(now) >= opened.forward.config.idle:
+                log.info("forward %s to %s closes, nobody asked for it", opened.forward.config.name, address)
+                opened.close()
+                del self._opened[address]
+
+    def close(self) -> None:
+        """Open nothing more, and accept nothing; live connections go on."""
+        self._closed = True
+        for opened in self._opened.values():
+            opened.close()
+
+    def status(self) -> list[OnDemandStatus]:
+        """What is open on demand."""
+        now = self._now()
+        return [
+            OnDemandStatus(
+                forward=opened.forward.config.name,
+                portal=str(address),
+                listen=str(opened.forward.listen),
+                streams=opened.forward.streams,
+                accepted=opened.forward.accepted,
+                idle_seconds=round(opened.idle(now), 1),
+            )
+            for address, opened in self._opened.items()
+        ]
+
+    def _on_demand(self, address: Address, forward: ForwardConfig) -> Address | None:
+        """Where a forward on demand to that portal listens, opened now if there is none. None, and said why: none."""
+        if opened := self._opened.get(address):
+            opened.touch(self._now())
+            return opened.forward.listen
+        config = next((each for each in (forward, *self._forwards) if _covers(each, address)), None)
+        if config is None:
+            self.warn(f'{address} passes as it is: {_AROUND}; give a forward portal = "{address}", or range and ports')
+        elif not self._peer.agreed(Capability.PORTALS):
+            self.warn(f"{address} passes as it is: the peer's version knows no ranges; {_AROUND}; update it")
+        elif not self._closed:
+            return self._open(config, address)
+        return None
+
+    def _open(self, config: ForwardConfig, address: Address) -> Address | None:
+        bound = None if config.name in self._full else self._bind(config, address)
+        if bound is None:
+            words = f"forward {config.name} can have none of its ports {config.ports} ({self._full[config.name]})"
+            self.warn(f"{address} passes as it is: {words}; {_AROUND}; give it more ports, or a shorter idle")
+            return None
+        listener, listen = bound
+        forward = Forward(config, self._peer, listener, self.seen_by(config), portal=address, listen=listen)
+        self._opened[address] = OnDemand(forward, self._run(forward.run()), self._now())
+        log.info("forward %s to %s opened on demand on %s", config.name, address, listen)
+        return listen
+
+    def _bind(self, config: ForwardConfig, address: Address) -> tuple[socket.socket, Address] | None:
+        """A listener on the portal's port, or on another one that is free; None if there is none, and noted why."""
+        assert config.range is not None
+        assert config.ports is not None
+        taken = {each.forward.listen for each in self._opened.values()}
+        why = "all are in use"
+        for port in config.ports.beginning_at(config.range.place(address)):
+            listen = Address(config.listen.host, port)
+            if listen in taken:
+                continue
+            try:
+                return bind(listen), listen
+            except OSError as error:
+                why = error.strerror or str(error)
+        self._full[config.name] = why
+        return None
+
+
+class Redirection:
+    """What the texts of one connection are told (`proxy.iscsi.portals.Portals`)."""
+
+    def __init__(self, portals: Portals, forward: ForwardConfig, host: str) -> None:
+        """`host`: the address of this site that the initiator reached."""
+        self._portals = portals
+        self._forward = forward
+        self._host = host
+
+    def instead(self, named: Portal) -> Portal | None:
+        """This side's address of the portal."""
+        found = self._portals.find(Address(*named), self._forward, self._host)
+        return None if found is None else Portal(*found)
+
+    def passed(self, reason: str) -> None:
+        """A text passes as it is."""
+        words = f"a target's text passes forward {self._forward.name} as it is ({reason}): a portal that it names"
+        self._portals.warn(f"{words} is not replaced, and {_AROUND}; give initiators this side's address by hand")
+
+
+_AROUND = "traffic to it will go around the proxy"
+
+
+def _covers(config: ForwardConfig, address: Address) -> bool:
+    return config.range is not None and config.ports is not None and config.range.covers(address)
+
+
+def _folded(address: Address) -> Address:
+    """As `parse_portal` has it."""
+    return address._replace(host=address.host.lower())
+
+
+def _told(listen: Address, host: str) -> Address | None:
+    """What an initiator that reached `host` is to connect to; None if it cannot."""
+    bare = listen._replace(host=listen.host.partition("%")[0])
+    reached = Address(host.partition("%")[0], listen.port)
+    assert bare.ip is not None
+    if not bare.ip.is_unspecified:
+        return bare
+    return reached if reached.ip is not None and reached.ip.version == bare.ip.version else None

@@ -1,0 +1,45 @@
+"""What a peer may ask for: the exports that name it, and of those with a range the addresses in it."""
+
+from pathlib import Path
+
+import pytest
+
+from proxy.config import Address, parse
+from proxy.net.asking import NotExported, asked, granted
+from tests.unit.config.contract import WEST
+
+SITE = parse((WEST + 'range = "10.1.0.0/24"\n').encode(), Path("nowhere/site.toml"), files=False)
+EXPORTS = {export.name: export for export in SITE.exports}
+PLAIN = {name: export.model_copy(update={"range": None}) for name, export in EXPORTS.items()}
+
+
+def test_what_is_granted() -> None:
+    (export,) = EXPORTS.values()
+    assert granted(EXPORTS, "east", asked("array", None)) == (export, export.address)
+    portal = Address("10.1.0.77", 3260)
+    assert granted(EXPORTS, "east", asked("array", portal)) == (export, portal)
+
+
+@pytest.mark.parametrize(
+    ("peer", "asked_for", "why"),
+    [
+        ("east", "tape", "'tape' is not exported"),
+        ("east", "tape@10.1.0.77:3260", "is not exported"),
+        ("north", "array", "'array' is not exported to north"),
+        ("north", "array@10.1.0.77:3260", "is not exported to north"),
+        ("east", "array@10.1.1.77:3260", "10.1.1.77:3260 is not in a range of export array"),
+        ("east", "array@10.1.0.77:22", "is not in a range"),
+        ("east", "array@host.example:3260", "is not in a range"),
+        ("east", "array@", "'' is not an address"),
+        ("east", "array@10.1.0.77", "'10.1.0.77' is not an address"),
+        ("east", "array@10.1.0.77:3260@10.1.0.78:3260", "is not an address"),
+    ],
+)
+def test_what_is_refused(peer: str, asked_for: str, why: str) -> None:
+    with pytest.raises(NotExported, match=why.replace(".", r"\.")):
+        granted(EXPORTS, peer, asked_for)
+
+
+def test_an_export_without_a_range_is_one_address() -> None:
+    with pytest.raises(NotExported, match="not in a range"):
+        granted(PLAIN, "east", "array@10.1.0.5:3260")

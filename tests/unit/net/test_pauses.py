@@ -1,0 +1,219 @@
+"""When what a source has sent goes out although no batch is full, by a clock that the tests move."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import count, pairwise
+from typing import Any, cast
+
+import pytest
+
+from proxy.net.coders import Coders
+from proxy.net.pauses import STALL, Pauses
+from proxy.net.waits import Waits
+from proxy.net.worker import StoreWorker
+from proxy.reduction.pace import HOLD
+
+NO_TIME = 0.0
+BULK = 20_000
+
+
+@dataclass
+class Loop:
+    """Calls what is due."""
+
+    now: float = 0.0
+    due: list[tuple[float, int, Any]] = field(default_factory=list)
+    number: Any = field(default_factory=count)
+
+    def time(self) -> float:
+        return self.now
+
+    def call_soon(self, call: Callable[..., object], *arguments: Any) -> "Handle":
+        return self.call_later(NO_TIME, call, *arguments)
+
+    def call_later(self, seconds: float, call: Callable[..., object], *arguments: Any) -> "Handle":
+        handle = Handle(lambda: call(*arguments))
+        self.due.append((self.now + seconds, next(self.number), handle))
+        return handle
+
+    def run(self, seconds: float) -> None:
+        until = self.now + seconds
+        while self.due and min(self.due)[0] <= until:
+            first = min(self.due)
+            self.due.remove(first)
+            self.now = max(self.now, first[0])
+            if not first[2].cancelled:
+                first[2].call()
+        self.now = until
+
+
+@dataclass
+class Handle:
+    call: Callable[[], object]
+    cancelled: bool = False
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+@dataclass
+class Source:
+    """What the pauses see of a relay: its encoder, what it waits for, and that it sends."""
+
+    loop: Loop
+    held: int = 0
+    came: int = 0
+    understood: bool = False
+    wanted: None = None
+    flushes: list[float] = field(default_factory=list)
+    given_up: list[float] = field(default_factory=list)
+
+    began: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.encoder = self
+        self.pauses = Pauses(cast(Coders, self), cast(Waits, self), cast(StoreWorker, self), self.flush)
+
+    def held_now(self) -> bool:
+        """What has come last waits."""
+        return not self.flushes or self.flushes[-1] < self.loop.now
+
+    def outward(self, state: object) -> None:
+        """Nobody is told."""
+
+    def give_up(self) -> None:
+        self.held = 0
+        self.given_up.append(self.loop.now)
+
+    def flush(self, *, patient: bool = False) -> None:
+        self.pauses.due()
+        self.flushes.append(self.loop.now)
+        self.pauses.flushed()
+
+    def read(self, size: int, held: int = 0) -> None:
+        self.came += size
+        self.held = held
+        self.pauses.received(size)
+        self.pauses.consider()
+
+
+@pytest.fixture
+def source(monkeypatch: pytest.MonkeyPatch) -> Source:
+    loop = Loop()
+    monkeypatch.setattr(asyncio, "get_running_loop", lambda: loop)
+    return Source(loop)
+
+
+def test_a_small_read_goes_at_once(source: Source) -> None:
+    source.read(100)
+    assert source.flushes == [0.0]
+
+
+def test_bulk_is_held_until_a_batch_is_full(source: Source) -> None:
+    in_one_way_bulk(source)
+    for _ in range(100):
+        source.loop.run(HOLD / 4)
+        source.read(BULK)
+        source.pauses.shipped()
+    assert source.flushes == []
+
+
+def test_bulk_that_fills_no_batch_is_not_held_for_longer_than_it_may_be(source: Source) -> None:
+    in_one_way_bulk(source)
+    for _ in range(100):
+        source.read(BULK)
+        source.loop.run(HOLD / 4)
+    gaps = [after - before for before, after in pairwise([source.began, *source.flushes])]
+    assert max(gaps) <= HOLD * 1.3  # the next hold begins with the next read
+
+
+def test_small_reads_end_a_hold_though_they_never_pause(source: Source) -> None:
+    """Found by a review: the end of the data, and every ping after it, was held as long as pings came."""
+    in_one_way_bulk(source)
+    source.read(BULK)
+    assert source.flushes == []
+    for _ in range(50):
+        source.loop.run(HOLD / 2)
+        source.read(48)
+        assert source.flushes[-1] == source.loop.now
+
+
+def test_an_answer_ends_a_hold(source: Source) -> None:
+    in_one_way_bulk(source)
+    source.read(BULK)
+    source.loop.run(HOLD / 4)
+    source.pauses.answered()
+    source.loop.run(0.0)
+    assert source.flushes == [source.loop.now]
+
+
+def test_a_hold_in_vain_is_not_tried_again_soon(source: Source) -> None:
+    in_one_way_bulk(source)
+    source.read(BULK)
+    source.loop.run(1.0)
+    assert source.flushes == [pytest.approx(source.began + HOLD)]
+    source.read(BULK)
+    assert len(source.flushes) == 2
+
+
+def in_one_way_bulk(source: Source) -> None:
+    """It has sent so regularly that the next read would be held."""
+    for _ in range(20):
+        source.read(BULK)
+        if source.held_now():
+            break
+        source.loop.run(HOLD / 4)
+    source.flush()
+    source.flushes.clear()
+    source.began = source.loop.now
+
+
+def test_who_stops_within_a_pdu_is_given_up(source: Source) -> None:
+    source.read(20, held=20)
+    source.loop.run(STALL * 0.99)
+    assert source.given_up == []
+    source.loop.run(STALL)
+    assert source.given_up == [STALL]
+    assert source.flushes == [0.0, STALL]
+    source.loop.run(100)
+    assert source.given_up == [STALL]
+
+
+def test_who_goes_on_is_not_given_up(source: Source) -> None:
+    for _ in range(50):
+        source.read(1, held=20)
+        source.loop.run(STALL * 0.4)
+    source.read(1, held=0)
+    source.loop.run(100)
+    assert source.given_up == []
+
+
+def test_an_understood_login_has_longer(source: Source) -> None:
+    """A segment that was lost on the way is sent again meanwhile."""
+    source.understood = True
+    source.read(20, held=20)
+    source.loop.run(0.9)
+    assert source.given_up == []
+    source.loop.run(0.2)
+    assert source.given_up == [1.0]
+
+
+def test_who_is_not_read_is_not_given_up(source: Source) -> None:
+    """Until it is read again."""
+    source.read(20, held=20)
+    source.pauses.rest()
+    source.loop.run(10.0)
+    assert source.given_up == []
+    source.pauses.resume()
+    source.loop.run(STALL * 0.9)
+    assert source.given_up == []
+    source.loop.run(STALL)
+    assert len(source.given_up) == 1
+
+
+def test_nothing_is_given_up_after_the_end(source: Source) -> None:
+    source.read(20, held=20)
+    source.pauses.close()
+    source.loop.run(10.0)
+    assert source.given_up == []

@@ -1,0 +1,229 @@
+"""Which forward stands for a portal, what is opened on demand, for how long, and what is said where there is no way."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from bench.sites import free_port
+from proxy.config import Address, parse
+from proxy.iscsi.portals import Portal
+from proxy.net.peer import Peer
+from proxy.net.portals import Portals
+from proxy.protocol.codes import Capability
+from tests.unit.config.contract import EAST
+
+FAR = Address("10.1.0.5", 3260)
+
+
+class FakePeer:
+    """Agrees to what it is told to; there is no tunnel."""
+
+    def __init__(self, *capabilities: Capability) -> None:
+        self.name = "west"
+        self._capabilities = capabilities
+
+    def agreed(self, capability: Capability) -> bool:
+        return capability in self._capabilities
+
+    def open(self, *_: object) -> tuple[None, str]:
+        return None, "there is no tunnel"
+
+
+class Bench:
+    """Portals of a file like east's, with `more` keys of its forward, and a clock that a test sets."""
+
+    def __init__(self, more: str = "", *, old: bool = False) -> None:
+        self.now = 0.0
+        site = parse((EAST + more).encode(), Path("nowhere/site.toml"), files=False)
+        self.forward = site.forwards[0]
+        peer = FakePeer(*([] if old else [Capability.PORTALS]))
+        self.portals = Portals(cast(Peer, peer), site.forwards, self.run, lambda: self.now)
+        self.tasks: list[asyncio.Task[None]] = []
+
+    def find(self, host: str, local: str = "127.0.0.1") -> Address | None:
+        return self.portals.find(Address(host, 3260), self.forward, local)
+
+    async def close(self) -> None:
+        self.portals.close()
+        await asyncio.wait(self.tasks)
+
+    def opened(self) -> dict[str, str]:
+        return {each.portal: each.listen for each in self.portals.status()}
+
+    def run(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.append(task)
+        return task
+
+
+def ranged(ports: int, network: str = "10.1.0.0/24") -> tuple[str, range]:
+    """Keys of a forward with a range and so many free ports."""
+    while True:
+        found = [free_port() for _ in range(ports)]
+        if found[-1] - found[0] == ports - 1:
+            break
+    return f'range = "{network}"\nports = "{found[0]}-{found[-1]}"\nidle = "60s"\n', range(found[0], found[-1] + 1)
+
+
+def test_a_configured_portal_comes_first() -> None:
+    more, _ = ranged(2)
+    with_name = (
+        '[[forward]]\nname = "two"\nlisten = "127.0.0.1:3360"\npeer = "west"\nexport = "array"\n'
+        'portal = "Array.Example:3260"\n'
+    )
+    bench = Bench('portal = "10.1.0.5:3260"\n' + more + with_name)
+    assert bench.find("10.1.0.5") == Address("127.0.0.1", 3260)
+    assert bench.find("array.example") == Address("127.0.0.1", 3360)
+    assert bench.opened() == {}
+    assert (bench.portals.rewritten, bench.portals.passed) == (2, 0)
+
+
+@pytest.mark.parametrize(
+    ("listen", "local", "told"),
+    [
+        ("0.0.0.0", "192.0.2.7", "192.0.2.7:3260"),
+        ("::", "2001:db8::7", "[2001:db8::7]:3260"),
+        ("::", "fe80::7%eth0", "[fe80::7]:3260"),
+        ("fe80::1%eth0", "fe80::1%eth0", "[fe80::1]:3260"),
+        ("0.0.0.0", "2001:db8::7", "None"),
+    ],
+)
+def test_what_initiators_are_told_of_a_wildcard(listen: str, local: str, told: str) -> None:
+    """The address by which they came."""
+    bench = Bench()
+    forward = bench.forward.model_copy(update={"portal": FAR, "listen": Address(listen, 3260)})
+    portals = Portals(cast(Peer, FakePeer()), [forward], bench.run, lambda: 0.0)
+    assert str(portals.find(FAR, forward, local)) == told
+    assert portals.passed == (told == "None")
+
+
+def test_on_demand_there_are_as_many_as_ports(caplog: pytest.LogCaptureFixture) -> None:
+    """Each place of the range has its own port, if that is free, also when it is asked for again."""
+    more, ports = ranged(2)
+
+    async def opening() -> None:
+        bench = Bench(more)
+        assert bench.find("10.1.0.3") == bench.find("10.1.0.3") == Address("127.0.0.1", ports[1])
+        assert bench.find("10.1.0.5") == Address("127.0.0.1", ports[0])
+        assert bench.find("10.1.0.7") is bench.find("10.1.0.7") is None
+        assert set(bench.opened()) == {"10.1.0.3:3260", "10.1.0.5:3260"}
+        await bench.close()
+        assert bench.find("10.1.0.3") == Address("127.0.0.1", ports[1])
+        assert bench.find("10.1.0.9") is None
+
+    asyncio.run(opening())
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert "10.1.0.7:3260 passes as it is" in warning
+    assert "(all are in use)" in warning
+    assert "give it more ports" in warning
+
+
+def test_a_port_that_others_have_is_left_out() -> None:
+    more, ports = ranged(2)
+
+    async def opening() -> None:
+        bench = Bench(more)
+        assert bench.find("10.1.0.2") == Address("127.0.0.1", ports[1])
+        bench.portals.close()
+
+    with socket.create_server(("127.0.0.1", ports[0])):
+        asyncio.run(opening())
+
+
+def test_ports_are_tried_again_after_a_second() -> None:
+    more, ports = ranged(1)
+
+    async def trying() -> None:
+        bench = Bench(more)
+        with socket.create_server(("127.0.0.1", ports[0])):
+            assert bench.find("10.1.0.2") is None
+        assert bench.find("10.1.0.2") is None
+        bench.portals.sample()
+        assert bench.find("10.1.0.2") == Address("127.0.0.1", ports[0])
+        await bench.close()
+
+    asyncio.run(trying())
+
+
+def test_what_nobody_asks_for_closes() -> None:
+    more, ports = ranged(1)
+
+    async def idling() -> None:
+        bench = Bench(more)
+        bench.find("10.1.0.2")
+        bench.now = 40.0
+        bench.find("10.1.0.2")
+        bench.now = 99.0
+        bench.portals.sample()
+        assert bench.opened()
+        await visit(ports[0])
+        bench.portals.sample()
+        bench.now = 158.0
+        bench.portals.sample()
+        assert bench.opened()
+        bench.now = 160.0
+        bench.portals.sample()
+        assert not bench.opened()
+        await asyncio.wait(bench.tasks)
+        with pytest.raises(ConnectionRefusedError):
+            await visit(ports[0])
+        assert bench.find("10.1.0.3") == Address("127.0.0.1", ports[0])
+        await bench.close()
+
+    asyncio.run(idling())
+
+
+async def visit(port: int) -> None:
+    """Connect; without a tunnel the forward resets that, perhaps at once."""
+    with suppress(ConnectionResetError):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.close()
+        await reader.read()
+
+
+@pytest.mark.parametrize(
+    ("more", "old", "words"),
+    [
+        (lambda: "", False, 'give a forward portal = "10.9.0.1:3260", or range and ports'),
+        (lambda: ranged(1, "10.9.0.0/24")[0], True, "the peer's version knows no ranges"),
+        (lambda: ranged(1)[0], False, 'give a forward portal = "10.9.0.1:3260"'),
+    ],
+)
+def test_without_a_way_the_address_passes_and_is_warned_of_once(
+    caplog: pytest.LogCaptureFixture, more: Callable[[], str], old: bool, words: str
+) -> None:
+    bench = Bench(more(), old=old)
+    assert bench.find("10.9.0.1") is bench.find("10.9.0.1") is None
+    (warning,) = caplog.messages
+    assert "10.9.0.1:3260 passes as it is" in warning
+    assert "go around the proxy" in warning
+    assert words in warning
+    assert (bench.portals.rewritten, bench.portals.passed) == (0, 2)
+
+
+def test_warnings_are_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    bench = Bench()
+    for number in range(1000):
+        bench.find(f"10.9.{number // 250}.{number % 250}")
+    assert bench.portals.passed == 1000
+    assert len(caplog.messages) == 257
+    assert caplog.messages[-1].endswith("(no others of this peer are told)")
+
+
+def test_of_a_connection(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is replaced where the forward says so."""
+    bench = Bench('portal = "10.1.0.5:3260"\n')
+    seen = bench.portals.seen_by(bench.forward)("127.0.0.1")
+    assert seen is not None
+    assert seen.instead(Portal("10.1.0.5", 3260)) == Portal("127.0.0.1", 3260)
+    assert seen.instead(Portal("10.1.0.6", 3260)) is None
+    seen.passed("an address is split over two PDUs")
+    assert "passes forward replication as it is (an address is split over two PDUs)" in caplog.messages[-1]
+    silent = Bench('rewrite = false\nportal = "10.1.0.5:3260"\n')
+    assert silent.portals.seen_by(silent.forward)("127.0.0.1") is None
