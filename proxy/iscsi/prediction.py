@@ -4,9 +4,9 @@ Each basic header is replaced by its difference, field by field, from the last o
 direction. Both sides keep the last 128 differences that were new, so one that comes again is a single byte, its place
 there. A new one names the fields in which it differs from the last new one of its opcode:
 
-    0x00-0x7f   the difference at that place, with the flags that it had; then the record from its 49th byte on
+    0x00-0x7f   the difference at that place, with the flags that it had; then the record from its 50th byte on
     0x90-0x9f   a new one: flags in the low four bits, byte 0 of the header, u16 with a bit (lowest first) for each word
-                that is given, these words; then the record from its 49th byte on. It takes the oldest one's place
+                that is given, these words; then the record from its 50th byte on. It takes the oldest one's place
     others      a record that is not a PDU's, as it is (`record.py`)
 
 Exact for any input: both sides do the same arithmetic on the same records. A section of several of them compresses

@@ -23,6 +23,9 @@ from proxy.reduction.tokens import learn_token, literal_token, more_token, refer
 _Course = tuple[bytes, Place, bytes, int]
 """A stored chunk: its name, where it lies, its bytes, and from which of them on it counts."""
 
+Mark = tuple[tuple[bytes, Place] | None, tuple[bytes, Place, int] | None, bool]
+"""Where in what is stored the stream is: the last chunk, or one in whose middle it is, and whether it repeats that."""
+
 READ_BYTES = 64 << 10
 """How much is read from an array at once: larger reads leave the cache and were measured slower."""
 
@@ -157,6 +160,16 @@ class Encoder:
         """
         self._cut(final=True)
         self._start = self._sent = self._end = 0
+
+    @property
+    def mark(self) -> Mark:
+        """Where the stream is; to be asked at a border."""
+        return self._last, self._inside, self._known
+
+    @mark.setter
+    def mark(self, mark: Mark) -> None:
+        """What comes next was interrupted there: at a border, too. That it is still stored is seen when it is used."""
+        self._last, self._inside, self._known = mark
 
     def finish(self) -> None:
         """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""

@@ -8,20 +8,21 @@ what the opener does (PROTOCOL.md, "Spans").
 from collections import deque
 from collections.abc import Callable
 
+from dedupstore.chunker import MINIMUM
 from proxy.iscsi.connection import Connection
 from proxy.iscsi.errors import RecordError
 from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
 from proxy.iscsi.portals import PortalTexts
 from proxy.iscsi.prediction import Predictor, Restorer
-from proxy.iscsi.record import PLAIN
+from proxy.iscsi.record import NOT_A_PDU, PAYLOAD, PLAIN
 from proxy.iscsi.span import Address, Kind, Span
 from proxy.iscsi.weaver import Weaver
 from proxy.reduction.batch import CODEC_NONE, CODEC_ZSTD, NO_SECTION, Section
 from proxy.reduction.borders import Borders
 from proxy.reduction.compression import WORTH_TRYING, Compression, zstd
 from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
-from proxy.reduction.encoder import READ_BYTES, EncodedBatch, Encoder
+from proxy.reduction.encoder import READ_BYTES, EncodedBatch, Encoder, Mark
 from proxy.reduction.errors import BatchError
 
 _TARGET = 176 << 10
@@ -33,10 +34,19 @@ _RECORDS_TARGET = 32 << 10
 
 _compress = zstd(3)
 
+_DATA_LENGTH = slice(6, 9)
+"""Of a PDU's record."""
+
 _NO_ROOM = memoryview(b"")
 
-_RUN_MIN = 512
-"""Bytes between two borders that an address calls for. It is what most arrays take for a logical block."""
+_RUN_MIN = MINIMUM
+"""Bytes between two jumps that are borders: shorter chunks would fill a store's directories with little."""
+_RUN_LEAST = 512
+"""So many will do before a PDU of that length, so that small writes between long ones spoil no chunk of these, and at a
+window's end. It is what most arrays take for a logical block; the encoder's batches take no less."""
+
+_MARKS = 128
+"""So many addresses are remembered at which data broke off: a command each, or a burst of one."""
 
 _MARGIN = 64
 _SHARE = 12
@@ -172,6 +182,7 @@ class SpanEncoder:
         self._fell = fell
         self._predictor = Predictor()
         self._borders = Borders()
+        self._marks: dict[Address, Mark] = {}
         self._view = memoryview(bytearray())  # until the array first sends
         self._plain = False  # what comes goes to the encoder as it is
         self._records: deque[tuple[int, bytes]] = deque()
@@ -179,6 +190,7 @@ class SpanEncoder:
         self._records_length = 0
         self._payload = 0  # bytes given to the encoder
         self._bordered = 0  # of these, up to the last border
+        self._coming = 0  # payload of the last PDU that has any
         self._taken = 0  # payload in batches that were taken
         self._sent = 0  # bytes of records in them
         self._room = _NO_ROOM  # of the encoder's buffer
@@ -345,6 +357,8 @@ class SpanEncoder:
                 self._fell(self.framer.fallen or "", recognised)
             if not recognised:
                 return  # nobody need know that it was looked at
+        if record[0] & (NOT_A_PDU | PAYLOAD) == PAYLOAD:
+            self._coming = int.from_bytes(record[_DATA_LENGTH])
         self._encoder.follows = True
         self._records.append((self._payload, record))
         self._records_length += len(record)
@@ -353,18 +367,33 @@ class SpanEncoder:
         """Payload with the borders that its address calls for."""
         borders = self._borders
         if borders.jumps(address):
-            self._border()
+            self._jump(address)
         for n, border in borders.pieces(address, len(data)):
             self._pour(data[:n])
             if border:
-                self._border()
+                self._border(_RUN_LEAST)
             data = data[n:]
 
-    def _border(self) -> None:
+    def _jump(self, address: Address | None) -> None:
+        """Several commands take turns: where one breaks off another goes on from where it broke off before."""
+        left = self._borders.next
+        if not self._border(_RUN_LEAST if self._coming >= _RUN_MIN else _RUN_MIN):
+            return
+        if left is not None:
+            self._marks[left] = self._encoder.mark
+        mark = self._marks.pop(address, None) if address is not None else None
+        if mark is not None:
+            self._encoder.mark = mark
+        elif len(self._marks) > _MARKS:
+            del self._marks[next(iter(self._marks))]
+
+    def _border(self, run: int) -> bool:
+        """A chunk ends here if the last one did so many bytes ago, or has just ended here: then true."""
         self._settle()
-        if self._payload - self._bordered >= _RUN_MIN:
+        if self._payload - self._bordered >= run:
             self._encoder.border()
             self._bordered = self._payload
+        return self._bordered == self._payload
 
     def _pour(self, piece: memoryview) -> None:
         """Into the encoder's buffer, which looks for chunks when it is full or `_settle` says so: not for each PDU."""

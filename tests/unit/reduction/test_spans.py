@@ -103,6 +103,73 @@ def test_a_second_pass_finds_everything(most: int, order: object) -> None:
     assert second.out.wire < len(VOLUME) // 100
 
 
+def test_small_commands_do_not_fill_the_store() -> None:
+    """A container's directory has room for chunks of some KiB; these are of half a KiB each, and in no order."""
+    near, far = two_sites()
+    talk = Talk(near, far, Chunker())
+    talk.log_in()
+    talk.out.say(writes(shuffled(512), 512, 512), READ_BYTES)
+    assert len(VOLUME) / len(near.store.names) > 3 * KIB
+    talk.end()
+
+
+def test_small_commands_between_long_ones_spoil_nothing() -> None:
+    """What a file system writes beside what it copies: new each time, and never in the same place."""
+    near, far = two_sites()
+    for number, order in enumerate((in_order(64 * KIB), shuffled(64 * KIB))):
+        talk = Talk(near, far, Chunker())
+        talk.log_in()
+        before = talk.out.literal
+        for tag, at in enumerate(order):
+            small = noise(512, (number + 1) * 1000 + tag)
+            talk.out.write(command(tag, write_10(1 << 20, 1)) + data_out(tag, small))
+            data = VOLUME[at : at + 64 * KIB]
+            talk.out.write(command(1000 + tag, write_10(at // 512, 128)) + data_out(1000 + tag, data))
+        talk.out.pause()
+        literal = talk.out.literal - before
+        talk.end()
+    assert literal < 64 * KIB
+
+
+@pytest.mark.parametrize("burst", [24 * KIB, 40 * KIB])
+def test_commands_that_take_turns_go_on_where_they_broke_off(burst: int) -> None:
+    """Data of four at once in bursts that end nowhere in particular, as a target asks for it."""
+    near, far = two_sites()
+    size = 256 * KIB
+    bursts = [(at, n) for n in range(0, size, burst) for at in in_order(size)]
+    second = b"".join(command(at // size, write_10(at // 512, size // 512)) for at in in_order(size)) + b"".join(
+        data_out(at // size, VOLUME[at + n : at + min(n + burst, size)], n) for at, n in bursts
+    )
+    for content in (writes(in_order(size), size, 64 * KIB), second):
+        talk = Talk(near, far, Chunker())
+        talk.log_in()
+        before = talk.out.literal
+        talk.out.say(content, READ_BYTES)
+        literal = talk.out.literal - before
+        talk.end()
+    assert literal < len(VOLUME) // 4
+
+
+def test_what_broke_off_may_have_left_the_store() -> None:
+    """Then it goes as if nobody had remembered it; and of more commands than are remembered each arrives."""
+    near, far = two_sites()
+    volume = range(0, 2 << 20, 8 * KIB)
+    for lost in (False, True):
+        talk = Talk(near, far, Chunker())
+        talk.log_in()
+        talk.out.say(b"".join(half(at, 0) for at in volume), READ_BYTES)
+        for name in near.store.names if lost else []:
+            near.store.lose(name)
+        talk.out.say(b"".join(half(at, 4 * KIB) for at in volume), READ_BYTES)
+        talk.end()
+
+
+def half(at: int, offset: int) -> bytes:
+    """Of a write of 8 KiB, that of its data."""
+    data = data_out(at, noise(4 * KIB, at + offset), offset)
+    return data if offset else command(at, write_10(at // 512, 16)) + data
+
+
 def test_files_that_moved_are_found_between_forced_borders() -> None:
     """By pages, in one order: each window cuts them elsewhere, and what is stored goes on like them."""
     near, far = two_sites()
