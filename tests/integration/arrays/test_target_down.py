@@ -8,7 +8,7 @@ import socket
 import time
 from typing import Self
 
-from bench.sites import free_port
+from bench.sites import Address, free_port
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import END, RESET, Array, connect, how_it_ends, receipt, send
 from tests.integration.bed.sites import Bed, ends
@@ -20,10 +20,9 @@ def test_a_refusing_target_resets_and_comes_back(bed: Bed) -> None:
     address = ("127.0.0.1", free_port())
     with bed.pair(address).running() as pair:
         for _ in range(3):
-            with connect(pair.entrance) as near:
-                began = time.monotonic()
-                assert how_it_ends(near) == (b"", RESET)
-                assert time.monotonic() - began < 5
+            began = time.monotonic()
+            assert visit(pair.entrance) == (b"", RESET)
+            assert time.monotonic() - began < 5
         assert send(cut(CONTENT, 1 << 16), pair.entrance).ended == RESET
         reasons = ends(pair.east)
         assert sum(reasons.values()) == 4
@@ -40,6 +39,15 @@ def test_a_target_that_does_not_answer(bed: Bed) -> None:
             near.sendall(CONTENT[:10_000])
             assert how_it_ends(near) == (b"", RESET)
         assert any("no answer in time" in reason for reason in ends(pair.east))
+
+
+def visit(entrance: Address) -> tuple[bytes, str]:
+    """Connect, and wait for the end, which may come before connecting has returned."""
+    try:
+        with connect(entrance) as near:
+            return how_it_ends(near)
+    except ConnectionResetError:
+        return b"", RESET
 
 
 class FullBacklog(Array):
