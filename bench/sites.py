@@ -10,7 +10,6 @@ On the way out both sites drain; whatever does not end in time is killed.
 """
 
 import contextlib
-import fcntl
 import http.client
 import json
 import os
@@ -21,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,9 @@ STOP_SECONDS = 20.0
 TAIL_LINES = 20
 LOWEST_PORT, PORTS = 10_000, 22_000
 """Below those that Linux gives to outgoing connections (from 32768)."""
+CLAIMS = 256
+"""Ports that one process has claimed, at most: each costs a descriptor."""
+_claims: deque[int] = deque()
 ROOT = Path(__file__).parents[1]
 
 
@@ -324,23 +327,21 @@ def keygen(site: str, directory: Path) -> None:
 def free_port() -> int:
     """A loopback TCP port that nobody listens on now, and that the kernel gives to no connection meanwhile.
 
-    Every process of this user is given another one, in turn, so that a port is still free when its owner comes to it.
-    Raises OSError if the file that counts them cannot be written.
+    No other process that asks here is given it for as long as this one lives, or has asked for CLAIMS more.
     """
     while True:
-        port = LOWEST_PORT + _turn() % PORTS
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
+        port = LOWEST_PORT + secrets.randbelow(PORTS)
+        with contextlib.suppress(OSError):
+            _claim(port)
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
             return port
 
 
-def _turn() -> int:
-    """One more than the last time, whichever process asked then."""
-    counter = Path(tempfile.gettempdir()) / f"isthmus-ports-{os.getuid()}"
-    with counter.open("a+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        turn = int(file.read() or secrets.randbelow(PORTS)) + 1
-        file.truncate(0)
-        file.write(str(turn))
-    return turn
+def _claim(port: int) -> None:
+    """By an abstract name (unix(7)), which leaves nothing behind. Raises OSError if somebody else has it."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
+        claim.bind(f"\0isthmus-port-{port}")
+        _claims.append(claim.detach())
+    if len(_claims) > CLAIMS:
+        os.close(_claims.popleft())
