@@ -52,11 +52,6 @@ def write_short(sector: int, count: int) -> bytes:
     return struct.pack(">IBB", 0x0A << 24 | sector, count & 0xFF, 0)
 
 
-def synchronize() -> bytes:
-    """SYNCHRONIZE CACHE(10), of everything."""
-    return struct.pack(">B9x", 0x35)
-
-
 class Sense(NamedTuple):
     """Why a command failed: fixed format, SPC-4 section 4.5.3."""
 

@@ -179,7 +179,7 @@ class Lanes:
             given = False
             for lane, room in rooms:
                 given = self._give(lane, room, now) or given
-        self._note_blocked(not tunnel.quiet, now)
+        self._note_blocked(bool(self._all) and not tunnel.quiet, now)
 
     def _wanting(self) -> list[Lane]:
         """Lanes that may take what the tunnel has for them; first the newest, which is for what is urgent."""
