@@ -34,7 +34,8 @@ from proxy.reduction.tokens import learn_token, literal_token, more_token
 from tests.integration.bed.ends import END, RESET, Array, Arrival, receipt, swallow
 from tests.integration.bed.sites import Bed
 from tests.integration.peers.scripted import ScriptedLane, data, hello, open_
-from tests.integration.peers.stage import PATIENCE, Hub, hub, says
+from tests.integration.peers.stage import Hub, hub, says
+from tests.patience import PATIENCE
 
 NAME = bytes(32)
 SENT = b"what the array may have"
