@@ -331,13 +331,19 @@ def free_port() -> int:
 
     No other process that asks here is given it for as long as this one lives, or has asked for CLAIMS more.
     """
+    return free_ports(1)[0]
+
+
+def free_ports(count: int) -> range:
+    """So many in a row, as `free_port`."""
     while True:
-        port = LOWEST_PORT + secrets.randbelow(PORTS)
+        first = LOWEST_PORT + secrets.randbelow(PORTS - count)
         with contextlib.suppress(OSError):
-            _claim(port)
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", port))
-            return port
+            for port in (found := range(first, first + count)):
+                _claim(port)
+                with socket.socket() as probe:
+                    probe.bind(("127.0.0.1", port))
+            return found
 
 
 def _claim(port: int) -> None:

@@ -12,12 +12,13 @@ from proxy.errors import ExitCode
 from tests.certificates import make
 from tests.integration.bed.sites import Bed, Forward, drain
 from tests.integration.peers.stage import listening
+from tests.patience import PATIENCE
 
 
 def serve(config: Path) -> tuple[int, str]:
     """Exit code and what was said."""
     done = subprocess.run(
-        isthmus("serve", str(config)), env=environment(), capture_output=True, text=True, timeout=30, check=False
+        isthmus("serve", str(config)), env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert "Traceback" not in done.stderr
     return done.returncode, done.stderr

@@ -19,6 +19,7 @@ import pytest
 
 from bench.sites import Site, environment, isthmus
 from tests.integration.bed.sites import Bed, logged
+from tests.patience import PATIENCE
 
 FILTER = """
 add table inet narrow
@@ -93,20 +94,20 @@ def served(site: Site, namespace: str) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 def wait_until_connected(near: str, host: str) -> None:
     """New links take their time."""
     connect = f"import socket; socket.create_connection(({host!r}, 4500), 1).close()"
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while subprocess.run(within(near, sys.executable, "-c", connect), capture_output=True, check=False).returncode:
         assert time.monotonic() < deadline, "the namespaces are not connected"
 
 
 def examine(site: Site, namespace: str) -> dict[str, Any]:
     command = within(namespace, *isthmus("doctor", str(site.config), "--json"))
-    done = subprocess.run(command, env=environment(), capture_output=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environment(), capture_output=True, timeout=PATIENCE, check=False)
     return {finding["about"]: finding for finding in json.loads(done.stdout)["findings"]}
 
 

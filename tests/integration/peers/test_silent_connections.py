@@ -17,6 +17,7 @@ from tests.integration.bed.ends import Array
 from tests.integration.bed.sites import Bed, drain
 from tests.integration.peers.scripted import context, dial
 from tests.integration.peers.stage import listening, watch_memory
+from tests.patience import PATIENCE
 
 SILENT = 300
 WAIT = 10.0
@@ -40,7 +41,7 @@ def wait_until_closed(connections: list[socket.socket], seconds: float) -> int:
 
 
 def silent(address: Address) -> socket.socket:
-    return socket.create_connection(address, timeout=5)
+    return socket.create_connection(address, timeout=PATIENCE)
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from proxy.observe.metrics import DECLARATIONS
 from tests.integration.bed.ends import Array, send
 from tests.integration.bed.sites import Bed, drain
 from tests.integration.peers.stage import hub, watch_memory
+from tests.patience import PATIENCE
 
 FINE = re.compile(rb"HTTP/1\.[01] ([234]\d\d|505) ")
 """505 is the client's fault as well: it asks for another HTTP."""
@@ -85,7 +86,7 @@ def free() -> int:
 
 def ask(site: Site, request: bytes) -> tuple[int, bytes]:
     """Code and body of the answer."""
-    with socket.create_connection(("127.0.0.1", site.status_port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", site.status_port), timeout=PATIENCE) as connection:
         connection.sendall(request)
         answer = http.client.HTTPResponse(connection)
         answer.begin()
@@ -94,7 +95,7 @@ def ask(site: Site, request: bytes) -> tuple[int, bytes]:
 
 def shout(site: Site, request: bytes) -> bytes:
     """Send it all and hang up; what is answered, if anything."""
-    with socket.create_connection(("127.0.0.1", site.status_port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", site.status_port), timeout=PATIENCE) as connection:
         try:
             connection.sendall(request)
             connection.shutdown(socket.SHUT_WR)
@@ -130,7 +131,7 @@ def test_noise(site: Site) -> None:
 def test_good_requests(site: Site) -> None:
     """HEAD as GET without the body; headers that keep pages of others away."""
     for name in ("localhost", "127.0.0.1", f"127.0.0.1:{site.status_port}", "[::1]:80", "LOCALHOST"):
-        connection = http.client.HTTPConnection("127.0.0.1", site.status_port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", site.status_port, timeout=PATIENCE)
         for method in ("GET", "HEAD"):
             connection.request(method, "/api/v1/status", headers={"Host": name})
             answer = connection.getresponse()

@@ -18,12 +18,12 @@ from bench.wan.namespaces import lacking
 from bench.wan.netem import lacking as lacking_netem
 from bench.wan.netem import veth
 from tests.integration.bed.lines import line_or_skip
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.root
 
 PORT = 7
 BROADCAST = "198.18.0.255"
-PATIENCE = 20.0
 
 
 @pytest.fixture(params=["tun", "netem"])

@@ -21,6 +21,7 @@ from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import END, OPEN, RESET, Array, Sending, connect, echo, how_it_ends, receipt, send
 from tests.integration.bed.lines import array_at, line_or_skip, pair_over
 from tests.integration.bed.sites import Bed, Pair, ends, eventually, lanes_of, look_up, resident
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.root
 
@@ -57,7 +58,7 @@ def near_array(wan: Wan, pair: Pair) -> Iterator[socket.socket]:
         yield near
 
 
-def wait_for_bytes(array: Array, count: int, seconds: float = 30.0) -> None:
+def wait_for_bytes(array: Array, count: int, seconds: float = PATIENCE) -> None:
     """Wait until so much has come."""
     deadline = time.monotonic() + seconds
     arrival = array.arrival()
