@@ -164,7 +164,7 @@ def test_credit_to_the_last_byte(bed: Bed) -> None:
     with contextlib.ExitStack() as stack:
         never = stack.enter_context(unreachable())
         array = stack.enter_context(Array())
-        stage = stack.enter_context(hub(bed, array.address, other=never))
+        stage = stack.enter_context(hub(bed, array.address, other=never, connect_timeout="1m"))
         lane = stack.enter_context(stage.dial())
         credit = lane.come_up(hello("rogue", "west")).initial_credit
         half = credit // 2 - DATA_OVERHEAD

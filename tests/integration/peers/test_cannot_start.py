@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.sites import Site, environment, isthmus
+from bench.sites import Site, environment, free_port, isthmus
 from proxy.errors import ExitCode
 from tests.certificates import make
 from tests.integration.bed.sites import Bed, Forward, drain
@@ -27,10 +27,7 @@ def serve(config: Path) -> tuple[int, str]:
 def site(bed: Bed) -> Site:
     """Listens for tunnels and for an array."""
     forward = Forward("array", "east")
-    port = socket.create_server(("127.0.0.1", 0))
-    with port:
-        address = f"127.0.0.1:{port.getsockname()[1]}"
-    return bed.site("west", {"east": None}, forwards=[forward], tunnel={"listen": address})
+    return bed.site("west", {"east": None}, forwards=[forward], tunnel={"listen": f"127.0.0.1:{free_port()}"})
 
 
 def test_all_ports_that_are_in_use(bed: Bed) -> None:

@@ -14,7 +14,7 @@ from random import Random
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from bench.sites import Site, environment, isthmus
+from bench.sites import Site, environment, free_port, isthmus
 from proxy.observe.metrics import DECLARATIONS
 from tests.integration.bed.ends import Array, send
 from tests.integration.bed.sites import Bed, drain
@@ -70,18 +70,11 @@ ODD: dict[str, tuple[bytes, set[int]]] = {
 
 @pytest.fixture
 def site(bed: Bed) -> Iterator[Site]:
-    site = bed.site("west", {"east": None}, tunnel={"listen": "127.0.0.1:1"})
-    site.config.write_text(site.config.read_text().replace('127.0.0.1:1"', f'127.0.0.1:{free()}"'))
+    site = bed.site("west", {"east": None}, tunnel={"listen": f"127.0.0.1:{free_port()}"})
     site.start()
     site.wait_ready()
     yield site
     drain(site)
-
-
-def free() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def ask(site: Site, request: bytes) -> tuple[int, bytes]:

@@ -31,7 +31,7 @@ def backend(request: pytest.FixtureRequest) -> str:
     if reason := lacking():
         pytest.skip(reason)
     if request.param == "netem":
-        with scratch("wan-test-probe") as name:
+        with scratch(f"wan-probe-{os.getpid()}") as name:
             if reason := lacking_netem(name):
                 pytest.skip(f"this kernel has no netem: {reason}")
     found: str = request.param
