@@ -5,6 +5,9 @@ once more, so that this does not hide what the other four thousand say; but it i
 it is a defect all the same. Tests of plain code have no second chance: what fails there once is wrong.
 """
 
+import gc
+import sys
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -35,6 +38,7 @@ class SecondChance:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         if getattr(item, "execution_count", 1) > 1:
             _limit_anew(item)
+            _forget()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> None:
@@ -56,6 +60,16 @@ def _limit_anew(item: pytest.Item) -> None:
     if item.stash.get(_LIMIT, None) is not None:
         item.config.hook.pytest_timeout_cancel_timer(item=item)
         item.config.hook.pytest_timeout_set_timer(item=item, settings=item.stash[_LIMIT])
+
+
+def _forget() -> None:
+    """Free what the failed run left open, of which a later test would be accused."""
+    for name in ("last_exc", "last_type", "last_value", "last_traceback"):
+        if hasattr(sys, name):
+            delattr(sys, name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def _reason(report: pytest.TestReport) -> str:
