@@ -36,6 +36,7 @@ class Watch:
 
     def __post_init__(self) -> None:
         self._chronicle = Chronicle(self.journal)
+        self.history.begin(self.snapshot)
         self.health = self._ladder.climb(self.snapshot, self._trend, self.snapshot.started)
 
     def note(self, snapshot: Snapshot, now: float, clock: float) -> None:
