@@ -77,7 +77,7 @@ def taken_and_refused(bed: Bed, west: Site, address: Address, seconds: float) ->
     try:
         west.wait_ready()
     except SiteFailure:  # it had expired by then
-        return [west.tail()]
+        return [west.log.rename(west.log.with_suffix(".early")).read_text()]
     ends: list[str] = []
 
     def is_refused() -> bool:
