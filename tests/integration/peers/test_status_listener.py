@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bench.sites import Site, environment, free_port, isthmus
 from proxy.observe.metrics import DECLARATIONS
+from proxy.observe.watch_metrics import WATCH_DECLARATIONS
 from tests.integration.bed.ends import Array, send
 from tests.integration.bed.sites import Bed, drain
 from tests.integration.peers.stage import hub, watch_memory
@@ -142,8 +143,9 @@ def test_metrics_and_status(bed: Bed) -> None:
         send([b"x" * 100_000], stage.entrance)
         _, body = stage.east.get("/metrics")
         families = {family.name: family for family in text_string_to_metric_families(body.decode())}
-        assert set(families) == {declaration.name for declaration in DECLARATIONS}
-        assert all(family.documentation and family.samples for family in families.values())
+        assert set(families) == {each.name for each in (*DECLARATIONS, *WATCH_DECLARATIONS)}
+        assert all(family.documentation for family in families.values())
+        assert [name for name, family in families.items() if not family.samples] == []
         assert families["isthmus_sent_raw_bytes"].samples[0].value == 100_000
         shown = json.loads(run("status", str(stage.east.config), "--json"))
         assert shown["bytes"]["raw"] == 100_000
