@@ -52,6 +52,63 @@ def root() -> None:
 
 
 @root.command(
+    epilog=_examples(
+        "isthmus init",
+        "isthmus init --site east --peer west --listen 198.18.0.1:4500",
+        "isthmus init --site west --peer east=198.18.0.1:4500 --export 10.1.0.5:3260",
+    )
+)
+@click.option("--site", metavar="NAME", help="Name of this site.")
+@click.option("--peer", metavar="NAME[=ADDRESS]", help="Name of the other site, and where it is dialled.")
+@click.option("--listen", metavar="ADDRESS", help="Where the other site dials in; not needed if it is dialled.")
+@click.option("--reach", metavar="ADDRESS", help="By which the other site reaches that. [default: as --listen]")
+@click.option("--forward", multiple=True, metavar="[EXPORT=]ADDRESS", help="Where arrays here connect to.")
+@click.option("--export", multiple=True, metavar="[EXPORT=]ADDRESS", help="An array here that the other site reaches.")
+@click.option("--store", type=click.Choice(["disk", "memory"]), help="Of chunks. [default: disk]")
+@click.option("--store-size", metavar="SIZE", help="Of the store. [default: 10GiB]")
+@click.option("--rate", metavar="RATE", help="Most that is sent to the other site, such as 45Mbit.")
+@click.option("--status", metavar="ADDRESS", help="Of the status listener. [default: 127.0.0.1:8900]")
+@click.option("--out", type=click.Path(path_type=Path), default=".", metavar="DIR", help="Where the files go.")
+def init(out: Path, **options: Any) -> int | None:
+    """Make a new site: its file, its key, and a compose file.
+
+    Asks a few questions; with any option but --out it asks nothing. EXPORT is the name that both sites use, "array" if
+    none is given. Writes NAME.toml, NAME.key, NAME.crt, compose.yaml and .env, never over a file that is there, and
+    prints the line that makes the site known to the other one (`isthmus pair`).
+    """
+    return _perform("init", options, out)
+
+
+@root.command(
+    epilog=_examples("isthmus pair east:AQ2U east.toml", "isthmus pair east:AQ2U /etc/isthmus/west.toml --replace")
+)
+@click.argument("line")
+@_config
+@click.option("--replace", is_flag=True, help="Let a new certificate or address take the place of the old.")
+def pair(line: str, config: Path, replace: bool) -> int | None:
+    """Make the other site known to this one.
+
+    LINE is what `isthmus init` or `isthmus invite` printed on the other host: name, address and certificate. Writes
+    the certificate beside the site's file and the peer into it, or says what does not fit and changes nothing.
+    Compare the SHA-256 that both hosts show: who can change the line on its way can be the peer.
+    """
+    return _perform("pair", line, config, replace)
+
+
+@root.command(
+    epilog=_examples("isthmus invite /etc/isthmus/east.toml", "isthmus invite east.toml --reach east.example:4500")
+)
+@_config
+@click.option("--reach", metavar="ADDRESS", help="By which other sites reach this one. [default: tunnel.listen]")
+def invite(config: Path, reach: str | None) -> int | None:
+    """Print the line that makes this site known to others.
+
+    To be typed on the other host. There is nothing secret in it; the SHA-256 of the certificate goes to stderr.
+    """
+    return _perform("pair", config, reach, action="invite")
+
+
+@root.command(
     epilog=_examples("isthmus keygen --site east --out /etc/isthmus", "isthmus keygen --site east --out . --force")
 )
 @click.option("--site", required=True, metavar="NAME", help="Name of the site, as `site.name` in its file.")

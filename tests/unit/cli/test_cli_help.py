@@ -27,6 +27,9 @@ ALL = list(command_lines(root))
 def test_all_commands_are_there() -> None:
     assert set(ALL) == {
         (),
+        ("init",),
+        ("pair",),
+        ("invite",),
         ("keygen",),
         ("check",),
         ("serve",),
