@@ -166,6 +166,49 @@ def status(config: Path, as_json: bool, watch: bool) -> int | None:
     return _perform("status", config, as_json, watch)
 
 
+@root.command(
+    epilog=_examples(
+        "isthmus events /etc/isthmus/east.toml",
+        "isthmus events /etc/isthmus/east.toml --since 2h --follow",
+        "isthmus events east.toml --json | jq -r .code",
+    )
+)
+@_config
+@click.option("--since", metavar="TIME", help='Those from then on: "2h" ago, or "2026-11-21 22:30".')
+@click.option("--follow", is_flag=True, help="And those that come, until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def events(config: Path, since: str | None, follow: bool, as_json: bool) -> int | None:
+    """Show what happened at a running site.
+
+    Tunnels that went and came, refused peers, alarms, certificates about to expire and so on, oldest first, each with
+    its stable code (deploy/EVENTS.md) and, where something is to be done, the remedy. Without --since the latest 50.
+    """
+    return _perform("events", config, since, follow, as_json)
+
+
+@root.command(epilog=_examples("isthmus drain /etc/isthmus/east.toml", "isthmus drain east.toml --wait"))
+@_config
+@click.option("--wait", is_flag=True, help="Until the site has ended.")
+def drain(config: Path, wait: bool) -> int | None:
+    """Have a running site end in order.
+
+    As SIGTERM does: no new connections are accepted, live ones get `tunnel.drain` to end. Needs the token of
+    `status.control_token` where the site's file names one.
+    """
+    return _perform("control", config, wait, action="drain")
+
+
+@root.command(epilog=_examples("isthmus reload /etc/isthmus/east.toml"))
+@_config
+def reload(config: Path) -> int | None:
+    """Have a running site read its certificates anew.
+
+    As SIGHUP does: certificates, keys, pins and tokens, without dropping a connection. If they cannot be used the site
+    keeps what it had, and the exit code is 1. Needs the token of `status.control_token` where the file names one.
+    """
+    return _perform("control", config, action="reload")
+
+
 @root.group(
     epilog=_examples(
         "isthmus store stats /etc/isthmus/west.toml",
