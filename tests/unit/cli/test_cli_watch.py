@@ -37,9 +37,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "store": {"reasons": []},
         "peers": [{"name": "west", "reasons": [], "tunnel": TUNNEL}],
     },
-    "warnings": {
-        "warnings": [{"subject": "forward replication", "words": "does not reduce", "remedy": "encrypt later"}]
-    },
+    "warnings": {"warnings": [{"subject": "forward array", "words": "does not reduce", "remedy": "encrypt later"}]},
     "history": {
         "chart": {"lan_sent": [None, 0, 5e6, 1e7], "wan_sent": [1.0]},
         "summary": {"lan_sent": {"peak": 2e7, "average": 1.5e6}},
