@@ -54,8 +54,11 @@ class Inquiry:
         token = read_token(self._status, control=control)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._connection.request(method, path, headers=headers)
-        response = self._connection.getresponse()
-        return response, response.read(LARGEST_ANSWER)
+        with self._connection.getresponse() as response:
+            body = response.read(LARGEST_ANSWER)
+            if not response.isclosed():  # its end is not its length's: nothing can follow it
+                self._connection.close()
+        return response, body
 
 
 def read_token(status: Status, *, control: bool) -> str | None:
