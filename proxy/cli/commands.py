@@ -307,6 +307,26 @@ def doctor(config: Path, rate: str | None, round_trip: str | None, as_json: bool
     return _perform("doctor", config, rate, round_trip, as_json)
 
 
+@root.command(
+    "support-bundle",
+    epilog=_examples(
+        "isthmus support-bundle /etc/isthmus/east.toml", "isthmus support-bundle east.toml -o /tmp/east.tar.gz"
+    ),
+)
+@_config
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="[default: isthmus-NAME-TIME.tar.gz]"
+)
+def support_bundle(config: Path, output: Path | None) -> int | None:
+    """Collect what somebody needs to say what is wrong.
+
+    Configuration, status, health, history, events, metrics, doctor's report, versions, and logs that can be found, as
+    one tar.gz that its owner alone can read. No private key and no token is in it. Works also if the site does not
+    run, or its file is wrong; contents.txt in it says what is missing, and why.
+    """
+    return _perform("support_bundle", config, output)
+
+
 @root.command(epilog=_examples("isthmus demo", "isthmus demo --volume-size 64MiB --store disk --json"))
 @click.option("--volume-size", default="256MiB", show_default=True, metavar="SIZE", help="Size of each volume.")
 @click.option(

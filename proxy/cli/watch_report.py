@@ -142,10 +142,14 @@ def _spark(values: list[Any]) -> Text:
 def _waterfall(counts: dict[str, Any]) -> Iterator[Row]:
     raw = counts.get("raw")
     for key, meaning in _STEPS.items():
-        part = counts.get(key)
-        share = part / raw if is_number(part) and is_number(raw) and raw > 0 and part >= 0 else None
-        bar = "" if share is None else "█" * round(min(share, 1) * BAR)
-        yield meaning, size(part), "-" if share is None else f"{share:.1%}", Text(bar, "cyan")
+        share = _share(counts.get(key), raw)
+        bar = "█" * round(min(share or 0, 1) * BAR)
+        yield meaning, size(counts.get(key)), _percent(share), Text(bar, "cyan")
+
+
+def _share(part: Any, whole: Any) -> float | None:
+    known = is_number(part) and is_number(whole) and whole > 0 and part >= 0
+    return part / whole if known else None
 
 
 def _tunnels(peers: list[dict[str, Any]], healths: list[dict[str, Any]]) -> Iterator[Row]:

@@ -43,6 +43,7 @@ def test_all_commands_are_there() -> None:
         ("store", "purge"),
         ("plan",),
         ("doctor",),
+        ("support-bundle",),
         ("demo",),
         ("wan",),
         ("wan", "up"),
