@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import tarfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -101,3 +102,30 @@ def test_over_tls_with_tokens(bed: Bed) -> None:
         assert mistaken.returncode == 4
         assert "it shows another certificate than status.certificate" in mistaken.stderr
         assert "-0123456789abcdef" not in refused.stderr + mistaken.stderr
+
+
+def bundled(site: Site, output: Path) -> dict[str, bytes]:
+    """The parts of a new support bundle."""
+    made = typed("support-bundle", site, "-o", str(output))
+    assert made.returncode == 0, made.stderr
+    with tarfile.open(output) as archive:
+        files = {member.name.partition("/")[2]: archive.extractfile(member) for member in archive.getmembers()}
+        return {name: file.read() for name, file in files.items() if file is not None}
+
+
+def test_a_support_bundle_of_a_site_that_runs_and_then_does_not(bed: Bed) -> None:
+    with Array() as array:
+        pair = bed.pair(array.address)
+        with pair.running():
+            parts = bundled(pair.east, bed.directory / "first.tar.gz")
+            tunnel_up = codes(pair.east)
+        assert b"proxy." in parts["log.txt"]
+        assert {"health.json", "history-1h.json", "metrics.txt", "doctor.json"} <= set(parts)
+        assert b"isthmus_" in parts["metrics.txt"]
+        down = bundled(pair.east, bed.directory / "second.tar.gz")
+        assert "status.json" not in down
+        assert set(tunnel_up) <= {event["code"] for event in json.loads(down["events.json"])}
+        secret = [line for line in (bed.directory / "east.key").read_bytes().splitlines() if b"-----" not in line]
+        for content in (*parts.values(), *down.values()):
+            assert b"PRIVATE KEY" not in content
+            assert not [line for line in secret if line in content]
