@@ -28,7 +28,8 @@ from proxy.protocol.errors import PeerError
 from proxy.reduction.batch import CODEC_NONE
 from proxy.reduction.compression import decode
 from proxy.reduction.decoder import DecodedBatch
-from proxy.reduction.encoder import GRAIN_MAX, EncodedBatch
+from proxy.reduction.draft import EncodedBatch
+from proxy.reduction.encoder import GRAIN_MAX
 from proxy.reduction.errors import BatchError, CorruptStream
 
 log = logging.getLogger(__name__)
