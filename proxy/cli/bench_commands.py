@@ -30,7 +30,7 @@ _scale: Callable[[Any], Any] = click.option(
 
 
 @bench.command("list", epilog=examples("isthmus bench list", "isthmus bench list field", "isthmus bench list all"))
-@click.argument("suites", nargs=-1, metavar="[SUITE]...")
+@click.argument("suites", nargs=-1, metavar="[SUITES]")
 @_scale
 def list_suites(suites: tuple[str, ...], scale: str | None) -> int | None:
     """List the suites, or their cells.
@@ -49,7 +49,7 @@ def list_suites(suites: tuple[str, ...], scale: str | None) -> int | None:
         "isthmus bench run all",
     ),
 )
-@click.argument("suites", nargs=-1, required=True, metavar="SUITE...")
+@click.argument("suites", nargs=-1, required=True, metavar="SUITES")
 @_scale
 @click.option("--only", multiple=True, metavar="CELLS", help="Cells, by name or shell pattern; repeatable.")
 @click.option("--repeat", type=click.IntRange(1, 100), default=1, show_default=True, help="Measure all so often.")
