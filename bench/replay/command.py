@@ -75,8 +75,10 @@ def run(order: Order) -> int:
         raise OperatorError(f"{error}; what was finished is kept: {again(order)}") from None
     for reason in tally.lacking:
         _say(console, f"not measured: {reason}")
-    for complaint in [*reasons, *tally.failed]:
+    for complaint in reasons:
         _say(console, complaint, "bold red")
+    if tally.failed:
+        _say(console, f"{tally.failed} cells failed, see above; the same command tries them again", "bold red")
     _say(console, f"the results are in {order.out}; isthmus bench report {shlex.quote(str(order.out))} shows them")
     return ExitCode.FAILED if reasons or tally.failed else ExitCode.OK
 

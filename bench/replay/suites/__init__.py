@@ -2,5 +2,7 @@
 
 from bench.replay.suite import Suite
 from bench.replay.suites.field import FIELD
+from bench.replay.suites.frames import FRAMES
+from bench.replay.suites.window import WINDOW
 
-SUITES: dict[str, Suite] = {suite.name: suite for suite in (FIELD,)}
+SUITES: dict[str, Suite] = {suite.name: suite for suite in (FIELD, WINDOW, FRAMES)}
