@@ -126,7 +126,12 @@ def _source(wan: Wan, volume: Dataset, to: Address, control: str) -> Iterator["s
     command = [sys.executable, "-m", "bench.replay.flow", json.dumps(asdict(volume)), to[0], str(to[1]), control]
     with wan.inside("east"):
         started = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=environment()
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment(),
+            start_new_session=True,  # an interrupt from the keyboard is for us; it ends with us
         )
     with started as source:
         try:
@@ -166,10 +171,9 @@ def main() -> None:
     parser.add_argument("control", nargs="?", default="")
     options = parser.parse_args()
     volume = Dataset(**options.volume)
-    with contextlib.suppress(KeyboardInterrupt):  # it is for whoever has started us
-        to = (options.host, options.port)
-        transfer = replicate(volume.writes(WRITE_BYTES), to, control=options.control)
-        print(json.dumps(asdict(transfer)), flush=True)
+    to = (options.host, options.port)
+    transfer = replicate(volume.writes(WRITE_BYTES), to, control=options.control)
+    print(json.dumps(asdict(transfer)), flush=True)
 
 
 if __name__ == "__main__":
