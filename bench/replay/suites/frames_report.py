@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from bench.replay.document import Notes, Plot, Section, Series, Table, measured, number, percent, times
+from bench.replay.document import Notes, Plot, Section, Series, Table, measured, number, percent, span, times
 from bench.replay.lines import RATES, TITLES
 from bench.replay.results import Results
 from bench.replay.suite import Outcome
@@ -57,7 +57,13 @@ def told(place: Place, outcome: Outcome) -> Outcome:
 def report(results: Results) -> Iterator[Section]:
     """Throughput; what jumbo frames bring; what losses cost."""
     notes = Notes()
-    rows = [_row(results, line, mtu, loss, notes) for line in LINES for mtu in MTUS for loss in LOSSES]
+    rows = [
+        _row(results, line, mtu, loss, notes)
+        for line in LINES
+        for mtu in MTUS
+        for loss in LOSSES
+        if any(results.like(Place(line, mtu, loss, "*").cell))
+    ]
     headings = ("line", "MTU", "loss", "published", "direct", "Isthmus", "limit", "Isthmus / direct")
     yield Section(
         "Throughput",
@@ -121,10 +127,10 @@ def _jumbo(results: Results) -> Section:
                 findings.append((gains["direct"], gains["isthmus"]))
     headings = ("line", "loss", "published", "direct", "Isthmus")
     words = [
-        f"{name} {times(min(column))} to {times(max(column))}"
+        f"{name} {span(column, times)}"
         for name, column in zip(("directly", "through Isthmus"), zip(*findings, strict=True), strict=False)
     ]
-    found = [f"Jumbo frames change the throughput {', '.join(words)}."] if words else []
+    found = [f"By jumbo frames the throughput changes {', '.join(words)}."] if words else []
     return Section("What jumbo frames bring", "MTU 9000 by MTU 1500.", [Table("", headings, rows)], findings=found)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from bench.replay.document import Notes, Plot, Section, Series, Table, measured, number, percent
+from bench.replay.document import Notes, Plot, Section, Series, Table, measured, number, percent, span
 from bench.replay.lines import RATES, TITLES
 from bench.replay.results import Results
 
@@ -48,6 +48,8 @@ def _of_line(results: Results, line: str) -> Section:
     notes = Notes()
     rows = []
     for delay in DELAYS:
+        if not any(results.like(f"{line}/{delay}ms/*")):
+            continue
         cells = [f"{delay} ms"]
         for window in WINDOWS:
             direct = results.summary(Place(line, delay, window, "direct").cell, "throughput")
@@ -110,8 +112,9 @@ def _saved(results: Results, line: str) -> Iterator[str]:
         if small and large:
             savings.append(1 - small / large)
     if savings:
+        saved = span([max(0.0, each) for each in savings], percent)
         told = f" (published: {SAVED[line]} %)" if line in SAVED else ""
         yield (
-            f"{TITLES[line]}: directly, windows of 1 MB instead of 72 KB save {percent(max(0.0, min(savings)))} to"
-            f" {percent(max(savings))} of the time, depending on the delay{told}."
+            f"{TITLES[line]}: directly, windows of 1 MB instead of 72 KB save {saved} of the time, depending on the"
+            f" delay{told}."
         )
