@@ -95,11 +95,18 @@ def _compare(receipt: bytes, fingerprint: bytes, sent: int) -> str:
 class Sink:
     """A listener on loopback that hashes whatever arrives, each connection in a thread. A context manager."""
 
-    def __init__(self, pause_every: int = 0, pause_seconds: float = 0.0) -> None:
-        """A slow array: it stops reading for so many seconds after each so many bytes."""
+    def __init__(
+        self, pause_every: int = 0, pause_seconds: float = 0.0, host: str = "127.0.0.1", window: int = 0
+    ) -> None:
+        """A slow array: it stops reading for so many seconds after each so many bytes.
+
+        `window`: bytes that it lets be on their way to it, at most; 0: as many as the kernel likes.
+        """
         self._pause_every = pause_every
         self._pause_seconds = pause_seconds
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server((host, 0))
+        if window:
+            self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, window)
         self._open: set[socket.socket] = set()
         self._received = 0
         self._lock = threading.Lock()

@@ -1,7 +1,6 @@
 """What can be typed: every command with its options, help and examples. What it does is in the module of its name."""
 
 import functools
-import importlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,19 +10,10 @@ import click
 from click.shell_completion import get_completion_class
 
 from proxy import __version__
+from proxy.cli.bench_commands import bench
+from proxy.cli.parts import examples as _examples
+from proxy.cli.parts import perform as _perform
 from proxy.cli.root import Root
-
-
-def _examples(*lines: str) -> str:
-    """An epilog that shows the lines as they are."""
-    return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
-
-
-def _perform(command: str, *arguments: Any, action: str = "run") -> int | None:
-    """Import the command's module, only now, and let it do its work; an exit code, or None for success."""
-    result: int | None = getattr(importlib.import_module(f"proxy.cli.{command}"), action)(*arguments)
-    return result
-
 
 _config: Callable[[Any], Any] = click.argument("config", type=click.Path(path_type=Path))
 """The path of a site's file. Whether it can be read is for `proxy.config` to say."""
@@ -369,6 +359,9 @@ def line_test(backend: str, as_json: bool) -> int | None:
     two minutes of a machine that has nothing else to do; the exit code is 1 if a line is not what it should be.
     """
     return _perform("wan", "test", backend, as_json)
+
+
+root.add_command(bench)
 
 
 @root.command(

@@ -46,6 +46,10 @@ def test_all_commands_are_there() -> None:
         ("wan", "outage"),
         ("wan", "stats"),
         ("wan", "test"),
+        ("bench",),
+        ("bench", "list"),
+        ("bench", "run"),
+        ("bench", "report"),
         ("completion",),
     }
 
