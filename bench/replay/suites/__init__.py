@@ -1,6 +1,7 @@
 """The suites, by name, in the order in which they are run and reported."""
 
 from bench.replay.suite import Suite
+from bench.replay.suites.concurrency import CONCURRENCY
 from bench.replay.suites.field import FIELD
 
-SUITES: dict[str, Suite] = {suite.name: suite for suite in (FIELD,)}
+SUITES: dict[str, Suite] = {suite.name: suite for suite in (FIELD, CONCURRENCY)}
