@@ -35,6 +35,8 @@ GIB = 1 << 30
 NO_LINE = "none"
 TITLES = {"10gb": "10 Gb/s", "1gb": "1 Gb/s", "oc3": "OC3", "t3": "T3", NO_LINE: "no line"}
 WAYS = {"direct": "direct", "pair": "through Isthmus"}
+QUEUE = "1MiB"
+"""What a line holds back at most: about as much as a switch for storage does for a port."""
 STORE = "256MiB"
 EMULATED = 1000 * MBIT
 """Bits a second, the most that the emulator carries anywhere (`make bench-emulator`)."""
@@ -108,11 +110,14 @@ class Site:
 
 @contextlib.contextmanager
 def standing_on(ground: Ground, directory: Path, far: Sequence[int], near: Sequence[int] = ()) -> Iterator[Site]:
-    """`far`, `near`: bytes of the arrays' units. Raises Lacking, ArrayFailure, SiteFailure, WanFailure."""
-    if reason := lacking(ground):
+    """`far`, `near`: bytes of the arrays' units. Raises Lacking, also where the machine does not carry the line,
+    ArrayFailure, SiteFailure, WanFailure."""
+    if reason := lacking(ground) or not_carried(ground):
         raise Lacking(reason)
     with ExitStack() as stack:
         wan = stack.enter_context(standing(ground.setting)) if ground.setting else None
+        if wan:
+            wan.set(queue=QUEUE)
         source = _target(stack, wan, "east", directory / "near", near) if near else None
         target = _target(stack, wan, "west", directory / "far", far)
         via: Address = (wan.addresses["west"] if wan else "127.0.0.1", target.address[1])
@@ -153,7 +158,7 @@ def not_carried(ground: Ground) -> str:
     if setting is None or setting.bits <= SURE:
         return ""
     if setting.bits > EMULATED:
-        return f"not measured: {TITLES[ground.line]} is more than the emulator carries"
+        return f"{TITLES[ground.line]} is more than the emulator carries"
     return _probed(ground.line)
 
 
@@ -162,8 +167,8 @@ def _probed(line: str) -> str:
     """Once a run: plain TCP tries it alone."""
     setting = LINES[line]
     if reason := iperf.lacking():
-        return f"not measured: nobody knows whether this machine carries {TITLES[line]}, {reason}"
+        return f"it is not known whether this machine carries {TITLES[line]}, {reason}"
     with standing(setting) as wan:
         reached = max(iperf.rate(wan, control, PROBE_SECONDS, 1) for control in iperf.offered())
     share = reached / setting.goodput
-    return "" if share >= CARRIED else f"not measured: plain TCP got {share:.0%} of {TITLES[line]} on this machine"
+    return "" if share >= CARRIED else f"plain TCP got {share:.0%} of {TITLES[line]} on this machine"

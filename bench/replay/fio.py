@@ -14,7 +14,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,10 @@ class Work:
     most: int = 0
     """Commands a second; 0: as many as it can."""
 
+    def shared(self, parts: int) -> "Work":
+        """What each of so many parts of a disk gets of it."""
+        return replace(self, depth=max(1, self.depth // parts), most=self.most // parts)
+
 
 HOST = Work("randrw", 8 << 10, 30, 70, 3650)
 """The host beside the replication: reference section 2. No more than an array of disks has for it (section 4: 3,652),
@@ -63,6 +67,8 @@ class Job:
     name: str
     disk: Path
     work: Work
+    flow: int = 0
+    """Jobs with the same number, other than 0, keep pace with each other: none is ahead by more than a few commands."""
 
 
 @dataclass(frozen=True)
@@ -167,6 +173,8 @@ def job_file(jobs: Sequence[Job], seconds: float) -> str:
     for number, job in enumerate(jobs):
         lines += [f"[{job.name}.{number}]", f"uri=nbd+unix:///?socket={job.disk}", f"rw={job.work.pattern}"]
         lines += [f"bs={job.work.size}", f"iodepth={job.work.depth}", f"rwmixread={job.work.reads}"]
+        if job.flow:
+            lines += [f"flow_id={job.flow}", "flow=1"]
         if job.work.most:
             reads = job.work.most * job.work.reads // 100
             lines += [f"rate_iops={reads},{job.work.most - reads}"]

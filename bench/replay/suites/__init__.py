@@ -1,7 +1,9 @@
 """The suites, by name, in the order in which they are run and reported."""
 
 from bench.replay.suite import Suite
+from bench.replay.suites.blocks import BLOCKS
 from bench.replay.suites.concurrency import CONCURRENCY
 from bench.replay.suites.field import FIELD
+from bench.replay.suites.workloads import WORKLOADS
 
-SUITES: dict[str, Suite] = {suite.name: suite for suite in (FIELD, CONCURRENCY)}
+SUITES: dict[str, Suite] = {suite.name: suite for suite in (FIELD, CONCURRENCY, BLOCKS, WORKLOADS)}

@@ -11,7 +11,7 @@ from functools import partial
 from bench.array import ArrayFailure, identical
 from bench.datasets import Dataset
 from bench.replay import fio
-from bench.replay.arrays import EMULATED, LINES, WAYS, Ground, Site, lacking, not_carried, see_room, standing_on
+from bench.replay.arrays import EMULATED, LINES, WAYS, Ground, Site, lacking, see_room, standing_on
 from bench.replay.fio import HOST, FioFailure, Found, Job, disk, load
 from bench.replay.suite import Figure, Options, Outcome, Stage, Suite, Trial
 from bench.replay.suites.concurrency_report import HOST_ALONE, report
@@ -47,10 +47,6 @@ def trials(options: Options) -> list[Trial]:
 
 def measure(ground: Ground, pairs: list[tuple[int, int]], stage: Stage) -> Iterator[tuple[str, Outcome]]:
     """All of a line and a way, between the same arrays; each time with new volumes."""
-    if reason := not_carried(ground):
-        for cell in (HOST_ALONE, *(f"{count}/{most}" for count, most in pairs)):
-            yield f"{ground.place}/{cell}", Outcome((Figure("replication", None, "s", False, remark=reason),))
-        return
     size, most = stage.bytes(VOLUME), max(count for count, _ in pairs)
     see_room(stage.directory, 2 * most * size + HOST_UNIT)
     stage.tell("starting the arrays")
