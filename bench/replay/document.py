@@ -10,11 +10,14 @@ A suite makes its sections from its `Results`:
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from textwrap import shorten
 from typing import Literal
 
 from bench.replay.results import Cell, Results, Summary
 
 NOT_MEASURED = "-"
+LONGEST_NOTE = 300
+"""Characters; the log of a site that has failed is longer."""
 
 
 @dataclass
@@ -25,6 +28,7 @@ class Notes:
 
     def mark(self, text: str) -> str:
         """The number in brackets that goes into the cell; nothing for no text."""
+        text = shorten(text, LONGEST_NOTE, placeholder=" ...")
         if not text:
             return ""
         if text not in self.texts:
@@ -79,6 +83,31 @@ class Section:
     plots: Sequence[Plot] = ()
     findings: Sequence[str] = ()
     """Sentences made from the figures; none without figures."""
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A suite: how it was measured, and its sections."""
+
+    title: str
+    text: str
+    command: str
+    """Measures it again."""
+    sections: Sequence[Section]
+
+
+@dataclass(frozen=True)
+class Report:
+    """All of it."""
+
+    title: str
+    text: Sequence[str]
+    chapters: Sequence[Chapter]
+
+    @property
+    def plots(self) -> Iterator[Plot]:
+        """Of all sections."""
+        return (plot for chapter in self.chapters for section in chapter.sections for plot in section.plots)
 
 
 # -- texts of figures -------------------------------------------------------------------------------------------

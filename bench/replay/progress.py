@@ -75,10 +75,11 @@ def result_line(record: Record) -> str:
         return f"{place}: {record.reason}"
     if record.outcome.complaint:
         return f"{place}: {record.outcome.complaint}"
-    texts = []
+    texts, remarks = [], dict[str, None]()
     for name, summary in Cell(record.cell, (record,)).summaries.items():
         value = f"{name} {number(summary.value)} {summary.figure.unit}" if summary.values else name
         if summary.ratio is not None:
             value += f" (published {number(summary.figure.published)}: {times(summary.ratio)})"
-        texts.append(", ".join([value, *summary.remarks]))
-    return f"{place}: {'; '.join(texts)}"
+        texts.append(value)
+        remarks |= dict.fromkeys(summary.remarks)
+    return f"{place}: {'; '.join([*texts, *remarks])}"
