@@ -4,6 +4,7 @@ from bench.replay.suite import Suite
 from bench.replay.suites.blocks import BLOCKS
 from bench.replay.suites.concurrency import CONCURRENCY
 from bench.replay.suites.field import FIELD
+from bench.replay.suites.reduction import REDUCTION
 from bench.replay.suites.workloads import WORKLOADS
 
-SUITES: dict[str, Suite] = {suite.name: suite for suite in (FIELD, CONCURRENCY, BLOCKS, WORKLOADS)}
+SUITES: dict[str, Suite] = {suite.name: suite for suite in (FIELD, CONCURRENCY, BLOCKS, WORKLOADS, REDUCTION)}

@@ -11,7 +11,7 @@ from itertools import count
 from bench.datasets import Dataset
 from bench.replay.arrays import NO_LINE, WAYS, Ground, Site, lacking, standing_on
 from bench.replay.suite import Figure, Options, Outcome, Stage, Suite, Trial
-from bench.replay.suites.blocks_report import COPYING, CREATING, KIB, SIZES, report
+from bench.replay.suites.blocks_report import COPYING, CREATING, KIB, ONE_WRITER, PUBLISHED, SIZES, report
 from bench.replay.writers import Writer, WriterFailure, alike, creating, write
 
 MIB = 1 << 20
@@ -22,10 +22,6 @@ UNIT = 64 * MIB
 SECONDS, LEAST_SECONDS = 30.0, 0.5
 """A cell, at scale 1 and at least."""
 COMPRESSIBILITY, DUPLICATES = 38, 10
-ONE_WRITER = {"1gb": 75.0}
-"""MB/s: a single guest reaches about 75 % of the 100 MB/s of 1 Gb."""
-PUBLISHED = {COPYING: {"1gb": 85.0, "10gb": 140.0}, CREATING: {"1gb": 95.0, "10gb": 441.0}}
-"""MB/s."""
 
 
 def trials(options: Options) -> list[Trial]:

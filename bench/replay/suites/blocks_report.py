@@ -11,6 +11,10 @@ KIB = 1 << 10
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 """KiB of a write."""
 COPYING, CREATING = "copying", "creating"
+ONE_WRITER = {"1gb": 75.0}
+"""MB/s: a single guest reaches about 75 % of the 100 MB/s of 1 Gb."""
+PUBLISHED = {COPYING: {"1gb": 85.0, "10gb": 140.0}, CREATING: {"1gb": 95.0, "10gb": 441.0}}
+"""MB/s."""
 GROUPS = {COPYING: "four that copy files", CREATING: "five that create files"}
 PLACES = [f"{way}/{line}" for line in ("1gb", "10gb", NO_LINE) for way in WAYS]
 GAIN = 1.25
@@ -55,8 +59,9 @@ def _groups(results: Results) -> Table:
             summary = cell.summaries.get("throughput") if cell else None
             rate, size = (results.value(f"{place}/{group}", name) for name in ("throughput", "average write"))
             zone = together(by_rate(rate * 1e6), by_size(size * KIB)).value if rate and size else ""
-            published = number(summary.figure.published) if summary and summary.figure.published else ""
-            row = measured(summary, notes, cell), published, times(summary.ratio if summary else None), number(size)
+            told = PUBLISHED[group].get(place.split("/")[1])
+            shown = (number(told), times(summary.ratio if summary else None)) if told else ("", "")
+            row = measured(summary, notes, cell), *shown, number(size)
             rows.append((f"{words}, {_title(place)}", *row, zone))
     headings = ("writers", "MB/s", "published", "ratio", "average write, KiB", "a faster line")
     return Table("Several writers", headings, rows, notes)

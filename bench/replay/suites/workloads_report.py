@@ -63,6 +63,11 @@ def title(lines: str, pool: str) -> str:
     return {ALONE: words, SEPARATE: f"{words}, pools of their own", MIXED: f"{words}, one mixed pool"}[pool]
 
 
+def capital(text: str) -> str:
+    """With a capital letter, the others as they are."""
+    return text[:1].upper() + text[1:]
+
+
 def _table(results: Results, work: str) -> Table:
     notes = Notes()
     rows = []
@@ -78,7 +83,7 @@ def _table(results: Results, work: str) -> Table:
             published = ", ".join(map(number, told)) if told else ""
             rows.append((f"{title(lines, pool)}, {words}", *found, published, times(ratio) if told else "", again))
     headings = ("lines", *FIGURES.values(), "published", "ratio", "sent again, %")
-    return Table(WORDS[work].capitalize(), headings, rows, notes)
+    return Table(capital(WORDS[work]), headings, rows, notes)
 
 
 def _plots(results: Results) -> Iterator[Plot]:
@@ -90,7 +95,7 @@ def _plots(results: Results) -> Iterator[Plot]:
             if any(values := [results.value(f"{way}/{line}/{ALONE}/{work}", "throughput") for line in lines])
         ]
         if series:
-            yield Plot(f"workloads-{work}", WORDS[work].capitalize(), "line", "MB/s", series, kind="bars")
+            yield Plot(f"workloads-{work}", capital(WORDS[work]), "line", "MB/s", series, kind="bars")
 
 
 def _findings(results: Results) -> Iterator[str]:
