@@ -1,7 +1,7 @@
 """Real arrays at the ends of a line, or without one, with a pair between them or not.
 
-    with standing_on(Ground("1gb", "pair"), directory, near=[size], far=[size, size]) as site:
-        site.near.url(1), site.far_url(2)
+    with standing_on(Ground("1g", "pair"), directory, near=[size], far=[size, size]) as arrays:
+        arrays.near.url(1), arrays.far_url(2)
 
 The near array is a target at the east end, the far one a target at the west end; `far_url` leads to the latter by way
 of the line alone, or of the pair. Without a line all of it is on loopback.
@@ -12,39 +12,28 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from bench.array import IscsiTarget
 from bench.machine import Cores
-from bench.overwan import iperf
 from bench.overwan.lines import MBIT, Setting, exhausted, standing, untrue
+from bench.replay import lines
 from bench.replay.suite import Lacking
 from bench.sites import Address, Pair
 from bench.wan import Wan
 from bench.wan.wan import lacking as lacking_line
 
-LINES = {
-    "10gb": Setting("10Gbit", 0),
-    "1gb": Setting("1Gbit", 0),
-    "oc3": Setting("155Mbit", 0),
-    "t3": Setting("45Mbit", 0),
-}
+LINES = {name: Setting(rate, 0) for name, rate in lines.RATES.items()}
 """Without delay: these tests were made side by side, and their makers tell of none."""
 GIB = 1 << 30
 NO_LINE = "none"
-TITLES = {"10gb": "10 Gb/s", "1gb": "1 Gb/s", "oc3": "OC3", "t3": "T3", NO_LINE: "no line"}
+TITLES = {**lines.TITLES, NO_LINE: "no line"}
 WAYS = {"direct": "direct", "pair": "through Isthmus"}
 QUEUE = "1MiB"
 """What a line holds back at most: about as much as a switch for storage does for a port."""
 STORE = "256MiB"
 EMULATED = 1000 * MBIT
-"""Bits a second, the most that the emulator carries anywhere (`make bench-emulator`)."""
-SURE = 200 * MBIT
-"""Up to here no machine that runs the bench at all has failed."""
-PROBE_SECONDS = 2
-CARRIED = 0.95
-"""Share of the line that plain TCP has to get, or the line is not what it says."""
+"""Bits a second, about the most that the emulator carries anywhere (`make bench-emulator`): for guesses."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +56,7 @@ class Ground:
         return f"{self.way}/{self.line}"
 
 
-class Site:
+class Arrays:
     """What stands on a ground. Use on one thread, but for `inside`."""
 
     def __init__(self, ground: Ground, wan: Wan | None, near: IscsiTarget | None, far: IscsiTarget, via: Address):
@@ -109,7 +98,7 @@ class Site:
 
 
 @contextlib.contextmanager
-def standing_on(ground: Ground, directory: Path, far: Sequence[int], near: Sequence[int] = ()) -> Iterator[Site]:
+def standing_on(ground: Ground, directory: Path, far: Sequence[int], near: Sequence[int] = ()) -> Iterator[Arrays]:
     """`far`, `near`: bytes of the arrays' units. Raises Lacking, also where the machine does not carry the line,
     ArrayFailure, SiteFailure, WanFailure."""
     if reason := lacking(ground) or not_carried(ground):
@@ -125,7 +114,7 @@ def standing_on(ground: Ground, directory: Path, far: Sequence[int], near: Seque
             pair = Pair({"array": target.address}, store_size=STORE, directory=directory / "pair", wan=wan)
             stack.enter_context(pair).wait_prepared()
             via = pair.forwards["array"]
-        yield Site(ground, wan, source, target, via)
+        yield Arrays(ground, wan, source, target, via)
 
 
 def _target(stack: ExitStack, wan: Wan | None, end: str, directory: Path, sizes: Sequence[int]) -> IscsiTarget:
@@ -154,21 +143,4 @@ def see_room(directory: Path, wanted: int) -> None:
 
 def not_carried(ground: Ground) -> str:
     """Why figures on that line would mean nothing on this machine, or nothing. Raises WanFailure."""
-    setting = ground.setting
-    if setting is None or setting.bits <= SURE:
-        return ""
-    if setting.bits > EMULATED:
-        return f"{TITLES[ground.line]} is more than the emulator carries"
-    return _probed(ground.line)
-
-
-@cache
-def _probed(line: str) -> str:
-    """Once a run: plain TCP tries it alone."""
-    setting = LINES[line]
-    if reason := iperf.lacking():
-        return f"it is not known whether this machine carries {TITLES[line]}, {reason}"
-    with standing(setting) as wan:
-        reached = max(iperf.rate(wan, control, PROBE_SECONDS, 1) for control in iperf.offered())
-    share = reached / setting.goodput
-    return "" if share >= CARRIED else f"plain TCP got {share:.0%} of {TITLES[line]} on this machine"
+    return lines.not_carried(lines.RATES[ground.line]) if ground.setting else ""

@@ -8,13 +8,11 @@ from pathlib import Path
 from rich.console import Console
 
 from bench.demo import ended_by_sigterm
-from bench.replay.document import number
 from bench.replay.progress import Screen
 from bench.replay.records import RecordFailure, Records
 from bench.replay.runner import Tally, Work, outstanding, perform
 from bench.replay.suite import Options, Suite
 from bench.replay.suites import SUITES
-from bench.tables import plain_table
 from proxy.errors import ExitCode, OperatorError
 
 EVERY = "all"
@@ -44,14 +42,16 @@ def show_suites(names: Sequence[str], scale: float | None) -> int:
                 for cell in trial.cells:
                     console.print(f"{suite.name}/{cell}", markup=False, highlight=False, soft_wrap=True)
         return ExitCode.OK
-    figures = ("scale", "cells", "minutes")
-    table = plain_table("", "suite", *figures, "what", figures=figures)
+    console.print(f"{'suite':<14}{'scale':>7}{'cells':>7}{'minutes':>9}  what", style="bold", highlight=False)
+    whole = 0.0
     for suite in SUITES.values():
         used = scale or suite.small
         trials = suite.trials(Options(used))
         cells, seconds = sum(len(trial.cells) for trial in trials), sum(trial.seconds for trial in trials)
-        table.add_row(suite.name, scale_text(used), f"{cells}", number(seconds / 60), suite.title)
-    console.print(table)
+        row = f"{suite.name:<14}{scale_text(used):>7}{cells:>7,}{seconds / 60:>9,.1f}  {suite.title}"
+        console.print(row, markup=False, highlight=False, soft_wrap=True)
+        whole += seconds
+    console.print(f"{EVERY:<28}{whole / 60:>9,.1f}", highlight=False)
     return ExitCode.OK
 
 
@@ -75,8 +75,10 @@ def run(order: Order) -> int:
         raise OperatorError(f"{error}; what was finished is kept: {again(order)}") from None
     for reason in tally.lacking:
         _say(console, f"not measured: {reason}")
-    for complaint in [*reasons, *tally.failed]:
+    for complaint in reasons:
         _say(console, complaint, "bold red")
+    if tally.failed:
+        _say(console, f"{tally.failed} cells failed, see above; the same command tries them again", "bold red")
     _say(console, f"the results are in {order.out}; isthmus bench report {shlex.quote(str(order.out))} shows them")
     return ExitCode.FAILED if reasons or tally.failed else ExitCode.OK
 

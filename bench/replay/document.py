@@ -8,7 +8,7 @@ A suite makes its sections from its `Results`:
         yield Section("Throughput by delay", tables=[Table("Mb/s", ("delay", "measured"), rows, notes)])
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from textwrap import shorten
 from typing import Literal
@@ -127,7 +127,13 @@ def times(value: float | None) -> str:
 
 def percent(share: float | None) -> str:
     """Of 1."""
-    return NOT_MEASURED if share is None else f"{share:.0%}" if abs(share) >= 0.1 else f"{share:.1%}"
+    return NOT_MEASURED if share is None else f"{share:.0%}" if abs(share) >= 0.1 or not share else f"{share:.1%}"
+
+
+def span(values: Sequence[float], text: Callable[[float], str]) -> str:
+    """Least to most of them, or the one that all are. Needs one at least."""
+    low, high = text(min(values)), text(max(values))
+    return low if low == high else f"{low} to {high}"
 
 
 def measured(summary: Summary | None, notes: Notes, cell: Cell | None = None) -> str:

@@ -22,6 +22,8 @@ from bench.sites import Address, SiteFailure, environment
 from bench.wan import Wan
 
 WRITE_BYTES = 256 << 10
+PATIENCE_SECONDS = 120.0
+"""For the first byte: the source has to start, and a tunnel may be busy with what came before."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,12 @@ class Flow:
         return next((each.complaint for each in self.transfers if each and each.complaint), "")
 
     @property
+    def samples(self) -> dict[str, list[list[float]]]:
+        """For JSON: both courses, from when the first byte arrived."""
+        since = self.arrived.began
+        return {"line": course_samples(self.line, since), "arrived": course_samples(self.arrived, since)}
+
+    @property
     def finished(self) -> bool:
         """All were sent to their ends."""
         return None not in self.transfers
@@ -56,20 +64,26 @@ def sinks(wan: Wan, count: int = 1, host: str = "127.0.0.1", window: int = 0) ->
 
 
 def send(
-    wan: Wan, volumes: Sequence[Dataset], to: Sequence[Address], ends: Sequence[Sink], most: float | None = None
+    wan: Wan,
+    volumes: Sequence[Dataset],
+    to: Sequence[Address],
+    ends: Sequence[Sink],
+    most: float | None = None,
+    control: str = "",
 ) -> Flow:
     """Send the volumes at once, each to its address, which leads to one of the sinks `ends`.
 
-    `most`: seconds after which what is not finished is given up. Raises SiteFailure if a source fails.
+    `most`: seconds from the first byte that arrives after which what is not finished is given up; `control`: the
+    sources' congestion control, by default the kernel's. Raises SiteFailure if a source fails, or nothing arrives.
     """
     before = sum(end.received for end in ends)
-    deadline = time.monotonic() + most if most else None
     with (
         Recorder(lambda: delivered(wan)) as line,
         Recorder(lambda: sum(end.received for end in ends) - before) as arrived,
         ExitStack() as stack,
     ):
-        sources = [stack.enter_context(_source(wan, *each)) for each in zip(volumes, to, strict=True)]
+        sources = [stack.enter_context(_source(wan, *each, control)) for each in zip(volumes, to, strict=True)]
+        deadline = _begun(ends, before, sources) + most if most else None
         transfers = tuple(_transfer(source, deadline) for source in sources)
     return Flow(transfers, line.course, arrived.course)
 
@@ -79,10 +93,11 @@ def delivered(wan: Wan) -> int:
     return int(wan.stats()["west"]["delivered_bytes"])
 
 
-def course_samples(course: Course) -> list[list[float]]:
-    """For JSON: seconds since the first sample, and the growth since then."""
-    first = course.samples[0]
-    return [[round(sample.at - first.at, 3), sample.so_far - first.so_far] for sample in course.samples]
+def course_samples(course: Course, since: float) -> list[list[float]]:
+    """For JSON: seconds since that time of the monotonic clock, and the growth since then."""
+    first = course.count(since)
+    later = [sample for sample in course.samples if sample.at > since]
+    return [[0.0, 0.0], *([round(sample.at - since, 3), sample.so_far - first] for sample in later)]
 
 
 def rates(samples: Sequence[Sequence[float]], bins: int = 60) -> tuple[list[float], list[float]]:
@@ -107,17 +122,32 @@ def _count(samples: Sequence[Sequence[float]], at: float) -> float:
 
 
 @contextlib.contextmanager
-def _source(wan: Wan, volume: Dataset, to: Address) -> Iterator["subprocess.Popen[str]"]:
-    command = [sys.executable, "-m", "bench.replay.flow", json.dumps(asdict(volume)), to[0], str(to[1])]
+def _source(wan: Wan, volume: Dataset, to: Address, control: str) -> Iterator["subprocess.Popen[str]"]:
+    command = [sys.executable, "-m", "bench.replay.flow", json.dumps(asdict(volume)), to[0], str(to[1]), control]
     with wan.inside("east"):
         started = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env=environment()
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment(),
+            start_new_session=True,  # an interrupt from the keyboard is for us; it ends with us
         )
     with started as source:
         try:
             yield source
         finally:
             source.kill()
+
+
+def _begun(ends: Sequence[Sink], before: int, sources: Sequence["subprocess.Popen[str]"]) -> float:
+    """When the first byte arrived, on the monotonic clock. Raises SiteFailure."""
+    latest = time.monotonic() + PATIENCE_SECONDS
+    while sum(end.received for end in ends) == before and any(source.poll() is None for source in sources):
+        if time.monotonic() > latest:
+            raise SiteFailure(f"nothing of a volume arrived within {PATIENCE_SECONDS:.0f} s")
+        time.sleep(0.01)
+    return time.monotonic()
 
 
 def _transfer(source: "subprocess.Popen[str]", deadline: float | None) -> Transfer | None:
@@ -138,10 +168,12 @@ def main() -> None:
     parser.add_argument("volume", type=json.loads, help="fields of a Dataset, as JSON")
     parser.add_argument("host")
     parser.add_argument("port", type=int)
+    parser.add_argument("control", nargs="?", default="")
     options = parser.parse_args()
     volume = Dataset(**options.volume)
-    with contextlib.suppress(KeyboardInterrupt):  # it is for whoever has started us
-        print(json.dumps(asdict(replicate(volume.writes(WRITE_BYTES), (options.host, options.port)))), flush=True)
+    to = (options.host, options.port)
+    transfer = replicate(volume.writes(WRITE_BYTES), to, control=options.control)
+    print(json.dumps(asdict(transfer)), flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from bench.replay.document import number, times
 from bench.replay.records import Record
-from bench.replay.results import Cell
+from bench.replay.results import Cell, Summary
 from bench.replay.runner import Work
 from bench.replay.timing import TimeLeft
 
@@ -77,9 +77,13 @@ def result_line(record: Record) -> str:
         return f"{place}: {record.outcome.complaint}"
     texts, remarks = [], dict[str, None]()
     for name, summary in Cell(record.cell, (record,)).summaries.items():
-        value = f"{name} {number(summary.value)} {summary.figure.unit}" if summary.values else name
-        if summary.ratio is not None:
-            value += f" (published {number(summary.figure.published)}: {times(summary.ratio)})"
-        texts.append(value)
+        if summary.values:
+            texts.append(f"{name} {number(summary.value)} {summary.figure.unit}{_beside(summary)}")
         remarks |= dict.fromkeys(summary.remarks)
     return f"{place}: {'; '.join([*texts, *remarks])}"
+
+
+def _beside(summary: Summary) -> str:
+    if summary.ratio is None:
+        return ""
+    return f" (published {number(summary.figure.published)}: {times(summary.ratio)})"

@@ -52,7 +52,7 @@ class Tally:
     """What came of a run."""
 
     kept: int = 0
-    failed: list[str] = field(default_factory=list)
+    failed: int = 0
     """Cells that failed, or whose bytes differ."""
     lacking: list[str] = field(default_factory=list)
     """Why some were not measured, each reason once."""
@@ -116,8 +116,7 @@ def _measure(records: Records, work: Work, watcher: Watcher, tally: Tally) -> No
     except FAILURES + work.suite.failures as error:
         if isinstance(error, OSError) and error.errno in FULL:
             raise RecordFailure(f"the disk of {tempfile.gettempdir()} is full (see TMPDIR)") from None
-        tally.failed += [] if (unfinished := _unfinished(records, work, waiting)) else [str(error)]
-        for cell in unfinished:
+        for cell in _unfinished(records, work, waiting):
             keep(cell, state="failed", reason=str(error) or type(error).__name__)
 
 
@@ -132,8 +131,8 @@ def _count(record: Record, tally: Tally) -> None:
         case "done":
             tally.kept += 1
             if record.outcome.complaint:
-                tally.failed.append(f"{record.cell}: {record.outcome.complaint}")
+                tally.failed += 1
         case "lacking" if record.reason not in tally.lacking:
             tally.lacking.append(record.reason)
         case "failed":
-            tally.failed.append(f"{record.cell}: {record.reason}")
+            tally.failed += 1

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.array import ArrayFailure
-from bench.replay.arrays import Site
+from bench.replay.arrays import Arrays
 
 POLL_SECONDS = 0.01
 COMMANDS = 8
@@ -45,17 +45,17 @@ class Course:
         return max((each.waited + each.took for each in self.moved), default=0.0)
 
 
-def move(site: Site, count: int, most: int, directory: Path, tell: Callable[[str], None]) -> Course:
+def move(arrays: Arrays, count: int, most: int, directory: Path, tell: Callable[[str], None]) -> Course:
     """Units 1 to `count`, `most` at once. Raises ArrayFailure if one fails; the others are ended."""
     course, waiting = Course(), list(range(1, count + 1))
     running: dict[int, tuple[subprocess.Popen[bytes], float]] = {}
     began = time.monotonic()
     with ExitStack() as stack:
-        stack.enter_context(site.inside())
+        stack.enter_context(arrays.inside())
         while waiting or running:
             while waiting and len(running) < most:
                 unit = waiting.pop(0)
-                process = stack.enter_context(_started(site, unit, directory / f"unit{unit}.log"))
+                process = stack.enter_context(_started(arrays, unit, directory / f"unit{unit}.log"))
                 running[unit] = process, time.monotonic() - began
             _note(course, time.monotonic() - began, len(running), len(waiting), tell)
             for unit in _ended(running, directory, began + PATIENCE_SECONDS):
@@ -81,9 +81,9 @@ def _ended(running: dict[int, tuple["subprocess.Popen[bytes]", float]], director
 
 
 @contextlib.contextmanager
-def _started(site: Site, unit: int, log: Path) -> Iterator["subprocess.Popen[bytes]"]:
+def _started(arrays: Arrays, unit: int, log: Path) -> Iterator["subprocess.Popen[bytes]"]:
     options = ["-n", "-W", "-m", str(COMMANDS), "-S", "0", "-f", "raw", "-O", "raw"]
-    command = ["qemu-img", "convert", *options, site.near.url(unit), site.far_url(unit)]
+    command = ["qemu-img", "convert", *options, arrays.near.url(unit), arrays.far_url(unit)]
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
     try:

@@ -15,7 +15,7 @@ from bench.datasets import PAGE, Dataset
 from bench.initiator import cdb
 from bench.initiator.initiator import Initiator, Protocol
 from bench.initiator.login import INITIATOR, Wishes
-from bench.replay.arrays import Site
+from bench.replay.arrays import Arrays
 
 PATIENCE_SECONDS = 120.0
 FILE_WRITE = 128 << 10
@@ -48,17 +48,17 @@ class Writer:
         with unit.open("rb") as file:
             return file.read(self.written) != self.content[: self.written]
 
-    def run(self, site: Site, gate: threading.Barrier, seconds: float) -> None:
+    def run(self, arrays: Arrays, gate: threading.Barrier, seconds: float) -> None:
         """Log in, wait for the others, write. For a thread of its own; what goes wrong is kept in `failure`."""
         try:
             wishes = Wishes(IQN, initiator=f"{INITIATOR}-{self.unit}", initial_r2t=False)
-            with site.inside(), Initiator(site.via, wishes, PATIENCE_SECONDS) as initiator:
+            with arrays.inside(), Initiator(arrays.via, wishes, PATIENCE_SECONDS) as initiator:
                 initiator.ready(self.unit)
                 gate.wait(PATIENCE_SECONDS)
                 self._write(initiator, time.monotonic() + seconds)
                 initiator.logout()
         except (OSError, Protocol, threading.BrokenBarrierError) as error:
-            self.failure = f"writer {self.unit}: {error or type(error).__name__}"
+            self.failure = f"writer {self.unit}: {str(error) or type(error).__name__}"
             gate.abort()
 
     def _write(self, initiator: Initiator, deadline: float) -> None:
@@ -92,11 +92,11 @@ def creating(unit: int, content: Dataset) -> Writer:
     return Writer(unit, memoryview(b"".join(content)), lengths)
 
 
-def write(site: Site, writers: Sequence[Writer], seconds: float) -> float:
+def write(arrays: Arrays, writers: Sequence[Writer], seconds: float) -> float:
     """All at once; the seconds that it took. Raises WriterFailure."""
     gate = threading.Barrier(len(writers) + 1)
     threads = [
-        threading.Thread(target=writer.run, args=[site, gate, seconds], name=f"writer {writer.unit}", daemon=True)
+        threading.Thread(target=writer.run, args=[arrays, gate, seconds], name=f"writer {writer.unit}", daemon=True)
         for writer in writers
     ]
     for thread in threads:

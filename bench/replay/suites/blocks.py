@@ -9,13 +9,13 @@ from functools import partial
 from itertools import count
 
 from bench.datasets import Dataset
-from bench.replay.arrays import NO_LINE, WAYS, Ground, Site, lacking, standing_on
+from bench.replay.arrays import NO_LINE, WAYS, Arrays, Ground, lacking, standing_on
 from bench.replay.suite import Figure, Options, Outcome, Stage, Suite, Trial
 from bench.replay.suites.blocks_report import COPYING, CREATING, KIB, ONE_WRITER, PUBLISHED, SIZES, report
 from bench.replay.writers import Writer, WriterFailure, alike, creating, write
 
 MIB = 1 << 20
-GROUNDS = [Ground(line, way) for line in (NO_LINE, "1gb", "10gb") for way in WAYS]
+GROUNDS = [Ground(line, way) for line in (NO_LINE, "1g", "10g") for way in WAYS]
 COPIERS, CREATORS = 4, 5
 COPY_WRITE = 64 * KIB
 UNIT = 64 * MIB
@@ -36,7 +36,7 @@ def trials(options: Options) -> list[Trial]:
             "copy_write": COPY_WRITE,
         }
         each = 0.3 + max(LEAST_SECONDS, SECONDS * options.scale)
-        seconds = 0.1 if ground.line == "10gb" else 8.0 + each * len(cells)
+        seconds = 0.1 if ground.line == "10g" else 8.0 + each * len(cells)
         found.append(Trial(cells, partial(measure, ground), seconds, settings))
     return found
 
@@ -45,34 +45,34 @@ def measure(ground: Ground, stage: Stage) -> Iterator[tuple[str, Outcome]]:
     """Each size, then several writers; each time with new data."""
     seconds = stage.seconds(SECONDS, LEAST_SECONDS)
     new = (Dataset("blocks", UNIT, COMPRESSIBILITY, DUPLICATES, seed) for seed in count())
-    with standing_on(ground, stage.directory, far=[UNIT] * max(COPIERS, CREATORS)) as site:
+    with standing_on(ground, stage.directory, far=[UNIT] * max(COPIERS, CREATORS)) as arrays:
         for size in SIZES:
             stage.tell(f"writes of {size} KiB")
             told = ONE_WRITER.get(ground.line) if size == SIZES[-1] else None
-            yield f"{ground.place}/{size}", _measured(site, [alike(1, next(new), size * KIB)], seconds, told)
+            yield f"{ground.place}/{size}", _measured(arrays, [alike(1, next(new), size * KIB)], seconds, told)
         stage.tell("files are copied")
         copiers = [alike(unit, next(new), COPY_WRITE) for unit in range(1, COPIERS + 1)]
-        yield f"{ground.place}/{COPYING}", _measured(site, copiers, seconds, PUBLISHED[COPYING].get(ground.line))
+        yield f"{ground.place}/{COPYING}", _measured(arrays, copiers, seconds, PUBLISHED[COPYING].get(ground.line))
         stage.tell("files are created")
         creators = [creating(unit, next(new)) for unit in range(1, CREATORS + 1)]
-        yield f"{ground.place}/{CREATING}", _measured(site, creators, seconds, PUBLISHED[CREATING].get(ground.line))
+        yield f"{ground.place}/{CREATING}", _measured(arrays, creators, seconds, PUBLISHED[CREATING].get(ground.line))
 
 
-def _measured(site: Site, writers: list[Writer], seconds: float, published: float | None) -> Outcome:
-    site.begin()
-    took = write(site, writers, seconds)
-    remark = site.remark()
+def _measured(arrays: Arrays, writers: list[Writer], seconds: float, published: float | None) -> Outcome:
+    arrays.begin()
+    took = write(arrays, writers, seconds)
+    remark = arrays.remark()
     latencies = sorted(latency for writer in writers for latency in writer.latencies)
     written = sum(writer.written for writer in writers)
-    setting = site.ground.setting
-    limit = setting.goodput / 8e6 if setting and site.ground.way == "direct" else None
+    setting = arrays.ground.setting
+    limit = setting.goodput / 8e6 if setting and arrays.ground.way == "direct" else None
     figures = (
         Figure("throughput", written / took / 1e6, "MB/s", published=published, limit=limit, remark=remark),
         Figure("latency", 1000 * sum(latencies) / len(latencies), "ms", False, remark=remark),
         Figure("latency, 99th percentile", 1000 * latencies[len(latencies) * 99 // 100], "ms", False, remark=remark),
         Figure("average write", written / len(latencies) / KIB, "KiB"),
     )
-    wrong = [writer.unit for writer in writers if writer.differs(site.far.units[writer.unit - 1])]
+    wrong = [writer.unit for writer in writers if writer.differs(arrays.far.units[writer.unit - 1])]
     return Outcome(figures, complaint=f"units {', '.join(map(str, wrong))} have other bytes" if wrong else "")
 
 

@@ -11,12 +11,12 @@ KIB = 1 << 10
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 """KiB of a write."""
 COPYING, CREATING = "copying", "creating"
-ONE_WRITER = {"1gb": 75.0}
+ONE_WRITER = {"1g": 75.0}
 """MB/s: a single guest reaches about 75 % of the 100 MB/s of 1 Gb."""
-PUBLISHED = {COPYING: {"1gb": 85.0, "10gb": 140.0}, CREATING: {"1gb": 95.0, "10gb": 441.0}}
+PUBLISHED = {COPYING: {"1g": 85.0, "10g": 140.0}, CREATING: {"1g": 95.0, "10g": 441.0}}
 """MB/s."""
 GROUPS = {COPYING: "four that copy files", CREATING: "five that create files"}
-PLACES = [f"{way}/{line}" for line in ("1gb", "10gb", NO_LINE) for way in WAYS]
+PLACES = [f"{way}/{line}" for line in ("1g", "10g", NO_LINE) for way in WAYS]
 GAIN = 1.25
 """So many times as fast is a gain worth the name."""
 
@@ -79,7 +79,7 @@ def _plots(results: Results) -> Iterator[Plot]:
 
 def _findings(results: Results) -> Iterator[str]:
     yield from _zones(results)
-    for line in ("1gb", "10gb", NO_LINE):
+    for line in ("1g", "10g", NO_LINE):
         added = {
             size: ours - alone
             for size in (SIZES[2], SIZES[-1])
@@ -94,12 +94,12 @@ def _findings(results: Results) -> Iterator[str]:
 
 def _zones(results: Results) -> Iterator[str]:
     """Where a faster line gains, by what was measured, beside what is published."""
-    faster = "10gb" if any(results.value(f"direct/10gb/{size}", "throughput") for size in SIZES) else NO_LINE
+    faster = "10g" if any(results.value(f"direct/10g/{size}", "throughput") for size in SIZES) else NO_LINE
     gains = {
         size: fast / slow
         for size in SIZES
         if (fast := results.value(f"direct/{faster}/{size}", "throughput"))
-        and (slow := results.value(f"direct/1gb/{size}", "throughput"))
+        and (slow := results.value(f"direct/1g/{size}", "throughput"))
     }
     if not gains:
         return

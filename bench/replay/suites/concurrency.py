@@ -11,7 +11,7 @@ from functools import partial
 from bench.array import ArrayFailure, identical
 from bench.datasets import Dataset
 from bench.replay import fio
-from bench.replay.arrays import EMULATED, LINES, WAYS, Ground, Site, lacking, see_room, standing_on
+from bench.replay.arrays import EMULATED, LINES, WAYS, Arrays, Ground, lacking, see_room, standing_on
 from bench.replay.fio import HOST, FioFailure, Found, Job, disk, load
 from bench.replay.suite import Figure, Options, Outcome, Stage, Suite, Trial
 from bench.replay.suites.concurrency_report import HOST_ALONE, report
@@ -51,41 +51,41 @@ def measure(ground: Ground, pairs: list[tuple[int, int]], stage: Stage) -> Itera
     see_room(stage.directory, 2 * most * size + HOST_UNIT)
     stage.tell("starting the arrays")
     with (
-        standing_on(ground, stage.directory, far=[size] * most, near=[size] * most + [HOST_UNIT]) as site,
-        site.inside(),
-        disk(site.near.url(most + 1), stage.directory, "host") as host,
+        standing_on(ground, stage.directory, far=[size] * most, near=[size] * most + [HOST_UNIT]) as arrays,
+        arrays.inside(),
+        disk(arrays.near.url(most + 1), stage.directory, "host") as host,
     ):
         stage.tell("the host alone")
-        site.begin()
+        arrays.begin()
         with load([Job("host", host, HOST)], stage.directory, stage.seconds(ALONE_SECONDS, 2.0)) as running:
             alone = running.wait()["host"]
-        yield f"{ground.place}/{HOST_ALONE}", Outcome(tuple(_of_host(alone, site.remark())))
+        yield f"{ground.place}/{HOST_ALONE}", Outcome(tuple(_of_host(alone, arrays.remark())))
         for number, (count, in_progress) in enumerate(pairs):
             stage.tell(f"{count} new volumes")
-            _fill(site, count, size, number)
+            _fill(arrays, count, size, number)
             tell = partial(_tell, stage, count, in_progress)
-            site.begin()
+            arrays.begin()
             with load([Job("host", host, HOST)], stage.directory) as running:
-                course = move(site, count, in_progress, stage.directory, tell)
+                course = move(arrays, count, in_progress, stage.directory, tell)
                 beside = running.end()["host"]
-            remark = site.remark()
-            yield f"{ground.place}/{count}/{in_progress}", _outcome(site, count, size, course, beside, remark)
+            remark = arrays.remark()
+            yield f"{ground.place}/{count}/{in_progress}", _outcome(arrays, count, size, course, beside, remark)
 
 
 def _tell(stage: Stage, count: int, in_progress: int, text: str) -> None:
     stage.tell(f"{count} volumes, {in_progress} at once: {text}")
 
 
-def _fill(site: Site, count: int, size: int, number: int) -> None:
+def _fill(arrays: Arrays, count: int, size: int, number: int) -> None:
     """What no store has seen."""
-    for unit, path in enumerate(site.near.units[:count]):
+    for unit, path in enumerate(arrays.near.units[:count]):
         with path.open("r+b") as file:
             file.writelines(Dataset(f"volume {unit}", size, COMPRESSIBILITY, DUPLICATES, number))
 
 
-def _outcome(site: Site, count: int, size: int, course: Course, beside: Found, remark: str) -> Outcome:
-    total, setting = count * size, site.ground.setting
-    possible = 8 * total / setting.goodput if setting and site.ground.way == "direct" else None
+def _outcome(arrays: Arrays, count: int, size: int, course: Course, beside: Found, remark: str) -> Outcome:
+    total, setting = count * size, arrays.ground.setting
+    possible = 8 * total / setting.goodput if setting and arrays.ground.way == "direct" else None
     figures = (
         Figure("replication", course.seconds, "s", False, limit=possible, remark=remark),
         Figure("throughput", total / course.seconds / 1e6, "MB/s", remark=remark),
@@ -94,7 +94,7 @@ def _outcome(site: Site, count: int, size: int, course: Course, beside: Found, r
     samples = {"in progress": course.in_progress, "waiting": course.waiting}
     moved = sorted(course.moved, key=lambda each: each.unit)
     samples["volumes"] = [[each.unit, round(each.waited, 3), round(each.took, 3)] for each in moved]
-    ends = enumerate(zip(site.near.units[:count], site.far.units[:count], strict=True), 1)
+    ends = enumerate(zip(arrays.near.units[:count], arrays.far.units[:count], strict=True), 1)
     wrong = [unit for unit, (near, far) in ends if not identical(near, far)]
     complaint = f"volumes {', '.join(map(str, wrong))} differ" if wrong else ""
     return Outcome(figures, samples, {"volume_bytes": size}, complaint)

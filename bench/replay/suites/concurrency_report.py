@@ -10,9 +10,9 @@ HOST_ALONE = "host alone"
 MANY, FEW = 18, 3
 ALL, ONE = 16, 1
 PUBLISHED = {
-    "time of 18 volumes / of 3": {"10gb": "3x", "oc3": "6x"},
-    "time of 18, one at a time / 16": {"10gb": "3.5x"},
-    "host I/O, one at a time / 16": {"10gb": "1.5x", "1gb": "1.10 to 1.15x", "oc3": "1x"},
+    "time of 18 volumes / of 3": {"10g": "3x", "oc3": "6x"},
+    "time of 18, one at a time / 16": {"10g": "3.5x"},
+    "host I/O, one at a time / 16": {"10g": "1.5x", "1g": "1.10 to 1.15x", "oc3": "1x"},
 }
 """All that is published of this matrix: no figure, only what they are to each other."""
 

@@ -16,7 +16,7 @@ from typing import Any
 from bench.datasets import Dataset
 from bench.overwan.compressible import compressed
 from bench.overwan.lines import MBIT, Setting, standing, untrue
-from bench.replay.flow import Flow, course_samples, send, sinks
+from bench.replay.flow import Flow, send, sinks
 from bench.replay.suite import Figure, Lacking, Options, Outcome, Stage, Suite, Trial
 from bench.replay.suites import field_published as published
 from bench.replay.suites.field_report import COLD_GOAL, WARM_GOAL, report
@@ -103,20 +103,22 @@ def outcomes(
 ) -> Iterator[tuple[str, Outcome]]:
     """Of a pass: a cell for each volume and, if there are several, one for their sum."""
     limits = [8 * each / SETTING.goodput for each in best] if number == 1 else []
-    samples = {"line": course_samples(flow.line), "arrived": course_samples(flow.arrived)}
     for index, (contents, transfer) in enumerate(zip(volumes, flow.transfers, strict=True)):
         assert transfer is not None  # nothing was given up
         place = f"{case.place}/{contents.kind}" if case.together else case.place
         limit = shared(limits)[index] if limits else None
         figures = _figures(case, contents.kind, number, contents.size / MIB, transfer.seconds, limit, remark, whole)
         own = () if case.together else _of_line(flow, contents.size, remark)
-        yield f"{place}/{number}", Outcome((*figures, *own), {} if case.together else samples, {}, transfer.complaint)
+        yield (
+            f"{place}/{number}",
+            Outcome((*figures, *own), {} if case.together else flow.samples, {}, transfer.complaint),
+        )
     if case.together:
         size = sum(each.size for each in volumes)
         seconds = max(transfer.seconds for transfer in flow.transfers if transfer)
         total = size / GIB * 1000  # as published: 6.66 GB are 6,660 MB here
         figures = _figures(case, published.TOTAL, number, total, seconds, sum(limits) or None, remark, whole)
-        found = Outcome((*figures, *_of_line(flow, size, remark)), samples, {}, flow.complaint)
+        found = Outcome((*figures, *_of_line(flow, size, remark)), flow.samples, {}, flow.complaint)
         yield f"{case.place}/{published.TOTAL}/{number}", found
 
 

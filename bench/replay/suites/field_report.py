@@ -140,13 +140,8 @@ def _use(results: Results, cells: list[str], name: str) -> Iterator[Plot]:
     for cell in cells:
         if (found := results.cell(cell)) and (samples := found.samples.get("line")):
             seconds, rate = rates(samples)
-            label = (
-                cell.removesuffix("/1")
-                .removesuffix(f"/{published.TOTAL}")
-                .replace("together", "all, ")
-                .replace("singly/", "")
-            )
-            series.append(Series(label.replace("/", " "), seconds, [800 * each / LINE for each in rate]))
+            words = [word for word in cell.split("/") if word not in ("singly", published.TOTAL, "1")]
+            series.append(Series(" ".join(words), seconds, [800 * each / LINE for each in rate]))
     if series:
         yield Plot(name, "How full the line is: first passes", "seconds", "% of 45 Mb/s", series)
 

@@ -66,7 +66,7 @@ def _chunks(cell: Cell) -> Table:
 
 def _plots(results: Results) -> Iterator[Plot]:
     series = [
-        Series(name, *zip(*found["stores"], strict=True))
+        Series(name, [size for size, _ in found["stores"]], [share for _, share in found["stores"]])
         for name, cell in results.cells.items()
         if (found := cell.samples)
     ]

@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.array import ArrayFailure
 from bench.datasets import Dataset
 from bench.replay import fio
-from bench.replay.arrays import EMULATED, LINES, WAYS, Ground, Site, lacking, see_room, standing_on
+from bench.replay.arrays import EMULATED, LINES, WAYS, Arrays, Ground, lacking, see_room, standing_on
 from bench.replay.fio import FioFailure, Found, Job, disk, load
 from bench.replay.segments import Segments
 from bench.replay.suite import Figure, Options, Outcome, Stage, Suite, Trial
@@ -86,32 +86,35 @@ def measure(fabric: Fabric, stage: Stage) -> Iterator[tuple[str, Outcome]]:
     seconds = stage.seconds(SECONDS, LEAST_SECONDS)
     stage.tell("starting the arrays")
     with ExitStack() as stack:
-        sites = [stack.enter_context(_array(Ground(line, fabric.way), stage.directory, size)) for line in fabric.lines]
-        disks = [stack.enter_context(_disks(site, stage.directory / site.ground.line)) for site in sites]
+        stands = [stack.enter_context(_array(Ground(line, fabric.way), stage.directory, size)) for line in fabric.lines]
+        disks = [stack.enter_context(_disks(arrays, stage.directory / arrays.ground.line)) for arrays in stands]
         for pool in fabric.pools:
             for name in WORKS:
                 stage.tell(f"{pool}, {name}" if pool != ALONE else name)
-                yield f"{fabric.place}/{pool}/{name}", _measured(sites, _jobs(name, pool, disks), stage, seconds, pool)
+                yield (
+                    f"{fabric.place}/{pool}/{name}",
+                    _measured(stands, _jobs(name, pool, disks), stage, seconds, pool),
+                )
 
 
 @contextmanager
-def _array(ground: Ground, directory: Path, size: int) -> Iterator[Site]:
+def _array(ground: Ground, directory: Path, size: int) -> Iterator[Arrays]:
     """With volumes that are full, as a reader expects."""
     place = directory / ground.line
     place.mkdir()
-    with standing_on(ground, place, far=[size] * VOLUMES) as site:
-        for number, unit in enumerate(site.far.units):
+    with standing_on(ground, place, far=[size] * VOLUMES) as arrays:
+        for number, unit in enumerate(arrays.far.units):
             with unit.open("r+b") as file:
                 file.writelines(Dataset(f"workload {number}", size, fio.COMPRESSIBLE))
-        yield site
+        yield arrays
 
 
 @contextmanager
-def _disks(site: Site, directory: Path) -> Iterator[list[Path]]:
+def _disks(arrays: Arrays, directory: Path) -> Iterator[list[Path]]:
     with ExitStack() as stack:
-        stack.enter_context(site.inside())
+        stack.enter_context(arrays.inside())
         yield [
-            stack.enter_context(disk(site.far_url(unit), directory, f"unit{unit}")) for unit in range(1, VOLUMES + 1)
+            stack.enter_context(disk(arrays.far_url(unit), directory, f"unit{unit}")) for unit in range(1, VOLUMES + 1)
         ]
 
 
@@ -125,15 +128,15 @@ def _jobs(name: str, pool: str, disks: list[list[Path]]) -> list[Job]:
     return [Job(name, disk, work) for number, line in enumerate(disks) for disk in line[number * each :][:each]]
 
 
-def _measured(sites: list[Site], jobs: list[Job], stage: Stage, seconds: float, pool: str) -> Outcome:
-    before = [_segments(site) for site in sites]
-    for site in sites:
-        site.begin()
+def _measured(stands: list[Arrays], jobs: list[Job], stage: Stage, seconds: float, pool: str) -> Outcome:
+    before = [_segments(arrays) for arrays in stands]
+    for arrays in stands:
+        arrays.begin()
     with load(jobs, stage.directory, seconds) as running:
         found = running.wait()[jobs[0].name]
-    remark = next((remark for site in sites if (remark := site.remark())), "")
-    segments = sum((_segments(site) - start for site, start in zip(sites, before, strict=True)), Segments(0, 0))
-    told = PUBLISHED.get(("+".join(site.ground.line for site in sites), pool), {}).get(jobs[0].name)
+    remark = next((remark for arrays in stands if (remark := arrays.remark())), "")
+    segments = sum((_segments(arrays) - start for arrays, start in zip(stands, before, strict=True)), Segments(0, 0))
+    told = PUBLISHED.get(("+".join(arrays.ground.line for arrays in stands), pool), {}).get(jobs[0].name)
     return Outcome(tuple(_figures(found, segments, told, remark)))
 
 
@@ -147,18 +150,18 @@ def _figures(
     yield Figure("sent again", segments.percent, "%", False, goal=HEALTHY, remark=remark)
 
 
-def _segments(site: Site) -> Segments:
+def _segments(arrays: Arrays) -> Segments:
     """Of both ends."""
     total = Segments(0, 0)
-    for end in ("east", "west") if site.wan else ("east",):
-        with site.inside(end):
+    for end in ("east", "west") if arrays.wan else ("east",):
+        with arrays.inside(end):
             total += Segments.here()
     return total
 
 
 def missing() -> str:
     """Why nothing can be measured here, or nothing."""
-    return lacking(Ground("1gb", "direct")) or fio.lacking()
+    return lacking(Ground("1g", "direct")) or fio.lacking()
 
 
 WORKLOADS = Suite(

@@ -14,19 +14,19 @@ WORDS = {
     "random": "at random, 8 KiB, 67 % reads",
 }
 ALONE, SEPARATE, MIXED = "alone", "separate", "mixed"
-SINGLE = ("1gb", "10gb", "oc3", NO_LINE)
+SINGLE = ("1g", "10g", "oc3", NO_LINE)
 """The published lines; one that every machine carries; and none."""
-POOLS = (("10gb", "1gb"), ("oc3", "t3"))
+POOLS = (("10g", "1g"), ("oc3", "t3"))
 """The published mix of fast and slow; and one that every machine carries."""
 HEALTHY = 0.5
 """Percent of the segments that may be sent again."""
 FIGURES = {"operations": "IOPS", "throughput": "MB/s", "latency": "ms"}
 
 PUBLISHED: dict[tuple[str, str], dict[str, tuple[float, float, float]]] = {
-    ("1gb", ALONE): {"write": (3532, 221, 13.6), "read": (860, 215, 74.4), "random": (3652, 28.5, 8.8)},
-    ("10gb", ALONE): {"write": (4151, 259, 11.6), "read": (3118, 779, 20.5), "random": (3590, 28.1, 8.9)},
-    ("10gb+1gb", SEPARATE): {"write": (7670, 479, 6.3), "read": (3427, 857, 19.8), "random": (5394, 42.1, 5.9)},
-    ("10gb+1gb", MIXED): {"write": (5254, 328, 9.1), "read": (2493, 623, 25.9), "random": (5376, 42.0, 6.0)},
+    ("1g", ALONE): {"write": (3532, 221, 13.6), "read": (860, 215, 74.4), "random": (3652, 28.5, 8.8)},
+    ("10g", ALONE): {"write": (4151, 259, 11.6), "read": (3118, 779, 20.5), "random": (3590, 28.1, 8.9)},
+    ("10g+1g", SEPARATE): {"write": (7670, 479, 6.3), "read": (3427, 857, 19.8), "random": (5394, 42.1, 5.9)},
+    ("10g+1g", MIXED): {"write": (5254, 328, 9.1), "read": (2493, 623, 25.9), "random": (5376, 42.0, 6.0)},
 }
 """IOPS, MB/s, ms. Of the last one's random IOPS only the 42 MB/s are published."""
 TEXT = (

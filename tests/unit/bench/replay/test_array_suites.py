@@ -66,8 +66,8 @@ def test_the_whole_published_matrix_is_there_at_scale_1() -> None:
         for count in (3, 9, 12, 18):
             for most in (1, 3, 9, 12, 16):
                 assert {f"direct/{line}/{count}/{most}", f"pair/{line}/{count}/{most}"} <= set(found)
-    assert {f"pair/10gb/{size}" for size in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)} <= set(cells(BLOCKS, 1))
-    assert {"pair/10gb+1gb/mixed/random", "direct/1gb/alone/read"} <= set(cells(WORKLOADS, 1))
+    assert {f"pair/10g/{size}" for size in (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)} <= set(cells(BLOCKS, 1))
+    assert {"pair/10g+1g/mixed/random", "direct/1g/alone/read"} <= set(cells(WORKLOADS, 1))
 
 
 def test_a_report_of_nothing_is_empty_but_whole() -> None:
@@ -84,11 +84,11 @@ def test_relations_of_volumes_in_progress() -> None:
     }
     found["pair/oc3/18/16"] |= {"host I/O": 1000.0, "replication": 30.0}
     found["pair/oc3/18/1"] |= {"host I/O": 1500.0}
-    made = section(CONCURRENCY, results(found, ("direct/10gb/18/16",)))
-    relation = next(row for row in made.tables[-1].rows if row[0] == "time of 18 volumes / of 3, OC3")
-    assert relation == ("time of 18 volumes / of 3, OC3", "6x", "6.00x", "3.00x")
+    made = section(CONCURRENCY, results(found, ("direct/10g/18/16",)))
+    relation = next(row for row in made.tables[-1].rows if row[0] == "time of 18 volumes / of 3, OC3 (155 Mb/s)")
+    assert relation == ("time of 18 volumes / of 3, OC3 (155 Mb/s)", "6x", "6.00x", "3.00x")
     assert (
-        "On OC3, 18 volumes, 16 at once, go 2.00 times as fast through Isthmus (30.0 s, directly 60.0 s)."
+        "On OC3 (155 Mb/s), 18 volumes, 16 at once, go 2.00 times as fast through Isthmus (30.0 s, directly 60.0 s)."
         in made.findings
     )
     assert any("takes 3.00x the time, and the hosts get 1.50x the operations" in finding for finding in made.findings)
@@ -97,12 +97,12 @@ def test_relations_of_volumes_in_progress() -> None:
 
 def test_writes_that_wait() -> None:
     found: dict[str, dict[str, float]] = {
-        "direct/1gb/4": {"throughput": 8.0, "latency": 0.5},
-        "pair/1gb/4": {"throughput": 4.0, "latency": 1.0},
+        "direct/1g/4": {"throughput": 8.0, "latency": 0.5},
+        "pair/1g/4": {"throughput": 4.0, "latency": 1.0},
         "direct/none/4": {"throughput": 8.5, "latency": 0.4},
-        "direct/1gb/64": {"throughput": 60.0},
+        "direct/1g/64": {"throughput": 60.0},
         "direct/none/64": {"throughput": 240.0},
-        "direct/1gb/copying": {"throughput": 90.0, "average write": 64.0},
+        "direct/1g/copying": {"throughput": 90.0, "average write": 64.0},
     }
     made = section(BLOCKS, results(found))
     assert any("from 64 KiB on" in finding for finding in made.findings)
@@ -114,19 +114,16 @@ def test_writes_that_wait() -> None:
 def test_workloads_beside_the_published_ones() -> None:
     found = {
         f"{way}/{lines}/write": {"throughput": rate, "operations": 10.0, "latency": 1.0, "sent again": 0.1}
-        for lines, rate in (("1gb/alone", 100.0), ("oc3+t3/separate", 20.0), ("oc3+t3/mixed", 10.0))
+        for lines, rate in (("1g/alone", 100.0), ("oc3+t3/separate", 20.0), ("oc3+t3/mixed", 10.0))
         for way in ("direct", "pair")
     }
-    made = section(WORKLOADS, results(found, ("direct/10gb/alone/write",)))
+    made = section(WORKLOADS, results(found, ("direct/10g/alone/write",)))
     shown = texts(iter(made.tables))
     assert {"3,532, 221, 13.6", "4,151, 259, 11.6", "1 Gb/s, through Isthmus"} <= shown
-    assert "Directly, over OC3 and T3, writes in pools of their own are 2.00x as fast as in one mixed pool" in " ".join(
-        made.findings
-    )
+    assert any("writes in pools of their own are 2.00x as fast as in one mixed pool" in each for each in made.findings)
 
 
-def test_what_no_line_here_carries_is_said() -> None:
-    assert not_carried(Ground("10gb", "direct")) == "10 Gb/s is more than the emulator carries"
+def test_slow_lines_need_no_probe() -> None:
     assert not_carried(Ground("oc3", "direct")) == not_carried(Ground("none", "pair")) == ""
 
 
