@@ -48,9 +48,9 @@ def _table(table: Table) -> Iterator[str]:
     headings, *rows = ([escaped(cell) for cell in line] for line in (table.headings, *table.rows))
     yield "\n".join(f"| {' | '.join(line)} |" for line in (headings, rule, *rows))
     if table.notes.texts:
-        yield "  \n".join(f"({number}) {escaped(text)}" for number, text in enumerate(table.notes.texts, 1))
+        yield "\\\n".join(f"({number}) {escaped(text)}" for number, text in enumerate(table.notes.texts, 1))
 
 
 def escaped(text: str) -> str:
     """On one line, with nothing in it that Markdown would take for markup."""
-    return re.sub(r"([\\`*_<|])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\`*_<|]|\](?=[(\[:]))", r"\\\1", " ".join(text.split()))

@@ -138,7 +138,8 @@ def declared(table: list[str]) -> set[str]:
     """Import names of the distributions in a list of requirements."""
     names = {entry.split(";")[0].split(">")[0].strip() for entry in table}
     parts = {"pydantic_core"} if "pydantic" in names else set()  # its documented errors live there
-    return {name.replace("-", "_") for name in names} | parts
+    other = {"markdown_it"} if "markdown-it-py" in names else set()
+    return {name.replace("-", "_") for name in names} | parts | other
 
 
 def test_third_party_imports_are_declared() -> None:
