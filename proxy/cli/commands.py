@@ -278,6 +278,28 @@ def plan(as_json: bool, **options: Any) -> int | None:
 
 @root.command(
     epilog=_examples(
+        "isthmus analyze /srv/exports",
+        "isthmus analyze /dev/sdb --line 45Mbit --rtt 100ms --loss 1%",
+        "isthmus analyze volume.img --line 45Mbit --line 1Gbit --json",
+    )
+)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@click.option("--line", "lines", multiple=True, metavar="RATE", help="How long over it? May be repeated.")
+@click.option("--rtt", default="100ms", show_default=True, metavar="TIME", help="Of the line, there and back.")
+@click.option("--loss", default="0%", show_default=True, metavar="PERCENT", help="Packets lost at random.")
+@_json
+def analyze(paths: tuple[Path, ...], lines: tuple[str, ...], rtt: str, loss: str, as_json: bool) -> int | None:
+    """Show what reduction would save on data.
+
+    Reads files, directories and devices, as one volume, and changes nothing: how much repeats and compresses, what
+    would cross the line, which chunk size is best, how large a store pays, how long a replication takes. Memory stays
+    within about 300 MiB whatever the size; where figures come from a sample, they say so.
+    """
+    return _perform("analyze", paths, lines, rtt, loss, as_json)
+
+
+@root.command(
+    epilog=_examples(
         "isthmus doctor /etc/isthmus/east.toml",
         "isthmus doctor /etc/isthmus/east.toml --rate 45Mbit",
         "isthmus doctor /etc/isthmus/east.toml --json | jq .problem",

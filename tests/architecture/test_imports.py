@@ -30,6 +30,8 @@ MAY_IMPORT = {
     "proxy.history": {"proxy.history", "proxy.observe"} | LEAVES,
     # Arithmetic about lines: anybody may use it, it needs nobody.
     "proxy.plan": {"proxy.plan"} | LEAVES,
+    # What reduction would save, found with reduction's own means; it reads files, and knows neither sites nor peers.
+    "proxy.analysis": {"proxy.analysis", "proxy.reduction", "proxy.plan", "dedupstore"} | LEAVES,
     # Judgement of facts about a host and its peers; who collects them from sockets imports the facts.
     "proxy.doctor": {"proxy.doctor", "proxy.plan", "proxy.config", "proxy.identity"} | LEAVES,
     "proxy.doctor.facts": {"proxy.doctor.facts"},
