@@ -155,13 +155,14 @@ def serve(config: Path) -> int | None:
 )
 @_config
 @_json
-@click.option("--watch", is_flag=True, help="Show it anew each second, until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Keep a page of it on the terminal, until q or Ctrl-C.")
 def status(config: Path, as_json: bool, watch: bool) -> int | None:
     """Show what a running site does.
 
     Its peers, streams and store, what limits each of them and by which figure (the README's "Why is it slow?"), and
-    what reduction saves. Asks the site's status listener, so it works on the site's own host, for anybody who can
-    read its file.
+    what reduction saves. With --watch, live: health and its reasons, throughput, volumes and events as well; where
+    there is no terminal, and with --json, anew each second until Ctrl-C. Asks the site's status listener, so it works
+    on the site's own host, for anybody who can read its file and, where that names one, the token.
     """
     return _perform("status", config, as_json, watch)
 
