@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -103,6 +103,7 @@ def test_without_answers_there_is_little_to_show() -> None:
     assert "not ready" in lines(NOTHING)[0]
 
 
+@settings(max_examples=40)
 @given(st.fixed_dictionaries({name: st.dictionaries(st.sampled_from(sorted(ANSWERS[name])), JSON) for name in ASKED}))
 def test_anything_odd_is_shown_as_a_dash(answers: dict[str, dict[str, Any]]) -> None:
     assert lines(answers)
