@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 OURS = ("bench", "dedupstore", "proxy")
 
-# Errors and text fit for a log line stand below everything of the proxy; they import nothing of ours.
-LEAVES = {"proxy.errors", "proxy.text"}
+# Errors, text fit for a log line and files written whole stand below everything; they import nothing of ours.
+LEAVES = {"proxy.errors", "proxy.files", "proxy.text"}
 
 MAY_IMPORT = {
     # The store is a library of its own: it can be used, tested and replaced without the proxy.
@@ -24,10 +24,14 @@ MAY_IMPORT = {
     "proxy.reduction": {"proxy.reduction", "proxy.iscsi", "proxy.errors", "dedupstore"},
     # Figures are plain values; whoever counts imports them, they import nobody who counts.
     "proxy.observe": {"proxy.observe", "proxy.plan"} | LEAVES,
-    # Pages read snapshots, so no request can touch a tunnel.
-    "proxy.web": {"proxy.web", "proxy.observe"} | LEAVES,
+    # Pages read snapshots, so no request can touch a tunnel; who asks is judged by a token.
+    "proxy.web": {"proxy.web", "proxy.observe", "proxy.identity"} | LEAVES,
+    # A thread that writes down what is counted: it knows who counts as little as the event loop.
+    "proxy.history": {"proxy.history", "proxy.observe"} | LEAVES,
     # Arithmetic about lines: anybody may use it, it needs nobody.
     "proxy.plan": {"proxy.plan"} | LEAVES,
+    # What reduction would save, found with reduction's own means; it reads files, and knows neither sites nor peers.
+    "proxy.analysis": {"proxy.analysis", "proxy.reduction", "proxy.plan", "dedupstore"} | LEAVES,
     # Judgement of facts about a host and its peers; who collects them from sockets imports the facts.
     "proxy.doctor": {"proxy.doctor", "proxy.plan", "proxy.config", "proxy.identity"} | LEAVES,
     "proxy.doctor.facts": {"proxy.doctor.facts"},
@@ -38,6 +42,7 @@ MAY_IMPORT = {
         "proxy.reduction",
         "proxy.iscsi",
         "proxy.observe",
+        "proxy.history",
         "proxy.doctor.facts",
         "proxy.config",
         "proxy.identity",
@@ -50,7 +55,10 @@ MAY_IMPORT = {
     "proxy.config": {"proxy.config", "proxy.identity"} | LEAVES,
     "proxy.identity": {"proxy.identity"} | LEAVES,
     "proxy.log": {"proxy.log"} | LEAVES,
+    # A new site's files are written for the configuration to read, and checked by it.
+    "proxy.setup": {"proxy.setup", "proxy.config", "proxy.identity"} | LEAVES,
     "proxy.errors": {"proxy.errors"},
+    "proxy.files": {"proxy.files"},
     "proxy.text": {"proxy.text"},
     # The root that puts everything together; the bench only lazily, so that it need not be installed.
     "proxy.cli": {"proxy", "dedupstore", "bench"},
