@@ -69,7 +69,7 @@ class Span:
     def on(cls, setting: Setting) -> "Span":
         """Enough to be steady: ten round trips, and as many again."""
         round_trips = 10 * setting.round_trip / 1000
-        return cls(0.8 + round_trips, 0.8 + round_trips)
+        return cls(0.6 + round_trips, 0.6 + round_trips)
 
     def longest(self, scale: float) -> float:
         """Seconds from the first byte."""

@@ -51,9 +51,9 @@ def _of_line(results: Results, line: str) -> Section:
         if not any(results.like(f"{line}/{delay}ms/*")):
             continue
         cells = [f"{delay} ms"]
-        for window in WINDOWS:
+        for window, size in WINDOWS.items():
             direct = results.summary(Place(line, delay, window, "direct").cell, "throughput")
-            if WINDOWS[window]:
+            if size:
                 cells.append(number(direct.figure.limit if direct else None))
             for way in WAYS:
                 cell = Place(line, delay, window, way).cell
