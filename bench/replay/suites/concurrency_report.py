@@ -6,7 +6,7 @@ from bench.replay.arrays import LINES, TITLES, WAYS
 from bench.replay.document import Notes, Plot, Section, Series, Table, measured, number, times
 from bench.replay.results import Results
 
-HOST_ALONE = "host alone"
+HOST_ALONE = "host-alone"
 MANY, FEW = 18, 3
 ALL, ONE = 16, 1
 PUBLISHED = {
@@ -56,7 +56,7 @@ def _places(results: Results, line: str) -> list[str]:
 
 
 def _words(place: str) -> str:
-    return place.replace("/", ", ")
+    return place.replace("/", ", ").replace("-", " ")
 
 
 def _relations(results: Results) -> Table:
