@@ -17,7 +17,8 @@ from bench.replay.flow import Flow, send, sinks
 from bench.replay.lines import KNOWN
 from bench.replay.suite import Figure, Lacking, Options, Outcome, Stage, Suite, Trial
 from bench.replay.suites.alternatives_report import PASSES, VOLUMES, Place, published_rate, report
-from bench.replay.suites.field import SETTING, volume
+from bench.replay.suites.field import volume
+from bench.replay.suites.field_pass import SETTING
 from bench.sites import Address, Pair
 from bench.wan import Wan
 from bench.wan.wan import lacking

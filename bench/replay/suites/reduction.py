@@ -7,7 +7,8 @@ from functools import partial
 
 from bench.datasets import Dataset
 from bench.replay.suite import Figure, Options, Outcome, Stage, Suite, Trial
-from bench.replay.suites.field import KINDS, SETTING, SIZES, volume
+from bench.replay.suites.field import KINDS, SIZES, volume
+from bench.replay.suites.field_pass import SETTING
 from bench.replay.suites.field_published import throughput
 from bench.replay.suites.reduction_report import report
 from proxy.analysis.analysis import Analysis
