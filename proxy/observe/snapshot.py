@@ -49,6 +49,10 @@ class ShareStatus:
     wire_bytes: int
     held_seconds: float
     """How long it had data that waited for its maximum or the peer's rate."""
+    raw_bytes: int
+    """Plain bytes from arrays here, of streams ended and live."""
+    after_deduplication_bytes: int
+    after_compression_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,9 @@ class PeerStatus:
     lanes: list[LaneStatus]
     round_trip_seconds: float | None
     outages: int
+    """Times that the last lane was lost."""
+    resumed: int
+    """Of these, how often the streams went on where they had stopped."""
     streams: int
     unacked_bytes: int
     references_suspended: bool
@@ -198,9 +205,25 @@ class StreamStatus:
     compression: str
     """Of what is sent: "none", "zstd 1", or with a context's length "zstd 9, 32 MiB"."""
     bytes: dict[str, int]
+    sent_bits_per_second: float
+    """Plain bits from the array here, over the last ten seconds."""
+    delivered_bits_per_second: float
+    """Likewise, to the array here."""
     verdict: VerdictStatus
     waiting_seconds: dict[str, float]
     """As of a peer: of both directions together, so they grow by two a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateStatus:
+    """A certificate that this site shows or believes."""
+
+    role: str
+    """own, peer, ca, listener or clients."""
+    name: str
+    """Of the peer, or the certificate's own."""
+    expires: float
+    """Seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +243,7 @@ class Snapshot:
     """The waterfall of what was sent (raw, after_deduplication, after_compression, wire), and what was received."""
     refused: int
     """Connections to the tunnel listener that showed no peer's certificate."""
+    certificates: list[CertificateStatus]
     alarms: list[str]
 
     def as_dict(self) -> dict[str, Any]:
