@@ -53,9 +53,9 @@ class Stage:
         app.router.add_get("/api/v1/live", self._live)
         for name, answer in self._answers().items():
             app.router.add_get(f"/api/v1/{name}", _json(answer))
-        runner = web.AppRunner(app, access_log=None, handler_cancellation=True)
+        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", self.port, shutdown_timeout=0.1).start()
+        await web.TCPSite(runner, "127.0.0.1", self.port).start()
         self._started.set()
         await self._over.wait()
         await runner.cleanup()

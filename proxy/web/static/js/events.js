@@ -1,7 +1,7 @@
 // Events, newest first, each with its code and remedy; and warnings, which hold as long as they are shown.
 
 import { ask } from "./api.js";
-import { byId, list, set } from "./dom.js";
+import { byId, list, set, text } from "./dom.js";
 import { count, moment } from "./format.js";
 import { badge, notes } from "./parts.js";
 import { Table } from "./table.js";
@@ -20,10 +20,10 @@ export class Events {
       byId("events-table"),
       [
         { name: "When", value: (row) => moment(row.time) },
-        { name: "", draw: (cell, row) => badge(cell, row.severity, row.severity) },
+        { name: "Severity", draw: (cell, row) => badge(cell, row.severity, row.severity) },
         { name: "Code", value: (row) => row.code },
         { name: "About", value: (row) => row.subject },
-        { name: "What happened, and what to do", value: (row) => [words(row), row.remedy] },
+        { name: "What happened, and what to do", fill: true, value: (row) => [words(row), row.remedy] },
       ],
       { caption: "Events, newest first", key: (row) => row.number, empty: "No event." },
     );
@@ -61,6 +61,7 @@ function words({ words: what, count: times }) {
 
 export function showWarnings(live) {
   const cautions = list(live.warnings);
+  text(byId("warnings-link"), cautions.length ? `Warnings (${count(cautions.length)})` : "Warnings");
   set(byId("no-warnings"), "hidden", cautions.length > 0);
   notes(
     byId("cautions"),

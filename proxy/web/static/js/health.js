@@ -60,7 +60,7 @@ function sentence(health, live) {
   if (health.level !== "healthy") return capital(String(health.words ?? ""));
   const up = peers.filter((peer) => record(peer.tunnel).state === "up").length;
   const tunnels = peers.length === 1 ? "The tunnel is up" : `${up} of ${peers.length} tunnels are up`;
-  return `${tunnels}, ${count(live.streams_total)} ${live.streams_total === 1 ? "stream" : "streams"} in them.`;
+  return `${tunnels}, with ${count(live.streams_total)} ${live.streams_total === 1 ? "stream" : "streams"}.`;
 }
 
 const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);

@@ -32,7 +32,7 @@ export class Limits {
         { name: "Tunnel", value: (row) => row.name },
         { name: "Limited by", draw: (cell, row) => badge(cell, row.level, row.limit) },
         { name: "Of the time", number: true, value: (row) => percent(row.share) },
-        { name: "Why", value: (row) => row.words },
+        { name: "Why", fill: true, value: (row) => row.words },
       ],
       { caption: "What limits each tunnel", key: (row) => row.name, empty: "There is no peer." },
     );
@@ -41,7 +41,7 @@ export class Limits {
       [
         { name: "Waiting for", value: (row) => row.name },
         { name: "Share", number: true, value: (row) => percent(row.share) },
-        { name: "", wide: true, draw: (cell, row) => stack(cell, [{ hue: "deduplication", share: row.share }]) },
+        { name: "Of that time", wide: true, draw: (cell, row) => stack(cell, [{ hue: "deduplication", share: row.share }]) },
       ],
       { caption: "Where the time of streams goes", key: (row) => row.name },
     );

@@ -43,14 +43,14 @@ export function badge(place, level, words = levelWord(level)) {
   text(element.querySelector("span"), words);
 }
 
-/** Tiles in a dl: { name, figure, under, hue }. */
-export function tiles(place, items) {
+/** Tiles in a dl: { name, figure, under, hue, share }. */
+export function tiles(place, items, kind = "div.panel.tile") {
   reconcile(
     place,
     items,
     (item) => item.name,
     (item) =>
-      h("div.panel.tile", {},
+      h(kind, {},
         h("dt", {}, item.hue ? h("span.key", { "data-hue": item.hue }) : null, item.name),
         h("dd.figure"),
         h("dd.under")),

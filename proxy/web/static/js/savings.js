@@ -51,18 +51,6 @@ export class Savings {
       ],
       { caption: "Throughput over the chosen range", key: (row) => row.column },
     );
-    this.passes = new Table(
-      byId("passes"),
-      [
-        { name: "Data", value: (row) => [row.name, row.under] },
-        { name: "For", number: true, value: (row) => duration(row.seconds) },
-        { name: "Plain", number: true, value: (row) => size(row.raw) },
-        { name: "Line", number: true, value: (row) => size(row.wire) },
-        { name: "LAN average", number: true, value: (row) => (row.seconds ? rate(row.lan_bits_per_second) : DASH) },
-        { name: "Gain", number: true, value: (row) => ratio(row.gain) },
-      ],
-      { caption: "Cold and warm seconds", key: (row) => row.name },
-    );
     this.gains = new Table(
       byId("gains"),
       [
@@ -101,10 +89,7 @@ export class Savings {
     const kept = answer.kept === "memory" ? "; kept in memory only, a restart forgets it" : "";
     text(byId("throughput-range"), `of the ${this.of}, over ${RANGES[this.range]} in steps of ${duration(answer.step_seconds)}${kept}`);
     waterfall(record(answer.waterfall));
-    this.passes.show([
-      { name: "Cold", under: "new to the peer", ...record(answer.cold) },
-      { name: "Warm", under: "known to it", ...record(answer.warm) },
-    ]);
+    tiles(byId("passes"), [pass("Cold", record(answer.cold)), pass("Warm", record(answer.warm))], "div.tile");
     this.gains.show(list(answer.gains));
     this.draw();
   }
@@ -131,36 +116,40 @@ export class Savings {
   }
 }
 
-/** What became of the bytes, step by step: each bar is what is left. */
+function pass(name, { seconds, raw, wire, lan_bits_per_second: speed, gain }) {
+  const under = `${size(raw)} for ${size(wire)} of the line, at ${rate(speed)} for ${duration(seconds)}`;
+  return { name, figure: ratio(gain), under: seconds ? under : "none in this range" };
+}
+
+/** What became of the bytes: full bars are what is left, the thin ones between them what a step took or added. */
 function waterfall({ raw = 0, after_deduplication = 0, after_compression = 0, framing = 0, wire = 0, retransmitted = 0 }) {
-  const most = Math.max(raw, wire + retransmitted, 1);
+  const crossed = wire + retransmitted;
+  const most = Math.max(raw, crossed, 1);
+  const left = (name, value, hue) => ({ name, from: 0, value, hue });
+  const taken = (name, before, after, hue) => ({ name, step: true, from: Math.min(before, after), value: after - before, hue });
   const steps = [
-    { name: "Plain, from arrays", value: raw },
-    { name: "Deduplication", step: true, value: after_deduplication - raw },
-    { name: "After deduplication", value: after_deduplication },
-    { name: "Compression", step: true, value: after_compression - after_deduplication },
-    { name: "After compression", value: after_compression },
-    { name: "Framing and TLS", step: true, value: framing },
-    { name: "Sent again", step: true, value: retransmitted },
-    { name: "On the wire", value: wire + retransmitted, hue: "wan" },
+    left("Plain, from arrays", raw),
+    taken("Deduplication", raw, after_deduplication, "deduplication"),
+    left("After deduplication", after_deduplication),
+    taken("Compression", after_deduplication, after_compression, "compression"),
+    left("After compression", after_compression),
+    taken("Framing and TLS", after_compression, after_compression + framing, "wan"),
+    taken("Sent again", wire, crossed, "resent"),
+    left("On the wire", crossed, "wan"),
   ];
-  reconcile(
-    byId("waterfall"),
-    steps,
-    (step) => step.name,
-    (step) =>
-      h("li", {}, h(step.step ? "span.step" : "span", {}, step.name),
-        step.step ? h("span") : h("span.bar.tall", { "aria-hidden": "true" }, h("span.part", { "data-hue": step.hue })),
-        h("span.figure", {}, h("span"), h("small"))),
-    (element, step) => {
-      const [figure, share] = element.querySelector(".figure").children;
-      const sign = step.step ? (step.value < 0 ? "−" : "+") : "";
-      text(figure, `${sign}${size(Math.abs(step.value))}`);
-      text(share, raw ? `  ${percent(Math.abs(step.value) / raw)}` : "");
-      const bar = element.querySelector(".bar > span");
-      if (bar) width(bar, step.value / most);
-    },
-  );
+  reconcile(byId("waterfall"), steps, (step) => step.name, waterfallRow, (row, step) => {
+    const [, bar, figure, share] = row.children;
+    const sign = step.step && step.value !== 0 ? (step.value < 0 ? "−" : "+") : "";
+    text(figure, `${sign}${size(Math.abs(step.value))}`);
+    text(share, raw ? percent(Math.abs(step.value) / raw) : "");
+    width(bar.children[0], step.from / most);
+    width(bar.children[1], Math.abs(step.value) / most);
+  });
+}
+
+function waterfallRow({ name, step, hue }) {
+  const bar = h(step ? "span.bar" : "span.bar.tall", { "aria-hidden": "true" }, h("span.before"), h("span.part", { "data-hue": hue }));
+  return h(step ? "li.step" : "li", {}, h("span.name", {}, name), bar, h("span.figure"), h("small"));
 }
 
 function drawGain(cell, row) {

@@ -12,7 +12,7 @@ export class Store {
       [
         { name: "In the newest part", value: (row) => row.name },
         { name: "Of look-ups", number: true, value: (row) => percent(row.share) },
-        { name: "", wide: true, draw: (cell, row) => stack(cell, [{ hue: "deduplication", share: row.share }]) },
+        { name: "Of 100 %", wide: true, draw: (cell, row) => stack(cell, [{ hue: "deduplication", share: row.share }]) },
       ],
       { caption: "Hits by the age of the data", key: (row) => row.name, empty: "Nothing was looked up yet." },
     );
@@ -32,7 +32,7 @@ export class Store {
       { name: `Filled, ${store.mode === "disk" ? "on disk" : "in memory"}`, figure: percent(store.fill), share: store.fill, under: `${size(store.used_bytes)} of ${size(store.size_bytes)}, ${count(store.chunks)} chunks` },
       { name: "Hit rate", figure: store.hit_rate === null ? DASH : percent(store.hit_rate), under: `${count(store.hits)} of ${count((store.hits ?? 0) + (store.misses ?? 0))} look-ups` },
       { name: "Oldest data", figure: store.chunks ? duration(store.oldest_seconds) : DASH, under: `${size(store.replaced_last_hour_bytes)} replaced in the last hour` },
-      { name: "Verified", figure: size(store.verified_bytes), under: bad ? `${count(bad)} chunks were wrong, caught and not used` : "every chunk was what it should be" },
+      { name: "Verified", figure: size(store.verified_bytes), under: bad ? `${count(bad)} ${bad === 1 ? "chunk was" : "chunks were"} wrong, caught and not used` : "every chunk was what it should be" },
       ...pending(store),
     ]);
     this.ages.show(list(store.hits_by_age).map(named));

@@ -4,7 +4,7 @@
 import { h, reconcile, set, text } from "./dom.js";
 
 /**
- * A table for `place`. Columns are { name, value(row), number, wide, draw(cell, row) }: `value` gives text, or
+ * A table for `place`. Columns are { name, value(row), number, wide, fill, draw(cell, row) }: `value` gives text, or
  * [text, under]; `draw` fills a cell itself. The first column names the row. Options: caption, empty (said instead of
  * a table without rows), key(row), depth(row).
  */
@@ -50,12 +50,13 @@ export class Table {
       const cell = element.children[index];
       if (column.draw) column.draw(cell, row);
       else write(cell, column.value(row));
+      if (index > 0) set(cell, "data-empty", cell.textContent === "" && !column.wide);
     });
   }
 }
 
 function classOf(column) {
-  return [column.number && "number", column.wide && "wide"].filter(Boolean).join(" ") || null;
+  return [column.number && "number", column.wide && "wide", column.fill && "fill"].filter(Boolean).join(" ") || null;
 }
 
 /** Text in a cell, and smaller text under it. */

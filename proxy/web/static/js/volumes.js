@@ -13,7 +13,7 @@ export class Volumes {
       byId("volumes-table"),
       [
         { name: "Volume", value: (row) => [row.name, row.share] },
-        { name: "", value: (row) => row.access },
+        { name: "Access", value: (row) => row.access },
         { name: "Commands", number: true, value: (row) => [count(row.commands), row.failed ? `${count(row.failed)} failed` : ""] },
         { name: "Bytes", number: true, value: (row) => [size(row.bytes), row.now] },
         { name: "Average", number: true, value: (row) => (row.commands ? size(Math.round(row.bytes / row.commands)) : DASH) },
