@@ -7,8 +7,8 @@ from typing import Any
 from proxy.config import SiteConfig
 from proxy.errors import ExitCode, OperatorError
 
-TIMEOUT = 5.0
-"""Seconds that connecting and each read may take."""
+TIMEOUT = 15.0
+"""Seconds that connecting and each read may take: the host may be busy."""
 LARGEST_ANSWER = 64 << 20
 """Bytes; 65536 streams a peer need some 30 MiB."""
 

@@ -155,7 +155,7 @@ def _host_name(value: Any) -> str:
     return value.lower()
 
 
-HostName = Annotated[str, PlainValidator(_host_name), shape("name of a host", HOST_NAME_PATTERN)]
+HostName = Annotated[str, PlainValidator(_host_name), shape("host name", HOST_NAME_PATTERN)]
 """As in a Host header, in small letters."""
 
 

@@ -27,7 +27,8 @@ from proxy.protocol.errors import PeerError
 from proxy.reduction.batch import CODEC_NONE
 from proxy.reduction.compression import decode
 from proxy.reduction.decoder import DecodedBatch
-from proxy.reduction.encoder import GRAIN_MAX, EncodedBatch
+from proxy.reduction.draft import EncodedBatch
+from proxy.reduction.encoder import GRAIN_MAX
 from proxy.reduction.errors import BatchError, CorruptStream
 
 log = logging.getLogger(__name__)
@@ -85,6 +86,11 @@ class Relay(asyncio.BufferedProtocol):
         self._ended_at = 0.0
         self.in_order = False
         """Both arrays have ended their sides, and ours has been given everything."""
+
+    @property
+    def share(self) -> str:
+        """The name of what it is accounted to: "forward replication", "export array"."""
+        return f"{'forward' if self.opener else 'export'} {self.name}"
 
     @property
     def traffic(self) -> Traffic:

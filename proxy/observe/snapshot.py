@@ -29,6 +29,9 @@ class LaneStatus:
     congestion_control: str
     round_trip_seconds: float
     congestion_window_segments: int
+    segment_bytes: int
+    silent: bool
+    """Nothing is heard on it: it is suspected to be dead."""
     bytes_sent: int
     bytes_retransmitted: int
     bytes_received: int
@@ -49,10 +52,8 @@ class ShareStatus:
     wire_bytes: int
     held_seconds: float
     """How long it had data that waited for its maximum or the peer's rate."""
-    raw_bytes: int
-    """Plain bytes from arrays here, of streams ended and live."""
-    after_deduplication_bytes: int
-    after_compression_bytes: int
+    bytes: dict[str, int]
+    """As of a peer, of the streams of this share, ended and live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,10 @@ class PeerStatus:
     """Times that the last lane was lost."""
     resumed: int
     """Of these, how often the streams went on where they had stopped."""
+    tunnel_resets: int
+    """How often all streams were lost: after `tunnel.grace`, or because the peer began anew."""
+    short_packets: bool
+    """Packets of full size are lost on the way, so short ones are sent."""
     streams: int
     unacked_bytes: int
     references_suspended: bool
@@ -243,7 +248,13 @@ class Snapshot:
     """The waterfall of what was sent (raw, after_deduplication, after_compression, wire), and what was received."""
     refused: int
     """Connections to the tunnel listener that showed no peer's certificate."""
+    last_refusal: str
+    """The last of them: from where, and why."""
     certificates: list[CertificateStatus]
+    reload_problem: str
+    """Why the last reload failed; empty if it did not."""
+    processor_share: float
+    """Of a core, that the event loop used over the last ten seconds."""
     alarms: list[str]
 
     def as_dict(self) -> dict[str, Any]:

@@ -21,8 +21,10 @@ from proxy.iscsi.weaver import Weaver
 from proxy.reduction.batch import CODEC_NONE, CODEC_ZSTD, NO_SECTION, Section
 from proxy.reduction.borders import Borders
 from proxy.reduction.compression import WORTH_TRYING, Compression, zstd
+from proxy.reduction.course import Mark
 from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
-from proxy.reduction.encoder import READ_BYTES, EncodedBatch, Encoder, Mark
+from proxy.reduction.draft import EncodedBatch
+from proxy.reduction.encoder import READ_BYTES, Encoder
 from proxy.reduction.errors import BatchError
 
 _TARGET = 176 << 10
