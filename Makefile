@@ -8,7 +8,7 @@ JSON ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-HASHED := install --require-hashes --only-binary :all:
+HASHED := install --require-hashes --no-deps --only-binary :all:
 UV := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
       --no-emit-index-url --no-header --no-annotate
 
