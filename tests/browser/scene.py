@@ -1,4 +1,4 @@
-"""A site's answers, made up for the page: what a real pair seldom shows at once. The shapes are the API's own classes."""
+"""A site's answers, made up for the page: what a real pair seldom shows at once. The shapes are the API's own."""
 
 import math
 import time
@@ -11,6 +11,7 @@ from proxy.observe.snapshot import (
     AdviceStatus,
     CommandsStatus,
     HistogramStatus,
+    ShareStatus,
     StreamStatus,
     VerdictStatus,
     VolumeStatus,
@@ -45,14 +46,14 @@ def tunnel(level: Level, reasons: list[Reason], lanes: int) -> answers.TunnelHea
 
 
 def health(*, hostile: str = "west") -> answers.HealthAnswer:
-    lost = reason("IST-102", Level.CRITICAL, "no lane for 12 min 34 s", "see whether the line and the peer's site are up")
+    lost = reason(
+        "IST-102", Level.CRITICAL, "no lane for 12 min 34 s", "see whether the line and the peer's site are up"
+    )
     old = reason("IST-401", Level.ATTENTION, "its certificate expires in 12 days", "make a new one: isthmus keygen")
     limited = verdict("wan rate", 0.93, "the line takes 42.8 Mbit/s, of which 1.0% were sent again")
     outage = verdict("outage", 1.0, "north could not be reached for 100% of the time")
     west = answers.PeerHealth(hostile, Level.HEALTHY, NOW - 7000, [], 3, limited, tunnel(Level.HEALTHY, [], 2))
-    north = answers.PeerHealth(
-        "north", Level.CRITICAL, NOW - 754, [lost], 1, outage, tunnel(Level.CRITICAL, [lost], 0)
-    )
+    north = answers.PeerHealth("north", Level.CRITICAL, NOW - 754, [lost], 1, outage, tunnel(Level.CRITICAL, [lost], 0))
     return answers.HealthAnswer(
         "east",
         NOW,
@@ -101,9 +102,7 @@ def history() -> answers.HistoryAnswer:
     columns: dict[str, list[float | None]] = {name: [rates(step)[name] for step in range(steps)] for name in rates(0)}
     for column in columns.values():
         column[40:60] = [None] * 20  # the site did not run
-    summary = {
-        name: answers.RateSummary(max(filter(None, column)), 400e6, 300e6) for name, column in columns.items()
-    }
+    summary = {name: answers.RateSummary(max(filter(None, column)), 400e6, 300e6) for name, column in columns.items()}
     raw, wire = 11_400 * MIB, 1_480 * MIB
     replication = answers.Gain("forward replication", raw, 2_900 * MIB, 1_420 * MIB, wire, raw / wire, 0.745, 0.13)
     encrypted = answers.Gain("forward encrypted", 900 * MIB, 899 * MIB, 899 * MIB, 915 * MIB, 0.98, 0.001, 0.0)
@@ -158,7 +157,9 @@ def commands(count: int, moved: int) -> CommandsStatus:
 
 def status(*, hostile: str = "iqn.2001-05.com.example:volume") -> dict[str, Any]:
     words = "writes of 61 KiB at 38 MB/s: a faster line perhaps helps"
-    advice = AdviceStatus("perhaps", "yellow", words, ZoneStatus(38_000_000, "perhaps", "yellow"), ZoneStatus(62_000, "likely", "green"))
+    advice = AdviceStatus(
+        "perhaps", "yellow", words, ZoneStatus(38_000_000, "perhaps", "yellow"), ZoneStatus(62_000, "likely", "green")
+    )
     volume = VolumeStatus(
         share="forward replication",
         target=hostile,
@@ -173,16 +174,14 @@ def status(*, hostile: str = "iqn.2001-05.com.example:volume") -> dict[str, Any]
         advice=advice,
     )
     shares = [
-        {"name": "forward replication", "priority": "high", "guarantee_bits_per_second": 30_000_000, "dscp": 0,
-         "maximum_bits_per_second": None, "bits_per_second": 41_000_000, "wire_bytes": 1480 * MIB, "held_seconds": 12.0},
-        {"name": "forward encrypted", "priority": "low", "guarantee_bits_per_second": None, "dscp": 10,
-         "maximum_bits_per_second": 5_000_000, "bits_per_second": 1_000_000, "wire_bytes": 915 * MIB, "held_seconds": 1900.0},
-    ]  # fmt: skip
+        ShareStatus("forward replication", "high", 30_000_000, None, 0, 41_000_000, 1480 * MIB, 12.0, {}),
+        ShareStatus("forward encrypted", "low", None, 5_000_000, 10, 1_000_000, 915 * MIB, 1900.0, {}),
+    ]
     waiting = {"source": 400.0, "line": 6100.0, "cpu": 300.0, "shaping": 700.0, "far_array": 90.0, "peer": 7000.0}
     west = {
         "name": "west",
         "waiting_seconds": waiting,
-        "shares": shares,
+        "shares": [asdict(share) for share in shares],
         "rate_bits_per_second": 45_000_000,
         "held_seconds": 700.0,
         "volumes": [asdict(volume)],
@@ -195,7 +194,9 @@ def events(hostile: str = "peer west") -> list[answers.Event]:
     return [
         answers.Event(1, NOW - 90_000, "IST-001", Severity.INFO, "site", "started, version 0.9.0", "", 1),
         answers.Event(2, NOW - 3600, "IST-101", Severity.INFO, "peer north", "the tunnel is up", "", 1),
-        answers.Event(3, NOW - 754, "IST-102", Severity.ERROR, "peer north", "the last lane was lost", "see its line", 1),
+        answers.Event(
+            3, NOW - 754, "IST-102", Severity.ERROR, "peer north", "the last lane was lost", "see its line", 1
+        ),
         answers.Event(4, NOW - 60, "IST-301", Severity.WARNING, hostile, "a peer was refused: expired", "renew it", 14),
     ]
 
@@ -205,7 +206,9 @@ class Scene:
     """What a stage answers; tests change it."""
 
     health: answers.HealthAnswer = field(default_factory=health)
-    streams: list[StreamStatus] = field(default_factory=lambda: [stream(1), stream(2), stream(3), stream(4, peer="north")])
+    streams: list[StreamStatus] = field(
+        default_factory=lambda: [stream(1), stream(2), stream(3), stream(4, peer="north")]
+    )
     status: dict[str, Any] = field(default_factory=status)
     events: list[answers.Event] = field(default_factory=events)
     history: answers.HistoryAnswer = field(default_factory=history)

@@ -79,7 +79,7 @@ class Stage:
     @web.middleware
     async def _guard(self, request: web.Request, handler: Any) -> web.StreamResponse:
         is_api = request.path.startswith("/api/")
-        while is_api and self.silent:
+        while is_api and self.silent:  # noqa: ASYNC110  (set by another thread)
             await asyncio.sleep(0.05)
         if is_api and self._token and request.headers.get("Authorization") != f"Bearer {TOKEN}":
             return web.json_response({"error": "that token is not this listener's", "remedy": ""}, status=401)

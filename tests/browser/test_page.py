@@ -6,10 +6,11 @@ from dataclasses import replace
 import pytest
 
 from proxy.cli import cells
+from proxy.observe.answers import Level
 from tests.browser import scene
-from tests.browser.window import OpenWindow
 from tests.browser.scene import HOSTILE, Scene
 from tests.browser.stage import TOKEN, Stage, staged
+from tests.browser.window import OpenWindow
 
 pytestmark = [pytest.mark.serial, pytest.mark.timeout(600)]
 
@@ -38,7 +39,8 @@ def test_nothing_scrolls_sideways_on_a_phone(stage: Stage, window: OpenWindow) -
     page.until_shown()
     page.until_text("#streams-table", "longlong")
     assert page.page.evaluate("document.documentElement.scrollWidth") <= 390
-    wide = """[...document.querySelectorAll('main *:not(thead *)')].filter((one) => one.getBoundingClientRect().right > 391)
+    wide = """[...document.querySelectorAll('main *:not(thead *)')]
+        .filter((one) => one.getBoundingClientRect().right > 391)
         .map((one) => one.outerHTML.slice(0, 100))"""
     assert page.page.evaluate(wide) == []
     assert page.axe() == []
@@ -57,7 +59,7 @@ def test_it_says_what_is_wrong_and_what_to_do(stage: Stage, window: OpenWindow) 
 
 def test_a_healthy_site_is_calm(stage: Stage, window: OpenWindow) -> None:
     west = stage.scene.health.peers[0]
-    stage.scene.health = replace(stage.scene.health, level=scene.Level.HEALTHY, reasons=[], peers=[west])
+    stage.scene.health = replace(stage.scene.health, level=Level.HEALTHY, reasons=[], peers=[west])
     page = window(stage.url)
     page.until_text("#verdict-level", "Replication is healthy")
     page.until_text("#verdict-words", "The tunnel is up, with 4 streams.")
@@ -73,8 +75,8 @@ def test_charts_draw(stage: Stage, window: OpenWindow) -> None:
         const colours = { lan: [42, 102, 196], wan: [194, 98, 10] };
         return Object.values(colours).map((colour) => {
             let found = 0;
-            for (let at = 0; at < data.length; at += 4)
-                if (data[at + 3] > 200 && colour.every((part, index) => Math.abs(data[at + index] - part) < 12)) found += 1;
+            const alike = (at) => colour.every((part, index) => Math.abs(data[at + index] - part) < 12);
+            for (let at = 0; at < data.length; at += 4) if (data[at + 3] > 200 && alike(at)) found += 1;
             return found;
         });
     })"""

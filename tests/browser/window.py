@@ -1,7 +1,7 @@
 """The page in a browser, and the waits for what it should show. All of them are patient: the machine may be busy."""
 
 import importlib.util
-import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,8 +32,11 @@ class Window:
             self.complaints.append(f"{kind}: {text}")
 
     def until(self, expression: str, argument: Any = None) -> None:
-        """Wait until an expression or a function of `argument` is true in the page."""
-        self.page.wait_for_function(expression, arg=argument, polling=100)
+        """Wait until an expression or a function of `argument` is true in the page.
+
+        Asked again and again from outside: Playwright's own way evaluates text in the page, which its policy forbids.
+        """
+        eventually(lambda: bool(self.page.evaluate(expression, argument)), f"{expression} {argument or ''}", self)
 
     def until_text(self, selector: str, text: str) -> None:
         """Wait until an element holds that text."""
@@ -51,10 +54,13 @@ class Window:
         return self.page.locator(selector).all_text_contents()
 
     def rows(self, place: str) -> list[list[str]]:
-        """Of the table in an element: the text of each cell, what stands under it after a bar."""
+        """Of the table in an element: the text of each cell, and after a bar what stands under it."""
         found: list[list[str]] = self.page.evaluate(
-            """(place) => [...document.querySelectorAll(`${place} tbody tr`)].map((row) => [...row.children].map((cell) =>
-                [...cell.children].filter((part) => !part.hidden).map((part) => part.textContent).join(" | ")))""",
+            """(place) => {
+                const shown = (cell) => [...cell.children].filter((part) => !part.hidden);
+                const text = (cell) => shown(cell).map((part) => part.textContent).join(" | ");
+                return [...document.querySelectorAll(`${place} tbody tr`)].map((row) => [...row.children].map(text));
+            }""",
             place,
         )
         return found
@@ -64,6 +70,14 @@ class Window:
         self.page.evaluate(axe_source())
         found: list[str] = self.page.evaluate(AXE, RULES)
         return found
+
+
+def eventually(condition: Callable[[], bool], what: str, page: Window) -> None:
+    """Wait for a condition that is looked at from here."""
+    deadline = time.monotonic() + PATIENCE_MS / 1000
+    while not condition():
+        assert time.monotonic() < deadline, f"not within a minute: {what}"
+        page.page.wait_for_timeout(100)  # events of the browser are taken meanwhile
 
 
 OpenWindow = Callable[..., Window]
@@ -76,10 +90,3 @@ def axe_source() -> str:
     assert spec is not None
     assert spec.origin is not None
     return Path(spec.origin).with_name("axe.min.js").read_text(encoding="utf-8")
-
-
-def digits(text: str) -> float:
-    """The first number in a text."""
-    found = re.search(r"[0-9][0-9.,]*", text)
-    assert found is not None, text
-    return float(found[0].replace(",", ""))

@@ -5,6 +5,9 @@ const API = "/api/v1";
 const TOKEN = "isthmus-token";
 const ANSWER_MS = 5000;
 
+/** Nobody answered, or not in time. */
+export class Unanswered extends Error {}
+
 /** The site answered, but not with what was asked for. */
 export class Refused extends Error {
   constructor(status, words) {
@@ -29,12 +32,16 @@ async function open(path, signal) {
   throw new Refused(response.status, problem.error || `the site answers with status ${response.status}`);
 }
 
-/** The answer to a GET. Throws Refused, or another error if the site does not answer within five seconds. */
+/** The answer to a GET. Throws Refused, or Unanswered if the site does not answer within five seconds. */
 export async function ask(path, query = {}) {
   const given = Object.entries(query).filter(([, value]) => value !== "");
   const tail = given.length ? `?${new URLSearchParams(given)}` : "";
-  const response = await open(path + tail, AbortSignal.timeout(ANSWER_MS));
-  return response.json();
+  try {
+    const response = await open(path + tail, AbortSignal.timeout(ANSWER_MS));
+    return await response.json();
+  } catch (error) {
+    throw error instanceof Refused ? error : new Unanswered(String(error));
+  }
 }
 
 /** Read the live stream until it ends, which is always an error. `tell(name, data)` gets each event. */

@@ -102,9 +102,12 @@ export class Chart {
 
   /** Figures beside the legend: where the pointer is, otherwise the newest. */
   read(index) {
-    const at = index ?? this.data.time.length - 1;
-    this.lines.forEach((line, each) => text(this.values[each], rate(this.data[line.column][at])));
-    text(this.when, index === null ? "" : moment(this.data.time[at]));
+    this.lines.forEach((line, each) => {
+      const column = this.data[line.column];
+      const known = (value) => value !== null;
+      text(this.values[each], rate(index === null ? column.findLast(known) : column[index]));
+    });
+    text(this.when, index === null ? "" : moment(this.data.time[index]));
   }
 
   /** At most ROWS rows, each the average of as many steps, newest first. */

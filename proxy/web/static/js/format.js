@@ -73,6 +73,7 @@ export function latency(value) {
 export function percent(value) {
   if (!isNumber(value)) return DASH;
   const hundredths = value * 100;
+  if (hundredths > 0 && hundredths < 0.01) return "< 0.01 %";
   return `${Math.abs(hundredths) >= 10 || hundredths === 0 ? Math.round(hundredths) : Number(hundredths.toPrecision(2))} %`;
 }
 

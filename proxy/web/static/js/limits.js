@@ -22,6 +22,7 @@ const WAITS = {
   unacked: "the round trip (unacked)",
 };
 const WAITING_FOR_BYTES = ["source", "peer"];
+const WORTH_A_ROW = 0.001;
 
 export class Limits {
   constructor() {
@@ -87,7 +88,8 @@ export class Limits {
     this.waits.show(
       busy
         .sort(([, one], [, other]) => other - one)
-        .map(([name, seconds]) => ({ name: capital(WAITS[name] ?? name), share: seconds / all })),
+        .map(([name, seconds]) => ({ name: capital(WAITS[name] ?? name), share: seconds / all }))
+        .filter((row) => row.share >= WORTH_A_ROW),
     );
   }
 }

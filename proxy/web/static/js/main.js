@@ -1,6 +1,6 @@
 // Puts the page together: what comes once a second goes to every section, what costs more is asked for at a pace.
 
-import { ask, keepToken, Refused } from "./api.js";
+import { ask, keepToken, Refused, Unanswered } from "./api.js";
 import { byId, set, text } from "./dom.js";
 import { Events, showWarnings } from "./events.js";
 import { duration, moment } from "./format.js";
@@ -32,10 +32,9 @@ class Paced {
   }
 }
 
-/** A failed question is asked again; that nobody answers is what the signal says. A defect of ours shows in the console. */
+/** A question that is not answered is asked again, and the signal tells; anything else is a defect of the page. */
 function note(error) {
-  const expected = error instanceof Refused || error instanceof TypeError || ["TimeoutError", "AbortError"].includes(error.name);
-  if (!expected || signal.state === "live") console.warn(String(error));
+  if (!(error instanceof Refused || error instanceof Unanswered)) console.error(error);
 }
 
 const health = new Health();

@@ -108,7 +108,7 @@ export class Savings {
     const crossed = wire + retransmitted;
     const over = `over ${RANGES[this.range]}`;
     tiles(byId("savings-tiles"), [
-      { name: "Bandwidth gain", figure: raw && crossed ? ratio(raw / crossed) : DASH, under: `plain bytes for each byte of the line, ${over}` },
+      { name: "Bandwidth gain", figure: raw && crossed ? ratio(raw / crossed) : DASH, under: `plain bytes to those of the line, ${over}` },
       { name: "Saved", figure: raw ? size(Math.max(0, raw - crossed)) : DASH, under: raw ? `${percent(1 - crossed / raw)} of ${size(raw)}, ${over}` : `nothing was sent ${over}` },
       { name: "LAN now, from arrays here", hue: "lan", figure: rate(this.rates.lan_sent), under: `to them ${rate(this.rates.lan_received)}` },
       { name: "WAN now, sent", hue: "wan", figure: rate(this.rates.wan_sent), under: `received ${rate(this.rates.wan_received)}` },
