@@ -8,6 +8,7 @@ from proxy.identity import read_token
 from proxy.web.routes import Right
 from proxy.web.settings import Settings
 
+
 class Rights:
     """Loop thread. Raises OperatorError at the start; `reload` keeps what is in use."""
 
