@@ -10,7 +10,7 @@ const DAY = 86400;
 
 const colour = (hue) => getComputedStyle(document.documentElement).getPropertyValue(`--${hue}`).trim();
 
-/** What to write below the axis: seconds only where ticks are closer than a minute, days where they are that far apart. */
+/** What to write below the axis: seconds only for ticks closer than a minute, days for those as far apart. */
 function ticks(plot, splits, axis, space, step) {
   const clock = { hour: "2-digit", minute: "2-digit", ...(step < 60 ? { second: "2-digit" } : {}) };
   return splits.map((seconds) => {

@@ -74,7 +74,7 @@ export function percent(value) {
   if (!isNumber(value)) return DASH;
   const hundredths = value * 100;
   if (hundredths > 0 && hundredths < 0.01) return "< 0.01 %";
-  return `${Math.abs(hundredths) >= 10 || hundredths === 0 ? Math.round(hundredths) : Number(hundredths.toPrecision(2))} %`;
+  return `${Math.abs(hundredths) >= 10 ? Math.round(hundredths) : Number(hundredths.toPrecision(2))} %`;
 }
 
 /** 3.42 : 1, and large ones without digits that mean nothing. */

@@ -20,14 +20,18 @@ export class Health {
         { name: "Part", value: (row) => [row.name, row.under] },
         { name: "State", draw: (cell, row) => badge(cell, row.level) },
         { name: "Since", value: (row) => moment(row.since) },
-        { name: "Round trip", number: true, value: (row) => row.link ? latency(row.link.round_trip_seconds) : "" },
-        { name: "Loss", number: true, value: (row) => row.link ? percent(row.link.loss) : "" },
-        { name: "Sends", number: true, value: (row) => row.link ? rate(row.link.sent_bits_per_second) : "" },
-        { name: "Receives", number: true, value: (row) => row.link ? rate(row.link.received_bits_per_second) : "" },
+        { name: "Round trip", number: true, value: (row) => (row.link ? latency(row.link.round_trip_seconds) : "") },
+        { name: "Loss", number: true, value: (row) => (row.link ? percent(row.link.loss) : "") },
+        { name: "Sends", number: true, value: (row) => (row.link ? rate(row.link.sent_bits_per_second) : "") },
+        { name: "Receives", number: true, value: (row) => (row.link ? rate(row.link.received_bits_per_second) : "") },
         { name: "Window", number: true, value: (row) => row.window ?? "" },
         { name: "Outages, resumed", number: true, value: (row) => row.outages ?? "" },
       ],
-      { caption: "Health of the site, its store, its peers, tunnels and lanes", key: (row) => row.key, depth: (row) => row.depth },
+      {
+        caption: "Health of the site, its store, its peers, tunnels and lanes",
+        key: (row) => row.key,
+        depth: (row) => row.depth,
+      },
     );
   }
 
@@ -49,9 +53,12 @@ export class Health {
       set(panel, "data-level", level);
       document.title = `${levelWord(level)} · ${live.site} · Isthmus`;
     }
-    text(byId("verdict-level"), live.draining ? "Draining: nothing new is accepted" : HEADLINES[level] ?? level);
+    text(byId("verdict-level"), live.draining ? "Draining: nothing new is accepted" : (HEADLINES[level] ?? level));
     text(byId("verdict-words"), sentence(health, live));
-    text(byId("verdict-side"), `${levelWord(level)} since ${moment(health.since)}, for ${duration(live.time - health.since)}`);
+    text(
+      byId("verdict-side"),
+      `${levelWord(level)} since ${moment(health.since)}, for ${duration(live.time - health.since)}`,
+    );
   }
 }
 
@@ -71,8 +78,15 @@ function gather(health) {
   for (const { name, reasons } of steps(health)) {
     for (const reason of list(reasons)) {
       const key = `${reason.code} ${reason.words}`;
-      if (!found.has(key)) found.set(key, { key, level: reason.level, badge: levelWord(reason.level), words: `${name}: ${reason.words}`,
-        remedy: reason.remedy, about: `${reason.code}, since ${moment(reason.since)}` });
+      if (!found.has(key))
+        found.set(key, {
+          key,
+          level: reason.level,
+          badge: levelWord(reason.level),
+          words: `${name}: ${reason.words}`,
+          remedy: reason.remedy,
+          about: `${reason.code}, since ${moment(reason.since)}`,
+        });
     }
   }
   return [...found.values()].sort((one, other) => LEVELS.indexOf(other.level) - LEVELS.indexOf(one.level));
@@ -90,7 +104,12 @@ function steps(health) {
     const streams = `${count(peer.streams)} ${peer.streams === 1 ? "stream" : "streams"}`;
     rows.push({ key: `peer ${peer.name}`, depth: 0, name: `Peer ${peer.name}`, under: streams, ...common(peer) });
     rows.push({
-      key: `tunnel ${peer.name}`, depth: 1, name: `Tunnel to ${peer.name}`, under: tunnel.state, ...common(tunnel), link: tunnel,
+      key: `tunnel ${peer.name}`,
+      depth: 1,
+      name: `Tunnel to ${peer.name}`,
+      under: tunnel.state,
+      ...common(tunnel),
+      link: tunnel,
       window: `${size(tunnel.unacked_bytes)} on its way`,
       outages: `${count(tunnel.outages)}, ${count(tunnel.resumed)}`,
     });
@@ -102,8 +121,13 @@ function steps(health) {
 function laneRow(peer, lane) {
   const marked = lane.dscp ? `, DSCP ${lane.dscp}` : "";
   return {
-    key: `lane ${peer.name} ${lane.number}`, depth: 2, name: `Lane ${lane.number}`,
-    under: `${lane.remote}, ${lane.congestion_control || DASH}${marked}`, ...common(lane), link: lane, window: size(lane.window_bytes),
+    key: `lane ${peer.name} ${lane.number}`,
+    depth: 2,
+    name: `Lane ${lane.number}`,
+    under: `${lane.remote}, ${lane.congestion_control || DASH}${marked}`,
+    ...common(lane),
+    link: lane,
+    window: size(lane.window_bytes),
   };
 }
 

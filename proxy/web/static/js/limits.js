@@ -42,7 +42,11 @@ export class Limits {
       [
         { name: "Waiting for", value: (row) => row.name },
         { name: "Share", number: true, value: (row) => percent(row.share) },
-        { name: "Of that time", wide: true, draw: (cell, row) => stack(cell, [{ hue: "deduplication", share: row.share }]) },
+        {
+          name: "Of that time",
+          wide: true,
+          draw: (cell, row) => stack(cell, [{ hue: "deduplication", share: row.share }]),
+        },
       ],
       { caption: "Where the time of streams goes", key: (row) => row.name },
     );
@@ -63,7 +67,13 @@ export class Limits {
 
   /** Once a second. */
   show(live) {
-    this.verdicts.show(list(record(live.health).peers).map(({ name, verdict }) => ({ name, ...record(verdict), level: levelOf(record(verdict)) })));
+    this.verdicts.show(
+      list(record(live.health).peers).map(({ name, verdict }) => ({
+        name,
+        ...record(verdict),
+        level: levelOf(record(verdict)),
+      })),
+    );
   }
 
   /** With each status. */
@@ -84,7 +94,12 @@ export class Limits {
     const busy = grown.filter(([name, seconds]) => !WAITING_FOR_BYTES.includes(name) && seconds > 0);
     const all = busy.reduce((total, [, seconds]) => total + seconds, 0);
     set(byId("waits-panel"), "hidden", all === 0);
-    text(byId("waits-range"), before.uptime ? `over the last ${duration(uptime - before.uptime)}; without idle time` : "since the start; without idle time");
+    text(
+      byId("waits-range"),
+      before.uptime
+        ? `over the last ${duration(uptime - before.uptime)}; without idle time`
+        : "since the start; without idle time",
+    );
     this.waits.show(
       busy
         .sort(([, one], [, other]) => other - one)
@@ -113,13 +128,32 @@ function sum(accounts) {
 /** A peer's rate, and forwards and exports with a rule of their own; nothing of a peer without any. */
 function shareRows(peer) {
   const shares = list(peer.shares);
-  const ruled = shares.some((share) => share.guarantee_bits_per_second || share.maximum_bits_per_second || share.priority !== "normal" || share.dscp);
+  const ruled = shares.some(
+    (share) =>
+      share.guarantee_bits_per_second || share.maximum_bits_per_second || share.priority !== "normal" || share.dscp,
+  );
   if (!ruled && !peer.rate_bits_per_second) return [];
   const total = (key) => shares.reduce((all, share) => all + (share[key] ?? 0), 0);
   return [
-    { name: "All together", peer: `to ${peer.name}`, priority: DASH, guarantee: null, maximum: peer.rate_bits_per_second,
-      now: total("bits_per_second"), sent: total("wire_bytes"), held: peer.held_seconds },
-    ...shares.map((share) => ({ name: share.name, peer: `to ${peer.name}`, priority: share.priority, guarantee: share.guarantee_bits_per_second,
-      maximum: share.maximum_bits_per_second, now: share.bits_per_second, sent: share.wire_bytes, held: share.held_seconds })),
+    {
+      name: "All together",
+      peer: `to ${peer.name}`,
+      priority: DASH,
+      guarantee: null,
+      maximum: peer.rate_bits_per_second,
+      now: total("bits_per_second"),
+      sent: total("wire_bytes"),
+      held: peer.held_seconds,
+    },
+    ...shares.map((share) => ({
+      name: share.name,
+      peer: `to ${peer.name}`,
+      priority: share.priority,
+      guarantee: share.guarantee_bits_per_second,
+      maximum: share.maximum_bits_per_second,
+      now: share.bits_per_second,
+      sent: share.wire_bytes,
+      held: share.held_seconds,
+    })),
   ];
 }

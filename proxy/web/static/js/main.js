@@ -12,7 +12,7 @@ import { Store } from "./store.js";
 import { Streams } from "./streams.js";
 import { Volumes } from "./volumes.js";
 
-/** Ask again and again, `pause()` seconds apart, while the page is looked at and the site answers. `now` asks at once. */
+/** Asks again and again, `pause()` seconds apart, while the page is looked at and the site answers; `now`: at once. */
 class Paced {
   constructor(refresh, pause) {
     this.refresh = refresh;
@@ -52,11 +52,20 @@ async function refreshStatus() {
   streams.showStatus(status);
 }
 
-const past = new Paced(() => savings.refresh(), () => savings.pause);
+const past = new Paced(
+  () => savings.refresh(),
+  () => savings.pause,
+);
 const paced = {
   status: new Paced(refreshStatus, () => 5),
-  streams: new Paced(() => streams.refresh(), () => 2),
-  store: new Paced(async () => store.show(await ask("/store")), () => 10),
+  streams: new Paced(
+    () => streams.refresh(),
+    () => 2,
+  ),
+  store: new Paced(
+    async () => store.show(await ask("/store")),
+    () => 10,
+  ),
 };
 
 function showLive(live) {
@@ -82,7 +91,11 @@ function showState(state, heard, problem) {
   text(byId("signal"), words);
   set(byId("lost"), "hidden", !lost);
   const detail = problem || "The site process has ended, or it cannot be reached";
-  if (lost) text(byId("lost"), `${heard === null ? "No answer" : `No answer since ${moment(heard)}`}. ${detail}; what is below is from before.`);
+  if (lost)
+    text(
+      byId("lost"),
+      `${heard === null ? "No answer" : `No answer since ${moment(heard)}`}. ${detail}; what is below is from before.`,
+    );
   text(byId("alert"), lost ? byId("lost").textContent : "");
   if (state === "live") everything();
   if (state === "refused") askForToken(problem);

@@ -22,8 +22,16 @@ export function drawing(level) {
   const paths = DRAWINGS[DRAWN_AS[level] ?? level] ?? DRAWINGS.attention;
   return svg(
     "svg",
-    { viewBox: "0 0 16 16", fill: "none", stroke: "currentColor", "stroke-width": 1.5, "stroke-linecap": "round",
-      "stroke-linejoin": "round", "aria-hidden": "true", focusable: "false" },
+    {
+      viewBox: "0 0 16 16",
+      fill: "none",
+      stroke: "currentColor",
+      "stroke-width": 1.5,
+      "stroke-linecap": "round",
+      "stroke-linejoin": "round",
+      "aria-hidden": "true",
+      focusable: "false",
+    },
     ...paths.map((path) => svg("path", { d: path })),
   );
 }
@@ -50,10 +58,13 @@ export function tiles(place, items, kind = "div.panel.tile") {
     items,
     (item) => item.name,
     (item) =>
-      h(kind, {},
+      h(
+        kind,
+        {},
         h("dt", {}, item.hue ? h("span.key", { "data-hue": item.hue }) : null, item.name),
         h("dd.figure"),
-        h("dd.under")),
+        h("dd.under"),
+      ),
     (element, item) => {
       text(element.children[1], item.figure);
       text(element.children[2], item.under ?? "");
@@ -101,8 +112,12 @@ export function stack(place, parts) {
     element = h("div.stack", { "aria-hidden": "true" });
     place.append(element);
   }
-  reconcile(element, parts, (part) => part.hue, (part) => h("span.part", { "data-hue": part.hue }), (child, part) =>
-    width(child, part.share),
+  reconcile(
+    element,
+    parts,
+    (part) => part.hue,
+    (part) => h("span.part", { "data-hue": part.hue }),
+    (child, part) => width(child, part.share),
   );
 }
 
@@ -110,7 +125,11 @@ export function stack(place, parts) {
 export function options(select, first, entries) {
   const wanted = [first, ...entries].map((entry) => (Array.isArray(entry) ? entry : [entry, entry]));
   if (select.value && !wanted.some(([value]) => value === select.value)) wanted.push([select.value, select.value]);
-  reconcile(select, wanted, ([value]) => value, ([value]) => h("option", { value }), (element, [, words]) =>
-    text(element, words),
+  reconcile(
+    select,
+    wanted,
+    ([value]) => value,
+    ([value]) => h("option", { value }),
+    (element, [, words]) => text(element, words),
   );
 }

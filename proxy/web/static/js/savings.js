@@ -25,8 +25,17 @@ export class Savings {
     byId("of").addEventListener("change", (event) => this.choose({ of: event.target.value }, refresh));
     byId("ranges").append(
       ...Object.entries(RANGES).map(([range, name]) =>
-        h("button", { type: "button", "data-range": range, "aria-pressed": String(range === this.range),
-          onclick: () => this.choose({ range }, refresh) }, name)),
+        h(
+          "button",
+          {
+            type: "button",
+            "data-range": range,
+            "aria-pressed": String(range === this.range),
+            onclick: () => this.choose({ range }, refresh),
+          },
+          name,
+        ),
+      ),
     );
     this.sent = new Chart(byId("chart-sent"), "Sending: what arrays gave, and what crossed the line", [
       { name: "LAN", hue: "lan", column: "lan_sent" },
@@ -62,13 +71,18 @@ export class Savings {
         { name: "By compression", number: true, value: (row) => (row.raw ? percent(row.by_compression) : DASH) },
         { name: "Of the plain bytes", wide: true, draw: drawGain },
       ],
-      { caption: "Bandwidth gain by forward and export", key: (row) => row.share, empty: "There is no forward and no export." },
+      {
+        caption: "Bandwidth gain by forward and export",
+        key: (row) => row.share,
+        empty: "There is no forward and no export.",
+      },
     );
   }
 
   choose(choice, refresh) {
     Object.assign(this, choice);
-    for (const button of byId("ranges").children) set(button, "aria-pressed", String(button.dataset.range === this.range));
+    for (const button of byId("ranges").children)
+      set(button, "aria-pressed", String(button.dataset.range === this.range));
     refresh();
   }
 
@@ -82,12 +96,19 @@ export class Savings {
     const answer = await ask("/history", wanted);
     if (wanted.range !== this.range || wanted.of !== this.of) return;
     this.answer = answer;
-    options(byId("of"), "site", list(answer.choices).filter((choice) => choice !== "site"));
+    options(
+      byId("of"),
+      "site",
+      list(answer.choices).filter((choice) => choice !== "site"),
+    );
     const data = { time: list(answer.time), ...record(answer.chart) };
     this.sent.show(data);
     this.received.show(data);
     const kept = answer.kept === "memory" ? "; kept in memory only, a restart forgets it" : "";
-    text(byId("throughput-range"), `of the ${this.of}, over ${RANGES[this.range]} in steps of ${duration(answer.step_seconds)}${kept}`);
+    text(
+      byId("throughput-range"),
+      `of the ${this.of}, over ${RANGES[this.range]} in steps of ${duration(answer.step_seconds)}${kept}`,
+    );
     waterfall(record(answer.waterfall));
     tiles(byId("passes"), [pass("Cold", record(answer.cold)), pass("Warm", record(answer.warm))], "div.tile");
     this.gains.show(list(answer.gains));
@@ -103,15 +124,35 @@ export class Savings {
   draw() {
     const summary = record(this.answer?.summary);
     const now = (column) => (this.of === "site" ? this.rates[column] : null);
-    this.throughput.show(Object.keys(COLUMNS).map((column) => ({ column, now: now(column), ...record(summary[column]) })));
+    this.throughput.show(
+      Object.keys(COLUMNS).map((column) => ({ column, now: now(column), ...record(summary[column]) })),
+    );
     const { raw, wire, retransmitted } = record(this.answer?.waterfall);
     const crossed = wire + retransmitted;
     const over = `over ${RANGES[this.range]}`;
     tiles(byId("savings-tiles"), [
-      { name: "Bandwidth gain", figure: raw && crossed ? ratio(raw / crossed) : DASH, under: `plain bytes to those of the line, ${over}` },
-      { name: "Saved", figure: raw ? size(Math.max(0, raw - crossed)) : DASH, under: raw ? `${percent(1 - crossed / raw)} of ${size(raw)}, ${over}` : `nothing was sent ${over}` },
-      { name: "LAN now, from arrays here", hue: "lan", figure: rate(this.rates.lan_sent), under: `to them ${rate(this.rates.lan_received)}` },
-      { name: "WAN now, sent", hue: "wan", figure: rate(this.rates.wan_sent), under: `received ${rate(this.rates.wan_received)}` },
+      {
+        name: "Bandwidth gain",
+        figure: raw && crossed ? ratio(raw / crossed) : DASH,
+        under: `plain bytes to those of the line, ${over}`,
+      },
+      {
+        name: "Saved",
+        figure: raw ? size(Math.max(0, raw - crossed)) : DASH,
+        under: raw ? `${percent(1 - crossed / raw)} of ${size(raw)}, ${over}` : `nothing was sent ${over}`,
+      },
+      {
+        name: "LAN now, from arrays here",
+        hue: "lan",
+        figure: rate(this.rates.lan_sent),
+        under: `to them ${rate(this.rates.lan_received)}`,
+      },
+      {
+        name: "WAN now, sent",
+        hue: "wan",
+        figure: rate(this.rates.wan_sent),
+        under: `received ${rate(this.rates.wan_received)}`,
+      },
     ]);
   }
 }
@@ -122,11 +163,24 @@ function pass(name, { seconds, raw, wire, lan_bits_per_second: speed, gain }) {
 }
 
 /** What became of the bytes: full bars are what is left, the thin ones between them what a step took or added. */
-function waterfall({ raw = 0, after_deduplication = 0, after_compression = 0, framing = 0, wire = 0, retransmitted = 0 }) {
+function waterfall({
+  raw = 0,
+  after_deduplication = 0,
+  after_compression = 0,
+  framing = 0,
+  wire = 0,
+  retransmitted = 0,
+}) {
   const crossed = wire + retransmitted;
   const most = Math.max(raw, crossed, 1);
   const left = (name, value, hue) => ({ name, from: 0, value, hue });
-  const taken = (name, before, after, hue) => ({ name, step: true, from: Math.min(before, after), value: after - before, hue });
+  const taken = (name, before, after, hue) => ({
+    name,
+    step: true,
+    from: Math.min(before, after),
+    value: after - before,
+    hue,
+  });
   const steps = [
     left("Plain, from arrays", raw),
     taken("Deduplication", raw, after_deduplication, "deduplication"),
@@ -137,26 +191,42 @@ function waterfall({ raw = 0, after_deduplication = 0, after_compression = 0, fr
     taken("Sent again", wire, crossed, "resent"),
     left("On the wire", crossed, "wan"),
   ];
-  reconcile(byId("waterfall"), steps, (step) => step.name, waterfallRow, (row, step) => {
-    const [, bar, figure, share] = row.children;
-    const sign = step.step && step.value !== 0 ? (step.value < 0 ? "−" : "+") : "";
-    text(figure, `${sign}${size(Math.abs(step.value))}`);
-    text(share, raw ? percent(Math.abs(step.value) / raw) : "");
-    width(bar.children[0], step.from / most);
-    width(bar.children[1], Math.abs(step.value) / most);
-  });
+  reconcile(
+    byId("waterfall"),
+    steps,
+    (step) => step.name,
+    waterfallRow,
+    (row, step) => {
+      const [, bar, figure, share] = row.children;
+      const sign = step.step && step.value !== 0 ? (step.value < 0 ? "−" : "+") : "";
+      text(figure, `${sign}${size(Math.abs(step.value))}`);
+      text(share, raw ? percent(Math.abs(step.value) / raw) : "");
+      width(bar.children[0], step.from / most);
+      width(bar.children[1], Math.abs(step.value) / most);
+    },
+  );
 }
 
 function waterfallRow({ name, step, hue }) {
-  const bar = h(step ? "span.bar" : "span.bar.tall", { "aria-hidden": "true" }, h("span.before"), h("span.part", { "data-hue": hue }));
+  const bar = h(
+    step ? "span.bar" : "span.bar.tall",
+    { "aria-hidden": "true" },
+    h("span.before"),
+    h("span.part", { "data-hue": hue }),
+  );
   return h(step ? "li.step" : "li", {}, h("span.name", {}, name), bar, h("span.figure"), h("small"));
 }
 
 function drawGain(cell, row) {
   const saved = row.by_deduplication + row.by_compression;
-  stack(cell, row.raw ? [
-    { hue: "deduplication", share: row.by_deduplication },
-    { hue: "compression", share: row.by_compression },
-    { hue: "sent", share: Math.max(0, 1 - saved) },
-  ] : []);
+  stack(
+    cell,
+    row.raw
+      ? [
+          { hue: "deduplication", share: row.by_deduplication },
+          { hue: "compression", share: row.by_compression },
+          { hue: "sent", share: Math.max(0, 1 - saved) },
+        ]
+      : [],
+  );
 }

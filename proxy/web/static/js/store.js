@@ -12,9 +12,17 @@ export class Store {
       [
         { name: "In the newest part", value: (row) => row.name },
         { name: "Of look-ups", number: true, value: (row) => percent(row.share) },
-        { name: "Of 100 %", wide: true, draw: (cell, row) => stack(cell, [{ hue: "deduplication", share: row.share }]) },
+        {
+          name: "Of 100 %",
+          wide: true,
+          draw: (cell, row) => stack(cell, [{ hue: "deduplication", share: row.share }]),
+        },
       ],
-      { caption: "Hits by the age of the data", key: (row) => row.name, empty: "No hit was sampled yet: one look-up in 16 is." },
+      {
+        caption: "Hits by the age of the data",
+        key: (row) => row.name,
+        empty: "No hit was sampled yet: one look-up in 16 is.",
+      },
     );
     this.larger = new Table(
       byId("larger"),
@@ -30,10 +38,27 @@ export class Store {
     const checked = store.verified_bytes ? "every chunk was what it should be" : "nothing had to be checked yet";
     const bad = (store.mismatches_caught ?? 0) + (store.invalid ?? 0);
     tiles(byId("store-tiles"), [
-      { name: `Filled, ${store.mode === "disk" ? "on disk" : "in memory"}`, figure: percent(store.fill), share: store.fill, under: `${size(store.used_bytes)} of ${size(store.size_bytes)}, ${count(store.chunks)} chunks` },
-      { name: "Hit rate", figure: store.hit_rate === null ? DASH : percent(store.hit_rate), under: `${count(store.hits)} of ${count((store.hits ?? 0) + (store.misses ?? 0))} look-ups` },
-      { name: "Oldest data", figure: store.chunks ? duration(store.oldest_seconds) : DASH, under: `${size(store.replaced_last_hour_bytes)} replaced in the last hour` },
-      { name: "Verified", figure: size(store.verified_bytes), under: bad ? `${count(bad)} ${bad === 1 ? "chunk was" : "chunks were"} wrong, caught and not used` : checked },
+      {
+        name: `Filled, ${store.mode === "disk" ? "on disk" : "in memory"}`,
+        figure: percent(store.fill),
+        share: store.fill,
+        under: `${size(store.used_bytes)} of ${size(store.size_bytes)}, ${count(store.chunks)} chunks`,
+      },
+      {
+        name: "Hit rate",
+        figure: store.hit_rate === null ? DASH : percent(store.hit_rate),
+        under: `${count(store.hits)} of ${count((store.hits ?? 0) + (store.misses ?? 0))} look-ups`,
+      },
+      {
+        name: "Oldest data",
+        figure: store.chunks ? duration(store.oldest_seconds) : DASH,
+        under: `${size(store.replaced_last_hour_bytes)} replaced in the last hour`,
+      },
+      {
+        name: "Verified",
+        figure: size(store.verified_bytes),
+        under: bad ? `${count(bad)} ${bad === 1 ? "chunk was" : "chunks were"} wrong, caught and not used` : checked,
+      },
       ...pending(store),
     ]);
     this.ages.show(list(store.hits_by_age).map(named));
@@ -44,7 +69,13 @@ export class Store {
 
 function pending(store) {
   if (!store.unwritten_bytes && !store.unlearned_bytes) return [];
-  return [{ name: "Waiting for the disk", figure: size(store.unwritten_bytes), under: `${size(store.unlearned_bytes)} passed without being stored` }];
+  return [
+    {
+      name: "Waiting for the disk",
+      figure: size(store.unwritten_bytes),
+      under: `${size(store.unlearned_bytes)} passed without being stored`,
+    },
+  ];
 }
 
 function named({ newest_share, share }, index, all) {

@@ -6,7 +6,17 @@ import { DASH, count, duration, percent, rate, ratio, size } from "./format.js";
 import { options } from "./parts.js";
 import { Table } from "./table.js";
 
-const LIMITS = ["outage", "far array", "store", "shaping", "cpu", "wan rate", "round trip or window", "other site", "source idle"];
+const LIMITS = [
+  "outage",
+  "far array",
+  "store",
+  "shaping",
+  "cpu",
+  "wan rate",
+  "round trip or window",
+  "other site",
+  "source idle",
+];
 const MOST = 100;
 
 export class Streams {
@@ -23,11 +33,19 @@ export class Streams {
         { name: "Where", value: (row) => [byOf(row), row.target ?? ""] },
         { name: "Age", number: true, value: (row) => duration(row.age_seconds) },
         { name: "Sends", number: true, value: (row) => [rate(row.sent_bits_per_second), size(row.bytes?.raw)] },
-        { name: "Delivers", number: true, value: (row) => [rate(row.delivered_bits_per_second), size(row.bytes?.delivered)] },
+        {
+          name: "Delivers",
+          number: true,
+          value: (row) => [rate(row.delivered_bits_per_second), size(row.bytes?.delivered)],
+        },
         { name: "Reduction", number: true, value: (row) => [reduction(record(row.bytes)), row.compression] },
         { name: "Limited by", value: (row) => [verdict(record(row.verdict)), record(row.verdict).words ?? ""] },
       ],
-      { caption: "Live streams", key: (row) => `${row.peer} ${row.direction} ${row.id}`, empty: "No stream passes these filters." },
+      {
+        caption: "Live streams",
+        key: (row) => `${row.peer} ${row.direction} ${row.id}`,
+        empty: "No stream passes these filters.",
+      },
     );
   }
 
@@ -50,7 +68,11 @@ export class Streams {
   /** What can be chosen, by the status. */
   showStatus(status) {
     const peers = list(status.peers);
-    options(this.form.elements.peer, ["", "any"], peers.map((peer) => peer.name));
+    options(
+      this.form.elements.peer,
+      ["", "any"],
+      peers.map((peer) => peer.name),
+    );
     const shares = new Set(peers.flatMap((peer) => list(peer.shares).map((share) => share.name)));
     options(this.form.elements.share, ["", "any"], [...shares].sort());
   }

@@ -1,5 +1,5 @@
-// Tables that are kept up to date in place. On a narrow screen each row becomes a card (css/parts.css), so the roles are
-// spelt out: a table that is displayed as something else loses its own.
+// Tables that are kept up to date in place. On a narrow screen each row becomes a card (css/parts.css), so the roles
+// are spelt out: a table that is displayed as something else loses its own.
 
 import { h, reconcile, set, text } from "./dom.js";
 
@@ -32,7 +32,13 @@ export class Table {
   show(rows) {
     set(this.table, "hidden", rows.length === 0);
     set(this.empty, "hidden", rows.length > 0);
-    reconcile(this.body, rows, this.key, () => this.make(), (element, row) => this.update(element, row));
+    reconcile(
+      this.body,
+      rows,
+      this.key,
+      () => this.make(),
+      (element, row) => this.update(element, row),
+    );
   }
 
   make() {

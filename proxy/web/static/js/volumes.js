@@ -14,13 +14,29 @@ export class Volumes {
       [
         { name: "Volume", value: (row) => [row.name, row.share] },
         { name: "Access", value: (row) => row.access },
-        { name: "Commands", number: true, value: (row) => [count(row.commands), row.failed ? `${count(row.failed)} failed` : ""] },
+        {
+          name: "Commands",
+          number: true,
+          value: (row) => [count(row.commands), row.failed ? `${count(row.failed)} failed` : ""],
+        },
         { name: "Bytes", number: true, value: (row) => [size(row.bytes), row.now] },
-        { name: "Average", number: true, value: (row) => (row.commands ? size(Math.round(row.bytes / row.commands)) : DASH) },
+        {
+          name: "Average",
+          number: true,
+          value: (row) => (row.commands ? size(Math.round(row.bytes / row.commands)) : DASH),
+        },
         { name: "In sequence", number: true, value: (row) => share(row.sequential, row.random) },
-        { name: "Latency", number: true, value: (row) => (row.commands ? latency(row.seconds.total / row.commands) : DASH) },
+        {
+          name: "Latency",
+          number: true,
+          value: (row) => (row.commands ? latency(row.seconds.total / row.commands) : DASH),
+        },
         { name: "95 % within", number: true, value: (row) => within(row.seconds) },
-        { name: "Under way", number: true, value: (row) => [count(row.outstanding), `most ${count(row.outstanding_peak)}`] },
+        {
+          name: "Under way",
+          number: true,
+          value: (row) => [count(row.outstanding), `most ${count(row.outstanding_peak)}`],
+        },
         { name: "Faster line?", draw: drawZone },
       ],
       { caption: "iSCSI volumes", key: (row) => row.key, empty: "No iSCSI volume has been read or written yet." },
@@ -33,7 +49,12 @@ export class Volumes {
     set(byId("advice-panel"), "hidden", advised.length === 0);
     notes(
       byId("advice"),
-      advised.map(({ name, advice }) => ({ key: name, level: advice.colour, badge: advice.zone, words: `Line to ${name}: ${advice.words}` })),
+      advised.map(({ name, advice }) => ({
+        key: name,
+        level: advice.colour,
+        badge: advice.zone,
+        words: `Line to ${name}: ${advice.words}`,
+      })),
     );
     this.table.show(peers.flatMap((peer) => list(peer.volumes).flatMap((volume) => rowsOf(peer, volume))));
   }
