@@ -1,7 +1,6 @@
 """What can be typed: every command with its options, help and examples. What it does is in the module of its name."""
 
 import functools
-import importlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,19 +10,10 @@ import click
 from click.shell_completion import get_completion_class
 
 from proxy import __version__
+from proxy.cli.bench_commands import bench
+from proxy.cli.parts import examples as _examples
+from proxy.cli.parts import perform as _perform
 from proxy.cli.root import Root
-
-
-def _examples(*lines: str) -> str:
-    """An epilog that shows the lines as they are."""
-    return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
-
-
-def _perform(command: str, *arguments: Any, action: str = "run") -> int | None:
-    """Import the command's module, only now, and let it do its work; an exit code, or None for success."""
-    result: int | None = getattr(importlib.import_module(f"proxy.cli.{command}"), action)(*arguments)
-    return result
-
 
 _config: Callable[[Any], Any] = click.argument("config", type=click.Path(path_type=Path))
 """The path of a site's file. Whether it can be read is for `proxy.config` to say."""
@@ -49,6 +39,63 @@ def root() -> None:
 
     One site runs beside each storage array. Each has one TOML file; deploy/CONFIGURATION.md describes it.
     """
+
+
+@root.command(
+    epilog=_examples(
+        "isthmus init",
+        "isthmus init --site east --peer west --listen 198.18.0.1:4500",
+        "isthmus init --site west --peer east=198.18.0.1:4500 --export 10.1.0.5:3260",
+    )
+)
+@click.option("--site", metavar="NAME", help="Name of this site.")
+@click.option("--peer", metavar="NAME[=ADDRESS]", help="Name of the other site, and where it is dialled.")
+@click.option("--listen", metavar="ADDRESS", help="Where the other site dials in; not needed if it is dialled.")
+@click.option("--reach", metavar="ADDRESS", help="By which the other site reaches that. [default: as --listen]")
+@click.option("--forward", multiple=True, metavar="[EXPORT=]ADDRESS", help="Where arrays here connect to.")
+@click.option("--export", multiple=True, metavar="[EXPORT=]ADDRESS", help="An array here that the other site reaches.")
+@click.option("--store", type=click.Choice(["disk", "memory"]), help="Of chunks. [default: disk]")
+@click.option("--store-size", metavar="SIZE", help="Of the store. [default: 10GiB]")
+@click.option("--rate", metavar="RATE", help="Most that is sent to the other site, such as 45Mbit.")
+@click.option("--status", metavar="ADDRESS", help="Of the status listener. [default: 127.0.0.1:8900]")
+@click.option("--out", type=click.Path(path_type=Path), default=".", metavar="DIR", help="Where the files go.")
+def init(out: Path, **options: Any) -> int | None:
+    """Make a new site: its file, its key, and a compose file.
+
+    Asks a few questions; with any option but --out it asks nothing. EXPORT is the name that both sites use, "array" if
+    none is given. Writes NAME.toml, NAME.key, NAME.crt, compose.yaml and .env, never over a file that is there, and
+    prints the line that makes the site known to the other one (`isthmus pair`).
+    """
+    return _perform("init", options, out)
+
+
+@root.command(
+    epilog=_examples("isthmus pair east:AQ2U east.toml", "isthmus pair east:AQ2U /etc/isthmus/west.toml --replace")
+)
+@click.argument("line")
+@_config
+@click.option("--replace", is_flag=True, help="Let a new certificate or address take the place of the old.")
+def pair(line: str, config: Path, replace: bool) -> int | None:
+    """Make the other site known to this one.
+
+    LINE is what `isthmus init` or `isthmus invite` printed on the other host: name, address and certificate. Writes
+    the certificate beside the site's file and the peer into it, or says what does not fit and changes nothing.
+    Compare the SHA-256 that both hosts show: who can change the line on its way can be the peer.
+    """
+    return _perform("pair", line, config, replace)
+
+
+@root.command(
+    epilog=_examples("isthmus invite /etc/isthmus/east.toml", "isthmus invite east.toml --reach east.example:4500")
+)
+@_config
+@click.option("--reach", metavar="ADDRESS", help="By which other sites reach this one. [default: tunnel.listen]")
+def invite(config: Path, reach: str | None) -> int | None:
+    """Print the line that makes this site known to others.
+
+    To be typed on the other host. There is nothing secret in it; the SHA-256 of the certificate goes to stderr.
+    """
+    return _perform("pair", config, reach, action="invite")
 
 
 @root.command(
@@ -107,6 +154,49 @@ def status(config: Path, as_json: bool, watch: bool) -> int | None:
     read its file.
     """
     return _perform("status", config, as_json, watch)
+
+
+@root.command(
+    epilog=_examples(
+        "isthmus events /etc/isthmus/east.toml",
+        "isthmus events /etc/isthmus/east.toml --since 2h --follow",
+        "isthmus events east.toml --json | jq -r .code",
+    )
+)
+@_config
+@click.option("--since", metavar="TIME", help='Those from then on: "2h" ago, or "2026-11-21 22:30".')
+@click.option("--follow", is_flag=True, help="And those that come, until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def events(config: Path, since: str | None, follow: bool, as_json: bool) -> int | None:
+    """Show what happened at a running site.
+
+    Tunnels that went and came, refused peers, alarms, certificates about to expire and so on, oldest first, each with
+    its stable code (deploy/EVENTS.md) and, where something is to be done, the remedy. Without --since the latest 50.
+    """
+    return _perform("events", config, since, follow, as_json)
+
+
+@root.command(epilog=_examples("isthmus drain /etc/isthmus/east.toml", "isthmus drain east.toml --wait"))
+@_config
+@click.option("--wait", is_flag=True, help="Until the site has ended.")
+def drain(config: Path, wait: bool) -> int | None:
+    """Have a running site end in order.
+
+    As SIGTERM does: no new connections are accepted, live ones get `tunnel.drain` to end. Needs the token of
+    `status.control_token` where the site's file names one.
+    """
+    return _perform("control", config, wait, action="drain")
+
+
+@root.command(epilog=_examples("isthmus reload /etc/isthmus/east.toml"))
+@_config
+def reload(config: Path) -> int | None:
+    """Have a running site read its certificates anew.
+
+    As SIGHUP does: certificates, keys, pins and tokens, without dropping a connection. If they cannot be used the site
+    keeps what it had, and the exit code is 1. Needs the token of `status.control_token` where the file names one.
+    """
+    return _perform("control", config, action="reload")
 
 
 @root.group(
@@ -188,6 +278,28 @@ def plan(as_json: bool, **options: Any) -> int | None:
 
 @root.command(
     epilog=_examples(
+        "isthmus analyze /srv/exports",
+        "isthmus analyze /dev/sdb --line 45Mbit --rtt 100ms --loss 1%",
+        "isthmus analyze volume.img --line 45Mbit --line 1Gbit --json",
+    )
+)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@click.option("--line", "lines", multiple=True, metavar="RATE", help="How long over it? May be repeated.")
+@click.option("--rtt", default="100ms", show_default=True, metavar="TIME", help="Of the line, there and back.")
+@click.option("--loss", default="0%", show_default=True, metavar="PERCENT", help="Packets lost at random.")
+@_json
+def analyze(paths: tuple[Path, ...], lines: tuple[str, ...], rtt: str, loss: str, as_json: bool) -> int | None:
+    """Show what reduction would save on data.
+
+    Reads files, directories and devices, as one volume, and changes nothing: how much repeats and compresses, what
+    would cross the line, which chunk size is best, how large a store pays, how long a replication takes. Memory stays
+    within about 300 MiB whatever the size; where figures come from a sample, they say so.
+    """
+    return _perform("analyze", paths, lines, rtt, loss, as_json)
+
+
+@root.command(
+    epilog=_examples(
         "isthmus doctor /etc/isthmus/east.toml",
         "isthmus doctor /etc/isthmus/east.toml --rate 45Mbit",
         "isthmus doctor /etc/isthmus/east.toml --json | jq .problem",
@@ -205,6 +317,26 @@ def doctor(config: Path, rate: str | None, round_trip: str | None, as_json: bool
     remedy. Changes nothing, and may be run beside a running site. Exits with 1 if there is a problem.
     """
     return _perform("doctor", config, rate, round_trip, as_json)
+
+
+@root.command(
+    "support-bundle",
+    epilog=_examples(
+        "isthmus support-bundle /etc/isthmus/east.toml", "isthmus support-bundle east.toml -o /tmp/east.tar.gz"
+    ),
+)
+@_config
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="[default: isthmus-NAME-TIME.tar.gz]"
+)
+def support_bundle(config: Path, output: Path | None) -> int | None:
+    """Collect what somebody needs to say what is wrong.
+
+    Configuration, status, health, history, events, metrics, doctor's report, versions, and logs that can be found, as
+    one tar.gz that its owner alone can read. No private key and no token is in it. Works also if the site does not
+    run, or its file is wrong; contents.txt in it says what is missing, and why.
+    """
+    return _perform("support_bundle", config, output)
 
 
 @root.command(epilog=_examples("isthmus demo", "isthmus demo --volume-size 64MiB --store disk --json"))
@@ -347,6 +479,9 @@ def line_test(backend: str, as_json: bool) -> int | None:
     two minutes of a machine that has nothing else to do; the exit code is 1 if a line is not what it should be.
     """
     return _perform("wan", "test", backend, as_json)
+
+
+root.add_command(bench)
 
 
 @root.command(

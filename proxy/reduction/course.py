@@ -86,7 +86,7 @@ class Course:
         if self.bordered:
             self.bordered = False
             known = self._beginnings.recall(data)
-            if known is None or self._store.find(known) is None:
+            if known is None or (known != name and self._store.find(known) is None):
                 self._beginnings.note(data, name)
 
     def _in_memory(self, name: bytes, place: Place, at: int) -> Stored | None:

@@ -32,8 +32,8 @@ GRAIN_MAX = 256 << 10
 _WORTH_SLICING = 64
 _WORTH_FOLLOWING = 512
 """Shorter slices would cost more tokens than a batch may have: a new chunk may consist of several."""
-_ROOMY = 2048
-"""A chunk of so many bytes has room for one more, which may be shorter: where all that is left of it goes on so."""
+_ROOMY = 3072
+"""A chunk of so many bytes has room for two more that are shorter, at its beginning and its end."""
 _FOLLOWED_MAX = 2 << 20
 """Bytes of chunks that a batch has named when no more are for the sake of such slices: so that what is known does not
 lack room, and few bytes cost the peer no more reading than this."""
@@ -311,8 +311,7 @@ class Encoder:
         while stored is not None:
             name, place, data, at = stored
             n = alike(data, at, self._view[self._sent : end])
-            rest = end - self._sent
-            if rest and n < _WORTH_FOLLOWING and at < len(data) and not (n == rest and end - start >= _ROOMY):
+            if n < _WORTH_FOLLOWING and at < len(data) and not self._bridges(at + n == len(data), n, start, end):
                 break
             if n and not self._draft.may_name(name, len(data), _FOLLOWED_MAX):
                 break
@@ -327,6 +326,11 @@ class Encoder:
                 return start, True
             stored = self._course.ahead()
         return start, False
+
+    def _bridges(self, ends: bool, n: int, start: int, end: int) -> bool:
+        """A few bytes are worth a slice where more may follow: up to a stored chunk's end at first, or to our own."""
+        last = self._sent + n == end
+        return self._sent == end or (end - start >= _ROOMY and (last or (ends and self._sent == start)))
 
     def _ahead(self, start: int, end: int) -> Stored | None:
         """What is stored that the stream may go on like."""

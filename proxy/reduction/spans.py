@@ -119,9 +119,14 @@ class SpanDecoder:
         """END's tokens: at most one LEARN of the tail."""
         self._decoder.learn_last(tokens)
 
-    def last(self) -> list[bytes | memoryview]:
-        """What is still to be delivered when the direction has ended in order."""
-        return self.weaver.finish()
+    @property
+    def gathered(self) -> int:
+        """Bytes that are decoded and not delivered, because the text that they belong to is not whole; or 0."""
+        return self.weaver.gathered
+
+    def let_go(self) -> list[bytes | memoryview]:
+        """The direction has ended, or the rest of that text is not waited for: what is to be delivered."""
+        return self.weaver.let_go()
 
     def close(self) -> None:
         """Nothing more will be fed: give back what is shared with other streams."""

@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 OURS = ("bench", "dedupstore", "proxy")
 
-# Errors and text fit for a log line stand below everything of the proxy; they import nothing of ours.
-LEAVES = {"proxy.errors", "proxy.text"}
+# Errors, text fit for a log line and files written whole stand below everything; they import nothing of ours.
+LEAVES = {"proxy.errors", "proxy.files", "proxy.text"}
 
 MAY_IMPORT = {
     # The store is a library of its own: it can be used, tested and replaced without the proxy.
@@ -30,6 +30,8 @@ MAY_IMPORT = {
     "proxy.history": {"proxy.history", "proxy.observe"} | LEAVES,
     # Arithmetic about lines: anybody may use it, it needs nobody.
     "proxy.plan": {"proxy.plan"} | LEAVES,
+    # What reduction would save, found with reduction's own means; it reads files, and knows neither sites nor peers.
+    "proxy.analysis": {"proxy.analysis", "proxy.reduction", "proxy.plan", "dedupstore"} | LEAVES,
     # Judgement of facts about a host and its peers; who collects them from sockets imports the facts.
     "proxy.doctor": {"proxy.doctor", "proxy.plan", "proxy.config", "proxy.identity"} | LEAVES,
     "proxy.doctor.facts": {"proxy.doctor.facts"},
@@ -53,7 +55,10 @@ MAY_IMPORT = {
     "proxy.config": {"proxy.config", "proxy.identity"} | LEAVES,
     "proxy.identity": {"proxy.identity"} | LEAVES,
     "proxy.log": {"proxy.log"} | LEAVES,
+    # A new site's files are written for the configuration to read, and checked by it.
+    "proxy.setup": {"proxy.setup", "proxy.config", "proxy.identity"} | LEAVES,
     "proxy.errors": {"proxy.errors"},
+    "proxy.files": {"proxy.files"},
     "proxy.text": {"proxy.text"},
     # The root that puts everything together; the bench only lazily, so that it need not be installed.
     "proxy.cli": {"proxy", "dedupstore", "bench"},
@@ -139,7 +144,8 @@ def declared(table: list[str]) -> set[str]:
     """Import names of the distributions in a list of requirements."""
     names = {entry.split(";")[0].split(">")[0].strip() for entry in table}
     parts = {"pydantic_core"} if "pydantic" in names else set()  # its documented errors live there
-    return {name.replace("-", "_") for name in names} | parts
+    other = {"markdown_it"} if "markdown-it-py" in names else set()
+    return {name.replace("-", "_") for name in names} | parts | other
 
 
 def test_third_party_imports_are_declared() -> None:

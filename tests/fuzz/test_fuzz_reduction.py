@@ -13,7 +13,7 @@ from tests.patience import PATIENCE
 
 SCRIPT = Path(__file__).with_name("fuzz_reduction.py")
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "reduction.json").read_text())
-RUNS = 50_000
+RUNS = 20_000
 TOKENS, BATCH, STREAM, CONTEXT, SPANS = (bytes((target,)) for target in range(5))
 BLOCKS = ["880000" + 17 * "61", "8a0000 61", "280000 6162636465 620000 61", "28b52ffd 0048 8a0000 61"]
 """Of a frame that goes on; the last one begins anew."""

@@ -26,7 +26,7 @@ SLOTS = 11
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(480)
 def test_fifty_kills(tmp_path: Path) -> None:
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["tests.conformance.child"])

@@ -58,7 +58,7 @@ def test_who_is_run_again(tmp_path: Path) -> None:
     for kind in ("integration", "unit"):
         (tmp_path / kind).mkdir()
         (tmp_path / kind / "test_it.py").write_text(TESTS)
-    options = ["-n", "2", "-W", "error", "--import-mode=importlib", "-p", "no:cacheprovider"]
+    options = ["-n", "1", "-W", "error", "--import-mode=importlib", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *options, "."]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)

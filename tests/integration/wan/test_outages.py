@@ -162,7 +162,7 @@ def test_a_link_that_flaps(bed: Bed) -> None:
             assert resident(site) <= memory + (32 << 20)
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 def test_a_process_that_is_stopped_for_a_minute(bed: Bed) -> None:
     """SIGSTOP, then SIGCONT: an outage like others."""
     with (
