@@ -2,7 +2,7 @@
 
     python -m tests.browser.screenshots
 
-As root, for the line; with tgt and qemu-img, for a volume that is written over iSCSI; about two minutes.
+As root, for the line; with tgt and qemu-img, for a volume that is written over iSCSI; about six minutes.
 """
 
 import argparse
@@ -30,7 +30,7 @@ PASSES = 3
 """A volume is written this often, then comes another one."""
 RULES = {"replication": 'guarantee = "30Mbit"\npriority = "high"\n', "encrypted": 'maximum = "4Mbit"\npriority = "low"\n'}
 PICTURES = {
-    "light": {"theme": "light", "width": 1440, "height": 1650, "section": ""},
+    "light": {"theme": "light", "width": 1440, "height": 1350, "section": ""},
     "dark": {"theme": "dark", "width": 1440, "height": 1650, "section": "limits"},
     "phone": {"theme": "light", "width": 390, "height": 1250, "section": ""},
 }
@@ -40,7 +40,7 @@ def main() -> None:
     """Make the pictures."""
     options = argparse.ArgumentParser(description="The README's pictures of the page.")
     options.add_argument("--out", type=Path, default=ROOT / "deploy" / "screenshots")
-    options.add_argument("--seconds", type=float, default=100.0, help="of load before the first picture")
+    options.add_argument("--seconds", type=float, default=280.0, help="of load before the first picture")
     given = options.parse_args()
     if lacking := IscsiTarget.lacking():
         sys.exit(f"no pictures: {lacking}")

@@ -12,7 +12,7 @@ from tests.browser.scene import HOSTILE, Scene
 from tests.browser.stage import TOKEN, Stage, staged
 from tests.browser.window import OpenWindow
 
-pytestmark = [pytest.mark.serial, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.serial
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from tests.browser.window import OpenWindow, Window, eventually
 
 Error = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (group test)").Error
 
-pytestmark = [pytest.mark.serial, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.serial
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tests.patience import PATIENCE
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-PATIENCE_MS = 60_000
+PATIENCE_MS = int(PATIENCE * 1000)
 AXE = """async (rules) => {
     const found = await axe.run(document, { runOnly: rules });
     return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).slice(0, 3).join(" | ")}`);
@@ -74,9 +76,9 @@ class Window:
 
 def eventually(condition: Callable[[], bool], what: str, page: Window) -> None:
     """Wait for a condition that is looked at from here."""
-    deadline = time.monotonic() + PATIENCE_MS / 1000
+    deadline = time.monotonic() + PATIENCE
     while not condition():
-        assert time.monotonic() < deadline, f"not within a minute: {what}"
+        assert time.monotonic() < deadline, f"not within {PATIENCE:.0f} s: {what}"
         page.page.wait_for_timeout(100)  # events of the browser are taken meanwhile
 
 

@@ -61,7 +61,7 @@ export class Store {
       },
       ...pending(store),
     ]);
-    this.ages.show(list(store.hits_by_age).map(named));
+    this.ages.show(withoutTail(list(store.hits_by_age)).map(named));
     text(byId("store-advice"), store.advice ? capital(String(store.advice)) : "");
     this.larger.show(list(store.larger));
   }
@@ -76,6 +76,11 @@ function pending(store) {
       under: `${size(store.unlearned_bytes)} passed without being stored`,
     },
   ];
+}
+
+/** Without the oldest parts, if nothing was found in them. */
+function withoutTail(ages) {
+  return ages.slice(0, ages.findLastIndex(({ share }) => share > 0) + 1);
 }
 
 function named({ newest_share, share }, index, all) {
