@@ -28,7 +28,10 @@ MIB = 1 << 20
 VOLUME_BYTES = 48 * MIB
 PASSES = 3
 """A volume is written this often, then comes another one."""
-RULES = {"replication": 'guarantee = "30Mbit"\npriority = "high"\n', "encrypted": 'maximum = "4Mbit"\npriority = "low"\n'}
+RULES = {
+    "replication": 'guarantee = "30Mbit"\npriority = "high"\n',
+    "encrypted": 'maximum = "4Mbit"\npriority = "low"\n',
+}
 PICTURES = {
     "light": {"theme": "light", "width": 1440, "height": 1350, "section": ""},
     "dark": {"theme": "dark", "width": 1440, "height": 1650, "section": "limits"},

@@ -152,6 +152,7 @@ def test_a_site_that_has_ended_is_said_and_come_back_to(window: OpenWindow) -> N
         page.until_shown()
     page.until_text("#signal", "no answer since")
     page.until_text("[role=alert]", "what is below is from before")
+    assert page.axe() == []
 
 
 def test_a_token_is_asked_for(window: OpenWindow) -> None:

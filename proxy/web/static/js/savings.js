@@ -101,7 +101,7 @@ export class Savings {
       "site",
       list(answer.choices).filter((choice) => choice !== "site"),
     );
-    const data = { time: list(answer.time), ...record(answer.chart) };
+    const data = { time: list(answer.time), ...bridged(record(answer.chart), answer.step_seconds) };
     this.sent.show(data);
     this.received.show(data);
     const kept = answer.kept === "memory" ? "; kept in memory only, a restart forgets it" : "";
@@ -155,6 +155,14 @@ export class Savings {
       },
     ]);
   }
+}
+
+/** Where a look at the counters came late, the next second's average is that of both: no gap, nothing stood still. */
+function bridged(columns, step) {
+  if (step !== 1) return columns;
+  const fill = (column) =>
+    column.map((value, at) => value ?? (at > 0 && column[at - 1] !== null ? (column[at + 1] ?? null) : null));
+  return Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, fill(column)]));
 }
 
 function pass(name, { seconds, raw, wire, lan_bits_per_second: speed, gain }) {
