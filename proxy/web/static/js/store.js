@@ -68,7 +68,7 @@ export class Store {
 }
 
 function pending(store) {
-  if (!store.unwritten_bytes && !store.unlearned_bytes) return [];
+  if (store.mode !== "disk" && !store.unlearned_bytes) return [];
   return [
     {
       name: "Waiting for the disk",
