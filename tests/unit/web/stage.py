@@ -28,7 +28,8 @@ class FakeSite:
 
     snapshot: Snapshot = field(default_factory=changed)
     ticked: list[Callable[[], None]] = field(default_factory=list)
-    drained: int = 0
+    drained: list[int] = field(default_factory=list)
+    """The second of each time that it was asked to."""
     problem: str = ""
     seconds: int = 0
 
@@ -39,7 +40,7 @@ class FakeSite:
         return self.snapshot
 
     def drain(self) -> None:
-        self.drained += 1
+        self.drained.append(self.seconds)
 
     def reload(self) -> str:
         return self.problem

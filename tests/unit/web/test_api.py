@@ -129,7 +129,7 @@ def test_drain_and_reload() -> None:
         site = FakeSite(problem="east.crt is no certificate")
         async with listening(site) as stage:
             assert (await stage.ask(f"{API}/drain", "POST")).json == {"draining": True}
-            assert site.drained == 1
+            assert len(site.drained) == 1
             answer = (await stage.ask(f"{API}/reload", "POST")).json
             assert answer == {"reloaded": False, "problem": "east.crt is no certificate"}
             assert [event.code for event in site.watch.journal.after(0, 9).events] == ["IST-407", "IST-407"]
@@ -145,7 +145,8 @@ async def frames(stage: Stage, count: int) -> list[tuple[str, Any]]:
     writer.write(f"GET {API}/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
     head = await reader.readuntil(b"\r\n\r\n")
     assert b"text/event-stream" in head
-    found, data = [], b""
+    found: list[tuple[str, Any]] = []
+    data = b""
     while len(found) < count:
         data += await reader.readline()
         if data.endswith(b"\n\n"):
