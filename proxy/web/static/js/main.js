@@ -60,7 +60,7 @@ const paced = {
   status: new Paced(refreshStatus, () => 5),
   streams: new Paced(
     () => streams.refresh(),
-    () => 2,
+    () => 4,
   ),
   store: new Paced(
     async () => store.show(await ask("/store")),

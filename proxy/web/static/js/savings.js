@@ -88,7 +88,7 @@ export class Savings {
 
   /** Seconds until the next look: what a step brings shows when it is over. */
   get pause() {
-    return { "5m": 3, "1h": 10 }[this.range] ?? 60;
+    return { "5m": 5, "1h": 10 }[this.range] ?? 60;
   }
 
   async refresh() {
