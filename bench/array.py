@@ -42,13 +42,14 @@ class IscsiTarget:
         *,
         parameters: Mapping[str, int | str] | None = None,
         account: tuple[str, str] | None = None,
+        listen: Address | None = None,
     ) -> None:
         """`directory` gets the units (empty, of these sizes) and the log; its path must be short (a Unix socket).
 
         `parameters`: keys of RFC 7143, section 13, that the target is to have beside `PARAMETERS`; `account`: name and
-        secret that initiators have to prove by CHAP.
+        secret that initiators have to prove by CHAP; `listen`: where, if not on a free port of loopback.
         """
-        self.address: Address = ("127.0.0.1", free_port())
+        self.address: Address = listen or ("127.0.0.1", free_port())
         self.units = [directory / f"unit{number}" for number in range(1, len(sizes) + 1)]
         self.log = directory / "tgtd.log"
         self._sizes = list(sizes)
@@ -164,8 +165,11 @@ def _speaks_iscsi() -> bool:
     return re.search(r"\biscsi\b", formats) is not None
 
 
-def copy_volume(source: Path, url: str, progress: Callable[[float], None] = lambda percent: None) -> float:
-    """Write a raw file to an iSCSI unit with 16 writes in flight; the seconds. Raises ArrayFailure."""
+def copy_volume(source: Path | str, url: str, progress: Callable[[float], None] = lambda percent: None) -> float:
+    """Write a raw file, or what an iscsi:// address leads to, to an iSCSI unit with 16 writes in flight; the seconds.
+
+    Raises ArrayFailure.
+    """
     command = ["qemu-img", "convert", "-p", "-n", "-W", "-m", "16", "-f", "raw", "-O", "raw", str(source), url]
     started = time.monotonic()
     initiator = subprocess.Popen(
