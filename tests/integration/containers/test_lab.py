@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ pytestmark = [pytest.mark.root, pytest.mark.serial, pytest.mark.slow, pytest.mar
 
 FILE = ROOT / "deploy" / "lab" / "compose.yaml"
 SITE_FILE = "/etc/isthmus/site.toml"
-VOLUME = "16MiB"
+VOLUME = "24MiB"
 ATTEMPTS = 3
 
 
@@ -45,7 +46,7 @@ def test_one_command_replicates_a_volume(lab: Project) -> None:
     assert len(rounds) == 2
     assert "all rounds: identical" in told
     cold, warm = map(float, rounds)
-    assert cold > 6  # half of the volume does not compress
+    assert cold > 9  # half of the volume does not compress
     assert warm < cold / 4  # a 32nd of it has changed
 
 
@@ -59,18 +60,16 @@ def test_sites_have_no_rights(lab: Project, service: str) -> None:
     assert re.search(r"^Uid:\s*10001\b", status, re.MULTILINE)
 
 
-@pytest.mark.parametrize("victim", ["west", "east"])
-def test_killing_a_proxy_loses_nothing(lab: Project, victim: str) -> None:
+def test_killing_either_proxy_loses_nothing(lab: Project) -> None:
     for attempt in range(ATTEMPTS):
-        if killed_in_the_middle(lab, victim, f"{victim}-{attempt}"):
+        if killed_in_the_middle(lab, f"kills-{attempt}"):
             return
-    pytest.fail(f"{ATTEMPTS} replications were over before {victim} could be killed")
+    pytest.fail(f"{ATTEMPTS} replications were over before both proxies could be killed")
 
 
-def killed_in_the_middle(lab: Project, victim: str, seed: str) -> bool:
-    """Replicate another volume and kill the victim meanwhile; False if it came too late."""
-    for site in ("east", "west"):
-        lab.wait_healthy(site)
+def killed_in_the_middle(lab: Project, seed: str) -> bool:
+    """Replicate another volume and kill first west, then east meanwhile; False if it was over too soon."""
+    wait_for(lambda: up(lab), "the tunnel is not up")
     lab.execute("line", "isthmus", "wan", "set", "--rate", "4Mbit")
     before = sent(lab)
     story = f"{lab.name}-{seed}"
@@ -78,10 +77,12 @@ def killed_in_the_middle(lab: Project, victim: str, seed: str) -> bool:
     files = ["--volumes", "/array/east/unit1", "/array/west/unit1"]
     lab.compose("run", "--detach", "--no-deps", "--name", story, "story", *command, *files)
     try:
-        wait_for(lambda: sent(lab) > before + (1 << 20) or not running(story), "nothing is replicated")
-        docker("kill", lab.container(victim))
-        in_time = running(story)
-        docker("start", lab.container(victim))
+        for number, victim in enumerate(("west", "east"), 1):
+            enough = before + number * (1 << 20)
+            wait_for(lambda enough=enough: sent(lab) > enough or not running(story), "nothing is replicated")  # type: ignore[misc]
+            docker("kill", lab.container(victim))
+            in_time = running(story)
+            docker("start", lab.container(victim))
         lab.execute("line", "isthmus", "wan", "set", "--rate", "45Mbit")
         assert ended(story) == 0, docker("logs", story) + lab.compose("logs", "--no-color", "east", "west")
         assert ", identical" in docker("logs", story)
@@ -91,11 +92,23 @@ def killed_in_the_middle(lab: Project, victim: str, seed: str) -> bool:
     return in_time
 
 
+def up(lab: Project) -> bool:
+    """Whether the tunnel is."""
+    try:
+        return all(peer["state"] == "up" for peer in status(lab)["peers"])
+    except EngineFailure:  # east does not answer yet
+        return False
+
+
 def sent(lab: Project) -> int:
-    """Plain bytes that east has taken from its array."""
-    status = json.loads(lab.execute("east", "isthmus", "status", SITE_FILE, "--json"))
-    taken: int = status["bytes"]["raw"]
+    """Plain bytes that east has taken from its array since it started."""
+    taken: int = status(lab)["bytes"]["raw"]
     return taken
+
+
+def status(lab: Project) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(lab.execute("east", "isthmus", "status", SITE_FILE, "--json"))
+    return found
 
 
 def running(container: str) -> bool:
