@@ -14,6 +14,7 @@ from dedupstore.errors import StoreError
 from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
 from proxy.net.site import Site, open_configured_store
+from proxy.net.supervisor import Supervisor
 from proxy.net.survey import survey
 from proxy.observe.snapshot import Snapshot
 
@@ -48,19 +49,23 @@ async def _serve(config: SiteConfig, make_status: MakeStatusListener) -> int:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     _stop_by_signal(loop, stop)
+    supervisor = Supervisor.of()
     site = _build(config)
     status = make_status(config.status.listen.host, config.status.listen.port, lambda: survey(site))
     try:
         await _start(site, status)
-        loop.add_signal_handler(signal.SIGHUP, site.reload)
+        loop.add_signal_handler(signal.SIGHUP, _reload, site, supervisor)
         gc.freeze()
         log.info("site %s is ready: %s", config.site.name, _summary(config))
+        supervisor.ready(_running(site))
         await stop.wait()
         log.info("site %s drains", config.site.name)
+        supervisor.stopping("drains")
         await site.drain("the site shuts down")
     finally:
         await status.stop()
         await site.stop()
+        await supervisor.close()
     log.info("site %s has stopped", config.site.name)
     return ExitCode.OK
 
@@ -102,6 +107,17 @@ async def _start(site: Site, status: StatusListener) -> None:
         listen = site.config.status.listen
         reason = f"status.listen = {listen}: {error.strerror or error}; free the address or configure another one"
         raise OperatorError(reason, ExitCode.LISTEN) from None
+
+
+def _reload(site: Site, supervisor: Supervisor) -> None:
+    supervisor.reloading()
+    site.reload()
+    supervisor.ready(_running(site))
+
+
+def _running(site: Site) -> str:
+    alarms = site.alarms()
+    return f"site {site.config.site.name}" + (f", {len(alarms)} alarms: {alarms[0]}" if alarms else "")
 
 
 def _summary(config: SiteConfig) -> str:
