@@ -362,9 +362,9 @@ class Forward(Section):
         None,
     )
     transparent: Switch = setting(
-        "Connections that the host's packet filter has redirected to `listen` (deploy/nftables) go on to where they were"
-        " meant to go, if that is in `range`; so arrays and initiators keep the far portals' own addresses, and what a"
-        " target names passes as it is. Those that were meant for `listen` itself go to the export's address.",
+        "Connections that the host's packet filter has redirected to `listen` (deploy/nftables) go on to where they"
+        " were meant to go, if that is in `range`; so arrays and initiators keep the far portals' own addresses, and"
+        " what a target names passes as it is. Those that were meant for `listen` itself go to the export's address.",
         False,
     )
     idle: Annotated[Duration, Within("1s", "365d")] = setting(
