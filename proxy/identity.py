@@ -6,9 +6,7 @@ and blocks for as long as they do.
 """
 
 import hashlib
-import os
 import stat
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +19,7 @@ from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from proxy.errors import OperatorError
+from proxy.files import File, create_all, replace_all
 
 PEM, DER = serialization.Encoding.PEM, serialization.Encoding.DER
 VALID_FOR = timedelta(days=3650)
@@ -76,23 +75,30 @@ def generate(site: str, out_dir: Path, *, force: bool = False, now: datetime | N
 
     Never overwrites unless forced. Raises IdentityFault.
     """
-    key = ec.generate_private_key(ec.SECP256R1())
-    certificate = _self_signed(site, key, now or datetime.now(UTC))
-    key_path, certificate_path = out_dir / f"{site}.key", out_dir / f"{site}.crt"
+    made, files = draft(site, out_dir, now=now)
     try:
         out_dir.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise IdentityFault(out_dir, f"cannot be made a directory: {error.strerror}", "choose another one") from None
     try:
-        write = _replace_all if force else _create_all
-        write([(key_path, _key_pem(key), 0o600), (certificate_path, certificate.public_bytes(PEM), 0o644)])
+        write = replace_all if force else create_all
+        write(files)
     except FileExistsError as error:
         remedy = "remove it, choose another directory, or use --force to replace it (its peers then need the new one)"
         raise IdentityFault(Path(error.filename), "exists already", remedy) from None
     except OSError as error:
         path = Path(error.filename or out_dir)
         raise IdentityFault(path, f"cannot be written: {error.strerror}", "choose another directory") from None
-    return Identity(certificate_path, key_path, _facts(certificate))
+    return made
+
+
+def draft(site: str, out_dir: Path, *, now: datetime | None = None) -> tuple[Identity, list[File]]:
+    """As `generate`, but the two files are still to be written."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    certificate = _self_signed(site, key, now or datetime.now(UTC))
+    key_path, certificate_path = out_dir / f"{site}.key", out_dir / f"{site}.crt"
+    files = [(key_path, _key_pem(key), 0o600), (certificate_path, certificate.public_bytes(PEM), 0o644)]
+    return Identity(certificate_path, key_path, _facts(certificate)), files
 
 
 def read_certificates(path: Path) -> tuple[Certificate, ...]:
@@ -103,6 +109,25 @@ def read_certificates(path: Path) -> tuple[Certificate, ...]:
     except Exception:  # the parser has many ways to dislike a file, and all of them mean this
         wrong = "holds a private key, not a certificate" if b"PRIVATE KEY-----" in content else "is not a certificate"
         raise IdentityFault(path, wrong, "write the path of a PEM file that begins with BEGIN CERTIFICATE") from None
+
+
+def read_der(path: Path) -> bytes:
+    """The file's first certificate in DER form. Raises IdentityFault."""
+    read_certificates(path)  # for the words about what is none
+    return x509.load_pem_x509_certificates(_content(path))[0].public_bytes(DER)
+
+
+def from_der(der: bytes) -> Certificate:
+    """What matters of a certificate that is in no file yet. Raises ValueError."""
+    try:
+        return _facts(x509.load_der_x509_certificate(der))
+    except Exception:  # as above
+        raise ValueError("is not a certificate") from None
+
+
+def as_pem(der: bytes) -> bytes:
+    """As a certificate file has it. Raises ValueError."""
+    return x509.load_der_x509_certificate(der).public_bytes(PEM)
 
 
 def fingerprint(path: Path) -> bytes:
@@ -174,40 +199,6 @@ def _signatures_only() -> x509.KeyUsage:
 
 def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-
-
-_File = tuple[Path, bytes, int]
-"""Path, content, mode."""
-
-
-def _create_all(files: Sequence[_File]) -> None:
-    """Write all files, none of which exists yet, or none."""
-    created: list[Path] = []
-    try:
-        for path, content, mode in files:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-            created.append(path)
-            _fill(descriptor, content, mode)
-    except OSError:
-        for path in created:
-            path.unlink()
-        raise
-
-
-def _replace_all(files: Sequence[_File]) -> None:
-    """Write all files under other names, then put them in the place of what is there."""
-    drafts = [(path.with_name(f".{path.name}.{os.getpid()}"), content, mode) for path, content, mode in files]
-    _create_all(drafts)
-    for (draft, _, _), (path, _, _) in zip(drafts, files, strict=True):
-        os.replace(draft, path)
-
-
-def _fill(descriptor: int, content: bytes, mode: int) -> None:
-    with open(descriptor, "wb") as file:
-        os.fchmod(descriptor, mode)  # whatever the umask says
-        file.write(content)
-        file.flush()
-        os.fsync(descriptor)
 
 
 def _content(path: Path) -> bytes:

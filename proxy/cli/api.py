@@ -1,54 +1,96 @@
-"""Asks a running site for its status, over the listener that its file names."""
+"""Asks a running site, over the listener that its file names; every failure as words for an operator."""
 
 import json
-from http.client import HTTPConnection, HTTPException
+from collections.abc import Callable
+from functools import partial
+from http.client import HTTPException
 from typing import Any
 
 from proxy.config import SiteConfig
 from proxy.errors import ExitCode, OperatorError
+from proxy.net.inquiry import Inquiry
+from proxy.text import printable
 
-TIMEOUT = 5.0
-"""Seconds that connecting and each read may take."""
-LARGEST_ANSWER = 64 << 20
-"""Bytes; 65536 streams a peer need some 30 MiB."""
+API = "/api/v1"
+_REFUSALS = 400, 401, 403, 421, 429
+"""HTTP's; the listener says in words why."""
 
 
 def fetch_status(config: SiteConfig) -> dict[str, Any]:
     """The status as the site gives it; keys may be missing. Raises OperatorError (UNREACHABLE)."""
-    status = _decode(config, _get(config, "/api/v1/status"))
-    if status.get("site", config.site.name) != config.site.name:
-        other = f"the site that answers there is {status['site']!r}, not {config.site.name!r}"
-        raise _unreachable(config, f"{other}; see status.listen in both files")
-    return status
+    with Api(config) as api:
+        return api.status()
 
 
-def _get(config: SiteConfig, path: str) -> bytes:
-    listen = config.status.listen
-    connection = HTTPConnection(listen.host, listen.port, timeout=TIMEOUT)
+class Api:
+    """A running site. A context manager; one thread. What it answers may come from another version."""
+
+    def __init__(self, config: SiteConfig) -> None:
+        self._config = config
+        self._inquiry = Inquiry(config)
+
+    def __enter__(self) -> "Api":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._inquiry.__exit__(None, None, None)
+
+    def status(self) -> dict[str, Any]:
+        """Raises OperatorError (UNREACHABLE), also if another site answers."""
+        status = self.get("status")
+        if status.get("site", self._config.site.name) != self._config.site.name:
+            other = f"the site that answers there is {status['site']!r}, not {self._config.site.name!r}"
+            raise self._unreachable(f"{other}; see status.listen in both files")
+        return status
+
+    def get(self, what: str) -> dict[str, Any]:
+        """`what`: below /api/v1, query included. Raises OperatorError (UNREACHABLE, or FAILED if it is refused)."""
+        return self._decode(self._answer(f"{API}/{what}", partial(self._inquiry.ask, f"{API}/{what}")))
+
+    def metrics(self) -> bytes:
+        """As Prometheus reads them. Raises OperatorError."""
+        return self._answer("/metrics", partial(self._inquiry.ask, "/metrics"))
+
+    def post(self, what: str) -> dict[str, Any]:
+        """Have the site do something. Raises OperatorError (UNREACHABLE, or FAILED if it is refused)."""
+        asked = partial(self._inquiry.ask, f"{API}/{what}", "POST", control=True)
+        return self._decode(self._answer(f"{API}/{what}", asked))
+
+    def _answer(self, path: str, ask: Callable[[], Any]) -> bytes:
+        try:
+            response, body = ask()
+        except (OSError, HTTPException) as error:
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise self._unreachable(f"{reason}; is `isthmus serve {self._config.source}` running?") from None
+        if response.status in _REFUSALS and (refusal := _refusal(body)):
+            raise OperatorError(f"site {self._config.site.name} refuses {path}: {refusal}")
+        if response.status != 200:
+            http = f"HTTP {response.status} {printable(response.reason)}"
+            raise self._unreachable(f"{http}; does another program listen there, or a site of an earlier version?")
+        found: bytes = body
+        return found
+
+    def _decode(self, body: bytes) -> dict[str, Any]:
+        found = _table(body)
+        if found is None:
+            raise self._unreachable("the answer is not a status; does another program listen there?")
+        return found
+
+    def _unreachable(self, reason: str) -> OperatorError:
+        where = f"no status of site {self._config.site.name} from {self._config.status.listen}"
+        return OperatorError(f"{where}: {reason}", ExitCode.UNREACHABLE)
+
+
+def _table(body: bytes) -> dict[str, Any] | None:
     try:
-        connection.request("GET", path)
-        response = connection.getresponse()
-        body = response.read(LARGEST_ANSWER)
-    except (OSError, HTTPException) as error:
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise _unreachable(config, f"{reason}; is `isthmus serve {config.source}` running?") from None
-    finally:
-        connection.close()
-    if response.status != 200:
-        raise _unreachable(config, f"HTTP {response.status} {response.reason}; does another program listen there?")
-    return body
-
-
-def _decode(config: SiteConfig, body: bytes) -> dict[str, Any]:
-    try:
-        status = json.loads(body)
+        found = json.loads(body)
     except (ValueError, RecursionError):
-        status = None
-    if not isinstance(status, dict):
-        raise _unreachable(config, "the answer is not a status; does another program listen there?")
-    return status
+        return None
+    return found if isinstance(found, dict) else None
 
 
-def _unreachable(config: SiteConfig, reason: str) -> OperatorError:
-    where = f"no status of site {config.site.name} from {config.status.listen}"
-    return OperatorError(f"{where}: {reason}", ExitCode.UNREACHABLE)
+def _refusal(body: bytes) -> str | None:
+    """In the listener's own words, if it has any."""
+    problem = _table(body) or {}
+    words = [printable(str(problem[key])) for key in ("error", "remedy") if problem.get(key)]
+    return "; ".join(words) or None

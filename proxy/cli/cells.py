@@ -3,6 +3,7 @@
 A status may come from another version, so nothing in it is taken for granted.
 """
 
+from datetime import datetime
 from typing import Any
 
 from rich import box
@@ -65,6 +66,14 @@ def duration(value: Any) -> str:
 def milliseconds(value: Any) -> str:
     """Seconds as milliseconds: 0.42 ms."""
     return f"{value * 1000:.3g} ms" if is_number(value) else "-"
+
+
+def moment(value: Any) -> str:
+    """Seconds since 1970 as this host's time: 2026-11-21 22:30:05."""
+    try:
+        return datetime.fromtimestamp(value).strftime("%Y-%m-%d %H:%M:%S") if is_number(value) else "-"
+    except (ValueError, OverflowError, OSError):
+        return "-"
 
 
 def is_number(value: Any) -> bool:

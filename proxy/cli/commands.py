@@ -52,6 +52,63 @@ def root() -> None:
 
 
 @root.command(
+    epilog=_examples(
+        "isthmus init",
+        "isthmus init --site east --peer west --listen 198.18.0.1:4500",
+        "isthmus init --site west --peer east=198.18.0.1:4500 --export 10.1.0.5:3260",
+    )
+)
+@click.option("--site", metavar="NAME", help="Name of this site.")
+@click.option("--peer", metavar="NAME[=ADDRESS]", help="Name of the other site, and where it is dialled.")
+@click.option("--listen", metavar="ADDRESS", help="Where the other site dials in; not needed if it is dialled.")
+@click.option("--reach", metavar="ADDRESS", help="By which the other site reaches that. [default: as --listen]")
+@click.option("--forward", multiple=True, metavar="[EXPORT=]ADDRESS", help="Where arrays here connect to.")
+@click.option("--export", multiple=True, metavar="[EXPORT=]ADDRESS", help="An array here that the other site reaches.")
+@click.option("--store", type=click.Choice(["disk", "memory"]), help="Of chunks. [default: disk]")
+@click.option("--store-size", metavar="SIZE", help="Of the store. [default: 10GiB]")
+@click.option("--rate", metavar="RATE", help="Most that is sent to the other site, such as 45Mbit.")
+@click.option("--status", metavar="ADDRESS", help="Of the status listener. [default: 127.0.0.1:8900]")
+@click.option("--out", type=click.Path(path_type=Path), default=".", metavar="DIR", help="Where the files go.")
+def init(out: Path, **options: Any) -> int | None:
+    """Make a new site: its file, its key, and a compose file.
+
+    Asks a few questions; with any option but --out it asks nothing. EXPORT is the name that both sites use, "array" if
+    none is given. Writes NAME.toml, NAME.key, NAME.crt, compose.yaml and .env, never over a file that is there, and
+    prints the line that makes the site known to the other one (`isthmus pair`).
+    """
+    return _perform("init", options, out)
+
+
+@root.command(
+    epilog=_examples("isthmus pair east:AQ2U east.toml", "isthmus pair east:AQ2U /etc/isthmus/west.toml --replace")
+)
+@click.argument("line")
+@_config
+@click.option("--replace", is_flag=True, help="Let a new certificate or address take the place of the old.")
+def pair(line: str, config: Path, replace: bool) -> int | None:
+    """Make the other site known to this one.
+
+    LINE is what `isthmus init` or `isthmus invite` printed on the other host: name, address and certificate. Writes
+    the certificate beside the site's file and the peer into it, or says what does not fit and changes nothing.
+    Compare the SHA-256 that both hosts show: who can change the line on its way can be the peer.
+    """
+    return _perform("pair", line, config, replace)
+
+
+@root.command(
+    epilog=_examples("isthmus invite /etc/isthmus/east.toml", "isthmus invite east.toml --reach east.example:4500")
+)
+@_config
+@click.option("--reach", metavar="ADDRESS", help="By which other sites reach this one. [default: tunnel.listen]")
+def invite(config: Path, reach: str | None) -> int | None:
+    """Print the line that makes this site known to others.
+
+    To be typed on the other host. There is nothing secret in it; the SHA-256 of the certificate goes to stderr.
+    """
+    return _perform("pair", config, reach, action="invite")
+
+
+@root.command(
     epilog=_examples("isthmus keygen --site east --out /etc/isthmus", "isthmus keygen --site east --out . --force")
 )
 @click.option("--site", required=True, metavar="NAME", help="Name of the site, as `site.name` in its file.")
@@ -107,6 +164,49 @@ def status(config: Path, as_json: bool, watch: bool) -> int | None:
     read its file.
     """
     return _perform("status", config, as_json, watch)
+
+
+@root.command(
+    epilog=_examples(
+        "isthmus events /etc/isthmus/east.toml",
+        "isthmus events /etc/isthmus/east.toml --since 2h --follow",
+        "isthmus events east.toml --json | jq -r .code",
+    )
+)
+@_config
+@click.option("--since", metavar="TIME", help='Those from then on: "2h" ago, or "2026-11-21 22:30".')
+@click.option("--follow", is_flag=True, help="And those that come, until Ctrl-C.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
+def events(config: Path, since: str | None, follow: bool, as_json: bool) -> int | None:
+    """Show what happened at a running site.
+
+    Tunnels that went and came, refused peers, alarms, certificates about to expire and so on, oldest first, each with
+    its stable code (deploy/EVENTS.md) and, where something is to be done, the remedy. Without --since the latest 50.
+    """
+    return _perform("events", config, since, follow, as_json)
+
+
+@root.command(epilog=_examples("isthmus drain /etc/isthmus/east.toml", "isthmus drain east.toml --wait"))
+@_config
+@click.option("--wait", is_flag=True, help="Until the site has ended.")
+def drain(config: Path, wait: bool) -> int | None:
+    """Have a running site end in order.
+
+    As SIGTERM does: no new connections are accepted, live ones get `tunnel.drain` to end. Needs the token of
+    `status.control_token` where the site's file names one.
+    """
+    return _perform("control", config, wait, action="drain")
+
+
+@root.command(epilog=_examples("isthmus reload /etc/isthmus/east.toml"))
+@_config
+def reload(config: Path) -> int | None:
+    """Have a running site read its certificates anew.
+
+    As SIGHUP does: certificates, keys, pins and tokens, without dropping a connection. If they cannot be used the site
+    keeps what it had, and the exit code is 1. Needs the token of `status.control_token` where the file names one.
+    """
+    return _perform("control", config, action="reload")
 
 
 @root.group(
@@ -205,6 +305,26 @@ def doctor(config: Path, rate: str | None, round_trip: str | None, as_json: bool
     remedy. Changes nothing, and may be run beside a running site. Exits with 1 if there is a problem.
     """
     return _perform("doctor", config, rate, round_trip, as_json)
+
+
+@root.command(
+    "support-bundle",
+    epilog=_examples(
+        "isthmus support-bundle /etc/isthmus/east.toml", "isthmus support-bundle east.toml -o /tmp/east.tar.gz"
+    ),
+)
+@_config
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="[default: isthmus-NAME-TIME.tar.gz]"
+)
+def support_bundle(config: Path, output: Path | None) -> int | None:
+    """Collect what somebody needs to say what is wrong.
+
+    Configuration, status, health, history, events, metrics, doctor's report, versions, and logs that can be found, as
+    one tar.gz that its owner alone can read. No private key and no token is in it. Works also if the site does not
+    run, or its file is wrong; contents.txt in it says what is missing, and why.
+    """
+    return _perform("support_bundle", config, output)
 
 
 @root.command(epilog=_examples("isthmus demo", "isthmus demo --volume-size 64MiB --store disk --json"))

@@ -1,15 +1,41 @@
 """`isthmus serve`."""
 
+import os
 from pathlib import Path
 
 from proxy import log
-from proxy.config import load
+from proxy.config import SiteConfig, load
 from proxy.net.service import run as run_site
 from proxy.web.server import StatusServer
+from proxy.web.settings import Settings
 
 
 def run(config: Path) -> int:
     """Load, log, serve; the exit code."""
     site = load(config)
     log.configure(site.log.level, site.log.format)
-    return run_site(site, StatusServer)
+    settings = settings_of(site)
+    return run_site(site, lambda _, front: StatusServer(settings, front), history_of(site))
+
+
+def settings_of(site: SiteConfig) -> Settings:
+    """The section [status] as the listener wants it."""
+    status = site.status
+    return Settings(
+        host=status.listen.host,
+        port=status.listen.port,
+        certificate=status.certificate,
+        key=status.key,
+        token=status.token,
+        control_token=status.control_token,
+        clients=status.clients,
+        names=status.names,
+    )
+
+
+def history_of(site: SiteConfig) -> Path:
+    """The file that keeps history: as configured, or in systemd's state directory, or beside the site's file."""
+    if site.status.history is not None:
+        return site.status.history
+    state = os.environ.get("STATE_DIRECTORY", "").partition(":")[0]
+    return (Path(state) if state else site.source.parent) / f"{site.site.name}-history.db"

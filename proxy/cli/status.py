@@ -1,5 +1,6 @@
 """`isthmus status`: once, or anew each second."""
 
+import contextlib
 import json
 import time
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from rich.text import Text
 
 from proxy.cli.api import fetch_status
 from proxy.cli.report import report
+from proxy.cli.watch import watch as watch_site
 from proxy.config import load
 from proxy.errors import OperatorError
 from proxy.text import printable
@@ -28,7 +30,10 @@ def run(config: Path, as_json: bool, watch: bool) -> None:
     def fetch() -> dict[str, Any]:
         return fetch_status(site)
 
-    if watch:
+    if watch and not as_json and Console().is_terminal:
+        with contextlib.suppress(KeyboardInterrupt):
+            watch_site(site)
+    elif watch:
         follow(fetch, as_json=as_json)
     elif as_json:
         click.echo(json.dumps(fetch(), indent=2))
@@ -37,7 +42,10 @@ def run(config: Path, as_json: bool, watch: bool) -> None:
 
 
 def follow(fetch: Callable[[], dict[str, Any]], *, as_json: bool, pause: Callable[[float], None] = time.sleep) -> None:
-    """Show what `fetch` gives again and again until Ctrl-C; a site that does not answer is waited for."""
+    """Show what `fetch` gives again and again until Ctrl-C, where there is no terminal to keep a page on.
+
+    A site that does not answer is waited for.
+    """
     try:
         if as_json:
             _follow_lines(fetch, pause)
@@ -56,7 +64,7 @@ def _follow_lines(fetch: Callable[[], dict[str, Any]], pause: Callable[[float], 
 
 def _follow_screen(fetch: Callable[[], dict[str, Any]], pause: Callable[[float], None]) -> None:
     console = Console()
-    with Live(console=console, auto_refresh=False, screen=console.is_terminal) as live:
+    with Live(console=console, auto_refresh=False) as live:
         while True:
             live.update(_look(fetch), refresh=True)
             pause(INTERVAL)

@@ -13,13 +13,13 @@ MOST_VOLUMES = 20
 """Volumes a peer that are listed; --json has all that are told apart."""
 MOST = 0.95
 """Share of the commands that a latency is true of."""
-_HEADINGS = "Volume", "By", "", "Commands", "Bytes", "Average", "In sequence", "Latency", "95 % within", "Under way"
+HEADINGS = "Volume", "By", "", "Commands", "Bytes", "Average", "In sequence", "Latency", "95 % within", "Under way"
 _COLOURS = {"green": "green", "yellow": "yellow", "red": "red"}
 
 
 def volumes_table(peers: list[dict[str, Any]]) -> Table | None:
     """A row for reads and one for writes of each volume, if any were; the largest first."""
-    table = headed_table(*_HEADINGS)
+    table = headed_table(*HEADINGS)
     hidden = 0
     for peer in peers:
         used = [volume for volume in as_dicts(peer.get("volumes")) if any(_accesses(volume))]
@@ -29,6 +29,11 @@ def volumes_table(peers: list[dict[str, Any]]) -> Table | None:
                 table.add_row(*row)
     table.caption = f"and {hidden} more: --json shows all" if hidden else None
     return table if table.row_count else None
+
+
+def volume_rows(peers: list[dict[str, Any]]) -> list[tuple[Text | str, ...]]:
+    """The same rows as they come, one list for all peers."""
+    return [row for peer in peers for volume in as_dicts(peer.get("volumes")) for row in _rows(volume)]
 
 
 def advice_table(peers: list[dict[str, Any]]) -> Table | None:

@@ -35,6 +35,7 @@ DSCP_NAMES = (
     | {"ef": 46, "va": 44, "le": 1}
 )
 """RFC 2474 (cs), 2597 (af), 3246 (ef), 5865 (va), 8622 (le)."""
+HOST_NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$"
 NAME_REMEDY = "write 1 to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit"
 
 
@@ -148,6 +149,16 @@ def setting(
     return Field(default, description=description, examples=None if example is None else [example], alias=key)
 
 
+def _host_name(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(HOST_NAME_PATTERN, value):
+        raise mistaken("is not the name of a host", 'write a name without port, such as "east.example"')
+    return value.lower()
+
+
+HostName = Annotated[str, PlainValidator(_host_name), shape("host name", HOST_NAME_PATTERN)]
+"""As in a Host header, in small letters."""
+
+
 class Section(BaseModel):
     """A table of the file."""
 
@@ -259,12 +270,35 @@ class Compression(Section):
 
 
 class Status(Section):
-    """Health, status and metrics over HTTP."""
+    """The page, health, status and metrics over HTTP (API.md)."""
 
     listen: ListenAddress = setting(
-        "Loopback only in this version: the listener asks for no password. Serves `/healthz`,"
-        " `/api/v1/status` and `/metrics`.",
+        "Where it is served. A loopback address asks for no password. Any other one needs `certificate` and `key`, and"
+        " `token` or `clients`.",
         "127.0.0.1:8900",
+    )
+    certificate: FilePath | None = setting("Of the listener (PEM): with it, HTTPS (TLS 1.3) is spoken.", None)
+    key: FilePath | None = setting("Its private key (PEM, not encrypted, readable by its owner only).", None)
+    token: FilePath | None = setting(
+        "File with the token that reading needs, 16 characters at least, readable by its owner only:"
+        " `openssl rand -hex 32`, for example.",
+        None,
+    )
+    control_token: FilePath | None = setting(
+        "Likewise, the token that `drain` and `reload` need; it may read, too. Without it, these are refused anywhere"
+        " but on a loopback address.",
+        None,
+    )
+    clients: FilePath | None = setting(
+        "Client certificates, or a CA's, (PEM) by which programs may read without a token.", None
+    )
+    names: tuple[HostName, ...] = setting(
+        "Names beside its IP address under which it is asked for; a request with another Host header is refused.", ()
+    )
+    history: FilePath | None = setting(
+        "File that keeps history and events across restarts, below 50 MB. Without it, `NAME-history.db` in systemd's"
+        " state directory, or beside this file; where that cannot be written, history is kept in memory only.",
+        None,
     )
 
 

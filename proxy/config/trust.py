@@ -17,6 +17,8 @@ CERTIFICATE: KeyPath = ("identity", "certificate")
 KEY: KeyPath = ("identity", "key")
 CA: KeyPath = ("identity", "ca")
 
+PAIRING = "write the path of a PEM file, or type the line that isthmus init or invite prints there: isthmus pair"
+
 _T = TypeVar("_T")
 
 
@@ -98,5 +100,6 @@ def _attempt(draft: Draft, where: KeyPath, read: Callable[[Path], _T]) -> _T | N
     try:
         return read(path)
     except IdentityFault as fault:
-        draft.wrong(where, f"{fault.wrong} ({path})", fault.remedy)
+        missing = where[0] == "peer" and fault.wrong == "does not exist"
+        draft.wrong(where, f"{fault.wrong} ({path})", PAIRING if missing else fault.remedy)
         return None

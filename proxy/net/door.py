@@ -39,6 +39,7 @@ class Door:
         self._peers = peers
         self._pending: dict[asyncio.Task[None], None] = {}
         self.refused = 0
+        self.last_refusal = ""
 
     async def run(self) -> None:
         """Accept until cancelled or closed."""
@@ -97,6 +98,7 @@ class Door:
 
     def _refuse(self, remote: str, reason: str) -> None:
         self.refused += 1
+        self.last_refusal = f"{remote}, {reason}"
         log.warning("connection from %s refused: %s", remote, reason)
 
     # -- LaneOwner ---------------------------------------------------------------------------------------------

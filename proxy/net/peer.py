@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -55,6 +55,9 @@ class Peer:
         """Relays that have ended in order, whose arrays have not taken the last bytes yet."""
         self.traffic = Traffic()
         """Of relays that have ended."""
+        self._by_share = defaultdict[str, Traffic](Traffic)
+        self.resumed = 0
+        """How often streams went on after an outage."""
         self.resets = Counter[str]()
         """Ended streams by reason."""
         self.fallbacks = Counter[str]()
@@ -204,6 +207,7 @@ class Peer:
         if relay.in_order:
             self.leaving.add(relay)
         self.traffic.add(relay.traffic)
+        self._by_share[relay.share].add(relay.traffic)
         known = relay.reason in self.resets or len(self.resets) < _REASONS_MAX
         self.resets[relay.reason if known else "other reasons"] += 1
         log.info("stream %d of %s with %s ended: %s", relay.stream, relay.name, self.name, relay.reason)
@@ -263,6 +267,15 @@ class Peer:
         for relay in self.relays.values():
             total.add(relay.traffic)
         return total
+
+    def by_share(self) -> Mapping[str, Traffic]:
+        """The same by forward and export, as shares name them."""
+        found = defaultdict[str, Traffic](Traffic)
+        for share, traffic in self._by_share.items():
+            found[share].add(traffic)
+        for relay in self.relays.values():
+            found[relay.share].add(relay.traffic)
+        return found
 
     # -- lanes (LaneOwner) -------------------------------------------------------------------------------------
 
@@ -455,6 +468,7 @@ class Peer:
         log.warning("the tunnel with %s begins anew: %s", self.name, event.reason)
 
     def _resumed(self, event: events.Resumed) -> None:
+        self.resumed += 1
         log.info("the tunnel with %s resumed on lane %d with %d streams", self.name, event.lane, len(self.relays))
 
     def _trust_store(self, hello: Hello) -> None:

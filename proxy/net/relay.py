@@ -87,6 +87,11 @@ class Relay(asyncio.BufferedProtocol):
         """Both arrays have ended their sides, and ours has been given everything."""
 
     @property
+    def share(self) -> str:
+        """The name of what it is accounted to: "forward replication", "export array"."""
+        return f"{'forward' if self.opener else 'export'} {self.name}"
+
+    @property
     def traffic(self) -> Traffic:
         """What has passed so far."""
         self.coders.note(self._traffic)

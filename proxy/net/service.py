@@ -4,7 +4,10 @@ import asyncio
 import gc
 import logging
 import signal
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
@@ -13,19 +16,26 @@ import uvloop
 from dedupstore.errors import StoreError
 from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
+from proxy.history.keeper import Keeper
 from proxy.net.site import Site, open_configured_store
 from proxy.net.supervisor import Supervisor
 from proxy.net.survey import survey
+from proxy.net.watching import Watching
+from proxy.observe import codes
 from proxy.observe.snapshot import Snapshot
+from proxy.observe.watch import Watch
 
 log = logging.getLogger(__name__)
 
 
 class StatusListener(Protocol):
-    """What shows snapshots to the outside (`proxy.web`); the command line brings it along."""
+    """What shows the site to the outside (`proxy.web`); the command line brings it along."""
 
     async def start(self) -> None:
-        """Begin to answer. Raises OSError if the address cannot be had."""
+        """Begin to answer. Raises OSError if the address cannot be had, OperatorError for files that are unsound."""
+
+    def reload(self) -> str:
+        """Read certificates and tokens anew; why the old ones stay in use, or nothing."""
 
     async def stop(self) -> None:
         """Answer no more."""
@@ -33,28 +43,73 @@ class StatusListener(Protocol):
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
-MakeStatusListener = Callable[[str, int, Callable[[], Snapshot]], StatusListener]
-"""From host, port, and a function that takes a snapshot."""
+
+@dataclass(slots=True)
+class Front:
+    """What a status listener may ask of the site, and do to it. Loop thread."""
+
+    site: Site
+    watching: Watching
+    stop: asyncio.Event
+    supervisor: Supervisor
+    listener: StatusListener | None = None
+
+    @property
+    def watch(self) -> Watch:
+        """What is kept beyond the moment."""
+        return self.watching.watch
+
+    @property
+    def ticked(self) -> list[Callable[[], None]]:
+        """Called once a second, when the watch has been fed."""
+        return self.watching.ticked
+
+    def take(self) -> Snapshot:
+        """A snapshot, now."""
+        return survey(self.site)
+
+    def drain(self) -> None:
+        """Begin to drain, and end, as after SIGTERM."""
+        self.stop.set()
+
+    def reload(self) -> str:
+        """Read certificates, keys, pins and tokens anew; why some of the old ones stay in use, or nothing."""
+        self.supervisor.reloading()
+        self.site.reload()
+        problems = (self.site.certificates.problem, self.listener.reload() if self.listener is not None else "")
+        problem = "; ".join(each for each in problems if each)
+        code, words = (codes.RELOAD_FAILED, problem) if problem else (codes.RELOADED, "certificates were read anew")
+        self.watching.journal.note(code, "site", words, time.time())
+        self.supervisor.ready(_running(self.site))
+        return problem
 
 
-def run(config: SiteConfig, make_status: MakeStatusListener) -> int:
-    """Serve until SIGTERM or SIGINT; the exit code. Raises OperatorError if it cannot start."""
+MakeStatusListener = Callable[[SiteConfig, Front], StatusListener]
+
+
+def run(config: SiteConfig, make_status: MakeStatusListener, history: Path | None = None) -> int:
+    """Serve until SIGTERM or SIGINT; the exit code. Raises OperatorError if it cannot start.
+
+    `history`: the file that keeps it; None keeps it in memory.
+    """
     try:
-        return uvloop.run(_serve(config, make_status))
+        return uvloop.run(_serve(config, make_status, history))
     finally:
         _ignore_signals()
 
 
-async def _serve(config: SiteConfig, make_status: MakeStatusListener) -> int:
+async def _serve(config: SiteConfig, make_status: MakeStatusListener, history: Path | None) -> int:
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     _stop_by_signal(loop, stop)
     supervisor = Supervisor.of()
     site = _build(config)
-    status = make_status(config.status.listen.host, config.status.listen.port, lambda: survey(site))
+    watching = Watching(site, Keeper(history) if history is not None else None)
+    front = Front(site, watching, stop, supervisor)
+    status = front.listener = make_status(config, front)
     try:
-        await _start(site, status)
-        loop.add_signal_handler(signal.SIGHUP, _reload, site, supervisor)
+        await _start(site, watching, status)
+        loop.add_signal_handler(signal.SIGHUP, front.reload)
         gc.freeze()
         log.info("site %s is ready: %s", config.site.name, _summary(config))
         supervisor.ready(_running(site))
@@ -65,6 +120,7 @@ async def _serve(config: SiteConfig, make_status: MakeStatusListener) -> int:
     finally:
         await status.stop()
         await site.stop()
+        await watching.stop()
         await supervisor.close()
     log.info("site %s has stopped", config.site.name)
     return ExitCode.OK
@@ -99,20 +155,16 @@ def _build(config: SiteConfig) -> Site:
         raise OperatorError(f"the site's certificates cannot be used: {error}", ExitCode.CONFIGURATION) from None
 
 
-async def _start(site: Site, status: StatusListener) -> None:
+async def _start(site: Site, watching: Watching, status: StatusListener) -> None:
     await site.start()
+    await watching.start()
+    site.each_second.append(watching.tick)
     try:
         await status.start()
     except OSError as error:
         listen = site.config.status.listen
         reason = f"status.listen = {listen}: {error.strerror or error}; free the address or configure another one"
         raise OperatorError(reason, ExitCode.LISTEN) from None
-
-
-def _reload(site: Site, supervisor: Supervisor) -> None:
-    supervisor.reloading()
-    site.reload()
-    supervisor.ready(_running(site))
 
 
 def _running(site: Site) -> str:

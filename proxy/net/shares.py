@@ -1,7 +1,7 @@
 """What one peer's forwards and exports are granted: from the configuration to the tunnel, and back to the status."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 
 from proxy.config.model import Export, Forward, SiteConfig
@@ -9,6 +9,7 @@ from proxy.config.model import Peer as PeerConfig
 from proxy.config.units import show_rate
 from proxy.net.lane import Lane
 from proxy.net.tcpinfo import TcpInfo
+from proxy.observe.counters import Traffic
 from proxy.observe.snapshot import ShareStatus
 from proxy.protocol.account import Account
 from proxy.protocol.share import SEGMENT, SEGMENT_OVERHEAD, Priority, Share
@@ -83,10 +84,10 @@ class Shares:
         for account in self._scheduler.accounts.values():
             account.sample(now)
 
-    def status(self) -> list[ShareStatus]:
-        """Each forward and export, as configured and as it fares."""
+    def status(self, traffic: Mapping[str, Traffic]) -> list[ShareStatus]:
+        """Each forward and export, as configured and as it fares; `traffic`: of its streams, by its name."""
         shares = (*self._forwards.values(), *self._exports.values())
-        return [self._status(self._scheduler.account(share)) for share in shares]
+        return [self._status(self._scheduler.account(share), traffic.get(share.name, Traffic())) for share in shares]
 
     def _set_rate(self, now: float) -> None:
         self._now = now
@@ -96,7 +97,7 @@ class Shares:
             self._scheduler.set_rate(None if rate is None else rate / 8, now)
             log.info("rate to %s from now on: %s", self._peer.name, "no limit" if rate is None else show_rate(rate))
 
-    def _status(self, account: Account) -> ShareStatus:
+    def _status(self, account: Account, traffic: Traffic) -> ShareStatus:
         share = account.share
         return ShareStatus(
             name=share.name,
@@ -107,6 +108,7 @@ class Shares:
             bits_per_second=round(account.rate * 8),
             wire_bytes=round(account.wire),
             held_seconds=account.held.seconds(self._now),
+            bytes=traffic.as_dict(),
         )
 
 

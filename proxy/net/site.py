@@ -5,7 +5,7 @@ import logging
 import signal
 import socket
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from dedupstore import open_store
@@ -58,6 +58,8 @@ class Site:
         self.door: Door | None = None
         self._diallers: list[Dialler] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self.each_second: list[Callable[[], None]] = []
+        """Called when everything else of a second is done."""
 
     async def start(self) -> None:
         """Bind everything, then begin. Raises OperatorError naming each address that cannot be had."""
@@ -175,6 +177,8 @@ class Site:
                 peer.sample()
             for portals in self.portals.values():
                 portals.sample()
+            for call in self.each_second:
+                call()
 
 
 def _see_to_end(task: "asyncio.Task[None]") -> None:

@@ -1,5 +1,6 @@
 """Reads the live site and fills the snapshot that `proxy.observe` defines."""
 
+import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -12,7 +13,7 @@ from proxy.net.portals import Portals
 from proxy.net.relay import Relay
 from proxy.observe.advice import advise
 from proxy.observe.counters import Traffic
-from proxy.observe.snapshot import LaneStatus, PeerStatus, Snapshot, StreamStatus, VerdictStatus
+from proxy.observe.snapshot import CertificateStatus, LaneStatus, PeerStatus, Snapshot, StreamStatus, VerdictStatus
 from proxy.observe.verdict import Verdict
 from proxy.observe.volume_status import volume_status
 from proxy.observe.waiting import SECOND, Times, Waiting
@@ -41,8 +42,27 @@ def survey(site: "Site") -> Snapshot:
         store={**asdict(site.worker.store.figures()), "prepared": site.worker.prepared},
         bytes=_bytes(total, wire),
         refused=site.door.refused if site.door is not None else 0,
+        last_refusal=site.door.last_refusal if site.door is not None else "",
+        certificates=_certificates(site),
+        reload_problem=site.certificates.problem,
+        processor_share=round(site.environment.processor.share, 3),
         alarms=site.alarms(),
     )
+
+
+def _certificates(site: "Site") -> list[CertificateStatus]:
+    """Those of files, and of peers that only a CA vouches for what they show."""
+    found = list(site.certificates.status)
+    for peer in site.peers.values():
+        lane = next(iter(peer.lanes), None)
+        if (
+            lane is not None
+            and lane.connected
+            and not any((each.role, each.name) == ("peer", peer.name) for each in found)
+        ):
+            ends = ssl.cert_time_to_seconds(str(lane.certificate[1]["notAfter"]))
+            found.append(CertificateStatus("peer", peer.name, float(ends)))
+    return found
 
 
 def _bytes(total: Traffic, wire: Mapping[str, int]) -> dict[str, int]:
@@ -63,6 +83,9 @@ def _peer(peer: Peer, portals: Portals) -> PeerStatus:
         lanes=[_lane(lane) for lane in peer.lanes],
         round_trip_seconds=figures.round_trip,
         outages=figures.outages,
+        resumed=peer.resumed,
+        tunnel_resets=figures.resets,
+        short_packets=peer.short_packets,
         streams=len(peer.relays),
         unacked_bytes=figures.unacked_bytes,
         references_suspended=peer.references_suspended,
@@ -76,7 +99,7 @@ def _peer(peer: Peer, portals: Portals) -> PeerStatus:
         waiting_seconds=_seconds(peer.lookout.waited),
         rate_bits_per_second=peer.shares.rate,
         held_seconds=peer.shares.held_seconds,
-        shares=peer.shares.status(),
+        shares=peer.shares.status(peer.by_share()),
         volumes=[volume_status(volume) for volume in peer.volumes.all()],
         advice=advise(peer.volumes.written.busiest, peer.volumes.average_write, verdict),
     )
@@ -92,6 +115,8 @@ def _lane(lane: Lane) -> LaneStatus:
         congestion_control=lane.congestion_control,
         round_trip_seconds=info.round_trip_seconds,
         congestion_window_segments=info.congestion_window_segments,
+        segment_bytes=info.segment_bytes,
+        silent=lane.silent,
         bytes_sent=info.bytes_sent,
         bytes_retransmitted=info.bytes_retransmitted,
         bytes_received=info.bytes_received,
@@ -112,6 +137,8 @@ def _stream(peer: Peer, relay: Relay, now: float) -> StreamStatus:
         age_seconds=now - relay.started,
         compression=relay.compression.describe,
         bytes=relay.traffic.as_dict(),
+        sent_bits_per_second=round(8 * relay.waits.rate("sent")),
+        delivered_bits_per_second=round(8 * relay.waits.rate("delivered")),
         verdict=_verdict(peer.lookout.verdict_of(relay)),
         waiting_seconds=_seconds(relay.waits.total),
     )

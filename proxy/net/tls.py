@@ -7,6 +7,7 @@ the certificate's subject alternative names. The TLS library has checked validit
 import logging
 import ssl
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from proxy.config.model import Identity, SiteConfig
 from proxy.config.model import Peer as PeerConfig
 from proxy.errors import OperatorError
 from proxy.net.handshake import JudgedConnection
+from proxy.observe.snapshot import CertificateStatus
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +39,8 @@ class _Loaded:
     """Peers that are recognised by name under the CA."""
     authorities: tuple[x509.Certificate, ...]
     """The private CA. Pinned certificates are trusted as well, but only for themselves: what they sign is not."""
-    expires: float
-    """When this site's own certificate does, seconds since the epoch."""
+    certificates: tuple[CertificateStatus, ...]
+    """This site's own first."""
 
     def issued(self, certificate: bytes) -> bool:
         """True if the private CA itself has signed that certificate (DER)."""
@@ -101,10 +103,20 @@ class Certificates:
         log.info("certificates have been read anew")
 
     @property
+    def problem(self) -> str:
+        """Why the last reload failed; empty if it did not."""
+        return self._problem
+
+    @property
+    def status(self) -> tuple[CertificateStatus, ...]:
+        """The certificates in use, and when they end."""
+        return self._loaded.certificates
+
+    @property
     def alarms(self) -> list[str]:
         """A failed reload, and a certificate that ends soon."""
         alarms = [self._problem] if self._problem else []
-        left = self._loaded.expires - time.time()
+        left = self._loaded.certificates[0].expires - time.time()
         if left < _EXPIRY_WARNING:
             alarms.append(
                 f"the site's certificate ends in {max(left, 0) / 86400:.0f} days; make a new one with"
@@ -138,7 +150,7 @@ def _load(config: SiteConfig) -> _Loaded:
         pins=pins,
         named=frozenset(peer.name for peer in config.peers if peer.certificate is None),
         authorities=_authorities(config.identity.ca),
-        expires=_expiry(config.identity.certificate),
+        certificates=tuple(_statuses(config)),
     )
 
 
@@ -182,6 +194,17 @@ def _first_certificate(path: Path) -> str:
     return text[start : end + len(_END)] + "\n"
 
 
-def _expiry(certificate: Path) -> float:
-    decoded = x509.load_pem_x509_certificate(certificate.read_bytes())
-    return decoded.not_valid_after_utc.timestamp()
+def _statuses(config: SiteConfig) -> Iterator[CertificateStatus]:
+    """When the certificates of the files end: the own one, pinned ones, the CA's."""
+    yield _status("own", config.site.name, config.identity.certificate)
+    for peer in config.peers:
+        if peer.certificate is not None:
+            yield _status("peer", peer.name, peer.certificate)
+    for authority in _authorities(config.identity.ca):
+        name = authority.subject.rfc4514_string()
+        yield CertificateStatus("ca", name, authority.not_valid_after_utc.timestamp())
+
+
+def _status(role: str, name: str, path: Path) -> CertificateStatus:
+    certificate = x509.load_pem_x509_certificate(path.read_bytes())
+    return CertificateStatus(role, name, certificate.not_valid_after_utc.timestamp())

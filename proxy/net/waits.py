@@ -106,6 +106,10 @@ class Waits:
         """Of the last ten seconds. `figures`: what is known of the peer, and of this stream's window."""
         return judge(self._recent.times, with_rates(figures, self._recent))
 
+    def rate(self, what: str) -> float:
+        """Plain bytes a second of the last ten seconds, "sent" or "delivered"."""
+        return self._recent.mean(what)
+
     def _enter(self, state: Waiting) -> None:
         now = self._clock()
         if self._answered:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Generic, TypeVar
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -19,18 +20,20 @@ from proxy.observe.snapshot import (
 )
 
 Family = type[CounterMetricFamily] | type[GaugeMetricFamily] | type[HistogramMetricFamily]
+T = TypeVar("T")
+"""What values are made from: the snapshot, or the watch (`watch_metrics`)."""
 Samples = Iterable[tuple[tuple[str, ...], float | HistogramStatus]]
 
 
 @dataclass(frozen=True, slots=True)
-class Declaration:
+class Declaration(Generic[T]):
     """A metric: name, kind, meaning, labels, and where its values come from."""
 
     name: str
     family: Family
     help: str
     labels: tuple[str, ...]
-    values: Callable[[Snapshot], Samples]
+    values: Callable[[T], Samples]
 
 
 def _per_peer(value: Callable[[PeerStatus], float]) -> Callable[[Snapshot], Samples]:
@@ -78,6 +81,10 @@ def _per_share(value: Callable[[ShareStatus], float]) -> Callable[[Snapshot], Sa
     ]
 
 
+def _of_share(what: str) -> Callable[[Snapshot], Samples]:
+    return _per_share(lambda share: share.bytes[what])
+
+
 def _per_volume(value: Callable[[VolumeStatus], float]) -> Callable[[Snapshot], Samples]:
     return lambda snapshot: [
         ((peer.name, volume.share, volume.target, volume.unit), value(volume))
@@ -115,7 +122,7 @@ _VOLUME = ("peer", "share", "target", "unit")
 """32 volumes a peer at most, and one for all others (proxy/observe/volumes.py)."""
 _ACCESS = (*_VOLUME, "access")
 
-DECLARATIONS = (
+DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration("isthmus_ready", G, "1 when the site accepts streams", (), _site(lambda s: s.ready)),
     Declaration("isthmus_draining", G, "1 while the site drains", (), _site(lambda s: s.draining)),
     Declaration("isthmus_uptime_seconds", G, "Seconds since the site started", (), _site(lambda s: s.uptime_seconds)),
@@ -294,6 +301,31 @@ DECLARATIONS = (
         ("peer", "zone"),
         _faster_line,
     ),
+    Declaration(
+        "isthmus_certificate_expires_timestamp_seconds",
+        G,
+        "When a certificate ends, seconds since 1970",
+        ("role", "name"),
+        lambda s: [((each.role, each.name), each.expires) for each in s.certificates],
+    ),
+    Declaration(
+        "isthmus_processor_share", G, "Of a core, that the event loop uses", (), _site(lambda s: s.processor_share)
+    ),
+    Declaration(
+        "isthmus_peer_resumed",
+        C,
+        "Outages after which the streams went on where they had stopped",
+        _PEER,
+        _per_peer(lambda p: p.resumed),
+    ),
+    Declaration("isthmus_share_raw_bytes", C, "Plain bytes from local arrays", _SHARE, _of_share("raw")),
+    Declaration(
+        "isthmus_share_deduplicated_bytes", C, "Bytes after deduplication", _SHARE, _of_share("after_deduplication")
+    ),
+    Declaration("isthmus_share_compressed_bytes", C, "Bytes after compression", _SHARE, _of_share("after_compression")),
+    Declaration(
+        "isthmus_share_delivered_bytes", C, "Plain bytes written to local arrays", _SHARE, _of_share("delivered")
+    ),
     Declaration("isthmus_store_size_bytes", G, "Configured bound of the store", (), _store("size_bytes")),
     Declaration("isthmus_store_used_bytes", G, "Chunk bytes held", (), _store("used_bytes")),
     Declaration("isthmus_store_chunks", G, "Chunks held", (), _store("chunks")),
@@ -307,10 +339,10 @@ DECLARATIONS = (
 )
 
 
-class SiteCollector(Collector):
-    """Turns a snapshot, taken when Prometheus asks, into the declared metrics."""
+class SiteCollector(Collector, Generic[T]):
+    """Turns a snapshot, or what else `take` gives when Prometheus asks, into the declared metrics."""
 
-    def __init__(self, take: Callable[[], Snapshot], declarations: Sequence[Declaration] = DECLARATIONS) -> None:
+    def __init__(self, take: Callable[[], T], declarations: Sequence[Declaration[T]]) -> None:
         self._take = take
         self._declarations = declarations
 

@@ -29,6 +29,9 @@ class LaneStatus:
     congestion_control: str
     round_trip_seconds: float
     congestion_window_segments: int
+    segment_bytes: int
+    silent: bool
+    """Nothing is heard on it: it is suspected to be dead."""
     bytes_sent: int
     bytes_retransmitted: int
     bytes_received: int
@@ -49,6 +52,8 @@ class ShareStatus:
     wire_bytes: int
     held_seconds: float
     """How long it had data that waited for its maximum or the peer's rate."""
+    bytes: dict[str, int]
+    """As of a peer, of the streams of this share, ended and live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +158,13 @@ class PeerStatus:
     lanes: list[LaneStatus]
     round_trip_seconds: float | None
     outages: int
+    """Times that the last lane was lost."""
+    resumed: int
+    """Of these, how often the streams went on where they had stopped."""
+    tunnel_resets: int
+    """How often all streams were lost: after `tunnel.grace`, or because the peer began anew."""
+    short_packets: bool
+    """Packets of full size are lost on the way, so short ones are sent."""
     streams: int
     unacked_bytes: int
     references_suspended: bool
@@ -198,9 +210,25 @@ class StreamStatus:
     compression: str
     """Of what is sent: "none", "zstd 1", or with a context's length "zstd 9, 32 MiB"."""
     bytes: dict[str, int]
+    sent_bits_per_second: float
+    """Plain bits from the array here, over the last ten seconds."""
+    delivered_bits_per_second: float
+    """Likewise, to the array here."""
     verdict: VerdictStatus
     waiting_seconds: dict[str, float]
     """As of a peer: of both directions together, so they grow by two a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateStatus:
+    """A certificate that this site shows or believes."""
+
+    role: str
+    """own, peer, ca, listener or clients."""
+    name: str
+    """Of the peer, or the certificate's own."""
+    expires: float
+    """Seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +248,13 @@ class Snapshot:
     """The waterfall of what was sent (raw, after_deduplication, after_compression, wire), and what was received."""
     refused: int
     """Connections to the tunnel listener that showed no peer's certificate."""
+    last_refusal: str
+    """The last of them: from where, and why."""
+    certificates: list[CertificateStatus]
+    reload_problem: str
+    """Why the last reload failed; empty if it did not."""
+    processor_share: float
+    """Of a core, that the event loop used over the last ten seconds."""
     alarms: list[str]
 
     def as_dict(self) -> dict[str, Any]:

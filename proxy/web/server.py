@@ -1,130 +1,104 @@
-"""The status listener: `/healthz`, `/api/v1/status`, `/metrics`.
+"""The status listener: the API and the page, behind the gate and the guard."""
 
-It answers GET and HEAD on loopback only (the configuration sees to that), and only requests whose Host header is a
-loopback name: a page in an operator's browser must not read it under a name of its own (DNS rebinding).
-"""
-
-import ipaddress
+import asyncio
 import logging
-import re
+import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
 from aiohttp import web
-from aiohttp.http import HttpProcessingError
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from proxy.observe.metrics import SiteCollector
-from proxy.observe.snapshot import Snapshot
+from proxy.errors import OperatorError
+from proxy.web.answering import BadRequest, failure
+from proxy.web.api import Api, Site
+from proxy.web.blame import request_log
+from proxy.web.gate import IDLE_SECONDS, Gate
+from proxy.web.guard import Guard
+from proxy.web.live import Live
+from proxy.web.rights import Rights
+from proxy.web.settings import Settings
+from proxy.web.sockets import listen
 
 log = logging.getLogger(__name__)
 
-_HEADERS = {
-    "Cache-Control": "no-store",
-    "X-Content-Type-Options": "nosniff",
-    "Content-Security-Policy": "default-src 'none'",
-}
 _HEADER_MAX = 8190
-_IDLE_SECONDS = 15.0
-_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::[0-9]*)?")
-"""A Host header: an address in brackets or a name, perhaps a port."""
+_LINGER_SECONDS = 2.0
+"""For the rest of a body that nobody wants."""
+_STOP_SECONDS = 1.0
 
 
 class StatusServer:
     """Loop thread."""
 
-    def __init__(self, host: str, port: int, take: Callable[[], Snapshot]) -> None:
-        """`take` yields a snapshot now."""
-        self._host = host
-        self._port = port
-        self._take = take
-        self._registry = CollectorRegistry()
-        self._registry.register(SiteCollector(take))
+    def __init__(self, settings: Settings, site: Site) -> None:
+        self._settings = settings
+        self._site = site
+        self._rights: Rights | None = None
+        self._gate: Gate | None = None
+        self._accepting: asyncio.Task[None] | None = None
         self._runner: web.AppRunner | None = None
+        self._api = Api(site)
+        self._live = Live(self._api.live)
 
     async def start(self) -> None:
-        """Begin to answer. Raises OSError if the address cannot be had."""
-        app = web.Application(middlewares=[_guard], client_max_size=1024)
-        app.router.add_get("/healthz", self._healthz)
-        app.router.add_get("/api/v1/status", self._status)
-        app.router.add_get("/metrics", self._metrics)
+        """Begin to answer. Raises OSError if the address cannot be had, OperatorError for files that are unsound."""
+        self._rights = Rights(self._settings)
+        guard = Guard.of(self._settings, self._rights, self._site.watch.journal, lambda: self._gate)
+        app = web.Application(middlewares=[guard.middleware(), _bad_requests], client_max_size=1024)
+        self._api.add_to(app, self._serve_live)
         self._runner = web.AppRunner(
             app,
             access_log=None,
-            logger=_request_log(),
-            keepalive_timeout=_IDLE_SECONDS,
+            logger=request_log(),
+            keepalive_timeout=IDLE_SECONDS,
+            lingering_time=_LINGER_SECONDS,
             max_line_size=_HEADER_MAX,
             max_field_size=_HEADER_MAX,
             handler_cancellation=True,
+            shutdown_timeout=_STOP_SECONDS,
         )
+        listener = listen(self._settings.host, self._settings.port)
         await self._runner.setup()
-        await web.TCPSite(self._runner, self._host, self._port, shutdown_timeout=1.0).start()
+        assert self._runner.server is not None
+        self._gate = Gate(listener, self._runner.server, self._context)
+        self._accepting = asyncio.get_running_loop().create_task(self._gate.run())
+        self._site.watch.journal.listen(self._live.tell)
+        self._site.ticked.extend((self._live.tick, self._gate.sweep))
+
+    def reload(self) -> str:
+        """Read certificates and tokens anew; why the old ones stay in use, or nothing."""
+        try:
+            if self._rights is not None:
+                self._rights.reload()
+        except OperatorError as error:
+            return error.message
+        return ""
 
     async def stop(self) -> None:
         """Answer no more."""
+        self._live.close()
+        if self._accepting is not None:
+            self._accepting.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._accepting
+        if self._gate is not None:
+            self._gate.close()
         if self._runner is not None:
             await self._runner.cleanup()
 
-    async def _healthz(self, request: web.Request) -> web.Response:
-        snapshot = self._take()
-        if snapshot.draining or not snapshot.ready:
-            return web.Response(status=503, text="draining\n" if snapshot.draining else "starting\n")
-        return web.Response(text="ok\n")
+    async def _serve_live(self, request: web.Request) -> web.StreamResponse:
+        gate = self._gate
+        return await self._live.serve(request, gate.visit_of(request.protocol) if gate is not None else None)
 
-    async def _status(self, request: web.Request) -> web.Response:
-        return web.json_response(self._take().as_dict())
-
-    async def _metrics(self, request: web.Request) -> web.Response:
-        return web.Response(body=generate_latest(self._registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
-
-
-class _Blame(logging.Filter):
-    """A malformed request is its sender's doing: one line that says what was wrong with it, not a traceback of ours."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Everything passes; what a request is to blame for is put into words."""
-        error = record.exc_info[1] if record.exc_info else None
-        if isinstance(error, HttpProcessingError):
-            record.levelno, record.levelname, record.exc_info = logging.WARNING, "WARNING", None
-            record.msg, record.args = "a malformed request to the status listener: %s", (_first_line(error.message),)
-        return True
-
-
-def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0]
-
-
-def _request_log() -> logging.Logger:
-    logger = logging.getLogger(f"{__name__}.requests")
-    logger.addFilter(_BLAME)
-    return logger
-
-
-_BLAME = _Blame()
+    def _context(self) -> ssl.SSLContext | None:
+        return self._rights.context if self._rights is not None else None
 
 
 @web.middleware
-async def _guard(
+async def _bad_requests(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    if not _is_loopback(request.headers.get("Host", "")):
-        return web.Response(status=421, text="this listener answers under a loopback address only\n")
     try:
-        response = await handler(request)
-    except web.HTTPException as error:
-        response = web.Response(status=error.status, text=f"{error.reason}\n")
-        if error.status == web.HTTPMethodNotAllowed.status_code:
-            response.headers["Allow"] = "GET, HEAD"
-    response.headers.update(_HEADERS)
-    return response
-
-
-def _is_loopback(host: str) -> bool:
-    found = _HOST.fullmatch(host)
-    if found is None:
-        return False
-    name = found[1] or found[2]
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name.lower() == "localhost"
+        return await handler(request)
+    except BadRequest as error:
+        return failure(400, str(error), "see deploy/API.md")

@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 OURS = ("bench", "dedupstore", "proxy")
 
-# Errors and text fit for a log line stand below everything of the proxy; they import nothing of ours.
-LEAVES = {"proxy.errors", "proxy.text"}
+# Errors, text fit for a log line and files written whole stand below everything; they import nothing of ours.
+LEAVES = {"proxy.errors", "proxy.files", "proxy.text"}
 
 MAY_IMPORT = {
     # The store is a library of its own: it can be used, tested and replaced without the proxy.
@@ -50,7 +50,10 @@ MAY_IMPORT = {
     "proxy.config": {"proxy.config", "proxy.identity"} | LEAVES,
     "proxy.identity": {"proxy.identity"} | LEAVES,
     "proxy.log": {"proxy.log"} | LEAVES,
+    # A new site's files are written for the configuration to read, and checked by it.
+    "proxy.setup": {"proxy.setup", "proxy.config", "proxy.identity"} | LEAVES,
     "proxy.errors": {"proxy.errors"},
+    "proxy.files": {"proxy.files"},
     "proxy.text": {"proxy.text"},
     # The root that puts everything together; the bench only lazily, so that it need not be installed.
     "proxy.cli": {"proxy", "dedupstore", "bench"},

@@ -210,7 +210,7 @@ def test_a_site_that_is_not_running(isthmus: Isthmus, pair: Path) -> None:
         ((b"nonsense", 200), "the answer is not a status"),
         ((b"[1]", 200), "the answer is not a status"),
         ((b"[" * 100_000, 200), "the answer is not a status"),
-        ((b"", 404), "HTTP 404 Not Found; does another program listen there?"),
+        ((b"", 404), "HTTP 404 Not Found; does another program listen there, or a site of"),
         ((b'{"site": "west"}', 200), "the site that answers there is 'west', not 'east'; see status.listen"),
     ],
 )

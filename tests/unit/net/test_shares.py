@@ -61,7 +61,7 @@ def test_a_forwards_share_is_what_its_keys_say() -> None:
 def test_a_forward_and_an_export_of_one_name_have_a_share_each() -> None:
     shares = Bench().shares
     assert shares.of_export("replication").maximum is None
-    assert [status.name for status in shares.status()] == ["forward replication", "export replication"]
+    assert [status.name for status in shares.status({})] == ["forward replication", "export replication"]
 
 
 def test_the_timetable_sets_the_rate_as_soon_as_it_is_time() -> None:
@@ -96,7 +96,7 @@ def test_the_status_says_what_was_granted_and_how_it_fares() -> None:
         bench.sample()
         bench.line.run(1)
     bench.sample()
-    forward, export = bench.shares.status()
+    forward, export = bench.shares.status({})
     assert (forward.priority, forward.dscp) == ("high", 18)
     assert (forward.guarantee_bits_per_second, forward.maximum_bits_per_second) == (4_000_000, 8_000_000)
     assert forward.bits_per_second == pytest.approx(8_000_000, rel=0.05)

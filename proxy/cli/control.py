@@ -1,0 +1,59 @@
+"""`isthmus drain` and `isthmus reload`: what a running site can be told to do."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from proxy.cli.api import Api
+from proxy.config import SiteConfig, load
+from proxy.config.units import show_duration
+from proxy.errors import ExitCode, OperatorError
+from proxy.text import printable
+
+INTERVAL = 0.25
+SLACK = 60.0
+"""Seconds that a site may take to end beyond `tunnel.drain`: a store is written, the machine may be busy."""
+
+
+def drain(config: Path, wait: bool) -> None:
+    """Have the site drain; with `wait`, until it has ended. Raises OperatorError."""
+    site = load(config, files=False)
+    with Api(site) as api:
+        started = api.status().get("started")
+        api.post("drain")
+    limit = show_duration(site.tunnel.drain)
+    click.echo(f"{site.site.name} accepts nothing new, gives live streams {limit} to end, and ends.")
+    if wait:
+        _wait(site, started)
+        click.echo(f"{site.site.name} has ended.")
+
+
+def reload(config: Path) -> int:
+    """Have the site read its certificates, keys, pins and tokens anew; FAILED if it keeps the old ones."""
+    site = load(config, files=False)
+    with Api(site) as api:
+        answer = api.post("reload")
+    if answer.get("reloaded") is not True:
+        problem = printable(str(answer.get("problem") or "it does not say why"))
+        raise OperatorError(f"{site.site.name} keeps what it had: {problem}; `isthmus check {config}` says more")
+    click.echo(f"{site.site.name} has read its certificates, keys, pins and tokens anew.")
+    return ExitCode.OK
+
+
+def _wait(site: SiteConfig, started: Any) -> None:
+    deadline = time.monotonic() + site.tunnel.drain + SLACK
+    while _runs(site, started):
+        if time.monotonic() > deadline:
+            raise OperatorError(f"{site.site.name} still answers after {show_duration(site.tunnel.drain + SLACK)}")
+        time.sleep(INTERVAL)
+
+
+def _runs(site: SiteConfig, started: Any) -> bool:
+    """The same process still answers; what supervises it may have started another."""
+    try:
+        with Api(site) as api:
+            return bool(api.status().get("started") == started)
+    except OperatorError as error:
+        return error.code != ExitCode.UNREACHABLE

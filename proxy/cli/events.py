@@ -1,0 +1,129 @@
+"""`isthmus events`: what happened at a site, oldest first."""
+
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from proxy.cli.api import Api
+from proxy.cli.cells import as_dicts, moment, plain
+from proxy.config import load
+from proxy.config.units import DURATION, parse_duration
+from proxy.errors import ExitCode, OperatorError
+from proxy.text import printable
+
+INTERVAL = 1.0
+"""Seconds between two looks."""
+MOST = 1000
+"""Events in one answer."""
+LATEST = 50
+"""Events that are shown of those before now, if nobody says since when."""
+STYLES = {"info": "", "warning": "yellow", "error": "bold red"}
+
+Ask = Callable[[str], dict[str, Any]]
+"""What the site answers to a path below /api/v1."""
+
+
+def run(config: Path, since: str | None, follow: bool, as_json: bool) -> None:
+    """Show those that are kept, and with `follow` those that come."""
+    begin = since_when(since, time.time()) if since is not None else None
+    site = load(config, files=False)
+    show = _show_json if as_json else _show_text
+    with Api(site) as api, _until_interrupted():
+        for events in batches(api.get, begin, follow=follow, tell=_tell):
+            for event in events:
+                show(event)
+
+
+def batches(
+    ask: Ask,
+    begin: float | None,
+    *,
+    follow: bool,
+    tell: Callable[[str], None],
+    pause: Callable[[float], None] = time.sleep,
+) -> Iterator[list[dict[str, Any]]]:
+    """Events from then on (seconds since 1970; None: the latest), then with `follow` those that come, without end.
+
+    A site that ceases to answer meanwhile is waited for: `tell` is told so once. Raises OperatorError if it does not
+    answer at first.
+    """
+    answer = ask(f"events?after=0&limit={LATEST if begin is None else MOST}")
+    yield [event for event in as_dicts(answer.get("events")) if begin is None or _time(event) >= begin]
+    while follow:
+        pause(INTERVAL)
+        last = answer.get("last")
+        answer = _next(ask, last if isinstance(last, int) else 0, tell, pause)
+        yield as_dicts(answer.get("events"))
+
+
+def _next(ask: Ask, last: int, tell: Callable[[str], None], pause: Callable[[float], None]) -> dict[str, Any]:
+    """What came after that number, once the site answers."""
+    told = False
+    while True:
+        try:
+            answer = ask(f"events?after={last}&limit={MOST}")
+        except OperatorError as error:
+            if not told:
+                tell(error.message)
+            told = True
+            pause(INTERVAL)
+            continue
+        newest = answer.get("last")
+        if isinstance(newest, int) and newest < last:
+            last = 0  # its history was in memory only, and it has begun anew
+            continue
+        return answer
+
+
+def since_when(text: str, now: float) -> float:
+    """Seconds since 1970, from "2h" ago or a time of this host such as "2026-11-21 22:30". Raises OperatorError."""
+    try:
+        if re.fullmatch(DURATION.pattern, text):
+            return now - parse_duration(text)
+        return datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        remedy = 'write how long ago, such as "2h", or a time of this host, such as "2026-11-21 22:30"'
+        raise OperatorError(f"--since {printable(repr(text))} is no time; {remedy}", ExitCode.USAGE) from None
+
+
+def _time(event: dict[str, Any]) -> float:
+    found = event.get("time")
+    return float(found) if isinstance(found, int | float) else 0.0
+
+
+def _show_json(event: dict[str, Any]) -> None:
+    click.echo(json.dumps(event))
+
+
+def _show_text(event: dict[str, Any]) -> None:
+    """A line, unbroken, and below it the remedy."""
+    console = Console()
+    severity = str(event.get("severity"))
+    head = f"{moment(event.get('time'))}  {printable(severity):<8}{printable(str(event.get('code'))):<8}"
+    count = event.get("count")
+    times = f" ({count} times)" if isinstance(count, int) and count > 1 else ""
+    words = f"{printable(str(event.get('subject')))}: {printable(str(event.get('words')))}{times}"
+    console.print(plain(head, STYLES.get(severity, "")), plain(words), soft_wrap=True)
+    if event.get("remedy"):
+        console.print(plain(" " * len(head)), plain(f"→ {event['remedy']}"), soft_wrap=True)
+
+
+def _tell(words: str) -> None:
+    click.echo(f"isthmus: {words}; waiting for it", err=True)
+
+
+@contextmanager
+def _until_interrupted() -> Iterator[None]:
+    """Ctrl-C is how one stops to follow, not an error."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        return

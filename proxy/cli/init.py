@@ -1,0 +1,143 @@
+"""`isthmus init`: a new site's file, key and certificate, and what runs it in a container."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from proxy import identity
+from proxy.cli.pair import invitation_line, read_reach
+from proxy.cli.questions import ask
+from proxy.config import Mistake
+from proxy.config.addresses import Address, parse_listen
+from proxy.errors import ExitCode, OperatorError
+from proxy.files import File, create_all
+from proxy.setup import container, sitefile
+from proxy.setup.wishes import Way, Wishes
+
+DEFAULT_EXPORT = "array"
+STORE_SIZE = "10GiB"
+
+Options = Mapping[str, Any]
+"""As typed, by the names of the parameters in `commands`; None or () for what was not."""
+
+_OPTIONS = {
+    ("site", "name"): "--site",
+    ("tunnel", "listen"): "--listen",
+    ("store", "size"): "--store-size",
+    ("status", "listen"): "--status",
+    ("peer", 0, "name"): "--peer",
+    ("peer", 0, "address"): "--peer",
+    ("peer", 0, "rate"): "--rate",
+}
+"""By what is given what stands in the file. What is not here is a forward or an export."""
+
+
+def run(options: Options, out: Path) -> None:
+    """Ask if nothing was given, check all, write all or nothing, say what to do next. Raises OperatorError."""
+    if not any(options.values()):
+        options = _asked()
+    wishes = _wishes(options)
+    config = out / f"{wishes.site}.toml"
+    found = [*_mistakes(wishes, config), *_reach_mistakes(options), *_present(wishes.site, out)]
+    if found:
+        raise _refused(found)
+    made, keys = identity.draft(wishes.site, out)
+    files = [(config, sitefile.render(wishes).encode(), 0o644), *keys, *container.files(wishes.site, out)]
+    _write(files, out)
+    _say(wishes, config, made, _reached(options))
+
+
+def _asked() -> Options:
+    if not sys.stdin.isatty():
+        raise OperatorError("--site and --peer are missing, and there is no terminal to ask at", ExitCode.USAGE)
+    return ask()
+
+
+def _wishes(options: Options) -> Wishes:
+    peer, _, address = (options["peer"] or "").partition("=")
+    return Wishes(
+        site=options["site"] or "",
+        peer=peer,
+        listen=options["listen"],
+        peer_address=address or None,
+        forwards=tuple(map(_way, options["forward"])),
+        exports=tuple(map(_way, options["export"])),
+        store=options["store"] or "disk",
+        store_size=options["store_size"] or STORE_SIZE,
+        rate=options["rate"],
+        status=options["status"],
+    )
+
+
+def _way(text: str) -> Way:
+    name, equals, address = text.rpartition("=")
+    return Way(name if equals else DEFAULT_EXPORT, address)
+
+
+def _mistakes(wishes: Wishes, config: Path) -> Iterator[str]:
+    for mistake in sitefile.mistakes(wishes, config):
+        yield _as_option(mistake)
+
+
+def _as_option(mistake: Mistake) -> str:
+    """The mistake in the file as one of what was typed."""
+    where = mistake.where
+    option = _OPTIONS.get(where) or (f"--{where[0]}" if where and where[0] in ("forward", "export") else mistake.key)
+    return str(Mistake((option,), mistake.value, mistake.wrong, mistake.remedy))
+
+
+def _reach_mistakes(options: Options) -> Iterator[str]:
+    try:
+        _reached(options)
+    except OperatorError as error:
+        yield error.message
+    except ValueError:
+        return  # of --listen, which is reported
+
+
+def _reached(options: Options) -> Address | None:
+    """Where the other site dials this one. Raises OperatorError, or ValueError."""
+    if options["reach"] is not None:
+        return read_reach(options["reach"])
+    listen = parse_listen(options["listen"]) if options["listen"] else None
+    if listen is not None and listen.ip is not None and listen.ip.is_unspecified:
+        wrong = f"--reach is missing: {listen} is no address that the other site could dial"
+        raise OperatorError(f'{wrong}; add one, such as --reach "198.18.0.1:{listen.port}"', ExitCode.USAGE)
+    return listen
+
+
+def _present(site: str, out: Path) -> Iterator[str]:
+    """Nothing is ever written over."""
+    for name in (f"{site}.toml", f"{site}.key", f"{site}.crt", *container.NAMES):
+        if (out / name).exists():
+            yield f"{out / name} exists already; choose another directory (--out), or remove it if it is not needed"
+
+
+def _write(files: list[File], out: Path) -> None:
+    """All or nothing."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        create_all(files)
+    except OSError as error:
+        wrong = f"{error.filename or out} cannot be written: {error.strerror}"
+        raise OperatorError(f"{wrong}; choose another directory (--out)") from None
+
+
+def _refused(reasons: list[str]) -> OperatorError:
+    return OperatorError("\n".join(["nothing was written:", *(f"  {reason}" for reason in reasons)]), ExitCode.USAGE)
+
+
+def _say(wishes: Wishes, config: Path, made: identity.Identity, reach: Address | None) -> None:
+    shown = identity.show_fingerprint(made.certificate.fingerprint)
+    line = invitation_line(wishes.site, reach, made.certificate_path)
+    click.echo(f"{config}: the site's file")
+    click.echo(f"{made.key_path}: its private key; keep it here, and secret")
+    click.echo(f"{made.certificate_path}: its certificate until {made.certificate.expires:%Y-%m-%d}, SHA-256 {shown}")
+    click.echo(f"{config.parent / container.COMPOSE}, .env: to run it in a container\n")
+    click.echo(f"1. Type this one line on {wishes.peer}'s host, in the directory of its file:\n")
+    click.echo(f"isthmus pair {line} {wishes.peer}.toml\n")
+    click.echo("2. Type the one that `isthmus init` prints there here, in the directory of this file.")
+    click.echo(f"3. isthmus serve {config}")

@@ -1,0 +1,62 @@
+"""Where a site's log may be found: the file that its process writes to, or systemd's journal."""
+
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+LARGEST = 8 << 20
+"""Bytes that are taken of a log, its end."""
+_JOURNAL_LINES = 20_000
+_JOURNAL_SECONDS = 30.0
+_STDERR = 2
+
+
+def of_process(config: Path) -> tuple[str, bytes] | None:
+    """The name and the end of the file that a running `isthmus serve` of that site's file writes its log to."""
+    for process in _serving(config.resolve()):
+        try:
+            descriptor = process / "fd" / str(_STDERR)
+            if stat.S_ISREG(descriptor.stat().st_mode):
+                return os.readlink(descriptor), _end(descriptor)
+        except OSError:
+            continue
+    return None
+
+
+def of_journal(site: str) -> bytes | None:
+    """What systemd's journal has of the unit `isthmus@SITE`; None without a journal or anything in it."""
+    journalctl = shutil.which("journalctl")
+    if journalctl is None:
+        return None
+    command = [journalctl, "--unit", f"isthmus@{site}.service", "--no-pager", "--quiet", "--output", "short-iso"]
+    try:
+        done = subprocess.run(
+            [*command, "--lines", str(_JOURNAL_LINES)],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_JOURNAL_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout[-LARGEST:] or None
+
+
+def _serving(config: Path) -> Iterator[Path]:
+    """Directories in /proc of processes that were started with `serve` and that file."""
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if "serve" in words and (process / "cwd" / words[words.index("serve") + 1]).resolve() == config:
+                yield process
+        except (OSError, IndexError):
+            continue
+
+
+def _end(path: Path) -> bytes:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - LARGEST))
+        return file.read(LARGEST)

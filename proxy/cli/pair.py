@@ -1,0 +1,74 @@
+"""`isthmus pair` and `isthmus invite`: two sites get to know each other by one line each way."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from proxy import identity
+from proxy.cli.check import SOON
+from proxy.config import SiteConfig, load
+from proxy.config.addresses import Address, parse_address
+from proxy.errors import ExitCode, OperatorError
+from proxy.setup.admission import Admitted, admit
+from proxy.setup.invitation import Invitation, decode, encode
+from proxy.text import printable
+
+
+def run(line: str, config: Path, replace: bool) -> None:
+    """Put the site that the line tells of into the file, and say what that was."""
+    invitation = decode(line)
+    admitted = admit(config, invitation, datetime.now(UTC), replace=replace)
+    _say(config, invitation, admitted)
+    expires = invitation.facts.expires
+    if expires - datetime.now(UTC) < SOON:
+        click.echo(f"warning: {invitation.name}'s certificate expires on {expires:%Y-%m-%d}", err=True)
+    for mistake in admitted.left:
+        click.echo(f"still to be put right: {mistake}", err=True)
+
+
+def invite(config: Path, reach: str | None) -> None:
+    """Print the line of the site whose file that is."""
+    site = load(config, files=False)
+    address = read_reach(reach) if reach is not None else listen_address(site)
+    line = invitation_line(site.site.name, address, site.identity.certificate)
+    peer = site.peers[0].name if len(site.peers) == 1 else "OTHER"
+    click.echo(f"isthmus pair {line} {peer}.toml")
+    shown = identity.show_fingerprint(identity.fingerprint(site.identity.certificate))
+    click.echo(f"SHA-256 {shown}: has to be what the other host shows", err=True)
+
+
+def listen_address(site: SiteConfig) -> Address | None:
+    """Where the tunnel's listener is reached, None if there is none. Raises OperatorError if it does not say."""
+    listen = site.tunnel.listen
+    if listen is not None and listen.ip is not None and listen.ip.is_unspecified:
+        wrong = f"{listen} (tunnel.listen) is no address that another site could dial"
+        raise OperatorError(f'{wrong}; add one, such as --reach "198.18.0.1:{listen.port}"', ExitCode.USAGE)
+    return listen
+
+
+def read_reach(text: str) -> Address:
+    """The address that the option --reach gives. Raises OperatorError (USAGE)."""
+    try:
+        return parse_address(text)
+    except ValueError as error:
+        remedy = 'write host and port, such as "198.18.0.1:4500"'
+        raise OperatorError(f"--reach {printable(repr(text))} {error}; {remedy}", ExitCode.USAGE) from None
+
+
+def invitation_line(name: str, address: Address | None, certificate: Path) -> str:
+    """What the other site's operator types after `isthmus pair`. Raises IdentityFault."""
+    return encode(Invitation(name, address, identity.read_der(certificate)))
+
+
+def _say(config: Path, invitation: Invitation, admitted: Admitted) -> None:
+    name, address = invitation.name, invitation.address
+    if not admitted.changed:
+        click.echo(f"{config} knows {name} already; nothing was changed.")
+    else:
+        written = " and ".join(str(path) for path in admitted.changed)
+        reached = f"dialled at {address}" if address else "waited for"
+        click.echo(f"{name} is a peer now, {reached}; written: {written}")
+    click.echo(f"SHA-256 {identity.show_fingerprint(invitation.facts.fingerprint)}: has to be what {name}'s host shows")
+    if admitted.changed:
+        click.echo(f"Next: isthmus serve {config}; a site that runs already knows {name} after a restart.")

@@ -1,0 +1,218 @@
+"""`isthmus support-bundle`: all that somebody needs who is to say what is wrong, and nothing secret.
+
+Whatever cannot be had is left out, and `contents.txt` says why: a bundle is wanted most when something does not work.
+"""
+
+import io
+import json
+import os
+import platform
+import sys
+import tarfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import click
+
+from proxy import __version__, identity
+from proxy.cli import logs
+from proxy.cli.api import Api
+from proxy.cli.doctor import Line, examine
+from proxy.cli.doctor_report import as_data
+from proxy.cli.secrets import Secrets
+from proxy.cli.serve import history_of
+from proxy.config import SiteConfig, load
+from proxy.errors import OperatorError
+from proxy.history.reading import read_events
+from proxy.text import printable
+
+LARGEST_PART = 16 << 20
+"""Bytes of one file in the bundle, before compression; what is longer is cut at its beginning."""
+_EVENTS = 1000
+_ANSWERS = {
+    "status.json": "status",
+    "health.json": "health",
+    "warnings.json": "warnings",
+    "store.json": "store",
+    "streams.json": "streams?limit=1000",
+    "history-1h.json": "history?range=1h",
+    "history-1d.json": "history?range=1d",
+    "history-30d.json": "history?range=30d",
+    "events.json": f"events?limit={_EVENTS}",
+}
+
+
+@dataclass(slots=True)
+class Bundle:
+    """Parts by name, and the words of `contents.txt`, one line a part."""
+
+    secrets: Secrets
+    parts: dict[str, bytes] = field(default_factory=dict)
+    contents: list[str] = field(default_factory=list)
+
+    def add(self, name: str, make: Callable[[], bytes | None]) -> None:
+        """Add what `make` gives, without secrets; or note why there is nothing."""
+        try:
+            content = make()
+        except Exception as error:  # one part that cannot be had must not cost the others
+            reason = error.message if isinstance(error, OperatorError) else f"{type(error).__name__}: {error}"
+            self.contents.append(f"{name}: missing: {printable(reason)}")
+            return
+        if content is None:
+            self.contents.append(f"{name}: missing: there is none")
+            return
+        clean = self.secrets.removed(content)
+        cut = len(clean) > LARGEST_PART
+        self.parts[name] = clean[-LARGEST_PART:]
+        self.contents.append(f"{name}: {len(self.parts[name])} bytes{', its end' if cut else ''}")
+
+
+def run(config: Path, output: Path | None) -> None:
+    """Collect, write, say where it is. Raises OperatorError if it cannot be written."""
+    now = datetime.now(UTC)
+    site, mistakes = _loaded(config)
+    name = site.site.name if site else config.stem
+    output = output or Path(f"isthmus-{name}-{now:%Y%m%d-%H%M%S}.tar.gz")
+    with _created(output) as file:
+        bundle = collect(config, site, mistakes)
+        _write(file, bundle, output.name.removesuffix(".tar.gz"), now)
+    missing = [line for line in bundle.contents if ": missing: " in line]
+    click.echo(f"{output}: {len(bundle.parts)} parts, {output.stat().st_size:,} bytes, readable by its owner only")
+    for line in missing:
+        click.echo(f"  {line}")
+    click.echo("No key and no token is in it; names and addresses are. Look into it before you give it away.")
+
+
+def collect(config: Path, site: SiteConfig | None, mistakes: str | None) -> Bundle:
+    """Everything that can be had."""
+    bundle = Bundle(Secrets(_secret_files(site) if site else ()))
+    bundle.add("configuration.toml", config.read_bytes)
+    bundle.add("mistakes.txt", lambda: mistakes.encode() if mistakes else None)
+    bundle.add("versions.txt", _versions)
+    if site is not None:
+        bundle.add("certificates.txt", lambda: _certificates(site))
+        bundle.add("doctor.json", lambda: _json(as_data(site.site.name, list(examine(site, Line(None, None))))))
+        _ask_site(bundle, site)
+    _find_logs(bundle, config, site)
+    return bundle
+
+
+def _loaded(config: Path) -> tuple[SiteConfig | None, str | None]:
+    """The configuration if it can be read at all, and what is wrong with it or with the files that it names."""
+    try:
+        site = load(config, files=False)
+    except OperatorError as error:
+        return None, error.message
+    try:
+        load(config)
+    except OperatorError as error:
+        return site, error.message
+    return site, None
+
+
+def _secret_files(site: SiteConfig) -> list[Path]:
+    status = site.status
+    named = (site.identity.key, status.key, status.token, status.control_token)
+    return [path for path in named if path is not None]
+
+
+def _ask_site(bundle: Bundle, site: SiteConfig) -> None:
+    """The running site; the first part tells whether it answers, so that a dead one is not waited for each time."""
+    with Api(site) as api:
+        bundle.add("status.json", lambda: _json(api.status()))
+        if "status.json" not in bundle.parts:
+            bundle.add("events.json", lambda: _json([asdict(e) for e in read_events(history_of(site), _EVENTS)]))
+            return
+        for name, path in _ANSWERS.items():
+            if name not in bundle.parts:
+                bundle.add(name, partial(_answer, api, path))
+        bundle.add("metrics.txt", api.metrics)
+
+
+def _answer(api: Api, path: str) -> bytes:
+    return _json(api.get(path))
+
+
+def _find_logs(bundle: Bundle, config: Path, site: SiteConfig | None) -> None:
+    found = logs.of_process(config)
+    bundle.add("log.txt", lambda: found[1] if found else None)
+    if site is not None:
+        bundle.add("journal.txt", lambda: logs.of_journal(site.site.name))
+
+
+def _versions() -> bytes:
+    packages = metadata.requires("isthmus") if _installed() else None
+    names = sorted({entry.split(">")[0].split(";")[0].strip() for entry in packages or () if "extra" not in entry})
+    lines = [
+        f"isthmus {__version__}",
+        f"python {sys.version}",
+        f"system {platform.platform()}",
+        f"processors {os.cpu_count()}",
+        *(f"{name} {metadata.version(name)}" for name in names),
+    ]
+    return "\n".join(lines).encode() + b"\n"
+
+
+def _installed() -> bool:
+    try:
+        metadata.distribution("isthmus")
+    except metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _certificates(site: SiteConfig) -> bytes:
+    """Who is shown and believed, by their fingerprints and dates."""
+    named = [site.identity.certificate, site.identity.ca, *(peer.certificate for peer in site.peers)]
+    return "".join(_described(path) for path in named if path is not None).encode()
+
+
+def _described(path: Path) -> str:
+    try:
+        found = identity.read_certificates(path)
+    except OperatorError as error:
+        return f"{error.message}\n"
+    lines = (
+        f"{path}: {printable(each.name)}, {each.begins:%Y-%m-%d %H:%M} to {each.expires:%Y-%m-%d %H:%M} UTC,"
+        f" SHA-256 {identity.show_fingerprint(each.fingerprint)}\n"
+        for each in found
+    )
+    return "".join(lines)
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, indent=1).encode()
+
+
+@contextmanager
+def _created(path: Path) -> Iterator[io.BufferedWriter]:
+    """A new file that nobody else may read; it goes again if it was not filled."""
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise OperatorError(f"{path} cannot be made: {error.strerror}; name another file with -o") from None
+    try:
+        with open(descriptor, "wb") as file:
+            yield file
+    except BaseException as error:
+        path.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OperatorError(f"{path} cannot be written: {error.strerror}; name another file with -o") from None
+        raise
+
+
+def _write(file: io.BufferedWriter, bundle: Bundle, directory: str, now: datetime) -> None:
+    head = f"Made by isthmus {__version__} on {platform.node()} at {now:%Y-%m-%d %H:%M:%S} UTC.\n"
+    parts = {"contents.txt": (head + "\n".join(bundle.contents) + "\n").encode(), **bundle.parts}
+    with tarfile.open(fileobj=file, mode="w:gz") as archive:
+        for name, content in parts.items():
+            entry = tarfile.TarInfo(f"{directory}/{name}")
+            entry.size, entry.mode, entry.mtime = len(content), 0o600, int(time.time())
+            archive.addfile(entry, io.BytesIO(content))

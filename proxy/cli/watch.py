@@ -1,0 +1,83 @@
+"""`isthmus status --watch` on a terminal: the page of `watch_report`, anew each second, until q or Ctrl-C."""
+
+import contextlib
+import os
+import select
+import sys
+import termios
+import time
+import tty
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from proxy.cli.api import Api
+from proxy.cli.fitting import page
+from proxy.cli.watch_report import ASKED, sections
+from proxy.config import SiteConfig
+from proxy.errors import ExitCode, OperatorError
+from proxy.text import printable
+
+INTERVAL = 1.0
+"""Seconds between two looks."""
+
+
+def watch(site: SiteConfig) -> None:
+    """Show the site until the operator has seen enough. A site that does not answer is waited for."""
+    console = Console()
+    with Api(site) as api, _keys(), Live(console=console, auto_refresh=False, screen=True) as live:
+        while True:
+            live.update(_look(api, console), refresh=True)
+            if _ended(INTERVAL):
+                return
+
+
+def _look(api: Api, console: Console) -> RenderableType:
+    try:
+        answers = {name: _answer(api, name, path) for name, path in ASKED.items()}
+    except OperatorError as error:
+        return Text(printable(error.message), style="red")
+    return page(sections(answers, time.time(), console.width), console.height)
+
+
+def _answer(api: Api, name: str, path: str) -> dict[str, Any]:
+    """Nothing of what a site of an earlier version does not know; its status it has to give."""
+    if name == "status":
+        return api.status()
+    try:
+        return api.get(path)
+    except OperatorError as error:
+        if error.code == ExitCode.UNREACHABLE and "HTTP 404" not in error.message:
+            raise
+        return {}
+
+
+@contextlib.contextmanager
+def _keys() -> Iterator[None]:
+    """Keys come as they are pressed, and are not shown."""
+    try:
+        before = termios.tcgetattr(sys.stdin)
+    except (termios.error, ValueError):
+        yield  # no terminal to read from: Ctrl-C is left
+        return
+    tty.setcbreak(sys.stdin)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
+
+def _ended(seconds: float) -> bool:
+    """Wait; True at once if q is pressed."""
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0:
+        if not sys.stdin.isatty():
+            time.sleep(left)
+        elif select.select([sys.stdin], [], [], left)[0]:
+            keys = os.read(sys.stdin.fileno(), 64)
+            if not keys or b"q" in keys.lower():
+                return True
+    return False

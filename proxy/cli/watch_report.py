@@ -1,0 +1,230 @@
+"""What the page shows, for a terminal: health, throughput, what becomes of bytes, streams, store, volumes, events.
+
+Made of the API's answers, which may come from another version, or be missing: nothing in them is taken for granted.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rich.text import Text
+
+from proxy.cli.cells import (
+    as_dict,
+    as_dicts,
+    as_list,
+    duration,
+    is_number,
+    milliseconds,
+    moment,
+    number,
+    plain,
+    rate,
+    size,
+)
+from proxy.cli.fitting import Cell, Section
+from proxy.cli.volumes_report import HEADINGS, volume_rows
+
+ASKED = {
+    "status": "status",
+    "health": "health",
+    "warnings": "warnings",
+    "history": "history?range=5m",
+    "streams": "streams?limit=100",
+    "store": "store",
+    "events": "events?limit=50",
+}
+"""What is asked for, by the name under which it is here: paths below /api/v1."""
+SPARKS = 120
+"""Seconds of a line of throughput at most: one a character."""
+BESIDE_SPARKS = 56
+"""Characters of the other columns."""
+BAR = 30
+
+_SPARK = " ▁▂▃▄▅▆▇█"
+_LEVELS = {"healthy": "green", "attention": "yellow", "degraded": "dark_orange", "critical": "bold red"}
+_SEVERITIES = {"info": "", "warning": "yellow", "error": "bold red"}
+_LINES = {
+    "lan_sent": "from arrays here",
+    "lan_received": "to arrays here",
+    "wan_sent": "to peers",
+    "wan_received": "from peers",
+}
+_STEPS = {
+    "raw": "from arrays",
+    "after_deduplication": "after deduplication",
+    "after_compression": "after compression",
+    "wire": "on the wire",
+}
+
+Answers = Mapping[str, dict[str, Any]]
+"""By the names of `ASKED`; empty where there is no answer."""
+Row = tuple[Cell, ...]
+
+
+def sections(answers: Answers, now: float, width: int) -> list[Section]:
+    """The page, from what matters most. `now`: seconds since 1970; `width`: of the terminal, in characters."""
+    status, health = answers["status"], answers["health"]
+    peers = as_dicts(status.get("peers"))
+    return [
+        Section(
+            (_headline(status), "", "", ""), list(_health(health, as_dicts(answers["warnings"].get("warnings")), now))
+        ),
+        Section(
+            ("Throughput", "now", "peak", "average", "until now"),
+            list(_throughput(answers["history"], max(1, min(SPARKS, width - BESIDE_SPARKS)))),
+        ),
+        Section(("Sent since the start", "", "", ""), list(_waterfall(as_dict(status.get("bytes"))))),
+        Section(
+            ("Tunnel", "state", "lanes", "round trip", "loss", "sent", "received", "limited by", "why"),
+            list(_tunnels(peers, as_dicts(health.get("peers")))),
+        ),
+        Section(
+            ("Stream", "peer", "by", "origin", "sent", "delivered", "compression", "limited by", "why"),
+            [_stream(stream) for stream in as_dicts(answers["streams"].get("streams"))],
+        ),
+        Section(("Store", "used", "oldest", "hits", "verified", "advice"), list(_store(answers["store"]))),
+        Section(HEADINGS, volume_rows(peers)),
+        Section(
+            ("Event", "", "", ""), [_event(event) for event in as_dicts(answers["events"].get("events"))], newest=True
+        ),
+    ]
+
+
+def _headline(status: dict[str, Any]) -> Text:
+    state = "draining" if status.get("draining") else "ready" if status.get("ready") else "not ready"
+    name = f"{plain(status.get('site'))} {plain(status.get('version'))}"
+    return Text(f"{name}, {state}, up {duration(status.get('uptime_seconds'))}")
+
+
+def _health(health: dict[str, Any], warnings: list[dict[str, Any]], now: float) -> Iterator[Row]:
+    yield _level(health.get("level")), plain(health.get("words")), _since(health.get("since"), now), ""
+    for subject, reason in _reasons(health):
+        words = f"{subject}: {plain(reason.get('words'))}"
+        yield _level(reason.get("level")), plain(words), _since(reason.get("since"), now), _remedy(reason)
+    for warning in warnings:
+        words = f"{plain(warning.get('subject'))}: {plain(warning.get('words'))}"
+        yield Text("warning", "yellow"), plain(words), _since(warning.get("since"), now), _remedy(warning)
+
+
+def _reasons(health: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """With what each is about, from the site down to lanes."""
+    steps = [("site", health), ("store", as_dict(health.get("store")))]
+    for peer in as_dicts(health.get("peers")):
+        name, tunnel = f"peer {plain(peer.get('name'))}", as_dict(peer.get("tunnel"))
+        steps += [(name, peer), (f"tunnel of {name}", tunnel)]
+        steps += [(f"lane {number(lane.get('number'))} of {name}", lane) for lane in as_dicts(tunnel.get("lanes"))]
+    for subject, step in steps:
+        yield from ((subject, reason) for reason in as_dicts(step.get("reasons")))
+
+
+def _throughput(history: dict[str, Any], sparks: int) -> Iterator[Row]:
+    chart, summary = as_dict(history.get("chart")), as_dict(history.get("summary"))
+    for key, meaning in _LINES.items():
+        values, summed = as_list(chart.get(key)), as_dict(summary.get(key))
+        if values:
+            yield (
+                meaning,
+                rate(values[-1]),
+                rate(summed.get("peak")),
+                rate(summed.get("average")),
+                _spark(values[-sparks:]),
+            )
+
+
+def _spark(values: list[Any]) -> Text:
+    """A line of bars, the newest at its right; a gap where the site did not run."""
+    last = [value if is_number(value) and value > 0 else 0 for value in values]
+    top = max(last) or 1
+    return Text("".join(_SPARK[math.ceil(value / top * (len(_SPARK) - 1))] for value in last), "cyan")
+
+
+def _waterfall(counts: dict[str, Any]) -> Iterator[Row]:
+    raw = counts.get("raw")
+    for key, meaning in _STEPS.items():
+        share = _share(counts.get(key), raw)
+        bar = "█" * round(min(share or 0, 1) * BAR)
+        yield meaning, size(counts.get(key)), _percent(share), Text(bar, "cyan")
+
+
+def _share(part: Any, whole: Any) -> float | None:
+    known = is_number(part) and is_number(whole) and whole > 0 and part >= 0
+    return part / whole if known else None
+
+
+def _tunnels(peers: list[dict[str, Any]], healths: list[dict[str, Any]]) -> Iterator[Row]:
+    known = {str(peer.get("name")): as_dict(peer.get("tunnel")) for peer in healths}
+    for peer in peers:
+        tunnel = known.get(str(peer.get("name")), {})
+        yield (
+            plain(peer.get("name")),
+            plain(peer.get("state"), _LEVELS.get(str(tunnel.get("level")), "")),
+            number(len(as_list(peer.get("lanes")))),
+            milliseconds(peer.get("round_trip_seconds")),
+            _percent(tunnel.get("loss")),
+            rate(tunnel.get("sent_bits_per_second")),
+            rate(tunnel.get("received_bits_per_second")),
+            *_verdict(peer),
+        )
+
+
+def _stream(stream: dict[str, Any]) -> Row:
+    forward, export = stream.get("forward"), stream.get("export")
+    return (
+        number(stream.get("id")),
+        plain(stream.get("peer")),
+        plain(f"forward {forward}" if forward else f"export {export}"),
+        plain(stream.get("initiator") or stream.get("origin")),
+        rate(stream.get("sent_bits_per_second")),
+        rate(stream.get("delivered_bits_per_second")),
+        plain(stream.get("compression")),
+        *_verdict(stream),
+    )
+
+
+def _verdict(limited: dict[str, Any]) -> Row:
+    verdict = as_dict(limited.get("verdict"))
+    share = verdict.get("share")
+    limit = plain(verdict.get("limit"))
+    return (Text.assemble(limit, f" {share:.0%}") if is_number(share) else limit), plain(verdict.get("words"))
+
+
+def _store(store: dict[str, Any]) -> Iterator[Row]:
+    if store:
+        yield (
+            plain(store.get("mode")),
+            f"{size(store.get('used_bytes'))} of {size(store.get('size_bytes'))}",
+            duration(store.get("oldest_seconds")),
+            _percent(store.get("hit_rate")),
+            size(store.get("verified_bytes")),
+            plain(store.get("advice")),
+        )
+        for alarm in as_list(store.get("alarms")):
+            yield Text("alarm", "bold red"), "", "", "", "", plain(alarm, "bold red")
+
+
+def _event(event: dict[str, Any]) -> Row:
+    severity = str(event.get("severity"))
+    words = f"{plain(event.get('subject'))}: {plain(event.get('words'))}"
+    return (
+        moment(event.get("time")),
+        plain(severity, _SEVERITIES.get(severity, "")),
+        plain(event.get("code")),
+        plain(words),
+    )
+
+
+def _level(level: Any) -> Text:
+    return plain(level, _LEVELS.get(str(level), ""))
+
+
+def _remedy(reason: dict[str, Any]) -> Text:
+    return plain(f"→ {reason['remedy']}") if reason.get("remedy") else Text()
+
+
+def _since(value: Any, now: float) -> str:
+    return f"for {duration(now - value)}" if is_number(value) and value <= now else ""
+
+
+def _percent(share: Any) -> str:
+    return f"{share:.1%}" if is_number(share) else "-"

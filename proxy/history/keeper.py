@@ -1,0 +1,89 @@
+"""The thread that writes history down, so that no disk ever keeps the event loop waiting.
+
+It is given batches and works them off one by one; while a disk stalls, only the newest state of what has changed is
+kept for it, so its memory is bounded by what the book and the journal hold anyway.
+"""
+
+import logging
+import queue
+import sqlite3
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from proxy.history.file import HistoryFault, HistoryFile, Kept, open_history
+from proxy.observe.answers import Event
+from proxy.observe.steps import Key, Row
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Batch:
+    """What is to be written."""
+
+    steps: Mapping[Key, Row]
+    events: Sequence[Event]
+    facts: Mapping[str, str] = field(default_factory=dict)
+    now: float = 0.0
+
+
+class Keeper:
+    """All methods but the thread's own: any one thread; none of them waits for the disk but `close`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problem = ""
+        """Why the last batch could not be written; empty when it could."""
+        self._work: queue.SimpleQueue[Batch | None] = queue.SimpleQueue()
+        self._idle = threading.Event()
+        self._opened: Future[Kept] = Future()
+        self._thread = threading.Thread(target=self._run, name="history", daemon=True)
+
+    @property
+    def idle(self) -> bool:
+        """True if what was given is written, and more may be given."""
+        return self._idle.is_set()
+
+    def open(self, now: float) -> "Future[Kept]":
+        """Open and read the file on the thread. The future raises HistoryFault if that cannot be. Once."""
+        self._now = now
+        self._thread.start()
+        return self._opened
+
+    def write(self, batch: Batch) -> None:
+        """Write it some time; only when `idle`."""
+        self._idle.clear()
+        self._work.put(batch)
+
+    def close(self, seconds: float) -> bool:
+        """Write what is left, and end; False if the disk did not answer within so many seconds."""
+        self._work.put(None)
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            file, kept = open_history(self.path, self._now)
+        except Exception as error:  # whatever it is, nobody may wait for it for ever
+            fault = error if isinstance(error, HistoryFault) else HistoryFault(f"{self.path}: {error}")
+            self._opened.set_exception(fault)
+            return
+        self._opened.set_result(kept)
+        self._idle.set()
+        while (batch := self._work.get()) is not None:
+            self._write(file, batch)
+            self._idle.set()
+        file.close()
+
+    def _write(self, file: HistoryFile, batch: Batch) -> None:
+        try:
+            file.write(batch.steps, batch.events, batch.facts, batch.now)
+        except sqlite3.Error as error:
+            if not self.problem:
+                log.warning("history cannot be written to %s: %s", self.path, error)
+            self.problem = str(error)
+        else:
+            self.problem = ""

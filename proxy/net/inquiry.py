@@ -1,0 +1,111 @@
+"""Asking a running site's status listener, by what its file says: where, over TLS or not, with which token. Blocking.
+
+The listener's certificate is not judged by a CA: it has to be the very one that the site's file names.
+"""
+
+import ssl
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from proxy import identity
+from proxy.config import SiteConfig
+from proxy.config.model import Status
+
+TIMEOUT = 5.0
+"""Seconds that connecting and each read may take."""
+LARGEST_ANSWER = 64 << 20
+"""Bytes; 65536 streams a peer need some 30 MiB."""
+TOKEN_MAX = 4096
+
+
+class Inquiry:
+    """One connection, opened when it is needed and kept. A context manager; one thread."""
+
+    def __init__(self, config: SiteConfig, timeout: float = TIMEOUT) -> None:
+        """`timeout`: seconds that connecting and each read may take. Raises IdentityFault."""
+        self._status = config.status
+        self._connection = _connection(config.status, timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def ask(self, path: str, method: str = "GET", *, control: bool = False) -> tuple[HTTPResponse, bytes]:
+        """The answer's head and body. `control`: with the token for what changes something.
+
+        Raises OSError or HTTPException if there is no answer.
+        """
+        kept = self._connection.sock is not None
+        try:
+            return self._ask(path, method, control=control)
+        except (OSError, HTTPException):
+            self._connection.close()
+            if not kept:
+                raise
+        return self._ask(path, method, control=control)  # the listener ends connections that rest
+
+    def _ask(self, path: str, method: str, *, control: bool) -> tuple[HTTPResponse, bytes]:
+        token = read_token(self._status, control=control)
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._connection.request(method, path, headers=headers)
+        with self._connection.getresponse() as response:
+            body = response.read(LARGEST_ANSWER)
+            if not response.isclosed():  # its end is not its length's: nothing can follow it
+                self._connection.close()
+        return response, body
+
+
+def read_token(status: Status, *, control: bool) -> str | None:
+    """The token for reading, or for what changes something; None if none is named or this user may not read it."""
+    for path in (status.control_token,) if control else (status.token, status.control_token):
+        if path is not None and (text := _text(path)):
+            return text
+    return None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        with path.open("rb") as file:
+            return file.read(TOKEN_MAX).decode("ascii").strip()
+    except (OSError, ValueError):
+        return None
+
+
+def _connection(status: Status, timeout: float) -> HTTPConnection:
+    host = _reached(status)
+    if status.certificate is None:
+        return HTTPConnection(host, status.listen.port, timeout=timeout)
+    return _Pinned(host, status.listen.port, timeout, identity.read_der(status.certificate))
+
+
+def _reached(status: Status) -> str:
+    """A listener on all addresses is asked by way of loopback."""
+    ip = status.listen.ip
+    if ip is None or not ip.is_unspecified:
+        return status.listen.host
+    return "127.0.0.1" if ip.version == 4 else "::1"
+
+
+class _Pinned(HTTPSConnection):
+    """TLS with whoever shows that certificate."""
+
+    def __init__(self, host: str, port: int, timeout: float, certificate: bytes) -> None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE  # `connect` does better
+        super().__init__(host, port, timeout=timeout, context=context)
+        self._certificate = certificate
+
+    def connect(self) -> None:
+        """Raises OSError if another certificate is shown; then nothing has been said."""
+        super().connect()
+        if self.sock.getpeercert(binary_form=True) != self._certificate:
+            self.close()
+            raise OSError("it shows another certificate than status.certificate; was that replaced without a reload?")

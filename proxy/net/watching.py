@@ -1,0 +1,119 @@
+"""Once a second: a snapshot for the watch, and for who shows it; every ten seconds what has changed for the keeper."""
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from proxy.history.file import HistoryFault, Kept
+from proxy.history.keeper import Batch, Keeper
+from proxy.net.survey import survey
+from proxy.observe import codes
+from proxy.observe.answers import Event
+from proxy.observe.history import History
+from proxy.observe.journal import Journal
+from proxy.observe.watch import Watch
+
+if TYPE_CHECKING:
+    from proxy.net.site import Site
+
+log = logging.getLogger(__name__)
+
+FLUSH_SECONDS = 10.0
+OPEN_SECONDS = 5.0
+"""A disk that has not given the history by then is not waited for: it is kept in memory."""
+CLOSE_SECONDS = 3.0
+_FILE = "file"
+"""The fact that says which configuration the last run had."""
+
+
+class Watching:
+    """Loop thread. `start`, then `tick` once a second, then `stop`."""
+
+    def __init__(self, site: "Site", keeper: Keeper | None) -> None:
+        """`keeper`: None keeps history in memory only."""
+        self.ticked: list[Callable[[], None]] = []
+        """Called when the watch has been fed."""
+        self._site = site
+        self._keeper = keeper
+        self._events: dict[int, Event] = {}
+        self._facts: dict[str, str] = {}
+        self._flushed = 0.0
+        self.journal = Journal()
+        self.watch = Watch(self.journal, History(time.monotonic()), survey(site))
+
+    async def start(self) -> None:
+        """Take up what an earlier run has left, as far as its disk answers, and note that the site has started."""
+        kept = await self._open()
+        for key, row in kept.steps:
+            self.watch.history.book.restore(key, row)
+        self.journal.restore(kept.events)
+        self.journal.listen(self._heard)
+        now, note = time.time(), self.journal.note
+        note(codes.STARTED, "site", f"the site {self._site.config.site.name} has started", now)
+        self._note_file(kept, now)
+        if kept.set_aside is not None:
+            note(codes.HISTORY_SET_ASIDE, "history", f"the history was damaged and is now {kept.set_aside}", now)
+        if self._keeper is None:
+            note(codes.HISTORY_IN_MEMORY, "history", f"history is kept in memory only: {self._problem}", now)
+        else:
+            self.watch.history.kept = "disk"
+
+    def tick(self) -> None:
+        """One more second has passed. A defect here is logged, and no reason to stop carrying data."""
+        try:
+            self._tick(time.time())
+        except Exception:
+            log.exception("a defect: the watch missed a second")
+
+    def _tick(self, now: float) -> None:
+        self.watch.note(survey(self._site), now, time.monotonic())
+        if now - self._flushed >= FLUSH_SECONDS or now < self._flushed:
+            self._flush(now)
+        for call in self.ticked:
+            call()
+
+    async def stop(self) -> None:
+        """Write down what is left."""
+        if self._keeper is None:
+            return
+        keeper = self._keeper
+        self._flush(time.time())
+        if not await asyncio.get_running_loop().run_in_executor(None, keeper.close, CLOSE_SECONDS):
+            log.warning("the disk of %s does not answer: the last seconds of history are lost", keeper.path)
+
+    async def _open(self) -> Kept:
+        self._problem = "no file was given"
+        if self._keeper is None:
+            return Kept()
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(self._keeper.open(time.time())), OPEN_SECONDS)
+        except (HistoryFault, TimeoutError) as error:
+            self._problem = str(error) or f"the disk of {self._keeper.path} does not answer"
+            self._keeper = None
+        return Kept()
+
+    def _note_file(self, kept: Kept, now: float) -> None:
+        """Whether the site's file has changed since the last start."""
+        try:
+            content = hashlib.sha256(self._site.config.source.read_bytes()).hexdigest()
+        except OSError:
+            return
+        if kept.facts.get(_FILE, content) != content:
+            words = f"{self._site.config.source} is another one than at the last start"
+            self.journal.note(codes.CONFIGURATION_CHANGED, "site", words, now)
+        self._facts = {_FILE: content}
+
+    def _heard(self, event: Event) -> None:
+        self._events[event.number] = event
+
+    def _flush(self, now: float) -> None:
+        """Hand over what has changed; while the disk lags, it waits, and only its newest state does."""
+        if self._keeper is None or not self._keeper.idle:
+            return
+        events, self._events = list(self._events.values()), {}
+        facts, self._facts = self._facts, {}
+        self._keeper.write(Batch(self.watch.history.book.take_changed(), events, facts, now))
+        self._flushed = now

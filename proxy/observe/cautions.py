@@ -1,0 +1,109 @@
+"""Warnings that tell the truth: what works, and gains less than an operator would expect, with the figures.
+
+Each is found in what changed over the last ten minutes, and only where enough moved for its figures to mean something.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from proxy.observe import codes
+from proxy.observe.answers import Caution
+from proxy.observe.codes import Code
+from proxy.observe.readings import share_counter, store_counter
+from proxy.observe.snapshot import PeerStatus, Snapshot
+from proxy.observe.trend import Trend
+from proxy.observe.verdict import SATURATED, Limit
+from proxy.observe.wording import size
+
+WHILE = 600.0
+"""Seconds."""
+LEAST_BYTES = 64 << 20
+"""Plain bytes of a forward below which nothing is said of its reduction."""
+NOT_REDUCED = 0.97
+"""Of the plain bytes: what leaves more than that gained nothing."""
+HELD = 0.5
+"""Share of the last minute in which a rate held data back."""
+LIMITED = 0.5
+"""Share of the time that a verdict has to give to its limit."""
+EVICTED_AGAIN = 0.05
+"""Share of look-ups that a store twice as large would have answered beyond this one."""
+STEADY = 30.0
+"""Seconds for which a verdict has to hold: shorter ones come and go with every volume."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    code: Code
+    subject: str
+    words: str
+
+
+class Cautions:
+    """Remembers since when each holds. Fed once a second."""
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[str, str], float] = {}
+
+    def find(self, snapshot: Snapshot, trend: Trend, now: float) -> list[Caution]:
+        """What holds (`now`: seconds since 1970); of what depends on a verdict, only what has held for a while."""
+        found = [*_unreduced(snapshot, trend), *_shaped(snapshot, trend), *_store(snapshot, trend)]
+        brief = list(_by_verdict(snapshot))
+        since = {(each.code.code, each.subject): now for each in (*found, *brief)}
+        self._since = {key: self._since.get(key, when) for key, when in since.items()}
+        held = [each for each in brief if now - self._since[each.code.code, each.subject] >= STEADY]
+        return [
+            Caution(
+                each.code.code, each.subject, each.words, each.code.remedy, self._since[each.code.code, each.subject]
+            )
+            for each in (*found, *held)
+        ]
+
+
+def _unreduced(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
+    names = dict.fromkeys(share.name for peer in snapshot.peers for share in peer.shares)
+    for name in names:
+        raw, deduplicated, compressed = (
+            trend.rise(share_counter(name, what), WHILE) for what in ("raw", "after_deduplication", "after_compression")
+        )
+        if raw >= LEAST_BYTES and compressed >= NOT_REDUCED * raw:
+            repeated = max(0.0, 1 - deduplicated / raw)
+            shrunk = max(0.0, 1 - compressed / deduplicated) if deduplicated else 0.0
+            words = f"of {size(raw)} in ten minutes {repeated:.1%} repeated, and the rest compressed by {shrunk:.1%}"
+            yield _Found(codes.NOT_REDUCED, name, f"{words}: it is compressed or encrypted already")
+
+
+def _shaped(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
+    for peer in snapshot.peers:
+        for share in peer.shares:
+            if share.maximum_bits_per_second is None and peer.rate_bits_per_second is None:
+                continue
+            held = trend.rate(share_counter(share.name, "held"), 60.0)
+            if held >= HELD:
+                rate = min(each for each in (share.maximum_bits_per_second, peer.rate_bits_per_second) if each)
+                words = (
+                    f"a rate of {rate / 1e6:.3g} Mbit/s to {peer.name} held data back for {held:.0%} of the last minute"
+                )
+                yield _Found(codes.SHAPED, share.name, words)
+
+
+def _store(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
+    larger = snapshot.store.get("larger") or []
+    if trend.rise(store_counter("evicted_bytes"), WHILE) and larger and larger[0]["more_hits"] >= EVICTED_AGAIN:
+        more = larger[0]["more_hits"]
+        words = f"twice the size would have answered {more:.1%} more of all look-ups"
+        yield _Found(codes.STORE_SMALL, "store", words)
+
+
+def _by_verdict(snapshot: Snapshot) -> Iterator[_Found]:
+    for peer in snapshot.peers:
+        code = _limited(peer)
+        if code is not None:
+            yield _Found(code, f"peer {peer.name}", peer.verdict.words)
+    if snapshot.processor_share >= SATURATED:
+        yield _Found(codes.BUSY, "site", f"the event loop uses {snapshot.processor_share:.0%} of a core")
+
+
+def _limited(peer: PeerStatus) -> Code | None:
+    if peer.verdict.limit != Limit.WINDOW.value or peer.verdict.share < LIMITED:
+        return None
+    return codes.TURNS if "take turns" in peer.verdict.words else codes.WINDOW_LIMITS

@@ -1,0 +1,260 @@
+"""The health ladder: a level for the site, its store, each peer, tunnel and lane, with reasons and since when.
+
+What is found is a pure function of the snapshot and of what changed of late; `Ladder` only remembers since when.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from proxy.observe import codes
+from proxy.observe.answers import HealthAnswer, LaneHealth, Level, PeerHealth, Reason, StoreHealth, TunnelHealth
+from proxy.observe.codes import Code
+from proxy.observe.readings import lane_counter, peer_counter, store_counter
+from proxy.observe.snapshot import CertificateStatus, LaneStatus, PeerStatus, Snapshot
+from proxy.observe.trend import Trend
+from proxy.observe.wording import size
+
+OF_LATE = 10.0
+"""Seconds that rates and loss are of."""
+A_WHILE = 600.0
+"""Seconds for which what has happened still counts."""
+PATIENCE_AT_START = 15.0
+"""Seconds for which a tunnel that has not come up yet is no fault."""
+LOSSY = 0.05
+LOSS_LEAST_BYTES = 100_000
+"""Sent in these seconds: below that a share of loss means nothing."""
+FLAPPING = 3
+DAY = 86400.0
+ENDS_SOON, ENDS_NOW = 30 * DAY, 7 * DAY
+_ORDER = list(Level)
+
+
+def worst(levels: Iterable[Level]) -> Level:
+    """The worst of them; healthy if there are none."""
+    return max(levels, key=_ORDER.index, default=Level.HEALTHY)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not as it should be; since when, the ladder knows."""
+
+    code: Code
+    level: Level
+    words: str
+    remedy: str = ""
+
+
+class Ladder:
+    """Fed once a second."""
+
+    def __init__(self) -> None:
+        self._since: dict[tuple[str, str], float] = {}
+        self._seen: dict[tuple[str, str], float] = {}
+
+    def climb(self, snapshot: Snapshot, trend: Trend, now: float) -> HealthAnswer:
+        """The ladder now (`now`: seconds since 1970); `trend` has been fed with this snapshot's counters."""
+        self._seen = {}
+        store = self._store(snapshot, trend, now)
+        peers = [self._peer(peer, snapshot, trend, now) for peer in snapshot.peers]
+        reasons = self._reasons("site", _of_site(snapshot, now), now)
+        level = worst([_together(peers), store.level, *(reason.level for reason in reasons)])
+        answer = HealthAnswer(
+            site=snapshot.site,
+            time=now,
+            level=level,
+            since=self._mark("site", level, now),
+            words=_words(reasons, store, peers),
+            reasons=reasons,
+            store=store,
+            peers=peers,
+        )
+        self._since = self._seen
+        return answer
+
+    def _store(self, snapshot: Snapshot, trend: Trend, now: float) -> StoreHealth:
+        reasons = self._reasons("store", _of_store(snapshot, trend), now)
+        level = worst(reason.level for reason in reasons)
+        return StoreHealth(level, self._mark("store", level, now), reasons)
+
+    def _peer(self, peer: PeerStatus, snapshot: Snapshot, trend: Trend, now: float) -> PeerHealth:
+        tunnel = self._tunnel(peer, snapshot, trend, now)
+        subject = f"peer {peer.name}"
+        reasons = self._reasons(subject, _of_peer(peer, trend), now)
+        level = worst([tunnel.level, *(reason.level for reason in reasons)])
+        since = self._mark(subject, level, now)
+        return PeerHealth(peer.name, level, since, reasons, peer.streams, peer.verdict, tunnel)
+
+    def _tunnel(self, peer: PeerStatus, snapshot: Snapshot, trend: Trend, now: float) -> TunnelHealth:
+        subject = f"tunnel {peer.name}"
+        lanes = [self._lane(peer.name, lane, trend, now) for lane in peer.lanes]
+        reasons = self._reasons(subject, _of_tunnel(peer, snapshot, trend), now)
+        own = worst(reason.level for reason in reasons)
+        of_lanes = min((lane.level for lane in lanes), key=_ORDER.index, default=Level.HEALTHY)  # one good one will do
+        some = Level.ATTENTION if any(lane.level is not Level.HEALTHY for lane in lanes) else Level.HEALTHY
+        level = worst([own, of_lanes, some])
+        sent, again, received = (
+            trend.rate(peer_counter(peer.name, what), OF_LATE)
+            for what in ("wire", "wire_retransmitted", "wire_received")
+        )
+        return TunnelHealth(
+            level=level,
+            since=self._mark(subject, level, now),
+            reasons=reasons,
+            state=peer.state,
+            round_trip_seconds=peer.round_trip_seconds,
+            loss=_loss(sent, again),
+            sent_bits_per_second=round(8 * (sent + again)),
+            received_bits_per_second=round(8 * received),
+            unacked_bytes=peer.unacked_bytes,
+            outages=peer.outages,
+            resumed=peer.resumed,
+            lanes=lanes,
+        )
+
+    def _lane(self, peer: str, lane: LaneStatus, trend: Trend, now: float) -> LaneHealth:
+        subject = f"lane {peer} {lane.number}"
+        sent, again, received = (
+            trend.rate(lane_counter(peer, lane.number, what), OF_LATE) for what in ("sent", "retransmitted", "received")
+        )
+        reasons = self._reasons(subject, _of_lane(lane, sent, again), now)
+        level = worst(reason.level for reason in reasons)
+        return LaneHealth(
+            number=lane.number,
+            remote=lane.remote,
+            level=level,
+            since=self._mark(subject, level, now),
+            reasons=reasons,
+            round_trip_seconds=lane.round_trip_seconds,
+            loss=_loss(sent, again),
+            sent_bits_per_second=round(8 * (sent + again)),
+            received_bits_per_second=round(8 * received),
+            window_bytes=lane.congestion_window_segments * lane.segment_bytes,
+            congestion_control=lane.congestion_control,
+            dscp=lane.dscp,
+        )
+
+    def _reasons(self, subject: str, findings: Iterable[Finding], now: float) -> list[Reason]:
+        """Worst first."""
+        reasons = [
+            Reason(
+                each.code.code,
+                each.level,
+                each.words,
+                each.remedy or each.code.remedy,
+                self._mark(subject, each.code.code, now),
+            )
+            for each in findings
+        ]
+        return sorted(reasons, key=lambda reason: -_ORDER.index(reason.level))
+
+    def _mark(self, subject: str, what: str, now: float) -> float:
+        """Since when that holds of the subject."""
+        since = self._since.get((subject, what), now)
+        self._seen[subject, what] = since
+        return since
+
+
+# -- findings ----------------------------------------------------------------------------------------------------
+
+
+def _of_site(snapshot: Snapshot, now: float) -> Iterable[Finding]:
+    if snapshot.draining:
+        yield Finding(
+            codes.DRAINING, Level.ATTENTION, "the site drains and will end", "start it again when it has ended"
+        )
+    if snapshot.reload_problem:
+        yield Finding(codes.RELOAD_FAILED, Level.DEGRADED, snapshot.reload_problem)
+    for certificate in snapshot.certificates:
+        if (finding := certificate_finding(certificate, now)) is not None:
+            yield finding
+
+
+def certificate_finding(certificate: CertificateStatus, now: float) -> Finding | None:
+    """What there is to say of a certificate's end: nothing before its last 30 days."""
+    left, whose = certificate.expires - now, whose_certificate(certificate)
+    if left <= 0:
+        level = Level.CRITICAL if certificate.role == "own" else Level.DEGRADED
+        return Finding(codes.CERTIFICATE_ENDED, level, f"{whose} has ended")
+    if left > ENDS_SOON:
+        return None
+    level = Level.DEGRADED if left <= ENDS_NOW else Level.ATTENTION
+    return Finding(codes.CERTIFICATE_ENDS, level, f"{whose} ends in {left / DAY:.0f} days")
+
+
+def whose_certificate(certificate: CertificateStatus) -> str:
+    """In words."""
+    return {
+        "own": "this site's certificate",
+        "peer": f"the certificate of peer {certificate.name}",
+        "ca": f"the certificate of the CA {certificate.name}",
+        "listener": "the status listener's certificate",
+        "clients": f"the client certificate of {certificate.name}",
+    }[certificate.role]
+
+
+def _of_store(snapshot: Snapshot, trend: Trend) -> Iterable[Finding]:
+    for alarm in snapshot.store["alarms"]:
+        yield Finding(codes.STORE_ALARM, Level.DEGRADED, str(alarm))
+    if invalid := trend.rise(store_counter("invalid"), A_WHILE):
+        words = f"{invalid:.0f} chunks of the store failed verification in the last ten minutes"
+        yield Finding(codes.CHUNKS_DROPPED, Level.DEGRADED, words)
+    if unlearned := trend.rise(store_counter("unlearned_bytes"), A_WHILE):
+        words = f"{size(unlearned)} passed without being stored in the last ten minutes"
+        yield Finding(codes.UNLEARNED, Level.ATTENTION, words)
+
+
+def _of_peer(peer: PeerStatus, trend: Trend) -> Iterable[Finding]:
+    if peer.bytes["mismatches"]:
+        words = f"{peer.bytes['mismatches']} chunks from {peer.name} did not match their fingerprints"
+        yield Finding(codes.PEER_MISBEHAVES, Level.DEGRADED, words)
+    if peer.references_suspended:
+        words = f"{peer.name} lacks much of what it should hold, so data goes as literals for a while"
+        yield Finding(codes.REFERENCES_SUSPENDED, Level.ATTENTION, words)
+
+
+def _of_tunnel(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> Iterable[Finding]:
+    if peer.state != "up":
+        patient = not peer.outages and snapshot.uptime_seconds < PATIENCE_AT_START
+        yield Finding(codes.TUNNEL_DOWN, Level.ATTENTION if patient else Level.CRITICAL, _down(peer))
+    if peer.short_packets:
+        words = f"packets of full size to {peer.name} are lost on the way, so short ones are sent"
+        yield Finding(codes.SHORT_PACKETS, Level.ATTENTION, words)
+    lost = trend.rise(peer_counter(peer.name, "outages"), A_WHILE)
+    if lost >= FLAPPING:
+        words = f"the tunnel was lost {lost:.0f} times in the last ten minutes"
+        yield Finding(codes.FLAPPING, Level.ATTENTION, words)
+
+
+def _down(peer: PeerStatus) -> str:
+    rest = f"; {peer.streams} streams wait" if peer.streams else ""
+    waited = "it has not dialled in" if peer.state == "waiting" else "it does not answer"
+    return f"there is no tunnel to {peer.name}: {peer.last_error or waited}{rest}"
+
+
+def _of_lane(lane: LaneStatus, sent: float, again: float) -> Iterable[Finding]:
+    if lane.silent:
+        yield Finding(codes.LANE_SILENT, Level.DEGRADED, "nothing is heard on it")
+    loss = _loss(sent, again)
+    if loss > LOSSY and (sent + again) * OF_LATE > LOSS_LEAST_BYTES:
+        yield Finding(codes.LOSSY, Level.ATTENTION, f"{loss:.1%} of what it sends has to be sent again")
+
+
+def _loss(sent: float, again: float) -> float:
+    return round(again / (sent + again), 5) if again else 0.0
+
+
+def _together(peers: list[PeerHealth]) -> Level:
+    """A peer that is out is the site's end only if it was the last one."""
+    levels = [peer.level for peer in peers]
+    if levels and any(level is not Level.CRITICAL for level in levels):
+        levels = [Level.DEGRADED if level is Level.CRITICAL else level for level in levels]
+    return worst(levels)
+
+
+def _words(reasons: list[Reason], store: StoreHealth, peers: list[PeerHealth]) -> str:
+    every = [*reasons, *store.reasons]
+    for peer in peers:
+        every += [*peer.tunnel.reasons, *peer.reasons]
+        every += [reason for lane in peer.tunnel.lanes for reason in lane.reasons]
+    found = max(every, key=lambda reason: _ORDER.index(reason.level), default=None)
+    return "replication is healthy" if found is None else found.words

@@ -1,0 +1,153 @@
+"""History as the API answers it: charts, summaries, the waterfall, cold and warm, gains; from the steps of a book."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from proxy.observe.answers import Chart, Gain, HistoryAnswer, LiveRates, Pass, RateSummary, Summaries, Waterfall
+from proxy.observe.ranges import RANGES
+from proxy.observe.readings import counters
+from proxy.observe.snapshot import Snapshot
+from proxy.observe.steps import Book, Row, at, second
+
+SITE = "site"
+_CHART = {
+    "lan_sent": "raw",
+    "lan_received": "delivered",
+    "wan_sent": "wire",
+    "wan_retransmitted": "wire_retransmitted",
+    "wan_received": "wire_received",
+}
+"""Names of the charts' columns, and of the steps' columns behind them."""
+_LONGEST = 3600.0
+"""Seconds of one row at most: a process that was stopped for longer has no figures for that time."""
+
+
+class History:
+    """Fed once a second; loop thread. `now` is the time of day, `clock` a monotonic one, both in seconds."""
+
+    def __init__(self, clock: float) -> None:
+        self.book = Book()
+        self.kept = "memory"
+        """ "disk" as long as it is written down."""
+        self.rates = LiveRates(0, 0, 0, 0, 0)
+        """Of the last second."""
+        self._before: dict[str, float] = {}
+        self._clock = clock
+
+    def note(self, snapshot: Snapshot, now: float, clock: float) -> None:
+        """One more second."""
+        seconds = clock - self._clock
+        if seconds <= 0:
+            return
+        self._clock = clock
+        totals = counters(snapshot)
+        before, self._before = self._before, totals
+        moved = {name: max(0.0, count - before.get(name, 0.0)) for name, count in totals.items()}
+        for series, sums in _by_series(moved, snapshot).items():
+            row = second(sums, min(seconds, _LONGEST))
+            self.book.add(series, row, now)
+            if series == SITE:
+                self.rates = LiveRates(**{name: _bits(row, column) for name, column in _CHART.items()})
+
+    def answer(self, name: str, of: str, now: float) -> HistoryAnswer:
+        """A range of a series. Raises KeyError if there is no such series or range."""
+        wanted = RANGES[name]
+        if of not in self.book.series:
+            raise KeyError(of)
+        steps = list(self.book.steps(of, name, now))
+        rows = [row for _, row in steps if row is not None]
+        return HistoryAnswer(
+            range=name,
+            of=of,
+            choices=self.book.series,
+            step_seconds=wanted.step,
+            begins=steps[0][0] - wanted.step,
+            ends=steps[-1][0],
+            kept=self.kept,
+            time=[time for time, _ in steps],
+            chart=Chart(**{key: _column([row for _, row in steps], column) for key, column in _CHART.items()}),
+            summary=Summaries(**{key: _summary(rows, column) for key, column in _CHART.items()}),
+            waterfall=_waterfall(rows),
+            cold=_pass(rows, "cold"),
+            warm=_pass(rows, "warm"),
+            gains=[
+                self._gain(series, name, now) for series in self.book.series if not series.startswith(("site", "peer "))
+            ],
+        )
+
+    def _gain(self, series: str, name: str, now: float) -> Gain:
+        rows = [row for _, row in self.book.steps(series, name, now) if row is not None]
+        raw, deduplicated, compressed = (
+            _total(rows, column) for column in ("raw", "after_deduplication", "after_compression")
+        )
+        wire = _total(rows, "wire")
+        return Gain(
+            share=series,
+            raw=round(raw),
+            after_deduplication=round(deduplicated),
+            after_compression=round(compressed),
+            wire=round(wire),
+            gain=round(raw / wire, 3) if wire and raw else None,
+            by_deduplication=_saved(raw, deduplicated, raw),
+            by_compression=_saved(deduplicated, compressed, raw),
+        )
+
+
+def _by_series(moved: Mapping[str, float], snapshot: Snapshot) -> dict[str, defaultdict[str, float]]:
+    """What was moved, by series and counter; the site is all its peers."""
+    peers = [f"peer {peer.name}" for peer in snapshot.peers]
+    shares = [share.name for peer in snapshot.peers for share in peer.shares]
+    found = {series: defaultdict[str, float](float) for series in (SITE, *peers, *shares)}
+    for name, count in moved.items():
+        series, _, what = name.rpartition(" ")
+        if series in found:
+            found[series][what] += count
+            if series in peers:
+                found[SITE][what] += count
+    return found
+
+
+def _bits(row: Row, column: str) -> float:
+    return round(8 * at(row, column) / at(row, "seconds"))
+
+
+def _column(rows: Sequence[Row | None], column: str) -> list[float | None]:
+    return [None if row is None else _bits(row, column) for row in rows]
+
+
+def _total(rows: Sequence[Row], column: str) -> float:
+    return sum(at(row, column) for row in rows)
+
+
+def _summary(rows: Sequence[Row], column: str) -> RateSummary:
+    if not rows:
+        return RateSummary(0, 0, 0)
+    averages = sorted(_bits(row, column) for row in rows)
+    return RateSummary(
+        peak=round(8 * max(at(row, f"peak_{column}") for row in rows)),
+        p95=averages[min(len(averages) - 1, int(0.95 * len(averages)))],
+        average=round(8 * _total(rows, column) / _total(rows, "seconds")),
+    )
+
+
+def _waterfall(rows: Sequence[Row]) -> Waterfall:
+    raw, deduplicated, compressed, wire, again = (
+        round(_total(rows, column))
+        for column in ("raw", "after_deduplication", "after_compression", "wire", "wire_retransmitted")
+    )
+    return Waterfall(raw, deduplicated, compressed, max(0, wire - compressed), wire, again)
+
+
+def _pass(rows: Sequence[Row], kind: str) -> Pass:
+    seconds, raw, wire = (_total(rows, f"{kind}_{what}") for what in ("seconds", "raw", "wire"))
+    return Pass(
+        seconds=round(seconds),
+        raw=round(raw),
+        wire=round(wire),
+        lan_bits_per_second=round(8 * raw / seconds) if seconds else 0.0,
+        gain=round(raw / wire, 3) if wire and raw else None,
+    )
+
+
+def _saved(before: float, after: float, whole: float) -> float:
+    return round(max(0.0, before - after) / whole, 5) if whole else 0.0

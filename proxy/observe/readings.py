@@ -1,0 +1,57 @@
+"""The counters of a snapshot that trends are made of, as one flat row with a name each."""
+
+from proxy.observe.snapshot import PeerStatus, ShareStatus, Snapshot
+
+
+def lane_counter(peer: str, lane: int, what: str) -> str:
+    """Name of a lane's counter: "sent", "retransmitted" or "received"."""
+    return f"lane {peer} {lane} {what}"
+
+
+def peer_counter(peer: str, what: str) -> str:
+    """Name of a peer's counter: "outages", "resumed", "ended", "held" (seconds), or one of its bytes."""
+    return f"peer {peer} {what}"
+
+
+def share_counter(share: str, what: str) -> str:
+    """Name of a counter of a forward or export, of all peers: "wire", "held" (seconds), or one of its bytes."""
+    return f"{share} {what}"
+
+
+def store_counter(what: str) -> str:
+    """Name of a counter of the store, as in the status."""
+    return f"store {what}"
+
+
+_OF_STORE = ("hits", "misses", "invalid", "unlearned_bytes", "evicted_bytes")
+
+
+def counters(snapshot: Snapshot) -> dict[str, float]:
+    """All of them."""
+    row = {store_counter(what): float(snapshot.store[what]) for what in _OF_STORE}
+    row["refused"] = snapshot.refused
+    for peer in snapshot.peers:
+        _count_peer(row, peer)
+        for share in peer.shares:
+            _count_share(row, share)
+    return row
+
+
+def _count_peer(row: dict[str, float], peer: PeerStatus) -> None:
+    row |= {peer_counter(peer.name, what): count for what, count in peer.bytes.items()}
+    row[peer_counter(peer.name, "outages")] = peer.outages
+    row[peer_counter(peer.name, "resumed")] = peer.resumed
+    row[peer_counter(peer.name, "ended")] = sum(peer.ended_streams.values())
+    row[peer_counter(peer.name, "held")] = peer.held_seconds
+    for lane in peer.lanes:
+        row[lane_counter(peer.name, lane.number, "sent")] = lane.bytes_sent
+        row[lane_counter(peer.name, lane.number, "retransmitted")] = lane.bytes_retransmitted
+        row[lane_counter(peer.name, lane.number, "received")] = lane.bytes_received
+
+
+def _count_share(row: dict[str, float], share: ShareStatus) -> None:
+    """An export has a share for each of its peers."""
+    counted = {**share.bytes, "wire": share.wire_bytes, "held": share.held_seconds}
+    for what, count in counted.items():
+        name = share_counter(share.name, what)
+        row[name] = row.get(name, 0.0) + count

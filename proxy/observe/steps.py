@@ -1,0 +1,133 @@
+"""What history is made of: steps of time, each with sums of bytes, kept for every range in rings of a fixed length.
+
+A step is a row of numbers (`COLUMNS`). One second's row is added to the open step of every range, so a coarser range
+needs no look at a finer one. `Steps` is one series (the site, a peer, a forward or export); `Book` is all of them.
+"""
+
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from proxy.observe.ranges import RANGES, Range
+
+SUMS = (
+    "seconds",
+    "raw",
+    "delivered",
+    "after_deduplication",
+    "after_compression",
+    "wire",
+    "wire_retransmitted",
+    "wire_received",
+    "cold_seconds",
+    "cold_raw",
+    "cold_wire",
+    "warm_seconds",
+    "warm_raw",
+    "warm_wire",
+)
+RATED = ("raw", "delivered", "wire", "wire_retransmitted", "wire_received")
+"""What charts show."""
+COLUMNS = (*SUMS, *(f"peak_{name}" for name in RATED))
+"""Bytes, but for seconds; peaks are bytes in the busiest second."""
+SERIES_MAX = 32
+"""Series that are kept: the site, its peers, then forwards and exports in the order of the file."""
+_SUMS = len(SUMS)
+_AT = {name: at for at, name in enumerate(COLUMNS)}
+
+if TYPE_CHECKING:
+    Row = array[float]
+else:  # Python 3.11 has no generic arrays
+    Row = array
+Key = tuple[str, str, int]
+"""Range, series, and the step's number: its time / the range's step."""
+
+
+def at(row: Row, column: str) -> float:
+    """One number of a row."""
+    return row[_AT[column]]
+
+
+def second(moved: Mapping[str, float], seconds: float) -> Row:
+    """A row of what was moved in so many seconds, by counter (those of `Traffic`, and of the wire)."""
+    raw, wire = moved.get("raw", 0.0), moved.get("wire", 0.0) + moved.get("wire_retransmitted", 0.0)
+    kind = "cold" if 2 * moved.get("literal", 0.0) > raw else "warm"
+    found = {name: moved.get(name, 0.0) for name in SUMS} | {"seconds": seconds}
+    if raw:
+        found |= {f"{kind}_seconds": seconds, f"{kind}_raw": raw, f"{kind}_wire": wire}
+    found |= {f"peak_{name}": moved.get(name, 0.0) / seconds for name in RATED}
+    return array("d", [found[name] for name in COLUMNS])
+
+
+def merge(one: Row, other: Row) -> Row:
+    """Both together: sums are added, of peaks the higher one counts."""
+    sums = [a + b for a, b in zip(one[:_SUMS], other[:_SUMS], strict=True)]
+    return array("d", [*sums, *map(max, one[_SUMS:], other[_SUMS:])])
+
+
+@dataclass(slots=True)
+class Ring:
+    """Steps of one range of one series, by number. At most as many as the range has."""
+
+    range: Range
+    rows: dict[int, Row] = field(default_factory=dict)
+
+    def add(self, number: int, row: Row) -> None:
+        """Add to that step. Steps are told in order; what lies in the future by a clock that was set back goes."""
+        former = self.rows.get(number)
+        if former is not None:
+            self.rows[number] = merge(former, row)
+            return
+        self.rows[number] = row
+        if len(self.rows) > self.range.steps:
+            del self.rows[next(iter(self.rows))]
+
+
+class Book:
+    """All series. Loop thread; `now` is the time of day, seconds since 1970."""
+
+    def __init__(self) -> None:
+        self._rings: dict[str, dict[str, Ring]] = {}
+        self._changed: set[Key] = set()
+
+    @property
+    def series(self) -> list[str]:
+        """Their names."""
+        return list(self._rings)
+
+    def add(self, series: str, row: Row, now: float) -> None:
+        """What a series did in the second that ends now. More series than SERIES_MAX are not kept."""
+        rings = self._open(series)
+        if rings is None:
+            return
+        for name, ring in rings.items():
+            number = int(now // ring.range.step)
+            ring.add(number, row)
+            self._changed.add((name, series, number))
+
+    def restore(self, key: Key, row: Row) -> None:
+        """A step of an earlier run; those of a series come in order, before the first `add`."""
+        name, series, number = key
+        rings = self._open(series)
+        if rings is not None and name in rings:
+            rings[name].add(number, row)
+
+    def take_changed(self) -> dict[Key, Row]:
+        """Steps that have changed since this was last asked, to be written down."""
+        keys, self._changed = self._changed, set()
+        found = ((key, self._rings[key[1]][key[0]].rows.get(key[2])) for key in keys)
+        return {key: row for key, row in found if row is not None}
+
+    def steps(self, series: str, name: str, now: float) -> Iterator[tuple[float, Row | None]]:
+        """When each step of a range ends, and its row, None if there is none; oldest first."""
+        wanted = RANGES[name]
+        rows = self._rings[series][name].rows if series in self._rings else {}
+        last = int(now // wanted.step)
+        for number in range(last - wanted.steps + 1, last + 1):
+            yield float((number + 1) * wanted.step), rows.get(number)
+
+    def _open(self, series: str) -> dict[str, Ring] | None:
+        if series not in self._rings and len(self._rings) < SERIES_MAX:
+            self._rings[series] = {name: Ring(kept) for name, kept in RANGES.items()}
+        return self._rings.get(series)

@@ -1,0 +1,61 @@
+"""The watch: what is kept beyond the moment. Fed with a snapshot once a second, asked by the API at any time."""
+
+from dataclasses import dataclass, field
+
+from proxy.observe import codes
+from proxy.observe.answers import Caution, HealthAnswer
+from proxy.observe.cautions import Cautions
+from proxy.observe.chronicle import Chronicle
+from proxy.observe.health import Ladder
+from proxy.observe.history import History
+from proxy.observe.journal import Journal
+from proxy.observe.readings import counters, store_counter
+from proxy.observe.snapshot import Snapshot
+from proxy.observe.trend import Trend
+
+_SECONDS = 600
+_MINUTES = 60
+
+
+@dataclass(slots=True)
+class Watch:
+    """Loop thread."""
+
+    journal: Journal
+    history: History
+    snapshot: Snapshot
+    """The last one that it was fed with."""
+    health: HealthAnswer = field(init=False)
+    cautions: list[Caution] = field(default_factory=list)
+    _ladder: Ladder = field(default_factory=Ladder)
+    _found: Cautions = field(default_factory=Cautions)
+    _chronicle: Chronicle = field(init=False)
+    _trend: Trend = field(default_factory=lambda: Trend(_SECONDS))
+    _evicted: Trend = field(default_factory=lambda: Trend(_MINUTES))
+    _minute: int = -1
+
+    def __post_init__(self) -> None:
+        self._chronicle = Chronicle(self.journal)
+        self.health = self._ladder.climb(self.snapshot, self._trend, self.snapshot.started)
+
+    def note(self, snapshot: Snapshot, now: float, clock: float) -> None:
+        """One more second. `now`: seconds since 1970; `clock`: of a monotonic clock."""
+        self.snapshot = snapshot
+        row = counters(snapshot)
+        self._trend.note(row, clock)
+        if int(clock // 60) != self._minute:
+            self._minute = int(clock // 60)
+            self._evicted.note({"": row[store_counter("evicted_bytes")]}, clock)
+        self.history.note(snapshot, now, clock)
+        self.health = self._ladder.climb(snapshot, self._trend, now)
+        self.cautions = self._found.find(snapshot, self._trend, now)
+        if refused := self._trend.rise("refused", 1.5):
+            words = f"{refused:.0f} connections to the tunnel listener were refused: {snapshot.last_refusal}"
+            self.journal.note(codes.REFUSED, "tunnel listener", words, now)
+        self._chronicle.note(snapshot, self.health, self.cautions, now)
+
+    def replaced_last_hour(self, snapshot: Snapshot) -> int:
+        """Chunk bytes that the store evicted in the last hour."""
+        known = float(snapshot.store["evicted_bytes"])
+        since = self._evicted.last("") - self._evicted.rise("", 3600.0)
+        return round(known - since)

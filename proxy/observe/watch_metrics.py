@@ -1,0 +1,59 @@
+"""Metrics of what the watch keeps: health, warnings, events. As in `metrics`, names are public interface."""
+
+from collections.abc import Iterator
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+from proxy.observe.answers import Level
+from proxy.observe.codes import CODES
+from proxy.observe.metrics import Declaration, Samples
+from proxy.observe.watch import Watch
+
+_ORDER = list(Level)
+
+
+def _levels(watch: Watch) -> Iterator[tuple[tuple[str, ...], float]]:
+    """Lanes are left out: they come and go, and each would be a series for ever."""
+    health = watch.health
+    steps = {("site", health.site): health.level, ("store", ""): health.store.level}
+    for peer in health.peers:
+        steps |= {("peer", peer.name): peer.level, ("tunnel", peer.name): peer.tunnel.level}
+    yield from ((labels, _ORDER.index(level)) for labels, level in steps.items())
+
+
+def _warnings(watch: Watch) -> Samples:
+    held = [caution.code for caution in watch.cautions]
+    return [((code.code,), held.count(code.code)) for code in CODES if code.code >= "IST-5" or code.code in held]
+
+
+def _events(watch: Watch) -> Samples:
+    """All codes from the start, so that a first event is a rise."""
+    return [((code.code, code.severity), watch.journal.counts[code.code]) for code in CODES]
+
+
+WATCH_DECLARATIONS: tuple[Declaration[Watch], ...] = (
+    Declaration(
+        "isthmus_health",
+        GaugeMetricFamily,
+        "Level on the health ladder: 0 healthy, 1 attention, 2 degraded, 3 critical",
+        ("kind", "name"),
+        _levels,
+    ),
+    Declaration(
+        "isthmus_warnings", GaugeMetricFamily, "Warnings that hold now (EVENTS.md has the codes)", ("code",), _warnings
+    ),
+    Declaration(
+        "isthmus_events",
+        CounterMetricFamily,
+        "Events since the site started (EVENTS.md)",
+        ("code", "severity"),
+        _events,
+    ),
+    Declaration(
+        "isthmus_history_on_disk",
+        GaugeMetricFamily,
+        "1 if history is written down, 0 if it is kept in memory only",
+        (),
+        lambda watch: [((), float(watch.history.kept == "disk"))],
+    ),
+)

@@ -1,0 +1,164 @@
+"""Another site, as its line tells of it, put into a site's file: its certificate beside it, its table in it.
+
+The file stays as it was written, comments and all. What is to be its content is checked as `isthmus check` would
+before it replaces anything, each file at once.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from proxy import identity
+from proxy.config import ConfigError, Mistake, SiteConfig, load, parse
+from proxy.errors import OperatorError
+from proxy.files import create_all, replace_all
+from proxy.identity import Certificate
+from proxy.setup.invitation import Invitation
+from proxy.setup.peertable import as_meant, with_peer, with_value
+
+REPLACE = "if the other site has changed that, add --replace"
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """What has become of it."""
+
+    certificate: Path
+    """The file that holds the other site's certificate."""
+    changed: tuple[Path, ...]
+    """Files that were written; none if all was as it should be."""
+    left: tuple[Mistake, ...]
+    """What was wrong with the site's file before, and still is."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    certificate: Path
+    text: str
+    """The site's file as it is to be."""
+
+
+def admit(config: Path, invitation: Invitation, now: datetime, *, replace: bool = False) -> Admitted:
+    """Write what is missing; `replace`: and what differs. `now` (UTC) judges dates.
+
+    Raises ConfigError if the file is wrong or would be, OperatorError if the line does not fit to it; then all is as
+    it was. Blocks for as long as the disk does.
+    """
+    config = config.resolve()  # a link stays one
+    site = load(config, files=False)
+    text = config.read_bytes().decode()
+    _check(site, invitation, now)
+    draft = _draft(site, text, invitation, replace=replace)
+    old = _there(draft.certificate, invitation, replace=replace)
+    before = _mistakes(text, config, now)
+    try:
+        if old != invitation.certificate:
+            _write_certificate(draft.certificate, invitation.certificate)
+        left = _mistakes(draft.text, config, now)
+        _check_left(config, before, left)
+        if draft.text != text:
+            replace_all([(config, draft.text.encode(), config.stat().st_mode & 0o777)])
+    except (OperatorError, OSError) as error:
+        _restore(draft.certificate, old)
+        raise _translated(error) from None
+    changed = [(draft.certificate, old != invitation.certificate), (config, draft.text != text)]
+    return Admitted(draft.certificate, tuple(path for path, written in changed if written), left)
+
+
+def _check(site: SiteConfig, invitation: Invitation, now: datetime) -> None:
+    """That the line could be that of a peer of this site."""
+    try:
+        certificate = invitation.facts
+    except ValueError as error:
+        raise _refused(invitation, f"what should be its certificate {error}", "make the line anew") from None
+    anew = f"make a new line on {invitation.name}'s host: isthmus invite"
+    if invitation.name.lower() == site.site.name.lower():
+        raise _refused(invitation, "it is this site's own", "give it to the other site, and take that one's")
+    if invitation.name.lower() not in [name.lower() for name in certificate.sites]:
+        raise _refused(invitation, f"its certificate is for {_names(certificate)}", anew)
+    if certificate.expires <= now:
+        remedy = "make a new certificate there: isthmus keygen --force, then isthmus invite"
+        raise _refused(invitation, f"its certificate has expired ({certificate.expires:%Y-%m-%d %H:%M} UTC)", remedy)
+    if certificate.begins > now:
+        remedy = f"see whether the clocks of both hosts are right (here {now:%Y-%m-%d %H:%M} UTC)"
+        raise _refused(invitation, f"its certificate begins at {certificate.begins:%Y-%m-%d %H:%M} UTC", remedy)
+
+
+def _draft(site: SiteConfig, text: str, invitation: Invitation, *, replace: bool) -> _Draft:
+    address = {"address": str(invitation.address)} if invitation.address else {}
+    found = [index for index, peer in enumerate(site.peers) if peer.name == invitation.name]
+    if not found:
+        file = f"{invitation.name}.crt"
+        values = {"name": invitation.name, **address, "certificate": file}
+        meant = with_peer(text, values), len(site.peers), values
+        return _Draft(site.source.parent / file, _checked(site, text, *meant))
+    peer = site.peers[found[0]]
+    if peer.certificate is None:
+        raise _refused(invitation, "this site recognises it by its name (identity.ca)", "nothing is left to be done")
+    if invitation.address in (None, peer.address):
+        return _Draft(peer.certificate, text)
+    if peer.address is not None and not replace:
+        wrong = f"it says that it is reached at {invitation.address}, and {site.source} says {peer.address}"
+        raise _refused(invitation, wrong, REPLACE)
+    meant = with_value(text, found[0], "address", str(invitation.address)), found[0], address
+    return _Draft(peer.certificate, _checked(site, text, *meant))
+
+
+def _checked(site: SiteConfig, old: str, new: str, index: int, values: dict[str, str]) -> str:
+    if not as_meant(old, new, index, values):
+        keys = ", ".join(f'{key} = "{value}"' for key, value in values.items())
+        wrong = f"{site.source} is written in a way that this command cannot add to"
+        raise OperatorError(f"{wrong}; write by hand, for peer[{index}]: {keys}")
+    return new
+
+
+def _there(path: Path, invitation: Invitation, *, replace: bool) -> bytes | None:
+    """The certificate that the file holds now, DER; None if there is no file."""
+    if not path.exists():
+        return None
+    held = identity.read_der(path)
+    if held != invitation.certificate and not replace:
+        shown = identity.show_fingerprint(identity.fingerprint(path))
+        raise _refused(invitation, f"its certificate is not the one in {path} (SHA-256 {shown})", REPLACE)
+    return held
+
+
+def _write_certificate(path: Path, der: bytes) -> None:
+    write = replace_all if path.exists() else create_all
+    write([(path, identity.as_pem(der), 0o644)])
+
+
+def _restore(path: Path, old: bytes | None) -> None:
+    if old is None:
+        path.unlink(missing_ok=True)
+    elif identity.read_der(path) != old:
+        _write_certificate(path, old)
+
+
+def _mistakes(text: str, config: Path, now: datetime) -> tuple[Mistake, ...]:
+    try:
+        parse(text.encode(), config, now=now)
+    except ConfigError as error:
+        return error.mistakes
+    return ()
+
+
+def _check_left(config: Path, before: tuple[Mistake, ...], after: tuple[Mistake, ...]) -> None:
+    """Mistakes that were there before are not the line's; a second peer may be missing yet."""
+    known = {(mistake.where, mistake.wrong) for mistake in before}
+    if new := [mistake for mistake in after if (mistake.where, mistake.wrong) not in known]:
+        raise ConfigError(config, new)
+
+
+def _names(certificate: Certificate) -> str:
+    return ", ".join(certificate.sites) or certificate.name or "nobody"
+
+
+def _refused(invitation: Invitation, wrong: str, remedy: str) -> OperatorError:
+    return OperatorError(f"the line of site {invitation.name} is refused: {wrong}; {remedy}")
+
+
+def _translated(error: OperatorError | OSError) -> OperatorError:
+    if isinstance(error, OperatorError):
+        return error
+    return OperatorError(f"{error.filename} cannot be written: {error.strerror}; let this user write it")

@@ -1,0 +1,31 @@
+"""JSON of the shapes, and failures in the one form that they have."""
+
+import json
+from typing import Any
+
+from aiohttp import web
+
+from proxy.observe.answers import Problem
+
+
+def encode(value: object) -> bytes:
+    """Compact JSON of plain values and of the shapes (dataclasses with slots), without a copy of them."""
+    return json.dumps(value, default=_plain, separators=(",", ":")).encode()
+
+
+def answer(value: object) -> web.Response:
+    """200 with that value."""
+    return web.Response(body=encode(value), content_type="application/json")
+
+
+def failure(status: int, error: str, remedy: str) -> web.Response:
+    """A failure: what is wrong, and what to do."""
+    return web.Response(status=status, body=encode(Problem(error, remedy)), content_type="application/json")
+
+
+class BadRequest(Exception):
+    """A parameter is not one of its values; the message says which, and what is."""
+
+
+def _plain(value: Any) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in value.__slots__}

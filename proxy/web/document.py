@@ -1,0 +1,188 @@
+"""Writes what is derived from the routes and the shapes: proxy/web/openapi.json and deploy/API.md.
+
+`python -m proxy.web.document` does it, in a checkout; a test fails when that was forgotten.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ConfigDict, TypeAdapter
+
+from proxy.observe import answers, snapshot
+from proxy.web.routes import ROUTES, Parameter, Right, Route
+
+ROOT = Path(__file__).parents[2]
+_VERSION = "1"
+_SCHEMAS = "#/components/schemas/"
+
+_FAILURES = {
+    400: "The request cannot be understood, or a parameter is not one of its values.",
+    401: "A token or client certificate is needed, and none was shown, or a wrong one.",
+    403: "This right is not granted, or the request comes from a page of another site.",
+    405: "Another method is needed.",
+    413: "The body is too large.",
+    421: "The Host header names another host.",
+    429: "Too many requests, or too many who listen; `Retry-After` says when to come again.",
+}
+
+_HEAD = """\
+# API
+
+Written by `python -m proxy.web.document`; change `proxy/web/routes.py`, `proxy/observe/answers.py` and
+`proxy/observe/snapshot.py`.
+
+JSON over HTTP at the status listener (`status.listen`). `/api/v1/openapi.json` is the same for programs. Times are
+seconds since 1970 (UTC), rates bits a second, shares of a whole 0 to 1. New keys may come; those that are here stay.
+
+- **Rights.** On a loopback address reading needs no token. Anywhere else the listener speaks TLS 1.3 only, and reading
+  needs `Authorization: Bearer TOKEN` with the content of the file `status.token`, or a client certificate that
+  `status.clients` signed or holds. `drain` and `reload` need the token of `status.control_token` (which may read, too);
+  a loopback listener without `status.control_token` grants them to whoever reaches it.
+- **Pages of other sites** get nothing: the Host header has to name this listener (an address of its own, or one of
+  `status.names`), and `Origin` and `Sec-Fetch-Site`, where they are sent, have to say that the request comes from here.
+- **Limits.** 400 requests at once and 200 a second from one address; header lines and bodies of 8 KiB; 128 connections,
+  64 from one address; 32 who listen to `/api/v1/live`. All users of the host itself count as one. Above that: 429.
+- **Failures** are `{"error": ..., "remedy": ...}` with the status codes of HTTP.
+- **`/api/v1/live`** sends `event: live` once a second with the JSON below as `data`, and `event: event` with one event
+  as soon as it is noted. Who does not read is dropped. Browsers send no `Authorization` with `EventSource`: where a
+  token is needed, read the stream by `fetch`.
+
+| route | right | what |
+|---|---|---|
+"""
+
+
+def documents() -> dict[Path, str]:
+    """The content of each file."""
+    return {
+        ROOT / "proxy/web/openapi.json": json.dumps(openapi(), indent=1) + "\n",
+        ROOT / "deploy/API.md": "\n".join(_page(openapi())) + "\n",
+    }
+
+
+def openapi() -> dict[str, Any]:
+    """The API as OpenAPI 3.1 has it."""
+    _describe_by_docstrings()
+    schemas: dict[str, Any] = {}
+    for answer in (*(route.answer for route in ROUTES if route.answer), answers.Event, answers.Problem):
+        schemas |= _schemas(answer)
+    paths: dict[str, Any] = {}
+    for route in ROUTES:
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Isthmus", "version": _VERSION, "description": "The state of a site, and how to drain it."},
+        "paths": paths,
+        "components": {"schemas": schemas, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+    }
+
+
+def _schemas(answer: type) -> dict[str, Any]:
+    """Of the class and of those that it consists of, by name."""
+    described = TypeAdapter(answer).json_schema(mode="serialization", ref_template=_SCHEMAS + "{model}")
+    return {**described.pop("$defs", {}), answer.__name__: described}
+
+
+def _describe_by_docstrings() -> None:
+    """Have pydantic take what keys mean from the words below them; nobody else needs to know of pydantic."""
+    for module in (answers, snapshot):
+        for shape in vars(module).values():
+            if is_dataclass(shape):
+                setattr(shape, "__pydantic_config__", ConfigDict(use_attribute_docstrings=True))  # noqa: B010
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    content: dict[str, Any] = {"schema": {"$ref": _SCHEMAS + route.answer.__name__}} if route.answer else {}
+    if route.media == "text/event-stream":
+        content = {"schema": {"type": "string"}}
+    done = {"description": route.words, "content": {route.media: content}}
+    failures = {str(code): _failure(words) for code, words in _FAILURES.items()}
+    more = {"503": {"description": "Starting or draining."}} if route.path == "/healthz" else {}
+    secured: list[dict[str, list[str]]] = [] if route.right is Right.NONE else [{}, {"token": []}]
+    return {
+        "summary": route.words,
+        "operationId": f"{route.method.lower()}_{route.path.strip('/').replace('/', '_').replace('.', '_')}",
+        "security": secured,
+        "parameters": [_parameter(each) for each in route.parameters],
+        "responses": {"200": done, **failures, **more},
+    }
+
+
+def _failure(words: str) -> dict[str, Any]:
+    return {"description": words, "content": {"application/json": {"schema": {"$ref": f"{_SCHEMAS}Problem"}}}}
+
+
+def _parameter(parameter: Parameter) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string", "maxLength": 200, "default": parameter.default}
+    if parameter.most:
+        schema = {
+            "type": "integer",
+            "minimum": parameter.least,
+            "maximum": parameter.most,
+            "default": parameter.default,
+        }
+    elif parameter.choices:
+        schema = {"type": "string", "enum": list(parameter.choices), "default": parameter.default}
+    return {"name": parameter.name, "in": "query", "description": parameter.words, "schema": schema}
+
+
+# -- the page ----------------------------------------------------------------------------------------------------
+
+
+def _page(described: dict[str, Any]) -> Iterator[str]:
+    yield _HEAD + "\n".join(f"| `{r.method} {r.path}` | {r.right.value} | {r.words} |" for r in ROUTES) + "\n"
+    for route in ROUTES:
+        if route.parameters or route.answer:
+            yield from _route(route)
+    yield "# Shapes\n"
+    for name, schema in sorted(described["components"]["schemas"].items()):
+        yield from _shape(name, schema)
+
+
+def _route(route: Route) -> Iterator[str]:
+    yield f"## `{route.method} {route.path}`\n\n{route.words}\n"
+    if route.parameters:
+        yield "| parameter | value | default | meaning |\n|---|---|---|---|"
+        yield from (f"| `{p.name}` | {_values(p)} | `{json.dumps(p.default)}` | {p.words} |" for p in route.parameters)
+        yield ""
+    if route.answer:
+        yield f"Answer: [{route.answer.__name__}](#{route.answer.__name__.lower()})\n"
+
+
+def _values(parameter: Parameter) -> str:
+    if parameter.most:
+        return f"{parameter.least} to {parameter.most}"
+    return ", ".join(f"`{each}`" for each in parameter.choices if each) or "text"
+
+
+def _shape(name: str, schema: dict[str, Any]) -> Iterator[str]:
+    yield f"## {name}\n\n{' '.join(schema.get('description', '').split())}\n"
+    if "enum" in schema:
+        yield ", ".join(f"`{each}`" for each in schema["enum"]) + "\n"
+        return
+    yield "| key | value | meaning |\n|---|---|---|"
+    for key, value in schema["properties"].items():
+        yield f"| `{key}` | {_kind(value)} | {' '.join(value.get('description', '').split())} |"
+    yield ""
+
+
+def _kind(value: dict[str, Any]) -> str:
+    if "$ref" in value:
+        name = value["$ref"].rpartition("/")[2]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in value:
+        return " or ".join(map(_kind, value["anyOf"]))
+    if value.get("type") == "array":
+        return f"list of {_kind(value['items'])}" if "items" in value else "list"
+    if value.get("type") == "object":
+        inner = value.get("additionalProperties")
+        return f"object of {_kind(inner)}" if isinstance(inner, dict) and inner else "object"
+    return str(value.get("type", "any"))
+
+
+if __name__ == "__main__":
+    for path, content in documents().items():
+        path.write_text(content)

@@ -1,0 +1,164 @@
+"""The gate of the status listener: accepts connections, as many as are bounded, and ends those that only hold a place.
+
+Each accepted connection is one `Visit` from the first moment to the last, so none is counted twice or forgotten. A
+visit on which nothing is answered for a while ends: that is all there is to slow senders, slow readers and idlers.
+"""
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from proxy.web.parties import Budget, party_of
+
+log = logging.getLogger(__name__)
+
+VISITS_MAX = 128
+VISITS_OF_A_PARTY = 64
+IDLE_SECONDS = 15.0
+"""From one answer to the end of the next request; also for taking an answer."""
+ANSWER_SECONDS = 30.0
+"""That answering may take."""
+HANDSHAKE_SECONDS = 10.0
+_BURST, _RATE = 400, 200.0
+_BURST_TLS, _RATE_TLS = 100, 20.0
+"""Connections of a party at once and a second: a handshake costs a millisecond."""
+_PAUSE = 1.0
+"""Seconds before the next attempt when the kernel gives no connection, for want of descriptors."""
+
+
+@dataclass(slots=True, eq=False)
+class Visit:
+    """A connection, from being accepted until it is gone."""
+
+    party: str
+    since: float
+    """When it came, or the last answer was ready; while one is being made, when that began."""
+    handler: asyncio.BaseProtocol | None = None
+    task: "asyncio.Task[None] | None" = None
+    """Its admission, while that is under way."""
+    transport: asyncio.Transport | None = None
+    busy: bool = False
+    """A request is being answered."""
+    lasting: bool = False
+    """It is meant to last (server-sent events), and whoever answers sees to its pace."""
+
+
+class Gate:
+    """Loop thread."""
+
+    def __init__(
+        self, listener: socket.socket, server: web.Server, context: Callable[[], ssl.SSLContext | None]
+    ) -> None:
+        """`listener` is bound, listening and non-blocking; `context` is asked for each connection."""
+        self._listener = listener
+        self._server = server
+        self._context = context
+        self._visits: list[Visit] = []
+        self._loop = asyncio.get_running_loop()
+        secure = context() is not None
+        self._budget = Budget(*((_BURST_TLS, _RATE_TLS) if secure else (_BURST, _RATE)))
+        self._closed = False
+        self.turned_away = 0
+        """Connections that found no place."""
+
+    @property
+    def visits(self) -> int:
+        """Connections, those in their handshake included."""
+        self._forget_gone()
+        return len(self._visits)
+
+    def visit_of(self, handler: object) -> Visit | None:
+        """The visit that a request's protocol belongs to."""
+        return next((visit for visit in self._visits if visit.handler is handler), None)
+
+    async def run(self) -> None:
+        """Accept until cancelled or closed, whatever becomes of single connections."""
+        while not self._closed:
+            try:
+                connection, address = await self._loop.sock_accept(self._listener)
+            except ConnectionError:
+                continue  # it was reset before it was accepted
+            except (OSError, ValueError) as error:
+                log.warning("the status listener cannot accept: %s", error)
+                await asyncio.sleep(_PAUSE)
+                continue
+            self._receive(connection, party_of(str(address[0]) if address else ""))
+
+    def sweep(self) -> None:
+        """Once a second: end what only holds a place."""
+        self._forget_gone()
+        now = self._loop.time()
+        for visit in self._visits:
+            allowed = ANSWER_SECONDS if visit.busy else IDLE_SECONDS
+            if not visit.lasting and now - visit.since > allowed:
+                _end(visit)
+
+    def close(self) -> None:
+        """Accept no more, and end all visits that are being admitted."""
+        self._closed = True
+        self._listener.close()
+        for visit in self._visits:
+            if visit.task is not None:
+                visit.task.cancel()
+
+    def _receive(self, connection: socket.socket, party: str) -> None:
+        if not self._has_place(party):
+            self.turned_away += 1
+            connection.close()
+            return
+        visit = Visit(party, self._loop.time())
+        self._visits.append(visit)
+        visit.task = self._loop.create_task(self._admit(visit, connection))
+
+    def _has_place(self, party: str) -> bool:
+        """Within its budget, and room for it: who has been idle longest goes, if need be."""
+        self._forget_gone()
+        if not self._budget.spend(party, self._loop.time()):
+            return False
+        if sum(visit.party == party for visit in self._visits) >= VISITS_OF_A_PARTY:
+            return False
+        if len(self._visits) < VISITS_MAX:
+            return True
+        idle = min((visit for visit in self._visits if not visit.busy), key=lambda visit: visit.since, default=None)
+        if idle is None:
+            return False
+        _end(idle)
+        self._visits.remove(idle)
+        return True
+
+    async def _admit(self, visit: Visit, connection: socket.socket) -> None:
+        def begin() -> asyncio.BaseProtocol:
+            visit.handler = self._server()
+            return visit.handler
+
+        context = self._context()
+        try:
+            async with asyncio.timeout(HANDSHAKE_SECONDS):
+                transport, _ = await self._loop.connect_accepted_socket(begin, connection, ssl=context)
+            visit.transport = transport
+        except (OSError, TimeoutError) as error:
+            log.debug("a connection to the status listener failed: %s", error)
+            visit.handler = None
+            connection.close()
+        finally:
+            visit.task = None
+
+    def _forget_gone(self) -> None:
+        """A visit is over when its admission has failed, or its protocol has been told of the connection's end."""
+        live = {id(handler) for handler in self._server.connections}
+        self._visits = [visit for visit in self._visits if visit.task is not None or id(visit.handler) in live]
+
+
+def _end(visit: Visit) -> None:
+    """At once: what waits to be sent is dropped, too."""
+    if visit.task is not None:
+        visit.task.cancel()
+    if visit.transport is not None:
+        with suppress(OSError):
+            visit.transport.abort()

@@ -1,0 +1,161 @@
+"""What every request passes before it is answered: its host, where it comes from, how often, and with which right.
+
+A browser carries a stranger's page into this host's networks. So the Host header has to name this listener (a name that
+a stranger points here is refused: DNS rebinding), and what browsers say of the page behind a request has to be ours.
+"""
+
+import ipaddress
+import re
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+
+from proxy.observe import codes
+from proxy.observe.journal import Journal
+from proxy.web.answering import failure
+from proxy.web.gate import Gate
+from proxy.web.parties import Budget, party_of
+from proxy.web.rights import Rights
+from proxy.web.routes import ROUTES, Right
+from proxy.web.settings import Settings
+
+Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+LARGEST_BODY = 8 << 10
+"""Bytes; no request needs one."""
+_BURST, _RATE = 400, 200.0
+"""Requests of a party at once, and a second."""
+_RIGHTS = {route.path: route.right for route in ROUTES}
+_HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::[0-9]*)?")
+"""A Host header: an address in brackets or a name, perhaps a port."""
+
+
+@dataclass(slots=True)
+class Guard:
+    """Loop thread. `middleware` goes around all handlers."""
+
+    settings: Settings
+    rights: Rights
+    journal: Journal
+    gate: Callable[[], Gate | None]
+    budget: Budget
+
+    @classmethod
+    def of(cls, settings: Settings, rights: Rights, journal: Journal, gate: Callable[[], Gate | None]) -> "Guard":
+        """With the budget that all listeners have."""
+        return cls(settings, rights, journal, gate, Budget(_BURST, _RATE))
+
+    def middleware(self) -> Middleware:
+        """For the application."""
+
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            gate = self.gate()
+            visit = gate.visit_of(request.protocol) if gate is not None else None
+            if visit is not None:
+                visit.busy, visit.since = True, request.loop.time()
+            try:
+                response = self._refuse(request) or await _answer(request, handler)
+            finally:
+                if visit is not None:
+                    visit.busy, visit.since = False, request.loop.time()
+            for name, value in HEADERS.items():
+                if not response.prepared:
+                    response.headers.setdefault(name, value)
+            return response
+
+        return guard
+
+    def _refuse(self, request: web.Request) -> web.Response | None:
+        party = party_of(request.remote or "")
+        if not self.budget.spend(party, request.loop.time()):
+            answer = failure(429, "too many requests", "ask less often")
+            answer.headers["Retry-After"] = "1"
+            return answer
+        if not self._is_here(request):
+            remedy = "use an address of this listener, or add the name to status.names"
+            return failure(421, "this listener does not answer under that name", remedy)
+        if not _is_ours(request):
+            self._tell(f"a page of another site asked for {request.path}, from {party}")
+            return failure(403, "requests from pages of other sites are refused", "open this listener's own page")
+        if (request.content_length or 0) > LARGEST_BODY:
+            return failure(413, "the body is too large", "send none")
+        return self._refuse_right(request, party)
+
+    def _refuse_right(self, request: web.Request, party: str) -> web.Response | None:
+        right = _right(request)
+        if self.rights.granted(right, request.headers.get("Authorization", ""), request.get_extra_info("peercert")):
+            return None
+        if self.rights.refusable(right):
+            return failure(403, "nobody may drain or reload over this listener", "set status.control_token")
+        self._tell(f"no token or a wrong one for {request.path}, from {party}")
+        key = "status.control_token" if right is Right.CONTROL else "status.token"
+        answer = failure(401, "a token is needed", f"send Authorization: Bearer with the content of the file {key}")
+        answer.headers["WWW-Authenticate"] = 'Bearer realm="isthmus"'
+        return answer
+
+    def _tell(self, words: str) -> None:
+        self.journal.note(codes.ACCESS_DENIED, "listener", words, time.time())
+
+    def _is_here(self, request: web.Request) -> bool:
+        found = _HOST.fullmatch(request.headers.get("Host", ""))
+        if found is None or len(request.headers.getall("Host", ())) != 1:
+            return False
+        name = (found[1] or found[2]).lower()
+        if name in self.settings.names:
+            return True
+        local = request.get_extra_info("sockname")
+        here = ipaddress.ip_address(str(local[0]).partition("%")[0]) if local else None
+        if here is None:
+            return False
+        try:
+            asked = ipaddress.ip_address(name)
+        except ValueError:
+            return here.is_loopback and name == "localhost"
+        return asked == here or (here.is_loopback and asked.is_loopback)
+
+
+def _right(request: web.Request) -> Right:
+    """By the route; what is under no route of the API is a file of the page, which holds no data, or nothing."""
+    path = request.path
+    fallback = Right.READ if path.startswith(("/api", "/metrics")) else Right.NONE
+    return _RIGHTS.get(path, fallback)
+
+
+def _is_ours(request: web.Request) -> bool:
+    """What browsers say of where a request comes from; other programs say nothing.
+
+    A link to the page from elsewhere may be followed: it shows nothing to who has set it.
+    """
+    origin = request.headers.get("Origin")
+    if origin is not None and origin.lower() != f"{request.scheme}://{request.headers.get('Host', '')}".lower():
+        return False
+    if request.headers.get("Sec-Fetch-Site", "none") in ("same-origin", "none"):
+        return True
+    navigates = request.headers.get("Sec-Fetch-Mode") == "navigate"
+    return navigates and request.method == "GET" and request.path == "/"
+
+
+async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """The handler's answer, or in our own form what aiohttp or a handler raises."""
+    try:
+        return await handler(request)
+    except web.HTTPMethodNotAllowed as error:
+        answer = failure(405, "that method is not answered here", "see deploy/API.md")
+        answer.headers["Allow"] = ", ".join(sorted(error.allowed_methods))
+        return answer
+    except web.HTTPException as error:
+        return failure(error.status, error.reason.lower(), "see deploy/API.md")

@@ -1,0 +1,97 @@
+"""Server-sent events: one frame a second, encoded once, the same for all who listen. Who lags behind is dropped."""
+
+import asyncio
+from collections.abc import Callable
+
+from aiohttp import web
+
+from proxy.observe.answers import Event
+from proxy.web.answering import encode, failure
+from proxy.web.gate import Visit
+
+LISTENERS_MAX = 32
+_FRAMES_MAX = 8
+"""Frames that wait for one who listens."""
+_WRITE_SECONDS = 10.0
+"""In which a frame has to be taken."""
+
+
+def frame(name: str, value: object) -> bytes:
+    """An event as it goes out."""
+    return b"event: " + name.encode() + b"\ndata: " + encode(value) + b"\n\n"
+
+
+class Live:
+    """Loop thread."""
+
+    def __init__(self, take: Callable[[], object]) -> None:
+        """`take`: what a "live" event says, asked for at most once a second, and only if somebody listens."""
+        self._take = take
+        self._queues: set[asyncio.Queue[bytes | None]] = set()
+        self._latest = b""
+
+    @property
+    def listeners(self) -> int:
+        """How many listen."""
+        return len(self._queues)
+
+    def tick(self) -> None:
+        """A second has passed."""
+        self._latest = b""
+        if self._queues:
+            self._send(self._frame())
+
+    def tell(self, event: Event) -> None:
+        """An event was noted, or happened again."""
+        if self._queues:
+            self._send(frame("event", event))
+
+    def close(self) -> None:
+        """End all."""
+        for queue in self._queues:
+            _end(queue)
+
+    async def serve(self, request: web.Request, visit: Visit | None) -> web.StreamResponse:
+        """Answer one who listens, until either side ends."""
+        if len(self._queues) >= LISTENERS_MAX:
+            answer = failure(429, f"{LISTENERS_MAX} listen already", "close a page, or ask /api/v1/health instead")
+            answer.headers["Retry-After"] = "30"
+            return answer
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+        queue: asyncio.Queue[bytes | None] = asyncio.Queue(_FRAMES_MAX)
+        queue.put_nowait(self._frame())
+        self._queues.add(queue)
+        if visit is not None:
+            visit.lasting = True
+        try:
+            await response.prepare(request)
+            while (data := await queue.get()) is not None:
+                async with asyncio.timeout(_WRITE_SECONDS):
+                    await response.write(data)
+        except (TimeoutError, ConnectionError):
+            if request.transport is not None:
+                request.transport.abort()
+        finally:
+            self._queues.discard(queue)
+            if visit is not None:
+                visit.lasting = False
+        return response
+
+    def _frame(self) -> bytes:
+        if not self._latest:
+            self._latest = frame("live", self._take())
+        return self._latest
+
+    def _send(self, data: bytes) -> None:
+        for queue in self._queues:
+            if queue.full():
+                _end(queue)
+            else:
+                queue.put_nowait(data)
+
+
+def _end(queue: "asyncio.Queue[bytes | None]") -> None:
+    """What waits is dropped: the end comes at once."""
+    while not queue.empty():
+        queue.get_nowait()
+    queue.put_nowait(None)

@@ -1,0 +1,94 @@
+"""Who may read, and who may drain and reload: tokens from files, client certificates by TLS."""
+
+import hmac
+import ssl
+from pathlib import Path
+
+from proxy.errors import ExitCode, OperatorError
+from proxy.web.routes import Right
+from proxy.web.settings import Settings
+
+LEAST_TOKEN = 16
+"""Characters."""
+_LARGEST_TOKEN_FILE = 4096
+
+
+class Rights:
+    """Loop thread. Raises OperatorError at the start; `reload` keeps what is in use."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.context: ssl.SSLContext | None = None
+        """For the listener; None: plain HTTP."""
+        self._reading: bytes | None = None
+        self._control: bytes | None = None
+        self.reload()
+
+    @property
+    def open_to_read(self) -> bool:
+        """Nothing has to be shown to read."""
+        return self._reading is None and self._settings.clients is None
+
+    def reload(self) -> None:
+        """Read all files anew. Raises OperatorError, and changes nothing then."""
+        reading = read_token(self._settings.token) if self._settings.token else None
+        control = read_token(self._settings.control_token) if self._settings.control_token else None
+        self.context, self._reading, self._control = _context(self._settings), reading, control
+
+    def granted(self, right: Right, authorization: str, certificate: object) -> bool:
+        """Whether the header and the verified client certificate (None without) give that right."""
+        if right is Right.NONE:
+            return True
+        token = _bearer(authorization)
+        control = self._control is not None and _same(token, self._control)
+        if right is Right.CONTROL:
+            return control or (self._control is None and self._settings.local and self._may_read(token, certificate))
+        return control or self._may_read(token, certificate)
+
+    def refusable(self, right: Right) -> bool:
+        """That right is given to nobody: no token is configured for it."""
+        return right is Right.CONTROL and self._control is None and not self._settings.local
+
+    def _may_read(self, token: bytes, certificate: object) -> bool:
+        known = self._reading is not None and _same(token, self._reading)
+        return self.open_to_read or known or (self._settings.clients is not None and bool(certificate))
+
+
+def read_token(path: Path) -> bytes:
+    """The token in a file, without the spaces around it. Raises OperatorError."""
+    try:
+        with path.open("rb") as file:
+            token = file.read(_LARGEST_TOKEN_FILE + 1).strip()
+    except OSError as error:
+        raise OperatorError(f"the token {path} cannot be read: {error.strerror}", ExitCode.CONFIGURATION) from None
+    if not LEAST_TOKEN <= len(token) <= _LARGEST_TOKEN_FILE or not token.isascii() or len(token.split()) != 1:
+        words = f"{path} holds no token of {LEAST_TOKEN} or more letters and digits; make one: openssl rand -hex 32"
+        raise OperatorError(words, ExitCode.CONFIGURATION)
+    return token
+
+
+def _bearer(authorization: str) -> bytes:
+    scheme, _, token = authorization.partition(" ")
+    return token.strip().encode(errors="replace") if scheme.lower() == "bearer" else b""
+
+
+def _same(token: bytes, wanted: bytes) -> bool:
+    """In a time that does not tell how much of it is right."""
+    return hmac.compare_digest(token, wanted)
+
+
+def _context(settings: Settings) -> ssl.SSLContext | None:
+    if settings.certificate is None or settings.key is None:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    try:
+        context.load_cert_chain(settings.certificate, settings.key, password=lambda: "")
+        if settings.clients is not None:
+            context.verify_mode = ssl.CERT_OPTIONAL  # who shows none may have a token
+            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+            context.load_verify_locations(settings.clients)
+    except (OSError, ValueError) as error:
+        words = f"the status listener's certificates cannot be used: {error}; see status.certificate, key and clients"
+        raise OperatorError(words, ExitCode.CONFIGURATION) from None
+    return context

@@ -1,0 +1,26 @@
+"""Where and how the status listener answers: plain values, from the configuration."""
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Paths are of files (PEM, or a token); None: there is none."""
+
+    host: str
+    """An IP address."""
+    port: int
+    certificate: Path | None = None
+    key: Path | None = None
+    token: Path | None = None
+    control_token: Path | None = None
+    clients: Path | None = None
+    names: tuple[str, ...] = ()
+    """Of hosts, in small letters, that a Host header may name."""
+
+    @property
+    def local(self) -> bool:
+        """Only this host reaches it."""
+        return ip_address(self.host.partition("%")[0]).is_loopback

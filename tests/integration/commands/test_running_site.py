@@ -1,0 +1,131 @@
+"""What an operator types at a running site: events, reload, drain, over TLS with tokens as well."""
+
+import json
+import subprocess
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.sites import Site, SiteFailure, environment, isthmus
+from tests.certificates import make
+from tests.integration.bed.ends import Array
+from tests.integration.bed.sites import Bed, Pair, run
+
+PATIENCE = 100.0
+
+
+def typed(command: str, site: Site, *more: str) -> "subprocess.CompletedProcess[str]":
+    """A command, once it has ended."""
+    words = isthmus(command, str(site.config), *more)
+    return subprocess.run(words, env=environment(), capture_output=True, text=True, check=False, timeout=PATIENCE)
+
+
+def eventually(site: Site, condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise SiteFailure(f"not within {PATIENCE:.0f} s; the end of the log:\n{site.tail()}")
+        time.sleep(0.2)
+
+
+def codes(site: Site) -> list[str]:
+    """Of the events that the site tells of, oldest first."""
+    shown = typed("events", site, "--json")
+    assert shown.returncode == 0, shown.stderr
+    return [json.loads(line)["code"] for line in shown.stdout.splitlines()]
+
+
+def test_events_of_a_tunnel_that_goes(bed: Bed) -> None:
+    with Array() as array:
+        pair = bed.pair(array.address, tunnel={"drain": "0s"})
+        run(*pair.sites)
+        before = codes(pair.east)
+        assert before
+        pair.west.kill()
+        eventually(pair.east, lambda: len(codes(pair.east)) > len(before))
+        shown = typed("events", pair.east, "--since", "1h").stdout
+        assert "peer west: " in shown
+        assert "→ " in shown
+        assert typed("events", pair.east, "--since", "2100-01-01").stdout == ""
+
+
+def test_drain_ends_it_in_order(bed: Bed) -> None:
+    with Array() as array:
+        pair = bed.pair(array.address)
+        run(*pair.sites)
+        done = typed("drain", pair.east, "--wait")
+        assert done.returncode == 0, done.stderr
+        assert "east has ended" in done.stdout
+        assert pair.east.stop() == 0
+        assert typed("drain", pair.east).returncode == 4
+
+
+def test_reload_says_what_is_wrong(bed: Bed) -> None:
+    with Array() as array:
+        pair = bed.pair(array.address, tunnel={"drain": "0s"})
+        run(*pair.sites)
+        assert typed("reload", pair.east).returncode == 0
+        (bed.directory / "west.crt").write_text("spoiled")
+        kept = typed("reload", pair.east)
+        assert kept.returncode == 1
+        assert "east keeps what it had: " in kept.stderr
+        assert "west.crt" in kept.stderr
+
+
+def secured(pair: Pair, directory: Path) -> Site:
+    """East, with a status listener that asks for TLS and tokens."""
+    make(directory / "listener", "east", days=(-1, 400))
+    for name in ("reading", "control"):
+        (directory / name).write_text(f"{name}-0123456789abcdef\n")
+        (directory / name).chmod(0o600)
+    keys = 'certificate = "listener.crt"\nkey = "listener.key"\ntoken = "reading"\ncontrol_token = "control"\n'
+    text = pair.east.config.read_text()
+    pair.east.config.write_text(text.replace("[status]\n", f"[status]\n{keys}"))
+    return pair.east
+
+
+def test_over_tls_with_tokens(bed: Bed) -> None:
+    with Array() as array:
+        pair = bed.pair(array.address, tunnel={"drain": "0s"})
+        east = secured(pair, bed.directory)
+        east.start()
+        eventually(east, lambda: typed("status", east).returncode == 0)
+        assert typed("events", east).returncode == 0
+        assert typed("reload", east).returncode == 0
+        (bed.directory / "control").write_text("another-0123456789abcdef")
+        refused = typed("drain", east)
+        assert refused.returncode == 1
+        assert "site east refuses /api/v1/drain: " in refused.stderr
+        make(bed.directory / "listener", "east", days=(-1, 400))
+        mistaken = typed("status", east)
+        assert mistaken.returncode == 4
+        assert "it shows another certificate than status.certificate" in mistaken.stderr
+        assert "-0123456789abcdef" not in refused.stderr + mistaken.stderr
+
+
+def bundled(site: Site, output: Path) -> dict[str, bytes]:
+    """The parts of a new support bundle."""
+    made = typed("support-bundle", site, "-o", str(output))
+    assert made.returncode == 0, made.stderr
+    with tarfile.open(output) as archive:
+        files = {member.name.partition("/")[2]: archive.extractfile(member) for member in archive.getmembers()}
+        return {name: file.read() for name, file in files.items() if file is not None}
+
+
+def test_a_support_bundle_of_a_site_that_runs_and_then_does_not(bed: Bed) -> None:
+    with Array() as array:
+        pair = bed.pair(array.address)
+        with pair.running():
+            parts = bundled(pair.east, bed.directory / "first.tar.gz")
+            tunnel_up = codes(pair.east)
+        assert b"proxy." in parts["log.txt"]
+        assert {"health.json", "history-1h.json", "metrics.txt", "doctor.json"} <= set(parts)
+        assert b"isthmus_" in parts["metrics.txt"]
+        down = bundled(pair.east, bed.directory / "second.tar.gz")
+        assert "status.json" not in down
+        assert set(tunnel_up) <= {event["code"] for event in json.loads(down["events.json"])}
+        secret = [line for line in (bed.directory / "east.key").read_bytes().splitlines() if b"-----" not in line]
+        for content in (*parts.values(), *down.values()):
+            assert b"PRIVATE KEY" not in content
+            assert not [line for line in secret if line in content]

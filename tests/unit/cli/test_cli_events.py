@@ -1,0 +1,115 @@
+"""`isthmus events`, `drain` and `reload` against a site that answers well, oddly, with refusals, or not at all."""
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy.cli.events import batches, since_when
+from proxy.errors import ExitCode, OperatorError
+from tests.unit.cli.conftest import Isthmus, StatusSite
+
+EVENT = {"number": 7, "time": 1e9, "code": "IST-102", "severity": "error", "subject": "peer west", "count": 3}
+EVENT |= {"words": "the last lane is lost", "remedy": "see its log"}
+ANSWER = {"first": 1, "last": 7, "events": [EVENT]}
+
+
+def test_a_line_and_the_remedy(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
+    east.answers(ANSWER)
+    shown = isthmus("events", pair / "east.toml")
+    assert shown.exit_code == 0
+    first, second = shown.stdout.splitlines()
+    assert first.endswith("error   IST-102  peer west: the last lane is lost (3 times)")
+    assert second.strip() == "→ see its log"
+    assert east.paths == ["/api/v1/events?after=0&limit=50"]
+
+
+def test_json_lines(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
+    east.answers(ANSWER)
+    shown = isthmus("events", pair / "east.toml", "--json")
+    assert [json.loads(line) for line in shown.stdout.splitlines()] == [EVENT]
+
+
+def test_hostile_words_do_nothing(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
+    hostile = "[bold]\x1b[2J\n"
+    east.answers({"last": 1, "events": [dict.fromkeys(EVENT, hostile), {}, 7]})
+    lines = isthmus("events", pair / "east.toml").stdout.splitlines()
+    assert len(lines) == 3
+    assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("2h", 1e9 - 7200), ("500ms", 1e9 - 0.5), ("2026-11-21T22:30:00+00:00", 1795300200.0)]
+)
+def test_since(text: str, seconds: float) -> None:
+    assert since_when(text, 1e9) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "yesterday", "2", "22:30", "2026-13-01"])
+def test_since_what(isthmus: Isthmus, pair: Path, text: str) -> None:
+    shown = isthmus("events", pair / "east.toml", f"--since={text}")
+    assert shown.exit_code == ExitCode.USAGE
+    assert "is no time; write how long ago" in shown.stderr
+
+
+class Site:
+    """Answers to what is asked for by and by; None: it does not."""
+
+    def __init__(self, *answers: dict[str, Any] | None) -> None:
+        self.asked: list[str] = []
+        self.told: list[str] = []
+        self._answers = iter(answers)
+
+    def ask(self, what: str) -> dict[str, Any]:
+        self.asked.append(what)
+        answer = next(self._answers)
+        if answer is None:
+            raise OperatorError("no status", ExitCode.UNREACHABLE)
+        return answer
+
+    def batches(self, begin: float | None = None) -> Iterator[list[dict[str, Any]]]:
+        return batches(self.ask, begin, follow=True, tell=self.told.append, pause=lambda seconds: None)
+
+
+def test_what_comes_is_asked_for_by_number() -> None:
+    site = Site(ANSWER, {"last": 7, "events": []}, {"last": 8, "events": [EVENT]})
+    assert [len(batch) for batch in itertools.islice(site.batches(), 3)] == [1, 0, 1]
+    assert site.asked[1:] == ["events?after=7&limit=1000"] * 2
+
+
+def test_only_what_is_young_enough() -> None:
+    site = Site({"last": 2, "events": [EVENT | {"time": 5.0}, EVENT | {"time": 6.0}]})
+    assert next(site.batches(6.0)) == [EVENT | {"time": 6.0}]
+    assert site.asked == ["events?after=0&limit=1000"]
+
+
+def test_a_site_that_goes_is_waited_for_and_one_that_forgot_asked_anew() -> None:
+    site = Site(ANSWER, None, None, {"last": 2, "events": []}, {"last": 2, "events": [EVENT]})
+    assert [len(batch) for batch in itertools.islice(site.batches(), 2)] == [1, 1]
+    assert site.told == ["no status"]
+    assert site.asked[-1] == "events?after=0&limit=1000"
+
+
+def test_a_site_that_is_not_there(isthmus: Isthmus, pair: Path) -> None:
+    for command in ("events", "drain", "reload"):
+        shown = isthmus(command, pair / "east.toml")
+        assert (shown.exit_code, shown.stdout) == (ExitCode.UNREACHABLE, "")
+
+
+def test_a_refusal_is_told_in_the_sites_words(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
+    east.answers({"error": "a token is needed", "remedy": "send\x1b[2J it"}, 401)
+    shown = isthmus("events", pair / "east.toml")
+    assert shown.exit_code == ExitCode.FAILED
+    assert shown.stderr == (
+        "isthmus: site east refuses /api/v1/events?after=0&limit=50: a token is needed; send\\x1b[2J it\n"
+    )
+
+
+def test_an_earlier_version(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
+    east.answers(b"404: Not Found", 404)
+    shown = isthmus("events", pair / "east.toml")
+    assert shown.exit_code == ExitCode.UNREACHABLE
+    assert "a site of an earlier version" in shown.stderr

@@ -1,0 +1,142 @@
+"""`isthmus init`: right files from flags and from answers, every mistake at once, nothing ever written over."""
+
+import os
+import pty
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from proxy.config import load
+from proxy.errors import ExitCode
+from proxy.setup.invitation import decode
+from tests.unit.cli.conftest import Isthmus
+
+EAST = ("--site", "east", "--peer", "west", "--listen", "198.18.0.1:4500", "--forward", "127.0.0.1:3260")
+NAMES = {"east.toml", "east.key", "east.crt", "compose.yaml", ".env"}
+
+
+def line_of(shown: str) -> str:
+    """What follows `isthmus pair` in the output, but for the file's name."""
+    (typed,) = [line for line in shown.splitlines() if line.startswith("isthmus pair ")]
+    return typed.split()[2]
+
+
+def test_the_files_and_what_to_do_next(isthmus: Isthmus, tmp_path: Path) -> None:
+    shown = isthmus("init", *EAST, "--out", tmp_path / "new")
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert {path.name for path in (tmp_path / "new").iterdir()} == NAMES
+    assert stat.S_IMODE((tmp_path / "new" / "east.key").stat().st_mode) == 0o600
+    invitation = decode(line_of(shown.stdout))
+    assert (invitation.name, str(invitation.address)) == ("east", "198.18.0.1:4500")
+    assert f"isthmus serve {tmp_path}/new/east.toml" in shown.stdout
+
+
+def test_every_flag_is_in_the_file(isthmus: Isthmus, tmp_path: Path) -> None:
+    more = ("--export", "10.1.0.5:3260", "--export", "second=[2001:db8::5]:860", "--forward", "second=127.0.0.1:3261")
+    rest = ("--store", "memory", "--store-size", "1GiB", "--rate", "45Mbit", "--status", "127.0.0.1:8999")
+    assert isthmus("init", *EAST, *more, *rest, "--peer", "west=west.example:4500", "--out", tmp_path).exit_code == 0
+    site = load(tmp_path / "east.toml", files=False)
+    assert [(str(peer.address), peer.rate) for peer in site.peers] == [("west.example:4500", 45_000_000)]
+    assert [(forward.export, forward.listen.port) for forward in site.forwards] == [("array", 3260), ("second", 3261)]
+    assert [(export.name, export.address.port) for export in site.exports] == [("array", 3260), ("second", 860)]
+    assert (site.store.mode, site.store.size, site.status.listen.port) == ("memory", 1 << 30, 8999)
+
+
+def test_every_value_has_a_comment(isthmus: Isthmus, tmp_path: Path) -> None:
+    isthmus("init", *EAST, "--rate", "45Mbit", "--out", tmp_path)
+    lines = (tmp_path / "east.toml").read_text().splitlines()
+    assert all(lines[at - 1].startswith("# ") for at, line in enumerate(lines) if " = " in line and line[0] != "#")
+    assert not [line for line in lines if str(tmp_path) in line]
+
+
+def test_all_mistakes_at_once(isthmus: Isthmus, tmp_path: Path) -> None:
+    (tmp_path / "compose.yaml").touch()
+    wrong = ("--site", "a/b", "--peer", "west", "--listen", "198.18.0.1", "--forward", "x:1", "--store-size", "3")
+    shown = isthmus("init", *wrong, "--reach", "nowhere", "--out", tmp_path)
+    assert (shown.exit_code, shown.stdout) == (ExitCode.USAGE, "")
+    for part in ("--site", "--listen", "--forward", "--store-size", "--reach", "compose.yaml exists already"):
+        assert part in shown.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["compose.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--peer", "west"), '--site = ""'),
+        (("--site", "east"), '--peer = ""'),
+        (("--site", "east", "--peer", "EAST", "--listen", "127.0.0.1:1"), "is the name of this site itself"),
+        (("--site", "east", "--peer", "west"), "--listen\n    is missing, but peer[0] has no address"),
+        (("--site", "east", "--peer", "west", "--listen", "0.0.0.0:4500"), "--reach is missing"),
+    ],
+)
+def test_mistakes_name_the_option(isthmus: Isthmus, tmp_path: Path, flags: tuple[str, ...], words: str) -> None:
+    shown = isthmus("init", *flags, "--out", tmp_path)
+    assert shown.exit_code == ExitCode.USAGE
+    assert words in shown.stderr
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_nothing_is_written_over(isthmus: Isthmus, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine")
+    shown = isthmus("init", *EAST, "--out", tmp_path)
+    assert shown.exit_code == ExitCode.USAGE
+    assert f"{name} exists already" in shown.stderr
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "mine")]
+
+
+def test_a_place_that_cannot_be_written(isthmus: Isthmus, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    shown = isthmus("init", *EAST, "--out", tmp_path / "file")
+    assert shown.exit_code == ExitCode.FAILED
+    assert "choose another directory (--out)" in shown.stderr
+
+
+def test_where_nobody_can_answer_nothing_is_asked(isthmus: Isthmus, tmp_path: Path) -> None:
+    shown = isthmus("init", "--out", tmp_path)
+    assert shown.exit_code == ExitCode.USAGE
+    assert "no terminal to ask at" in shown.stderr
+
+
+def test_the_questions(tmp_path: Path) -> None:
+    answers = ["a b", "east", "east", "west", "4500", "0.0.0.0:4500", "198.18.0.1:4500", "127.0.0.1:3260", "none"]
+    shown, code = at_a_terminal([*answers, "", "3", "1GiB"], "init", "--out", str(tmp_path))
+    assert code == 0, shown
+    assert shown.count("Error: ") == 4, shown  # the name, the other's name, the address, the size
+    site = load(tmp_path / "east.toml", files=False)
+    assert (site.site.name, site.peers[0].name, str(site.tunnel.listen)) == ("east", "west", "0.0.0.0:4500")
+    assert (site.store.mode, site.store.size, len(site.forwards), site.exports) == ("disk", 1 << 30, 1, ())
+    assert str(decode(line_of(shown)).address) == "198.18.0.1:4500"
+
+
+def test_the_questions_of_a_site_that_only_dials(tmp_path: Path) -> None:
+    answers = ["west", "east", "none", "198.18.0.1:4500", "none", "10.1.0.5:3260", "memory", "1GiB"]
+    shown, code = at_a_terminal(answers, "init", "--out", str(tmp_path))
+    assert code == 0, shown
+    site = load(tmp_path / "west.toml", files=False)
+    assert (site.tunnel.listen, str(site.peers[0].address), site.store.mode) == (None, "198.18.0.1:4500", "memory")
+    assert decode(line_of(shown)).address is None
+
+
+def at_a_terminal(answers: list[str], *arguments: str) -> tuple[str, int]:
+    """What the program shows at a terminal of its own, where these lines are typed; its exit code."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "proxy.cli", *arguments]
+    process = subprocess.Popen(command, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    os.close(theirs)
+    os.write(ours, "".join(f"{answer}\n" for answer in answers).encode())
+    shown, _ = process.communicate(timeout=100)
+    os.close(ours)
+    return shown, process.returncode
+
+
+def test_the_compose_file_is_the_one_of_deploy(isthmus: Isthmus, tmp_path: Path) -> None:
+    isthmus("init", *EAST, "--out", tmp_path)
+    values = dict(line.split("=", 1) for line in (tmp_path / ".env").read_text().splitlines() if "=" in line)
+    assert values["ISTHMUS_SITE"] == "east"
+    assert values["ISTHMUS_USER"] == f"{os.getuid()}:{os.getgid()}"
+    text = (tmp_path / "compose.yaml").read_text()
+    assert all(f"${{{name}" in text for name in values)

@@ -1,0 +1,207 @@
+"""`isthmus pair` and `isthmus invite`: one line each way, and what does not fit changes nothing."""
+
+import os
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from proxy import identity
+from proxy.config import load
+from proxy.config.addresses import parse_address
+from proxy.errors import ExitCode
+from proxy.setup.invitation import Invitation, decode, encode
+from tests.certificates import make
+from tests.unit.cli.conftest import Isthmus
+from tests.unit.cli.test_cli_init import line_of
+
+
+@pytest.fixture
+def hosts(isthmus: Isthmus, tmp_path: Path) -> dict[str, str]:
+    """Two hosts, that is, directories, each with a new site; the lines that were printed there."""
+    ways = {"east": ("--forward", "127.0.0.1:3260"), "west": ("--export", "10.1.0.5:3260")}
+    lines = {}
+    for number, (site, way) in enumerate(ways.items(), start=1):
+        (peer,) = ways.keys() - {site}
+        listen = f"198.18.0.{number}:4500"
+        shown = isthmus("init", "--site", site, "--peer", peer, "--listen", listen, *way, "--out", tmp_path / site)
+        lines[site] = line_of(shown.stdout)
+    return lines
+
+
+def content(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+def test_one_line_each_way(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+    for site, other in (("east", "west"), ("west", "east")):
+        file = tmp_path / site / f"{site}.toml"
+        before = isthmus("check", file)
+        assert before.exit_code == ExitCode.CONFIGURATION
+        assert "isthmus pair" in before.stderr
+        shown = isthmus("pair", hosts[other], file)
+        assert (shown.exit_code, shown.stderr) == (0, "")
+        fingerprint = identity.fingerprint(tmp_path / other / f"{other}.crt")
+        assert identity.show_fingerprint(fingerprint) in shown.stdout
+        assert identity.fingerprint(tmp_path / site / f"{other}.crt") == fingerprint
+        assert isthmus("check", file).exit_code == 0
+    assert str(load(tmp_path / "east" / "east.toml").peers[0].address) == "198.18.0.2:4500"
+
+
+def test_again_changes_nothing(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+    isthmus("pair", hosts["west"], tmp_path / "east" / "east.toml")
+    before = content(tmp_path / "east")
+    shown = isthmus("pair", hosts["west"], tmp_path / "east" / "east.toml")
+    assert shown.exit_code == 0
+    assert "nothing was changed" in shown.stdout
+    assert content(tmp_path / "east") == before
+
+
+def test_the_file_keeps_its_comments_mode_and_link(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+    file = tmp_path / "east" / "east.toml"
+    file.write_text("# by hand\n" + file.read_text())
+    file.chmod(0o640)
+    (tmp_path / "link.toml").symlink_to(file)
+    assert isthmus("pair", hosts["west"], tmp_path / "link.toml").exit_code == 0
+    assert (tmp_path / "link.toml").is_symlink()
+    assert file.read_text().startswith("# by hand\n")
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert "west.crt" in content(tmp_path / "east")
+
+
+def test_a_third_site(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+    """A table is added; that the second is not paired yet is said, and no obstacle."""
+    north = isthmus("init", "--site", "north", "--peer", "west", "--listen", "[::1]:4500", "--out", tmp_path / "north")
+    file = tmp_path / "west" / "west.toml"
+    shown = isthmus("pair", line_of(north.stdout), file)
+    assert shown.exit_code == 0
+    assert 'still to be put right: peer[0].certificate = "east.crt"' in shown.stderr
+    assert isthmus("pair", hosts["east"], file).stderr == ""
+    assert [peer.name for peer in load(file).peers] == ["east", "north"]
+
+
+def test_a_site_that_only_dials(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+    shown = isthmus("init", "--site", "east", "--peer", "west=198.18.0.2:4500", "--out", tmp_path / "behind")
+    file = tmp_path / "west" / "west.toml"
+    assert "waited for" in isthmus("pair", line_of(shown.stdout), file).stdout
+    assert load(file).peers[0].address is None
+
+
+def test_another_certificate_or_address_needs_a_word(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+    file = tmp_path / "east" / "east.toml"
+    isthmus("pair", hosts["west"], file)
+    before = content(tmp_path / "east")
+    moved = encode(Invitation("west", parse_address("198.18.0.9:4500"), decode(hosts["west"]).certificate))
+    isthmus("keygen", "--site", "west", "--out", tmp_path / "west", "--force")
+    renewed = line_of(isthmus("invite", tmp_path / "west" / "west.toml").stdout)
+    for line, words in ((moved, "198.18.0.9:4500"), (renewed, "its certificate is not the one in")):
+        shown = isthmus("pair", line, file)
+        assert shown.exit_code == ExitCode.FAILED
+        assert words in shown.stderr
+        assert "--replace" in shown.stderr
+        assert content(tmp_path / "east") == before
+        assert isthmus("pair", line, file, "--replace").exit_code == 0
+        assert isthmus("check", file).exit_code == 0
+        isthmus("pair", hosts["west"], file, "--replace")
+        assert content(tmp_path / "east") == before
+
+
+def altered(line: str, tmp_path: Path, **changes: object) -> str:
+    """The line of west with another name, address or certificate, and a sum that is right."""
+    told = decode(line)
+    values = {"name": told.name, "address": told.address, "certificate": told.certificate} | changes
+    return encode(Invitation(**values))  # type: ignore[arg-type]
+
+
+def of(path: Path, name: str, days: tuple[float, float]) -> bytes:
+    make(path, name, days=days)
+    return identity.read_der(path.with_suffix(".crt"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"name": "east"}, "it is this site's own"),
+        ({"name": "north"}, "its certificate is for west"),
+        ({"certificate": b"no certificate"}, "what should be its certificate is not a certificate"),
+        ({"days": (-10, -1)}, "its certificate has expired"),
+        ({"days": (5, 10)}, "its certificate begins at"),
+        ({"address": parse_address("198.18.0.1:4500")}, "is the tunnel listener of this site itself"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str], changes: dict[str, object], words: str
+) -> None:
+    if days := changes.get("days"):
+        changes = {"certificate": of(tmp_path / "made", "west", days)}  # type: ignore[arg-type]
+    before = content(tmp_path / "east")
+    shown = isthmus("pair", altered(hosts["west"], tmp_path, **changes), tmp_path / "east" / "east.toml")
+    assert shown.exit_code in (ExitCode.FAILED, ExitCode.CONFIGURATION)
+    assert words in shown.stderr
+    assert content(tmp_path / "east") == before
+
+
+def test_a_line_that_was_cut(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+    shown = isthmus("pair", hosts["west"][:-1], tmp_path / "east" / "east.toml")
+    assert shown.exit_code == ExitCode.USAGE
+    assert "copy the whole line again" in shown.stderr
+
+
+def test_our_own_certificate_under_another_name(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+    """What only the whole check finds takes back the certificate that was written for it."""
+    make(tmp_path / "east" / "east", "west", days=(-1, 100))
+    line = encode(Invitation("west", None, identity.read_der(tmp_path / "east" / "east.crt")))
+    before = content(tmp_path / "east")
+    shown = isthmus("pair", line, tmp_path / "east" / "east.toml")
+    assert shown.exit_code == ExitCode.CONFIGURATION
+    assert "is this site's own certificate" in shown.stderr
+    assert content(tmp_path / "east") == before
+
+
+def test_a_peer_that_is_known_by_name(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+    file = tmp_path / "east" / "east.toml"
+    text = re.sub(r'certificate = "west.crt"\n', "", file.read_text()).replace(
+        "[identity]", '[identity]\nca = "ca.crt"'
+    )
+    file.write_text(text)
+    shown = isthmus("pair", hosts["west"], file)
+    assert shown.exit_code == ExitCode.FAILED
+    assert "recognises it by its name" in shown.stderr
+
+
+def test_a_file_that_is_written_in_another_way(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+    file = tmp_path / "east" / "east.toml"
+    file.write_text(file.read_text().replace("[[peer]]", '[["peer"]]'))
+    before = content(tmp_path / "east")
+    shown = isthmus("pair", hosts["west"], file)
+    assert shown.exit_code == ExitCode.FAILED
+    assert 'write by hand, for peer[0]: address = "198.18.0.2:4500"' in shown.stderr
+    assert content(tmp_path / "east") == before
+
+
+def test_a_certificate_that_ends_soon_is_taken(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+    line = altered(hosts["west"], tmp_path, certificate=of(tmp_path / "made", "west", (-1, 7)))
+    shown = isthmus("pair", line, tmp_path / "east" / "east.toml")
+    assert shown.exit_code == 0
+    soon = datetime.now(UTC) + timedelta(days=7)
+    assert f"expires on {soon:%Y-%m-%d}" in shown.stderr
+
+
+def test_a_directory_that_cannot_be_written(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    (tmp_path / "east").chmod(0o500)
+    shown = isthmus("pair", hosts["west"], tmp_path / "east" / "east.toml")
+    (tmp_path / "east").chmod(0o700)
+    assert shown.exit_code == ExitCode.FAILED
+    assert "west.crt cannot be written" in shown.stderr
+
+
+def test_the_line_can_be_had_again(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+    shown = isthmus("invite", tmp_path / "east" / "east.toml")
+    assert shown.stdout == f"isthmus pair {hosts['east']} west.toml\n"
+    assert identity.show_fingerprint(identity.fingerprint(tmp_path / "east" / "east.crt")) in shown.stderr
+    other = isthmus("invite", tmp_path / "east" / "east.toml", "--reach", "east.example:4501")
+    assert str(decode(line_of(other.stdout)).address) == "east.example:4501"
+    assert isthmus("invite", tmp_path / "east" / "east.toml", "--reach", "x").exit_code == ExitCode.USAGE

@@ -1,0 +1,131 @@
+"""`isthmus support-bundle`: what is in it, what never is, and that it is made whatever is broken."""
+
+import json
+import stat
+import subprocess
+import sys
+import tarfile
+import time
+from pathlib import Path
+
+import pytest
+
+from proxy.cli.secrets import REMOVED, Secrets
+from proxy.errors import ExitCode
+from tests.unit.cli.conftest import Isthmus, StatusSite
+from tests.unit.cli.test_cli_status import STATUS
+
+TOKEN = "0123456789abcdef-token"
+
+
+def parts(path: Path) -> dict[str, bytes]:
+    with tarfile.open(path) as archive:
+        found = {}
+        for member in archive.getmembers():
+            file = archive.extractfile(member)
+            assert file is not None
+            found[member.name.partition("/")[2]] = file.read()
+        return found
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    return tmp_path / "bundle.tar.gz"
+
+
+@pytest.fixture(autouse=True)
+def quick(pair: Path) -> None:
+    """Doctor reaches for addresses that answer or refuse at once."""
+    for name in ("east", "west"):
+        file = pair / f"{name}.toml"
+        text = file.read_text().replace("198.18.0.2:4500", "127.0.0.1:9").replace("10.1.0.5:3260", "127.0.0.1:9")
+        file.write_text(text)
+
+
+def test_of_a_running_site(isthmus: Isthmus, pair: Path, east: StatusSite, bundle: Path) -> None:
+    east.answers(STATUS)
+    shown = isthmus("support-bundle", pair / "east.toml", "-o", bundle)
+    assert shown.exit_code == 0, shown.stderr
+    assert stat.S_IMODE(bundle.stat().st_mode) == 0o600
+    found = parts(bundle)
+    assert json.loads(found["status.json"]) == STATUS
+    wanted = {"contents.txt", "configuration.toml", "versions.txt", "certificates.txt", "doctor.json", "metrics.txt"}
+    wanted |= {"health.json", "warnings.json", "store.json", "streams.json", "events.json", "history-30d.json"}
+    assert wanted <= set(found)
+    assert found["configuration.toml"] == (pair / "east.toml").read_bytes()
+    assert json.loads(found["doctor.json"])["site"] == "east"
+    assert b"pydantic " in found["versions.txt"]
+
+
+def test_nothing_secret_is_in_it(isthmus: Isthmus, pair: Path, east: StatusSite, bundle: Path) -> None:
+    """Not even where a log, a comment or the site itself repeats it."""
+    key = (pair / "east.key").read_text()
+    (pair / "token").write_text(TOKEN)
+    (pair / "token").chmod(0o600)
+    file = pair / "east.toml"
+    comment = "".join(f"# {line}\n" for line in key.splitlines())
+    file.write_text(file.read_text().replace("[status]\n", f'# {TOKEN}\n{comment}[status]\ncontrol_token = "token"\n'))
+    east.answers(STATUS | {"alarms": [key, TOKEN]})
+    isthmus("support-bundle", file, "-o", bundle)
+    found = parts(bundle)
+    assert "control_token" in found["configuration.toml"].decode()
+    for content in found.values():
+        assert b"PRIVATE KEY" not in content
+        assert TOKEN.encode() not in content
+        assert not [line for line in key.splitlines() if "-----" not in line and line.encode() in content]
+
+
+def test_of_a_site_that_is_down(isthmus: Isthmus, pair: Path, bundle: Path) -> None:
+    shown = isthmus("support-bundle", pair / "east.toml", "-o", bundle)
+    assert shown.exit_code == 0
+    found = parts(bundle)
+    assert {"configuration.toml", "doctor.json", "versions.txt"} <= set(found)
+    assert "status.json: missing: no status of site east" in found["contents.txt"].decode()
+    assert "status.json: missing: no status of site east" in shown.stdout
+
+
+def test_of_a_file_with_mistakes(isthmus: Isthmus, pair: Path, bundle: Path) -> None:
+    (pair / "east.toml").write_text("[site]\nname = 1\n")
+    assert isthmus("support-bundle", pair / "east.toml", "-o", bundle).exit_code == 0
+    found = parts(bundle)
+    assert found["configuration.toml"] == b"[site]\nname = 1\n"
+    assert b"is not text in quotes" in found["mistakes.txt"]
+
+
+def test_of_no_file(isthmus: Isthmus, tmp_path: Path, bundle: Path) -> None:
+    assert isthmus("support-bundle", tmp_path / "none.toml", "-o", bundle).exit_code == 0
+    assert b"No such file" in parts(bundle)["mistakes.txt"]
+
+
+def test_nothing_is_written_over(isthmus: Isthmus, pair: Path, bundle: Path) -> None:
+    bundle.write_text("mine")
+    shown = isthmus("support-bundle", pair / "east.toml", "-o", bundle)
+    assert shown.exit_code == ExitCode.FAILED
+    assert "File exists; name another file with -o" in shown.stderr
+    assert bundle.read_text() == "mine"
+
+
+def test_the_log_of_a_process_is_found(isthmus: Isthmus, pair: Path, bundle: Path) -> None:
+    """Wherever its stderr goes, if that is a file."""
+    program = "import sys, time; print('the log', file=sys.stderr, flush=True); time.sleep(300)"
+    with (pair / "some.log").open("wb") as log:
+        command = [sys.executable, "-c", program, "serve", "east.toml"]
+        process = subprocess.Popen(command, cwd=pair, stderr=log)
+    try:
+        deadline = time.monotonic() + 60
+        while not (pair / "some.log").stat().st_size:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        isthmus("support-bundle", pair / "east.toml", "-o", bundle)
+        assert parts(bundle)["log.txt"] == b"the log\n"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_secrets_of_all_lengths(tmp_path: Path) -> None:
+    (tmp_path / "long").write_text("a-secret-token\n")
+    (tmp_path / "longer").write_text("a-secret-token-and-more\n")
+    (tmp_path / "short").write_text("is\n")
+    secrets = Secrets([tmp_path / name for name in ("long", "longer", "short", "none")])
+    assert secrets.removed(b"this is a-secret-token-and-more.") == b"this is " + REMOVED + b"."

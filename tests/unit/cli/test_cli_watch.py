@@ -1,0 +1,175 @@
+"""`isthmus status --watch` on a terminal: it fits, tells what matters first, and q or Ctrl-C ends it."""
+
+import contextlib
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from proxy.cli.fitting import Section, page
+from proxy.cli.watch_report import ASKED, sections
+from tests.unit.cli.conftest import StatusSite
+from tests.unit.cli.test_cli_status import JSON, STATUS
+
+REASON = {"code": "IST-102", "level": "critical", "words": "no lane is up", "remedy": "see the line", "since": 40.0}
+TUNNEL = {"level": "critical", "loss": 0.013, "sent_bits_per_second": 1e6, "reasons": [REASON], "lanes": []}
+ANSWERS: dict[str, dict[str, Any]] = {
+    "status": STATUS,
+    "health": {
+        "level": "critical",
+        "since": 40.0,
+        "words": "peer west is away",
+        "reasons": [],
+        "store": {"reasons": []},
+        "peers": [{"name": "west", "reasons": [], "tunnel": TUNNEL}],
+    },
+    "warnings": {"warnings": [{"subject": "forward array", "words": "does not reduce", "remedy": "encrypt later"}]},
+    "history": {
+        "chart": {"lan_sent": [None, 0, 5e6, 1e7], "wan_sent": [1.0]},
+        "summary": {"lan_sent": {"peak": 2e7, "average": 1.5e6}},
+    },
+    "streams": {"streams": STATUS["streams"]},
+    "store": {"mode": "disk", "used_bytes": 512, "size_bytes": 1024, "hit_rate": 0.5, "alarms": ["the disk is full"]},
+    "events": {"events": [{"time": 1e9, "severity": "error", "code": "IST-201", "subject": "store", "words": "full"}]},
+}
+NOTHING: dict[str, dict[str, Any]] = {name: {} for name in ASKED}
+
+
+def lines(answers: dict[str, dict[str, Any]], width: int = 200, height: int = 60) -> list[str]:
+    console = Console(width=width, height=height)
+    with console.capture() as captured:
+        console.print(page(sections(answers, 100.0, width), height))
+    return captured.get().splitlines()
+
+
+def test_all_that_the_page_shows() -> None:
+    text = "\n".join(" ".join(line.split()) for line in lines(ANSWERS))
+    for part in (
+        "east 0.1.0, ready, up 1 d 2 h",
+        "critical peer west is away for 1 min 0 s",
+        "critical tunnel of peer west: no lane is up for 1 min 0 s → see the line",
+        "warning forward array: does not reduce → encrypt later",
+        "from arrays here 10 Mbit/s 20 Mbit/s 1.5 Mbit/s ▄█",
+        "after deduplication 250 MiB 25.0%",
+        "west up 1 100 ms 1.3% 1 Mbit/s - wan rate 93% the line takes 43.1 Mb/s",
+        "7 west forward replication 10.0.0.9:51234 - - zstd 3, 8 MiB source idle 61% nothing came from the array",
+        "disk 512 B of 1 KiB - 50.0%",
+        "alarm the disk is full",
+        "error IST-201 store: full",
+    ):
+        assert part in text, f"{part}\n\n{text}"
+
+
+@pytest.mark.parametrize("height", range(1, 45))
+def test_it_fits_any_terminal(height: int) -> None:
+    many = ANSWERS | {"streams": {"streams": STATUS["streams"] * 100}, "events": {"events": [{"time": 1.0}] * 50}}
+    for width in (20, 80, 200):
+        shown = lines(many, width, height)
+        assert len(shown) <= height
+        assert max(map(len, shown), default=0) <= width
+
+
+def test_the_first_sections_count_most() -> None:
+    rows = [(str(number),) for number in range(10)]
+    shown = page([Section(("first",), rows), Section(("last",), rows, newest=True)], 12)
+    console = Console(width=20)
+    with console.capture() as captured:
+        console.print(shown)
+    words = [line.strip() for line in captured.get().splitlines()]
+    assert words == ["first (3 more)", *"0123456", "last (7 more)", *"789"]
+
+
+def test_without_answers_there_is_little_to_show() -> None:
+    assert "not ready" in lines(NOTHING)[0]
+
+
+@given(st.fixed_dictionaries({name: st.dictionaries(st.sampled_from(sorted(ANSWERS[name])), JSON) for name in ASKED}))
+def test_anything_odd_is_shown_as_a_dash(answers: dict[str, dict[str, Any]]) -> None:
+    assert lines(answers)
+
+
+def test_hostile_names_do_nothing() -> None:
+    def spoiled(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: spoiled(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [spoiled(inner) for inner in value]
+        return "[link=x]\x1b[2J\n[/link]" if isinstance(value, str) else value
+
+    shown = lines(spoiled(ANSWERS), width=400)
+    assert all(line.isprintable() for line in shown)
+    assert any(r"[link=x]\x1b[2J\n[/link]" in line for line in shown)
+
+
+@contextlib.contextmanager
+def at_a_terminal(config: Path) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+    """`isthmus status --watch` at a terminal of 24 lines, and our end of that."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    command = [sys.executable, "-m", "proxy.cli", "status", str(config), "--watch"]
+    environment = {**os.environ, "TERM": "xterm"}
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    os.close(theirs)
+    yield process, ours
+    process.kill()
+    process.wait()
+    os.close(ours)
+
+
+def wait_for(ours: int, words: bytes) -> None:
+    """Read what the terminal is sent until it has these words, for a minute at most."""
+    seen, deadline = b"", time.monotonic() + 100
+    while words not in seen:
+        assert time.monotonic() < deadline, seen
+        if select.select([ours], [], [], 1)[0]:
+            seen += os.read(ours, 65536)
+
+
+def press_q(process: "subprocess.Popen[bytes]", ours: int) -> None:
+    os.write(ours, b"xq")
+
+
+def press_ctrl_c(process: "subprocess.Popen[bytes]", ours: int) -> None:
+    process.send_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize("end", [press_q, press_ctrl_c])
+def test_at_a_terminal(pair: Path, east: StatusSite, end: Callable[["subprocess.Popen[bytes]", int], None]) -> None:
+    east.answers(STATUS)
+    with at_a_terminal(pair / "east.toml") as (process, ours):
+        wait_for(ours, b"up 1 d 2 h")
+        end(process, ours)
+        reader = select.poll()
+        reader.register(ours, select.POLLIN)
+        deadline = time.monotonic() + 100
+        while process.poll() is None:
+            assert time.monotonic() < deadline
+            if reader.poll(100):
+                with contextlib.suppress(OSError):
+                    os.read(ours, 65536)
+        assert process.returncode == 0
+
+
+def test_a_site_that_is_not_there_yet(pair: Path) -> None:
+    with at_a_terminal(pair / "east.toml") as (_, ours):
+        wait_for(ours, b"no status of site east")
+        site = StatusSite(pair / "east.toml")
+        site.answers(STATUS)
+        try:
+            wait_for(ours, b"up 1 d 2 h")
+        finally:
+            site.close()
