@@ -20,7 +20,7 @@ from bench.sites import Address, free_port
 IQN = "iqn.2024-01.org.example:isthmus"
 PARAMETERS = {"MaxRecvDataSegmentLength": 262144}
 """tgt's own 8192 puts a changing header into every 8 KiB of data, so that hardly a chunk repeats; arrays offer more."""
-PATIENCE_SECONDS = 10.0
+PATIENCE_SECONDS = 60.0
 COMPARE_BYTES = 4 << 20
 
 

@@ -10,8 +10,9 @@ from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.container import Container, Slab
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.fingerprint import FINGERPRINT_BYTES, fingerprint
+from dedupstore.reuse import SAMPLED, Reuse
 from dedupstore.roster import Roster
-from dedupstore.store import Buffer, Place, StoreFigures
+from dedupstore.store import CONTAINER_BYTES, Buffer, Place, StoreFigures
 
 
 class ContainerStore(ABC):
@@ -43,6 +44,8 @@ class ContainerStore(ABC):
         self._open: dict[int, Container] = {}
         """Containers being filled, by writer: what one stream brings stays together (Zhu et al., FAST 2008)."""
         self._writers = max(1, writers)
+        self._reuse = Reuse(figures.size_bytes)
+        self._capacity = max(1, figures.size_bytes // CONTAINER_BYTES)
         self._missed = b""
         """What `find` did not know when it was asked last: the `put` that comes next need not ask again."""
 
@@ -76,14 +79,20 @@ class ContainerStore(ABC):
         if place is not None and (container := self._containers.get(place.container)) is not None:
             figures.hits += 1
             figures.hit_bytes += container.length(place.entry)
+            if name[0] < SAMPLED:
+                self._reuse.hit((self._next - 1 - place.container) / self._capacity)
             return place
         found = self._find_elsewhere(name)
         if found is None:
             figures.misses += 1
             self._missed = name
+            if name[0] < SAMPLED:
+                self._reuse.miss(name, figures.put_bytes)
             return None
         figures.hits += 1
         figures.hit_bytes += found[1]
+        if name[0] < SAMPLED:
+            self._reuse.hit((self._next - 1 - found[0].container) / self._capacity)
         return found[0]
 
     def put(self, name: bytes, data: Buffer, writer: int = 0) -> Place | None:
@@ -117,6 +126,8 @@ class ContainerStore(ABC):
         self._places[name] = place
         figures.puts += 1
         figures.put_bytes += len(data)
+        if name[0] < SAMPLED:
+            self._reuse.put(name, figures.put_bytes)
         return place
 
     def read(self, name: bytes) -> bytes | None:
@@ -215,6 +226,8 @@ class ContainerStore(ABC):
                 containers=len(self._roster),
                 unwritten_bytes=self.unwritten,
                 alarms=list(self.alarms),
+                hits_by_age=self._reuse.hits_by_age,
+                missed_by_size=self._reuse.missed_by_size,
             )
         for container in self._open.values():
             figures.used_bytes += container.used

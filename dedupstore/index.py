@@ -1,8 +1,10 @@
 """The LMDB index: where each chunk lies, which containers there are, and what peers hold (FORMAT.md, `index/`).
 
 The only module that knows LMDB. Every trouble leaves it as StoreFault or one of its kinds. The loop thread reads
-through one snapshot that is given up after each commit, for a snapshot that is held keeps pages from being used
-again; the worker writes. Calls that read through the snapshot, and `refresh`, are guarded by the store's lock.
+through one snapshot that is replaced after each commit, for a snapshot that is held keeps pages from being used again;
+the worker writes. The worker takes and gives up the snapshots, too: both write to the table of readers, a mapped file,
+and on a disk that does not answer that waits in a page fault, with the interpreter's lock held by whoever does it
+first. Calls that read through the snapshot, and `refresh`, are guarded by the store's lock.
 """
 
 import errno
@@ -91,6 +93,10 @@ class Index:
         self.path = path
         self._data = path / "data.mdb"
         self._reader: lmdb.Transaction[bytes] | None = None
+        self._fresh: lmdb.Transaction[bytes] | None = None
+        """Taken after the last commit; what `_reader` will be."""
+        self._spent: list[lmdb.Transaction[bytes]] = []
+        """To be given up by the worker."""
         self.map_bytes = map_bytes
         shutil.rmtree(path / _COMPACT, ignore_errors=True)
         with _translated():
@@ -142,13 +148,14 @@ class Index:
         return int.from_bytes(value, "little")
 
     def refresh(self) -> None:
-        """Give up the snapshot; the next look-up takes a new one."""
-        if self._reader is not None:
-            self._reader.abort()
-            self._reader = None
+        """Look up in what the last commit left, from now on."""
+        if self._fresh is not None:
+            if self._reader is not None:
+                self._spent.append(self._reader)
+            self._reader, self._fresh = self._fresh, None
 
     def _snapshot(self) -> "lmdb.Transaction[bytes]":
-        if self._reader is None:
+        if self._reader is None:  # as long as nothing was committed
             self._reader = self._env.begin()
         return self._reader
 
@@ -241,7 +248,8 @@ class Index:
             txn.put(b"clean", b"\1", db=self._meta)
 
     def commit(self, change: Change) -> None:
-        """All of the change or nothing. Raises IndexFull, DiskFull, Damaged or StoreFault."""
+        """All of the change or nothing; `refresh` makes it seen. Raises IndexFull, DiskFull, Damaged or StoreFault."""
+        self._give_up_spent()
         with self._writing() as txn:
             peers = list(txn.cursor(self._peer).iternext(values=False))
             for container, names in change.removed.items():
@@ -255,13 +263,16 @@ class Index:
             if change.notes:
                 self._note(txn, change.notes)
             txn.put(b"next", _U64.pack(change.next), db=self._meta)
+        self._renew()
 
     def sweep(self, alive: Callable[[int], bool], most: int = 4096) -> None:
-        """Remove the places of chunks whose container is gone, `most` a transaction."""
+        """Remove the places of chunks whose container is gone, `most` a transaction; `refresh` makes it seen."""
+        self._give_up_spent()
         start: bytes | None = b""
         while start is not None:
             with self._writing() as txn:
                 start = self._sweep(txn, start, alive, most)
+        self._renew()
 
     def compacted(self, map_bytes: int) -> "Index":
         """Write the index anew without its free pages, put that in its place, and open it; this one is closed."""
@@ -276,7 +287,22 @@ class Index:
     def close(self) -> None:
         """Release everything."""
         self.refresh()
+        self._give_up_spent()
+        if self._reader is not None:
+            self._reader.abort()
+            self._reader = None
         self._env.close()
+
+    def _renew(self) -> None:
+        with _translated():
+            self._fresh = self._env.begin()
+
+    def _give_up_spent(self) -> None:
+        if self._fresh is not None:
+            self._spent.append(self._fresh)
+            self._fresh = None
+        while self._spent:
+            self._spent.pop().abort()
 
     def _remove(self, txn: "lmdb.Transaction[bytes]", container: int, names: list[bytes], peers: list[bytes]) -> None:
         mark = _U64.pack(container)

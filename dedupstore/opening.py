@@ -247,6 +247,7 @@ def _drop(index: Index, meta: Meta, rows: list[tuple[int, Row]], kept: list[tupl
         index.commit(Change(meta.next, removed=gone))
     if index.chunks() > sum(row.entries for _, row in kept):
         index.sweep(alive.__contains__)
+    index.refresh()
 
 
 def _delete(path: Path) -> None:

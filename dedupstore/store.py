@@ -53,6 +53,10 @@ class StoreFigures:
     """Sealed containers that wait for the worker."""
     oldest_seconds: float = 0.0
     """Age of the oldest container."""
+    hits_by_age: list[int] = field(default_factory=list)
+    """One look-up in 256 that found its chunk, by age: the newest tenth of the store first."""
+    missed_by_size: list[tuple[int, float]] = field(default_factory=list)
+    """An estimate: look-ups that a store that many times as large would have answered, beyond the hits."""
     alarms: list[str] = field(default_factory=list)
     """What an operator must know now, one sentence each, with the remedy."""
 

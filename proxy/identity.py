@@ -25,6 +25,8 @@ PEM, DER = serialization.Encoding.PEM, serialization.Encoding.DER
 VALID_FOR = timedelta(days=3650)
 CLOCK_TOLERANCE = timedelta(days=1)
 """A certificate is valid from that long before it is made, for the sake of clocks that are behind."""
+LEAST_TOKEN, LARGEST_TOKEN = 16, 4096
+"""Characters of a token."""
 LARGEST_FILE = 1 << 20
 """Bytes; nobody's certificate or key file is larger, and a wrong path shall not fill the memory."""
 
@@ -157,6 +159,17 @@ def read_public_key(path: Path) -> bytes:
         wrong = "holds a certificate, not a private key" if b"CERTIFICATE-----" in content else "is not a private key"
         raise IdentityFault(path, wrong, "write the path of a PEM file that begins with BEGIN PRIVATE KEY") from None
     return _public_der(key.public_key())
+
+
+def read_token(path: Path) -> bytes:
+    """The token in a file, ASCII, without the spaces around it. Raises IdentityFault."""
+    token = _content(path).strip()
+    if is_open(path):
+        raise IdentityFault(path, "can be read or written by others than its owner", f"chmod 600 {path}")
+    if not LEAST_TOKEN <= len(token) <= LARGEST_TOKEN or not token.isascii() or len(token.split()) != 1:
+        wrong = f"holds no token of {LEAST_TOKEN} or more letters and digits"
+        raise IdentityFault(path, wrong, f"make one: (umask 077; openssl rand -hex 32 > {path})")
+    return token
 
 
 def is_open(path: Path) -> bool:

@@ -7,12 +7,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from bench.sites import free_port as loopback_port
+from tests import second_chance
 
-settings.register_profile("isthmus", deadline=None, print_blob=True, derandomize="CI" in os.environ)
-settings.load_profile("isthmus")
+TIMELESS = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+"""No time is judged, since the machine may stand still at any moment."""
+settings.register_profile("developer", TIMELESS)
+settings.register_profile("ci", TIMELESS, derandomize=True, database=None)  # the same examples each time
+settings.load_profile("ci" if "CI" in os.environ else "developer")
 
 
 @pytest.fixture
@@ -29,8 +33,13 @@ def site_directory() -> Iterator[Path]:
     shutil.rmtree(directory, ignore_errors=True)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(second_chance.SecondChance())
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist turns groups into names
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    second_chance.give(items)
     for item in items:
         if item.get_closest_marker("serial"):
             item.add_marker(pytest.mark.xdist_group("serial"))

@@ -21,7 +21,7 @@ from bench.initiator.login import Agreed, Wishes, encode_keys, log_in, pairs
 from bench.initiator.pdu import FINAL, NO_TAG, Digests, Opcode, Pdu, Reader, lun_field, words
 from bench.sites import Address
 
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 60.0
 READS, WRITES, SIMPLE = 0x40, 0x20, 0x01
 """Flags of a command (section 11.3.1)."""
 STATUS_INSIDE = 0x01

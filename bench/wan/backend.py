@@ -85,7 +85,7 @@ class TunBackend:
         process = os.fork()
         if process:
             theirs.close()
-            ours.settimeout(10)
+            ours.settimeout(30)
             self._controls[name] = ours
             self._processes.append(process)
             return

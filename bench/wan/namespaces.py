@@ -56,7 +56,7 @@ def lacking_tun() -> str:
 def run(command: Sequence[str]) -> str:
     """What the command prints. Raises WanFailure with its complaint."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise WanFailure(f"`{' '.join(command)}` failed: {error}") from None
     if done.returncode:

@@ -6,7 +6,7 @@ Each check looks at the draft, skips what is missing or unsound (that is a mista
 from collections.abc import Callable
 from itertools import combinations
 
-from proxy.config import portals, rates
+from proxy.config import listener, portals, rates
 from proxy.config.addresses import Address
 from proxy.config.mistakes import ABSENT, KeyPath, show_key
 from proxy.config.reading import Draft, suggestion
@@ -96,14 +96,6 @@ def exports_do_not_loop(draft: Draft) -> None:
                 draft.wrong(where, f"is {show_key(forward)} of this site, a loop", "write the far array's address")
 
 
-def status_is_local(draft: Draft) -> None:
-    """The status listener has no password yet."""
-    listen = draft.get("status", "listen")
-    if listen is not None and not listen.ip.is_loopback:
-        remedy = f'write "127.0.0.1:{listen.port}" or "[::1]:{listen.port}", and reach it by ssh -L from elsewhere'
-        draft.wrong(("status", "listen"), "is not a loopback address, and the listener asks for no password", remedy)
-
-
 def times_are_in_order(draft: Draft) -> None:
     """A lane is asked before it is given up."""
     keepalive, dead_after = draft.get("tunnel", "keepalive"), draft.get("tunnel", "dead_after")
@@ -150,7 +142,7 @@ CHECKS: tuple[Callable[[Draft], None], ...] = (
     somebody_dials,
     listeners_differ,
     exports_do_not_loop,
-    status_is_local,
+    *listener.CHECKS,
     times_are_in_order,
     memory_holds_a_window,
     chunks_are_in_order,

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-from proxy.config import checks, trust
+from proxy.config import checks, listener, trust
 from proxy.config.mistakes import ABSENT, ConfigError, Mistake
 from proxy.config.model import SiteConfig
 from proxy.config.reading import Draft, read_draft, read_tree
@@ -32,6 +32,7 @@ def parse(content: bytes, source: Path, *, files: bool = True, now: datetime | N
     checks.check(draft)
     if files:
         trust.check(draft, now or datetime.now(UTC))
+        listener.check_files(draft, now or datetime.now(UTC))
     if draft.mistakes:
         raise ConfigError(source, _in_order(draft))
     return SiteConfig.model_validate(tree, context={"base": source.parent, "source": source})

@@ -12,7 +12,7 @@ from proxy.observe.journal import EVENTS_MAX
 from proxy.observe.ranges import RANGES
 from proxy.observe.steps import COLUMNS, Key, Row
 
-LARGEST_FILE = 48 << 20
+LARGEST_FILE = 40 << 20
 """Bytes. All steps of all series and all events take less than half of it."""
 _PAGE = 4096
 _LAYOUT = 1

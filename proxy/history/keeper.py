@@ -60,6 +60,8 @@ class Keeper:
 
     def close(self, seconds: float) -> bool:
         """Write what is left, and end; False if the disk did not answer within so many seconds."""
+        if self._thread.ident is None:
+            return True
         self._work.put(None)
         self._thread.join(seconds)
         return not self._thread.is_alive()

@@ -61,10 +61,10 @@ class PortalTexts:
         self._portals.passed(f"with other addresses a text would be longer than the {most} bytes that are taken")
         return text
 
-    def unread(self, length: int) -> None:
-        """A text passes that nobody could look at, because it is too long or damaged."""
+    def unread(self, length: int, reason: str) -> None:
+        """A text of so many bytes passes that nobody could look at."""
         self._tail = b""
-        self._portals.passed(f"a text of {length} bytes is too long, or damaged")
+        self._portals.passed(f"a text of {length} bytes is not looked at: {reason}")
 
     def _replaced(self, pair: bytes) -> bytes:
         if not pair.startswith(_KEY):

@@ -29,6 +29,7 @@ _DATA_OUT, _DATA_IN = int(Opcode.DATA_OUT), int(Opcode.DATA_IN)
 _TEXTS = frozenset((int(Opcode.LOGIN_RESPONSE), int(Opcode.TEXT_RESPONSE)))
 """What a target names portals in."""
 _LENGTH = slice(5, 8)
+_UNREAD = "it is too long, or damaged"
 _GATHERED_MAX = 256 << 10
 """Bytes of a text that is gathered, because no record carries it, so that it can be looked at as a whole."""
 
@@ -106,11 +107,17 @@ class Weaver:
         self.total += sum(map(len, pieces))
         return pieces
 
-    def finish(self) -> list[bytes | memoryview]:
-        """The direction has ended: what was gathered of a text that will not be whole any more."""
+    @property
+    def gathered(self) -> int:
+        """Bytes of a long text that waits to be whole, its header included; 0 if there is none."""
+        return 0 if self._gathered is None else len(self._gathered_header) + len(self._gathered)
+
+    def let_go(self) -> list[bytes | memoryview]:
+        """The target stopped within such a text, or its direction ended: what has come of it, and all that will, goes
+        as it came."""
         pieces: list[bytes | memoryview] = []
         if self._gathered is not None:
-            self._release(self._gathered, pieces, as_is=True)
+            self._release(self._gathered, pieces, unread="the target stopped within it")
         self.total += sum(map(len, pieces))
         return pieces
 
@@ -143,7 +150,7 @@ class Weaver:
             if flags & PAYLOAD and self._length <= _GATHERED_MAX:
                 self._gathered, self._gathered_header = bytearray(), header
                 return
-            header, data = self._reworded(self._texts, header, data, as_is=bool(flags & (PAYLOAD | AS_IS)))
+            header, data = self._reworded(self._texts, header, data, _UNREAD if flags & (PAYLOAD | AS_IS) else "")
         pieces.append(self._digested(header))
         if data:
             pieces.append(record[end:] if flags & AS_IS else data + self._computed_tail(crc32c(data)))
@@ -155,18 +162,21 @@ class Weaver:
         self.digests += 1
         return header + digest_of(header)
 
-    def _release(self, gathered: bytearray, pieces: list[bytes | memoryview], *, as_is: bool) -> None:
-        """A long text is there, all but its tail."""
+    def _release(self, gathered: bytearray, pieces: list[bytes | memoryview], *, unread: str = "") -> None:
+        """A long text is there, all but its tail; or it is left alone, and why."""
         assert self._texts is not None
         self._gathered = None
-        header, data = self._reworded(self._texts, self._gathered_header, bytes(gathered), as_is=as_is)
+        header, data = self._reworded(self._texts, self._gathered_header, bytes(gathered), unread)
         self._crc = crc32c(data)
         pieces += [self._digested(header), data]
 
-    def _reworded(self, texts: PortalTexts, header: bytes, data: bytes, *, as_is: bool) -> tuple[bytes, bytes]:
-        """A target's PDU with this side's portals in its text. Padding and digests follow from what it is then."""
-        if as_is:
-            texts.unread(self._length)
+    def _reworded(self, texts: PortalTexts, header: bytes, data: bytes, unread: str) -> tuple[bytes, bytes]:
+        """A target's PDU with this side's portals in its text. Padding and digests follow from what it is then.
+
+        `unread`: why it is left as it is, if it is.
+        """
+        if unread:
+            texts.unread(self._length, unread)
             return header, data
         data = texts.rewritten(header, data, self._connection.takes(Sender.INITIATOR))
         self._length = len(data)
@@ -193,12 +203,12 @@ class Weaver:
             return
         self._gathered += data
         if not self._left and not self._tail_due:
-            self._release(self._gathered, pieces, as_is=False)
+            self._release(self._gathered, pieces)
             pieces.append(self._computed_tail(self._crc))
 
     def _tail(self, record: bytes, pieces: list[bytes | memoryview]) -> None:
         if self._gathered is not None:
-            self._release(self._gathered, pieces, as_is=bool(record[0] & AS_IS))
+            self._release(self._gathered, pieces, unread=_UNREAD if record[0] & AS_IS else "")
         if record[0] & AS_IS:
             tail = record[2:]
             if len(tail) > self._tail_due:

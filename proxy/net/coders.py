@@ -115,11 +115,13 @@ class Workbench:
         store = self._environment.worker.store
         writer = stream >> 1  # of streams that one side opened, the lowest bit is the same
         context = ContextReader(self._memory) if self._agreed(Capability.CONTEXTS) else None
-        encoder = Encoder(self._environment.chunker, store, holdings, self._compression(stream), writer)
-        spans = self._agreed(Capability.SPANS)
+        spans = protocol != "tcp" and self._agreed(Capability.SPANS)
+        beginnings = self._environment.beginnings if spans else None
+        compression = self._compression(stream)
+        encoder = Encoder(self._environment.chunker, store, holdings, compression, writer, beginnings)
         if protocol == "iscsi" and not spans:
             fell("the peer's version does not know iSCSI", False)
-        if protocol == "tcp" or not spans:
+        if not spans:
             return Coders(encoder, Decoder(store, holdings, writer, context))
         decoder = Decoder(store, holdings, writer, context, spans=True)
         texts = None if portals is None else PortalTexts(portals)

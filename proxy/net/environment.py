@@ -7,6 +7,7 @@ from proxy.config.model import Export, SiteConfig
 from proxy.net.worker import StoreWorker
 from proxy.observe.processor import Processor
 from proxy.protocol.tunnel import TunnelSettings
+from proxy.reduction.beginnings import Beginnings
 from proxy.reduction.effort import Load
 
 
@@ -22,3 +23,4 @@ class Environment:
     software: str
     processor: Processor
     load: Load = field(default_factory=Load)
+    beginnings: Beginnings = field(default_factory=Beginnings)

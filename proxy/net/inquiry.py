@@ -13,8 +13,8 @@ from proxy import identity
 from proxy.config import SiteConfig
 from proxy.config.model import Status
 
-TIMEOUT = 5.0
-"""Seconds that connecting and each read may take."""
+TIMEOUT = 15.0
+"""Seconds that connecting and each read may take: the host may be busy."""
 LARGEST_ANSWER = 64 << 20
 """Bytes; 65536 streams a peer need some 30 MiB."""
 TOKEN_MAX = 4096

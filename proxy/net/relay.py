@@ -15,6 +15,7 @@ from dedupstore.errors import StoreError
 from proxy.net.blaming import Blaming
 from proxy.net.coders import Coders
 from proxy.net.endings import end_connection, reset_connection, reset_transport, socket_of
+from proxy.net.gathering import Gathering
 from proxy.net.pauses import Pauses
 from proxy.net.relay_owner import RelayOwner
 from proxy.net.tcpinfo import was_reset
@@ -27,7 +28,8 @@ from proxy.protocol.errors import PeerError
 from proxy.reduction.batch import CODEC_NONE
 from proxy.reduction.compression import decode
 from proxy.reduction.decoder import DecodedBatch
-from proxy.reduction.encoder import GRAIN_MAX, EncodedBatch
+from proxy.reduction.draft import EncodedBatch
+from proxy.reduction.encoder import GRAIN_MAX
 from proxy.reduction.errors import BatchError, CorruptStream
 
 log = logging.getLogger(__name__)
@@ -76,6 +78,7 @@ class Relay(asyncio.BufferedProtocol):
         self._array_paused = False  # the array does not read
         self._resting = False  # we do not read the array
         self._pauses = Pauses(coders, self.waits, owner.worker, self._flush)
+        self._gathering = Gathering(lambda: self._decoder.gathered, self._interrupted, self._let_go)
         self._allowance = 0  # plain bytes that may be read
         self._ended_here = False
         self._end: tuple[int, bytes] | None = None
@@ -232,6 +235,7 @@ class Relay(asyncio.BufferedProtocol):
         self.closed = True
         self.reason = reason
         self._pauses.close()
+        self._gathering.close()
         for _, batch in self._outstanding:
             self._encoder.abandon(batch)
         self._outstanding.clear()
@@ -375,6 +379,7 @@ class Relay(asyncio.BufferedProtocol):
         self._transport.writelines(decoded.pieces)
         self._owner.tunnel.consumed(self.stream, decoded.plain)
         self._pauses.answered()
+        self._gathering.watch()
         self._traffic.delivered += length
         self._traffic.from_store += decoded.from_store
         self._traffic.verified += decoded.verified
@@ -383,6 +388,18 @@ class Relay(asyncio.BufferedProtocol):
             self._decoder.entered = None
             self._owner.worker.prefetch(entered)
         return True
+
+    def _interrupted(self) -> bool:
+        """What the far array has sent may be on its way, or here and not decoded."""
+        return not (self._owner.reachable and self._decoder.idle) or self._store_busy
+
+    def _let_go(self) -> None:
+        """The far target has stopped within a text that was to be delivered as a whole."""
+        if self._transport is None or self.closed:
+            return
+        pieces = self._decoder.let_go()
+        self._traffic.delivered += sum(map(len, pieces))
+        self._transport.writelines(pieces)
 
     def _obtain(self) -> None:
         """See to what the decoder waits for."""
@@ -410,7 +427,7 @@ class Relay(asyncio.BufferedProtocol):
             raise BatchError(f"END after {total} bytes, but {self._decoder.total} were sent")
         self._decoder.learn_last(memoryview(tokens))
         self._ended_there = True
-        if last := self._decoder.last():
+        if last := self._decoder.let_go():
             self._transport.writelines(last)
         self._transport.write_eof()
         self._finish_if_done()

@@ -304,10 +304,10 @@ class StreamsAnswer:
 
 @dataclass(frozen=True, slots=True)
 class HitsByAge:
-    """How many look-ups found their chunk at that age, the newest data first. A sample of one look-up in 16."""
+    """How many look-ups found their chunk at that age, the newest data first. Estimated from one look-up in 256."""
 
     newest_share: float
-    """Up to which share of the store's containers, counted from the newest, the chunk was found in."""
+    """It was in that share of the store's size, counted from the newest data, and in none of the entries before."""
     share: float
     """Of all look-ups since the site started."""
 

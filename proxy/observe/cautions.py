@@ -11,6 +11,7 @@ from proxy.observe.answers import Caution
 from proxy.observe.codes import Code
 from proxy.observe.readings import share_counter, store_counter
 from proxy.observe.snapshot import PeerStatus, Snapshot
+from proxy.observe.store_report import larger_stores
 from proxy.observe.trend import Trend
 from proxy.observe.verdict import SATURATED, Limit
 from proxy.observe.wording import size
@@ -87,10 +88,9 @@ def _shaped(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
 
 
 def _store(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
-    larger = snapshot.store.get("larger") or []
-    if trend.rise(store_counter("evicted_bytes"), WHILE) and larger and larger[0]["more_hits"] >= EVICTED_AGAIN:
-        more = larger[0]["more_hits"]
-        words = f"twice the size would have answered {more:.1%} more of all look-ups"
+    larger = larger_stores(snapshot.store)
+    if trend.rise(store_counter("evicted_bytes"), WHILE) and larger and larger[0].more_hits >= EVICTED_AGAIN:
+        words = f"twice the size would have answered {larger[0].more_hits:.1%} more of all look-ups"
         yield _Found(codes.STORE_SMALL, "store", words)
 
 

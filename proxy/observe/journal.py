@@ -14,7 +14,7 @@ WORDS_MAX = 400
 """Characters of an event's words and subject: some of them are a peer's own."""
 MERGE_SECONDS = 60.0
 MERGED_MAX = 64
-"""Kinds of events that are watched for repetition at once."""
+"""Subjects that are watched for repetition at once."""
 
 
 class Journal:
@@ -26,6 +26,7 @@ class Journal:
         self.counts = Counter[str]()
         """Events by code, since the start, each repetition counted."""
         self._last: dict[tuple[str, str], Event] = {}
+        """The last event of each subject, and of each code that floods."""
         self._listeners: list[Callable[[Event], None]] = []
 
     @property
@@ -46,7 +47,7 @@ class Journal:
             event = Event(self._number, now, code.code, code.severity, subject, words, remedy or code.remedy, 1)
             self._events.append(event)
         self.counts[code.code] += 1
-        self._remember(event)
+        self._remember(code, event)
         for call in self._listeners:
             call(event)
 
@@ -63,8 +64,8 @@ class Journal:
 
     def _repeated(self, code: Code, subject: str, words: str, now: float) -> Event | None:
         """The event that this one repeats, with its count raised; None if it is a new one."""
-        former = self._last.get((code.code, subject))
-        if former is None or not 0 <= now - former.time < MERGE_SECONDS:
+        former = self._last.get(_key(code, subject))
+        if former is None or former.code != code.code or not 0 <= now - former.time < MERGE_SECONDS:
             return None
         if former.words != words and not code.floods:
             return None
@@ -75,9 +76,14 @@ class Journal:
         self._events[at] = event
         return event
 
-    def _remember(self, event: Event) -> None:
-        key = event.code, event.subject
+    def _remember(self, code: Code, event: Event) -> None:
+        key = _key(code, event.subject)
         self._last.pop(key, None)
         self._last[key] = event
         if len(self._last) > MERGED_MAX:
             del self._last[next(iter(self._last))]
+
+
+def _key(code: Code, subject: str) -> tuple[str, str]:
+    """Down, up and down again are three events, though the first and the last are alike."""
+    return (code.code if code.floods else "", subject)

@@ -15,7 +15,7 @@ def store_answer(snapshot: Snapshot, replaced_last_hour: int) -> StoreAnswer:
     """`replaced_last_hour`: chunk bytes that were evicted."""
     store = snapshot.store
     hits, misses = int(store["hits"]), int(store["misses"])
-    larger = _larger(store)
+    larger = larger_stores(store)
     return StoreAnswer(
         mode=str(store["mode"]),
         size_bytes=int(store["size_bytes"]),
@@ -41,7 +41,7 @@ def store_answer(snapshot: Snapshot, replaced_last_hour: int) -> StoreAnswer:
 
 def _by_age(store: Mapping[str, Any]) -> list[HitsByAge]:
     """Of all look-ups, hits and misses: the sample is of hits only."""
-    sampled = list(store.get("hits_by_age") or ())
+    sampled = store["hits_by_age"]
     asked, total = store["hits"] + store["misses"], sum(sampled)
     share = store["hits"] / asked if asked else 0.0
     return [
@@ -50,11 +50,14 @@ def _by_age(store: Mapping[str, Any]) -> list[HitsByAge]:
     ]
 
 
-def _larger(store: Mapping[str, Any]) -> list[LargerStore]:
+def larger_stores(store: Mapping[str, Any]) -> list[LargerStore]:
+    """None while nothing was evicted."""
     asked = store["hits"] + store["misses"]
+    if not store["evicted_bytes"]:
+        return []
     return [
         LargerStore(round(store["size_bytes"] * factor), round(min(1.0, more / asked), 5) if asked else 0.0)
-        for factor, more in (store.get("missed_by_size") or {}).items()
+        for factor, more in store["missed_by_size"]
     ]
 
 

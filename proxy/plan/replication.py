@@ -16,7 +16,7 @@ OVERHEAD = 0.003
 """Share that frames and TLS add to data that does not compress (README.md: 100.3 % on the WAN)."""
 WARM = 0.002
 """Share that crosses the line of data that the far side holds (README.md: 0.2 %)."""
-TUNNEL_WINDOW = 64 << 20
+TUNNEL_WINDOW = 96 << 20
 """Bytes: the default of tunnel.window."""
 MOST_LANES = 64
 """The most that tunnel.lanes allows."""

@@ -14,9 +14,9 @@ class TunnelSettings:
     """What the peer may send on each stream at once; windows grow from here. Less if `memory` is small."""
     opening_window: int = 16 << 20
     """What a stream's window grows to as soon as it is open, if there is so much to spare."""
-    window_max: int = 64 << 20
+    window_max: int = 96 << 20
     """Plain bytes that one stream may have under way towards us."""
-    memory: int = 128 << 20
+    memory: int = 192 << 20
     """Plain bytes that all streams together may have under way towards us; streams beyond it are refused."""
     unacked_max: int = 64 << 20
     """Bytes that all streams together may have waiting or unacknowledged towards the peer."""

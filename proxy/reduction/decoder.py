@@ -189,8 +189,13 @@ class Decoder:
         if place is not None:
             self._holdings.add(place)
 
-    def last(self) -> list[bytes | memoryview]:
-        """What is still to be delivered when the direction has ended in order: nothing."""
+    @property
+    def gathered(self) -> int:
+        """As of `SpanDecoder`: nothing is kept back."""
+        return 0
+
+    def let_go(self) -> list[bytes | memoryview]:
+        """Likewise."""
         return []
 
     def learn_last(self, tokens: memoryview) -> None:

@@ -1,4 +1,4 @@
-"""A batch while it is written: what it says, and what it refers to."""
+"""A batch while it is written, and on its way: what it says, and what it refers to."""
 
 from dataclasses import dataclass, field
 
@@ -36,3 +36,17 @@ class Draft:
         if name not in self.named:
             self.named.add(name)
             self.named_bytes += length
+
+
+@dataclass(slots=True)
+class EncodedBatch:
+    """A batch on its way, and what must stay in our store until the peer has consumed it."""
+
+    data: bytes
+    plain: int
+    """What it costs and END counts: bytes that tokens deliver, and records."""
+    after_deduplication: int
+    """Bytes of tokens, and of literals and records before compression."""
+    references: list[bytes]
+    pinned: set[int]
+    learned: list[tuple[bytes, Place]]

@@ -7,24 +7,18 @@ bytes: the chunk that was stored after the last one is expected, and if the piec
 """
 
 from collections import Counter, deque
-from dataclasses import dataclass
 
 from dedupstore.chunker import Chunker
-from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import ChunkStore, Place
 from proxy.reduction.batch import NO_SECTION, Section, assemble
+from proxy.reduction.beginnings import Beginnings
 from proxy.reduction.compression import Compression
-from proxy.reduction.draft import Draft
+from proxy.reduction.course import Course, Mark, Stored
+from proxy.reduction.draft import Draft, EncodedBatch
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.likeness import alike
 from proxy.reduction.tokens import learn_token, literal_token, more_token, reference_token, slice_token
-
-_Course = tuple[bytes, Place, bytes, int]
-"""A stored chunk: its name, where it lies, its bytes, and from which of them on it counts."""
-
-Mark = tuple[tuple[bytes, Place] | None, tuple[bytes, Place, int] | None, bool]
-"""Where in what is stored the stream is: the last chunk, or one in whose middle it is, and whether it repeats that."""
 
 READ_BYTES = 64 << 10
 """How much is read from an array at once: larger reads leave the cache and were measured slower."""
@@ -38,23 +32,11 @@ GRAIN_MAX = 256 << 10
 _WORTH_SLICING = 64
 _WORTH_FOLLOWING = 512
 """Shorter slices would cost more tokens than a batch may have: a new chunk may consist of several."""
+_ROOMY = 3072
+"""A chunk of so many bytes has room for two more that are shorter, at its beginning and its end."""
 _FOLLOWED_MAX = 2 << 20
 """Bytes of chunks that a batch has named when no more are for the sake of such slices: so that what is known does not
 lack room, and few bytes cost the peer no more reading than this."""
-
-
-@dataclass(slots=True)
-class EncodedBatch:
-    """A batch on its way, and what must stay in our store until the peer has consumed it."""
-
-    data: bytes
-    plain: int
-    """What it costs and END counts: bytes that tokens deliver, and records."""
-    after_deduplication: int
-    """Bytes of tokens, and of literals and records before compression."""
-    references: list[bytes]
-    pinned: set[int]
-    learned: list[tuple[bytes, Place]]
 
 
 class Encoder:
@@ -64,9 +46,15 @@ class Encoder:
     """
 
     def __init__(
-        self, chunker: Chunker, store: ChunkStore, holdings: Holdings, compression: Compression, writer: int = 0
+        self,
+        chunker: Chunker,
+        store: ChunkStore,
+        holdings: Holdings,
+        compression: Compression,
+        writer: int = 0,
+        beginnings: Beginnings | None = None,
     ) -> None:
-        """`writer`: what the store is to keep together."""
+        """`writer`: what the store is to keep together. `beginnings`: of chunks behind forced borders."""
         self._chunker = chunker
         self._writer = writer
         self._store = store
@@ -78,14 +66,11 @@ class Encoder:
         self._end = 0
         self._total = 0
         self._draft = Draft()
-        self._last: tuple[bytes, Place] | None = None  # the last complete chunk that the store holds
-        self._inside: tuple[bytes, Place, int] | None = None  # or a chunk in whose middle the last one ended, and where
-        self._wanted_in = 0  # the container that was last asked to be loaded
+        self._course = Course(store, holdings, beginnings or Beginnings(1))
         self._slice: tuple[bytes, int] | None = None  # chunk that SLICE named, and the offset that MORE goes on at
-        self._expected: _Course | None = None  # chunk that was sent by SLICE, from where on
+        self._expected: Stored | None = None  # chunk that was sent by SLICE, and where in it the incomplete one begins
         self._known = False  # the last complete chunk was sent by what is stored
         self._surprised = False  # the incomplete chunk is not the expected one
-        self._outstanding_learned: Counter[bytes] = Counter()
         self._outstanding: Counter[bytes] = Counter()  # batches not yet consumed that refer to a chunk
         self._missed: Counter[bytes] = Counter()  # how many of those the peer has asked for it
         self._sealed: deque[Draft] = deque()  # batches that are full
@@ -94,8 +79,15 @@ class Encoder:
         """Chunks that are not known are told by slices as far as they repeat what was stored one after another."""
         self.grain = GRAIN_MAX
         """Literal bytes at which a batch is full; at least 1."""
-        self.wanted: bytes | None = None
+
+    @property
+    def wanted(self) -> bytes | None:
         """A chunk whose container, once loaded, would let the next pause go as a SLICE."""
+        return self._course.wanted
+
+    @wanted.setter
+    def wanted(self, wanted: bytes | None) -> None:
+        self._course.wanted = wanted
 
     @property
     def plain(self) -> int:
@@ -160,16 +152,17 @@ class Encoder:
         """
         self._cut(final=True)
         self._start = self._sent = self._end = 0
+        self._course.bordered = True
 
     @property
     def mark(self) -> Mark:
         """Where the stream is; to be asked at a border."""
-        return self._last, self._inside, self._known
+        return self._course.last, self._course.inside, self._known
 
     @mark.setter
     def mark(self, mark: Mark) -> None:
         """What comes next was interrupted there: at a border, too. That it is still stored is seen when it is used."""
-        self._last, self._inside, self._known = mark
+        self._course.last, self._course.inside, self._known = mark
 
     def finish(self) -> None:
         """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""
@@ -211,7 +204,7 @@ class Encoder:
         for name in set(batch.references):
             self._release(name)
         for name, place in batch.learned:
-            _uncount(self._outstanding_learned, name)
+            _uncount(self._course.learning, name)
             self._holdings.add(place)
 
     def abandon(self, batch: EncodedBatch) -> None:
@@ -275,19 +268,17 @@ class Encoder:
         data = self._view[start:end]
         name = fingerprint(data)
         place = self._store.find(name)
-        if place is not None and self._may_refer(name, place) and self._draft.may_name(name, end - start):
+        if place is not None and self._course.may_refer(name, place) and self._draft.may_name(name, end - start):
             self._refer(name, place, start, end)
         elif self.follows:
             self._follow(name, start, end)
         else:
             self._literal(end)
             self._learn(name, data)
+        self._course.note(name, data)
         self._slice = self._expected = None
         self._surprised = False
         self._sent = end
-
-    def _may_refer(self, name: bytes, place: Place) -> bool:
-        return self._holdings.referring and (self._holdings.holds(place) or name in self._outstanding_learned)
 
     def _refer(self, name: bytes, place: Place, start: int, end: int) -> None:
         if self._sent <= start:
@@ -299,51 +290,64 @@ class Encoder:
         else:
             self._literal(end)
             self._draft.tokens.append(learn_token(end - start, name))
-        self._last, self._inside = (name, place), None
+        self._course.passed(name, place)
         self._known = True
 
     def _follow(self, name: bytes, start: int, end: int) -> None:
         """An unknown chunk: slices as far as what is stored goes on like it, the rest literally."""
         border, known = self._slice_along(start, end)
-        followed = self._last, self._inside
+        mark = self.mark
         self._literal(end)
         if border < end:
             data = self._view[border:end]
             self._learn(name if border == start else fingerprint(data), data)
         if known:
-            self._last, self._inside = followed
+            self.mark = mark
         self._known = known
 
     def _slice_along(self, start: int, end: int) -> tuple[int, bool]:
         """Where the chunk begins that is left to be learned, and whether it is known what is stored after its end."""
-        course = self._course(start)
-        while course is not None:
-            name, place, data, at = course
+        stored = self._ahead(start, end)
+        while stored is not None:
+            name, place, data, at = stored
             n = alike(data, at, self._view[self._sent : end])
-            if n < _WORTH_FOLLOWING and at < len(data) and self._sent < end:
+            if n < _WORTH_FOLLOWING and at < len(data) and not self._bridges(at + n == len(data), n, start, end):
                 break
             if n and not self._draft.may_name(name, len(data), _FOLLOWED_MAX):
                 break
-            if n:
-                self._slice_to(name, place, len(data), at, self._sent + n)
+            self._slice_or_tell(stored, self._sent + n)
             if at + n < len(data):
-                self._inside = name, place, at + n
+                self._course.inside = name, place, at + n
                 return start, self._sent == end
             if n and self._sent - start == len(data) and data.startswith(self._view[start : self._sent]):
                 start = self._sent  # the peer sees the whole chunk, and so a border
-            self._last, self._inside = (name, place), None
+            self._course.passed(name, place)
             if self._sent == end:
                 return start, True
-            course = self._expect()
+            stored = self._course.ahead()
         return start, False
 
-    def _course(self, start: int) -> _Course | None:
+    def _bridges(self, ends: bool, n: int, start: int, end: int) -> bool:
+        """A few bytes are worth a slice where more may follow: up to a stored chunk's end at first, or to our own."""
+        last = self._sent + n == end
+        return self._sent == end or (end - start >= _ROOMY and (last or (ends and self._sent == start)))
+
+    def _ahead(self, start: int, end: int) -> Stored | None:
         """What is stored that the stream may go on like."""
-        if self._expected is not None and not self._surprised and self._still_expected():
+        if self._expected is not None and not self._surprised and self._course.may_still(self._expected):
             name, place, data, at = self._expected
             at += self._sent - start
-            return (name, place, data, at) if at <= len(data) else None
-        return self._expect() if self._known and self._sent == start else None
+            return Stored(name, place, data, at) if at <= len(data) else None
+        if self._sent != start:
+            return None
+        return self._course.recall(self._view[start:end], self._course.ahead() if self._known else None)
+
+    def _slice_or_tell(self, stored: Stored, end: int) -> None:
+        """What is not sent yet up to `end` is that chunk from `at` on; a few bytes go as they are."""
+        if end - self._sent < _WORTH_SLICING:
+            self._literal(end)
+        else:
+            self._slice_to(stored.name, stored.place, len(stored.data), stored.at, end)
 
     def _slice_to(self, name: bytes, place: Place, length: int, offset: int, end: int) -> None:
         """What is not sent yet up to `end` is that chunk of so many bytes, from the offset on."""
@@ -380,75 +384,43 @@ class Encoder:
     def _learn(self, name: bytes, data: memoryview) -> None:
         self._draft.tokens.append(learn_token(len(data), name))
         place = self._store.put(name, data, self._writer)
-        self._last, self._inside = (name, place) if place is not None else None, None
+        self._course.passed(name, place)
         if place is not None:
             self._draft.learned.append((name, place))
-            self._outstanding_learned[name] += 1
+            self._course.learning[name] += 1
 
     def _flush_expected(self) -> bool:
-        """Send the incomplete chunk's bytes as a slice of the expected chunk, if they are its beginning.
+        """Send the incomplete chunk's bytes as slices of what is expected, as far as they are the same.
 
-        A slice up to the expected chunk's end would be a border, and it is not known yet whether there is one (the
+        A slice up to the expected chunk's end may be a border, and it is not known yet whether there is one (the
         expected chunk may have ended with its stream). So its last byte goes as a literal.
         """
         if self._surprised or self._end - self._sent < _WORTH_SLICING:
             return False
-        if not self._still_expected():
-            self._expected = self._expect()
-        if self._expected is None:
-            return False
-        name, place, data, begins = self._expected
-        if not data.startswith(self._view[self._start : self._end], begins):
-            self._surprised = True
-            return False
-        if not self._draft.may_name(name, len(data)):
-            return False
-        offset, most = begins + self._sent - self._start, self._start + len(data) - begins - 1
-        self._slice_to(name, place, len(data), offset, min(self._end, most))
-        self._literal(self._end)
-        return True
+        if self._expected is None or not self._course.may_still(self._expected):
+            self._expected = self._course.recall(self._view[self._start : self._end], self._course.ahead())
+        while self._expected is not None and self._sent < self._end:
+            name, place, data, begins = self._expected
+            at = begins + self._sent - self._start
+            n = alike(data, at, self._view[self._sent : self._end])
+            crosses = at + n == len(data)
+            if self._sent + n < self._end and not (crosses and self.follows):
+                self._surprised = True
+                return False
+            if not self._draft.may_name(name, len(data)):
+                return False
+            end = self._sent + n
+            self._slice_or_tell(Stored(name, place, data, at), end - crosses)
+            self._literal(end)
+            if self._sent < self._end:
+                self._cross(name, place)
+        return self._sent == self._end
 
-    def _still_expected(self) -> bool:
-        """Since the last pause the expected chunk may have been evicted, or found to be unknown to the peer."""
-        if self._expected is None:
-            return False
-        name, place, _, _ = self._expected
-        return self._store.find(name) == place and self._may_refer(name, place)
-
-    def _expect(self) -> _Course | None:
-        """The chunk that was stored after the last one, if it is at hand and may be referred to, and where it goes on.
-
-        That is in its middle where the last one ended there.
-        """
-        if self._inside is not None:
-            name, place, begins = self._inside
-            if self._store.find(name) != place:
-                return None
-        elif self._last is None:
-            return None
-        else:
-            following = self._store.following(self._last[1])
-            if following is None:
-                self._want(*self._last)
-                return None
-            name, place = following
-            begins = 0
-        if not self._may_refer(name, place):
-            return None
-        try:
-            data = self._store.read(name)
-        except (ChunkMissing, ChunkInvalid):
-            return None
-        if data is None:
-            self._want(name, place)
-            return None
-        return name, place, data, begins
-
-    def _want(self, name: bytes, place: Place) -> None:
-        """Have a container loaded, once."""
-        if place[0] != self._wanted_in:
-            self._wanted_in = place[0]
-            self.wanted = name
+    def _cross(self, name: bytes, place: Place) -> None:
+        """The chunk is over, the incomplete one is not, and goes on like the chunk after that."""
+        self._course.passed(name, place)
+        ahead = self._course.ahead()
+        self._expected = None if ahead is None else ahead._replace(at=self._start - self._sent)
 
     def _count(self, n: int) -> None:
         self._draft.plain += n

@@ -21,8 +21,10 @@ from proxy.iscsi.weaver import Weaver
 from proxy.reduction.batch import CODEC_NONE, CODEC_ZSTD, NO_SECTION, Section
 from proxy.reduction.borders import Borders
 from proxy.reduction.compression import WORTH_TRYING, Compression, zstd
+from proxy.reduction.course import Mark
 from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
-from proxy.reduction.encoder import READ_BYTES, EncodedBatch, Encoder, Mark
+from proxy.reduction.draft import EncodedBatch
+from proxy.reduction.encoder import READ_BYTES, Encoder
 from proxy.reduction.errors import BatchError
 
 _TARGET = 176 << 10
@@ -117,9 +119,14 @@ class SpanDecoder:
         """END's tokens: at most one LEARN of the tail."""
         self._decoder.learn_last(tokens)
 
-    def last(self) -> list[bytes | memoryview]:
-        """What is still to be delivered when the direction has ended in order."""
-        return self.weaver.finish()
+    @property
+    def gathered(self) -> int:
+        """Bytes that are decoded and not delivered, because the text that they belong to is not whole; or 0."""
+        return self.weaver.gathered
+
+    def let_go(self) -> list[bytes | memoryview]:
+        """The direction has ended, or the rest of that text is not waited for: what is to be delivered."""
+        return self.weaver.let_go()
 
     def close(self) -> None:
         """Nothing more will be fed: give back what is shared with other streams."""

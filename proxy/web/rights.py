@@ -2,15 +2,11 @@
 
 import hmac
 import ssl
-from pathlib import Path
 
 from proxy.errors import ExitCode, OperatorError
+from proxy.identity import read_token
 from proxy.web.routes import Right
 from proxy.web.settings import Settings
-
-LEAST_TOKEN = 16
-"""Characters."""
-_LARGEST_TOKEN_FILE = 4096
 
 
 class Rights:
@@ -52,19 +48,6 @@ class Rights:
     def _may_read(self, token: bytes, certificate: object) -> bool:
         known = self._reading is not None and _same(token, self._reading)
         return self.open_to_read or known or (self._settings.clients is not None and bool(certificate))
-
-
-def read_token(path: Path) -> bytes:
-    """The token in a file, without the spaces around it. Raises OperatorError."""
-    try:
-        with path.open("rb") as file:
-            token = file.read(_LARGEST_TOKEN_FILE + 1).strip()
-    except OSError as error:
-        raise OperatorError(f"the token {path} cannot be read: {error.strerror}", ExitCode.CONFIGURATION) from None
-    if not LEAST_TOKEN <= len(token) <= _LARGEST_TOKEN_FILE or not token.isascii() or len(token.split()) != 1:
-        words = f"{path} holds no token of {LEAST_TOKEN} or more letters and digits; make one: openssl rand -hex 32"
-        raise OperatorError(words, ExitCode.CONFIGURATION)
-    return token
 
 
 def _bearer(authorization: str) -> bytes:

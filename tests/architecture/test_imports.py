@@ -24,8 +24,10 @@ MAY_IMPORT = {
     "proxy.reduction": {"proxy.reduction", "proxy.iscsi", "proxy.errors", "dedupstore"},
     # Figures are plain values; whoever counts imports them, they import nobody who counts.
     "proxy.observe": {"proxy.observe", "proxy.plan"} | LEAVES,
-    # Pages read snapshots, so no request can touch a tunnel.
-    "proxy.web": {"proxy.web", "proxy.observe"} | LEAVES,
+    # Pages read snapshots, so no request can touch a tunnel; who asks is judged by a token.
+    "proxy.web": {"proxy.web", "proxy.observe", "proxy.identity"} | LEAVES,
+    # A thread that writes down what is counted: it knows who counts as little as the event loop.
+    "proxy.history": {"proxy.history", "proxy.observe"} | LEAVES,
     # Arithmetic about lines: anybody may use it, it needs nobody.
     "proxy.plan": {"proxy.plan"} | LEAVES,
     # Judgement of facts about a host and its peers; who collects them from sockets imports the facts.
@@ -38,6 +40,7 @@ MAY_IMPORT = {
         "proxy.reduction",
         "proxy.iscsi",
         "proxy.observe",
+        "proxy.history",
         "proxy.doctor.facts",
         "proxy.config",
         "proxy.identity",

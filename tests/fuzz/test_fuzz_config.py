@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE
 from tests.unit.config.contract import EAST, WEST
 
 SCRIPT = Path(__file__).with_name("fuzz_config.py")
@@ -19,7 +20,7 @@ def test_a_short_run(tmp_path: Path) -> None:
     corpus.mkdir()
     (corpus / "east").write_text(EAST)
     (corpus / "west").write_text(WEST)
-    command = [sys.executable, str(SCRIPT), str(corpus), f"-runs={RUNS}", "-max_len=4096", "-timeout=10", "-seed=1"]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=110, check=False)
+    command = [sys.executable, str(SCRIPT), str(corpus), f"-runs={RUNS}", "-max_len=4096", "-timeout=60", "-seed=1"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
     assert ended.returncode == 0, ended.stderr[-4000:]
     assert f"Done {RUNS} runs" in ended.stderr

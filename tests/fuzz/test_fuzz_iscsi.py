@@ -11,6 +11,7 @@ import pytest
 from proxy.iscsi.pdu import Opcode
 from proxy.iscsi.prediction import Predictor
 from proxy.iscsi.record import PAYLOAD, PLAIN, TAIL
+from tests.patience import PATIENCE
 from tests.unit.iscsi.pdus import command, data_in, data_out, digests, login, login_answer, pdu, read_10, write_10
 
 SCRIPT = Path(__file__).with_name("fuzz_iscsi.py")
@@ -49,7 +50,7 @@ def test_a_short_run(tmp_path: Path) -> None:
     corpus.mkdir()
     for at, content in enumerate(inputs()):
         (corpus / str(at)).write_bytes(content)
-    command = [sys.executable, str(SCRIPT), str(corpus), f"-runs={RUNS}", "-max_len=512", "-timeout=10", "-seed=1"]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=110, check=False)
+    command = [sys.executable, str(SCRIPT), str(corpus), f"-runs={RUNS}", "-max_len=512", "-timeout=60", "-seed=1"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=2 * PATIENCE, check=False)
     assert ended.returncode == 0, ended.stderr[-4000:]
     assert f"Done {RUNS} runs" in ended.stderr

@@ -1,11 +1,19 @@
 """A bed of sites for each test; at its end nothing runs any more, and no site has logged a defect."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.integration.bed.sites import Bed
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _left_open() -> Iterator[None]:
+    """What tests left open is held against the last one of their file, and not against one of something else."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture

@@ -19,13 +19,14 @@ from dedupstore.fingerprint import fingerprint
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.child import SIZE, work_until_killed
 from tests.conformance.filling import fetch
+from tests.patience import PATIENCE
 
 KILLS = 50
 SLOTS = 11
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(480)
 def test_fifty_kills(tmp_path: Path) -> None:
     processes = multiprocessing.get_context("forkserver")
     processes.set_forkserver_preload(["tests.conformance.child"])
@@ -35,7 +36,7 @@ def test_fifty_kills(tmp_path: Path) -> None:
         ready = processes.Event()
         process = processes.Process(target=work_until_killed, args=(str(tmp_path), kill, ready), daemon=True)
         process.start()
-        assert ready.wait(60)
+        assert ready.wait(PATIENCE)
         time.sleep(draw.uniform(0, 0.2))
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)

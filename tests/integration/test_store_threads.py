@@ -17,6 +17,7 @@ from dedupstore.errors import ChunkMissing
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import ChunkStore
 from tests.conformance.child import SIZE
+from tests.patience import PATIENCE
 
 ROUNDS = 6000
 
@@ -111,7 +112,7 @@ def look_again(store: ChunkStore, worker: Worker) -> bool:
     """Read what was loaded; by now it may be evicted, or no longer in memory."""
     if worker.wanted.empty():
         worker.wanted.put(bytes(32))
-    name = worker.loaded.get(timeout=60)
+    name = worker.loaded.get(timeout=PATIENCE)
     try:
         data = store.read(name)
     except ChunkMissing:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from proxy import identity
 from proxy.identity import IdentityFault, generate
 
-in_one_directory = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+in_one_directory = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 
 def read_both(path: Path, content: bytes) -> None:

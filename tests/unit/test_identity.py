@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from proxy import identity
 from proxy.identity import Identity, IdentityFault, generate
 from tests.certificates import make
+from tests.patience import PATIENCE
 
 
 def context(side: int, own: Identity, trusted: Path, flags: int = 0) -> ssl.SSLContext:
@@ -35,8 +36,8 @@ def handshake(
 ) -> tuple[bytes, bytes, str | None]:
     """Over a socket pair: the certificates that the answerer and the dialler saw (DER), and the version of TLS."""
     near, far = socket.socketpair()
-    near.settimeout(10)
-    far.settimeout(10)
+    near.settimeout(PATIENCE)
+    far.settimeout(PATIENCE)
 
     def answer() -> bytes:
         with far, answering.wrap_socket(far, server_side=True) as lane:

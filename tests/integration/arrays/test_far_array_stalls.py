@@ -1,4 +1,4 @@
-"""The far array stops reading for five seconds: the near array's writes stall, both sites' memory stays flat.
+"""The far array stops reading until the near array's writes have stalled for five seconds; memory stays flat.
 
 Nothing is lost: when it reads on, everything arrives. What may pile up is the tunnel's window and the buffers of the
 kernel; the volume is many times larger.
@@ -11,6 +11,7 @@ from bench.sites import Site
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import END, Array, Arrival, acknowledge, receipt, send
 from tests.integration.bed.sites import Bed, drain, resident, run
+from tests.patience import PATIENCE
 
 SIZE = 160 << 20
 STILL_AFTER = 16 << 20
@@ -27,7 +28,7 @@ def test_back_pressure_reaches_the_near_array(bed: Bed) -> None:
         while len(arrival.data) < STILL_AFTER:
             arrival.data += arrival.connection.recv(1 << 18)
         standing.set()
-        read_on.wait(30)
+        read_on.wait(PATIENCE)
         acknowledge(arrival)
 
     settings = {"window": "8MiB", "memory": "16MiB", "unacked": "8MiB"}
@@ -36,7 +37,7 @@ def test_back_pressure_reaches_the_near_array(bed: Bed) -> None:
         run(*pair.sites)
         watch = Watch(pair.sites, standing, read_on)
         watch.start()
-        sending = send(cut(content, 1 << 18), pair.entrance)
+        sending = send(cut(content, 1 << 18), pair.entrance, watch.written)
         watch.join()
         assert (sending.ended, sending.answer) == (END, receipt(content))
         assert array.arrival().wait().data == content
@@ -46,20 +47,27 @@ def test_back_pressure_reaches_the_near_array(bed: Bed) -> None:
 
 
 class Watch(threading.Thread):
-    """Lets the array stand still for a while, and measures how much the sites grow meanwhile."""
+    """Lets the array stand still until writes have stalled for a while; how much the sites grow meanwhile."""
 
     def __init__(self, sites: tuple[Site, ...], standing: threading.Event, read_on: threading.Event) -> None:
         super().__init__(daemon=True)
         self.growth = 0
+        self._writes = 0
         self._sites = sites
         self._standing = standing
         self._read_on = read_on
 
+    def written(self, number: int) -> None:
+        """The near array's TCP has taken one write more."""
+        self._writes = number
+
     def run(self) -> None:
-        self._standing.wait(30)
+        self._standing.wait(PATIENCE)
         before = [resident(site) for site in self._sites]
-        deadline = time.monotonic() + STILL
-        while time.monotonic() < deadline:
+        writes, since = -1, time.monotonic()
+        while time.monotonic() < since + STILL:
+            if writes != self._writes:
+                writes, since = self._writes, time.monotonic()
             time.sleep(0.1)
             now = [resident(site) for site in self._sites]
             self.growth = max(self.growth, *(b - a for a, b in zip(before, now, strict=True)))

@@ -14,6 +14,7 @@ import pytest
 from bench.array import ArrayFailure, IscsiTarget, copy_volume, identical
 from bench.sites import Site
 from tests.integration.bed.sites import Bed, Pair, drain, run, wire_bytes
+from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.root, pytest.mark.serial]
 
@@ -83,7 +84,7 @@ def test_a_wrong_name_is_refused_by_the_target(bed: Bed, image: Path, target: Is
             ["qemu-img", "info", url.replace(":isthmus", ":nobody")],
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=PATIENCE,
             check=False,
         )
         for url in (target.url(1), target.url(1, pair.entrance))
@@ -118,7 +119,7 @@ def replicate(pair: Pair, image: Path, target: IscsiTarget, unit: int) -> float:
         ["qemu-img", "compare", "-f", "raw", "-F", "raw", str(image), target.url(unit, pair.entrance)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     assert compared.returncode == 0, compared.stdout + compared.stderr

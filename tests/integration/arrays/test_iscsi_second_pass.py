@@ -14,6 +14,7 @@ import pytest
 from bench.array import IQN, IscsiTarget, identical
 from bench.sites import Address
 from tests.integration.bed.sites import Bed, Pair, drain, run, wire_bytes
+from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.root, pytest.mark.serial]
 
@@ -55,7 +56,7 @@ def write(pair: Pair, image: Path, target: IscsiTarget, unit: int, *, coroutines
     before = wire_bytes(pair.east)
     command = ["qemu-img", "convert", "-n", "-W", "-m", str(coroutines), "-f", "raw", "--target-image-opts"]
     command += [str(image), options(pair.entrance, unit, most, digest)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr
     assert identical(image, target.units[unit - 1])
     return (wire_bytes(pair.east) - before) / SIZE

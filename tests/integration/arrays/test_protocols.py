@@ -11,6 +11,7 @@ from bench.sites import free_port
 from proxy.iscsi.pdu import Opcode
 from tests.integration.bed.ends import END, Array, Arrival, receipt, send
 from tests.integration.bed.sites import Bed, Forward, drain, run
+from tests.patience import PATIENCE
 from tests.unit.iscsi.pdus import login, pdu, text
 
 ISCSI = [login(), *3 * [pdu(Opcode.NOP_OUT | 0x40, tag=1, data=b"ping")]]
@@ -63,7 +64,7 @@ def test_what_only_looks_like_a_login_arrives(bed: Bed) -> None:
         east = bed.site("east", {"west": address}, forwards=[forward])
         run(east, west)
         for message in (header, header + b"InitiatorNam", struct.pack("<Q", 67) + bytes(67), b"\x43", login()[:-1]):
-            with socket.create_connection(forward.address, timeout=10.0) as connection:
+            with socket.create_connection(forward.address, timeout=PATIENCE) as connection:
                 connection.sendall(message)
                 assert connection.recv(len(message), socket.MSG_WAITALL) == message
         drain(east, west)

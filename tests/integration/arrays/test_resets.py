@@ -7,6 +7,7 @@ from bench.sites import Address
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import END, RESET, Array, Arrival, connect, how_it_ends, receipt, reset, send
 from tests.integration.bed.sites import Bed, eventually
+from tests.patience import PATIENCE
 
 CONTENT = volume("content", 16 << 20)
 
@@ -65,7 +66,7 @@ def test_a_reset_while_the_far_array_does_not_read(bed: Bed) -> None:
     reading = threading.Event()
 
     def stand_still(arrival: Arrival) -> None:
-        reading.wait(20)
+        reading.wait(PATIENCE)
         while part := arrival.connection.recv(1 << 16):
             arrival.data += part
         arrival.ended = END

@@ -7,6 +7,7 @@ from bench.sites import Address
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import END, Array, Arrival, Sending, acknowledge, receipt, send
 from tests.integration.bed.sites import Bed
+from tests.patience import PATIENCE
 
 SIZE = 8 << 20
 BUSY = 7
@@ -18,7 +19,7 @@ def test_the_others_finish(bed: Bed) -> None:
     def refuse_the_first(arrival: Arrival) -> None:
         arrival.data += arrival.connection.recv(1)
         if arrival.data == b"!":
-            released.wait(60)
+            released.wait(PATIENCE)
         acknowledge(arrival)
 
     settings = {"window": "4MiB", "memory": "16MiB", "unacked": "8MiB"}

@@ -14,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from bench.array import IQN, IscsiTarget, identical
 from bench.sites import Site
 from tests.integration.bed.sites import Bed, Pair, eventually, look_up, run
+from tests.patience import PATIENCE
 
 pytestmark = [pytest.mark.root, pytest.mark.serial]
 
@@ -56,7 +57,7 @@ def test_volumes(bed: Bed, image: Path, site_directory: Path) -> None:
             judge_metrics(site, share)
         advice = look_up(pair.east.status(), "peers.0.advice")
         assert advice["write_size"] == {"figure": COMMAND, "zone": "likely to help", "colour": "red"}
-        pair.east.wait_for(lambda: rate(pair.east) > 0, "has no rate of writes", 10)
+        pair.east.wait_for(lambda: rate(pair.east) > 0, "has no rate of writes")
         assert rate(pair.east) <= round(2 * SIZE / 10)
 
 
@@ -112,5 +113,5 @@ def read(pair: Pair, target: IscsiTarget, unit: int, copy: Path) -> None:
 
 
 def qemu(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 0, done.stderr

@@ -33,6 +33,19 @@ def break_disk(where: Path) -> None:
 
 
 @contextmanager
+def silent(where: Path) -> Iterator[None]:
+    """The file system answers no write, until the end: whoever writes waits, as on a disk or a network that hangs."""
+    try:
+        _run("fsfreeze", "--freeze", str(where))
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"cannot freeze a file system here: {error}")
+    try:
+        yield
+    finally:
+        _run("fsfreeze", "--unfreeze", str(where))
+
+
+@contextmanager
 def _mounted(where: Path, *how: str) -> Iterator[None]:
     try:
         _run("mount", *how, str(where))

@@ -18,11 +18,10 @@ from typing import Self
 from blake3 import blake3
 
 from bench.sites import Address
+from tests.patience import PATIENCE
 
 OPEN, END, RESET = "open", "end", "reset"
 READ_BYTES = 256 << 10
-PATIENCE = 40.0
-"""Seconds after which anything that an end waits for is overdue."""
 _LINGER_RESET = struct.pack("ii", 1, 0)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from bench.sites import Site, environment, isthmus
 from proxy.errors import ExitCode
+from tests.patience import PATIENCE
 
 Findings = dict[str, dict[str, str]]
 
@@ -13,7 +14,7 @@ Findings = dict[str, dict[str, str]]
 def examine(site: Site, *words: str) -> tuple[int, Findings]:
     """Exit code, and the findings by what they are about (of several the last); in the caller's network namespace."""
     command = isthmus("doctor", str(site.config), "--json", *words)
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.stderr == ""
     said: dict[str, Any] = json.loads(done.stdout)
     for level in ("ok", "attention", "problem"):

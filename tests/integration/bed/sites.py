@@ -19,6 +19,7 @@ import psutil
 
 from bench.sites import Address, Site, SiteFailure, free_port
 from tests.certificates import make
+from tests.patience import PATIENCE
 
 Settings = Mapping[str, str | int]
 
@@ -176,7 +177,7 @@ def drain(*sites: Site) -> None:
         raise SiteFailure(f"sites ended with {codes}")
 
 
-def eventually(site: Site, path: str, wanted: Any, seconds: float = 10.0) -> None:
+def eventually(site: Site, path: str, wanted: Any, seconds: float = PATIENCE) -> None:
     """Wait until the status says so; `path` as in "peers.0.state"."""
     site.wait_for(lambda: look_up(site.status(), path) == wanted, f"does not say {wanted!r} at {path}", seconds)
 
@@ -191,7 +192,7 @@ def look_up(status: Any, path: str) -> Any:
 def alarm(site: Site, words: str) -> None:
     """Wait until the status has an alarm with these words."""
     site.wait_for(
-        lambda: any(words in alarm for alarm in site.status()["alarms"]), f"has no alarm that says {words!r}", 10
+        lambda: any(words in alarm for alarm in site.status()["alarms"]), f"has no alarm that says {words!r}", PATIENCE
     )
 
 
@@ -225,7 +226,7 @@ def processor_seconds(site: Site) -> float:
     return float(times.user + times.system)
 
 
-def logged(site: Site, words: str, seconds: float = 10.0) -> None:
+def logged(site: Site, words: str, seconds: float = PATIENCE) -> None:
     """Wait until the log has these words. Raises SiteFailure."""
     deadline = time.monotonic() + seconds
     while words not in site.log.read_text(errors="replace"):

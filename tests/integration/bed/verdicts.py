@@ -8,9 +8,8 @@ from typing import Any
 from bench.sites import Address, Site
 from tests.integration.bed.contents import volume
 from tests.integration.bed.ends import READ_BYTES, Arrival, connect, hang_up
+from tests.patience import PATIENCE
 
-SECONDS = 40.0
-"""A verdict is about ten seconds; what was before has to pass first."""
 _CONTENT = 64 << 20
 _WRITE = 256 << 10
 
@@ -25,7 +24,7 @@ def limited_by(site: Site, *limits: str, words: str = "") -> dict[str, Any]:
         verdicts = [entry["verdict"] for entry in limited]
         return len(limited) == 2 and all(v["limit"] in limits and words in v["words"] for v in verdicts)
 
-    site.wait_for(said, f"is not limited by {' or '.join(limits)}", SECONDS)
+    site.wait_for(said, f"is not limited by {' or '.join(limits)}", PATIENCE)
     stream: dict[str, Any] = found["streams"][0]
     return stream
 

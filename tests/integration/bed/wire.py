@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from bench.sites import Address
+from tests.patience import PATIENCE
 
 _SMALL_BUFFER = 64 << 10
 """A slow wire takes little ahead of time."""
@@ -87,7 +88,7 @@ class Wire:
 
     def _do(self, work: Callable[[], Any]) -> None:
         done: Future[None] = asyncio.run_coroutine_threadsafe(work(), self._loop)
-        done.result(10)
+        done.result(PATIENCE)
 
     async def _listen(self) -> None:
         self._server = await self._loop.create_server(lambda: _Near(self), *self.address)

@@ -18,6 +18,7 @@ import pytest
 from bench.array import IscsiTarget
 from bench.demo import PASSES
 from bench.sites import environment, isthmus
+from tests.patience import PATIENCE
 
 SIZE = 16 << 20
 
@@ -33,7 +34,7 @@ def demo(*options: str, **variables: str) -> "subprocess.Popen[str]":
     )
 
 
-def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
+def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
@@ -43,7 +44,7 @@ def wait_until(condition: Callable[[], bool], seconds: float = 60) -> None:
 @pytest.mark.parametrize("store", ["memory", "disk"])
 def test_all_volumes_are_identical_cold_and_warm(store: str) -> None:
     running = demo("--store", store, "--json")
-    out, err = running.communicate(timeout=100)
+    out, err = running.communicate(timeout=2 * PATIENCE)
     assert running.returncode == 0, err
     found = json.loads(out)
     assert found["identical"] is True
@@ -72,9 +73,9 @@ def test_interrupted_it_leaves_nothing_behind(number: signal.Signals, tmp_path: 
     wait_until(lambda: len([child for child in itself.children() if is_site(child)]) == 2)
     children = itself.children(recursive=True)
     running.send_signal(number)
-    _, err = running.communicate(timeout=60)
+    _, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == 130
     assert "Traceback" not in err
-    _, alive = psutil.wait_procs(children, timeout=10)  # of what was killed the kernel frees the memory first
+    _, alive = psutil.wait_procs(children, timeout=PATIENCE)  # of what was killed the kernel frees the memory first
     assert not [child for child in alive if child.status() != psutil.STATUS_ZOMBIE]
     assert not list(tmp_path.iterdir())

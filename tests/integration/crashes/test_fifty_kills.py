@@ -26,7 +26,7 @@ LONGEST = 0.5
 """Seconds that a site lives after its transfer has begun."""
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(480)
 def test_stores_survive(bed: Bed) -> None:
     draw = Random(1)
     with Array() as array:

@@ -16,6 +16,7 @@ from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import END, RESET, Array, Arrival, connect, how_it_ends, receipt, send, swallow
 from tests.integration.bed.sites import Bed, eventually, logged, look_up, run
 from tests.integration.bed.wire import Wire
+from tests.patience import PATIENCE
 
 CONTENT = volume("content", 4 << 20)
 HALF = len(CONTENT) // 2
@@ -70,7 +71,7 @@ def test_the_last_bytes_for_a_slow_array(bed: Bed) -> None:
 
     def read_late(arrival: Arrival) -> None:
         arrival.connection.shutdown(socket.SHUT_WR)
-        released.wait(30)
+        released.wait(PATIENCE)
         swallow(arrival)
 
     with Array(read_late, receive_buffer=SMALL) as array:
@@ -177,7 +178,7 @@ def test_without_a_line(bed: Bed) -> None:
             wire.refuse()
             wire.cut()
             eventually(pair.east, "peers.0.state", "outage")
-            assert pair.east.stop(10) == 0
+            assert pair.east.stop() == 0
             assert how_it_ends(near) == (b"", RESET)
-        assert pair.west.stop(10) == 0
+        assert pair.west.stop() == 0
         assert array.arrival().wait().ended == RESET

@@ -19,6 +19,7 @@ from bench.array import IQN, IscsiTarget
 from bench.sites import Address
 from proxy.iscsi.pdu import Sender
 from proxy.iscsi.span import Span
+from tests.patience import PATIENCE
 from tests.unit.iscsi.sites import Pair
 
 pytestmark = [pytest.mark.root, pytest.mark.serial]
@@ -45,7 +46,7 @@ class Recorder:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
         for thread in self._threads:
-            thread.join(10)
+            thread.join(PATIENCE)
 
     def _accept(self) -> None:
         with suppress(OSError):
@@ -59,7 +60,7 @@ class Recorder:
         with initiator, socket.create_connection(self._target) as target:
             back = self._start(self._pass, target, initiator, Sender.TARGET, said)
             self._pass(initiator, target, Sender.INITIATOR, said)
-            back.join(10)
+            back.join(PATIENCE)
 
     def _pass(self, source: socket.socket, to: socket.socket, sender: Sender, said: Said) -> None:
         with suppress(OSError):
@@ -115,7 +116,7 @@ class Recorded:
 
 
 def run(*arguments: str) -> None:
-    subprocess.run(["qemu-img", *arguments], check=True, capture_output=True, timeout=60)
+    subprocess.run(["qemu-img", *arguments], check=True, capture_output=True, timeout=PATIENCE)
 
 
 @pytest.mark.parametrize("size", [1 << 20, 1000, 61])

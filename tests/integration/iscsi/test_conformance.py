@@ -23,7 +23,7 @@ from tests.integration.iscsi.stage import DIRECT, PROTOCOLS, forwarded, skip_wit
 from tests.integration.iscsi.tap import Tap
 
 ALL = "ISTHMUS_ISCSI_ALL" in os.environ
-pytestmark = [pytest.mark.root, pytest.mark.serial, pytest.mark.slow, pytest.mark.timeout(600 if ALL else 120)]
+pytestmark = [pytest.mark.root, pytest.mark.serial, pytest.mark.slow, pytest.mark.timeout(900 if ALL else 300)]
 
 SIZE = 16 << 20
 DIGESTS = ("None", "CRC32C")

@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 from bench.array import IQN, IscsiTarget
-from bench.sites import Address, Site, free_port
+from bench.sites import Address, Site, free_ports
 from proxy.iscsi.pdu import Opcode
 from tests.integration.bed.ends import connect
 from tests.integration.bed.sites import Bed, Pair, configure, drain, eventually, logged, run
 from tests.integration.iscsi.group import Group
+from tests.patience import PATIENCE
 from tests.unit.iscsi.pdus import login, text
 
 pytestmark = [pytest.mark.root, pytest.mark.serial]
@@ -64,7 +65,7 @@ def test_a_configured_portal(bed: Bed, target: IscsiTarget) -> None:
 
 def test_portals_on_demand(bed: Bed, target: IscsiTarget, group: Group) -> None:
     """A login is sent on to a forward that was not there before; it outlives SIGHUP, closes when idle, and drains."""
-    pair, ports = with_range(bed, target, group, idle="2s")
+    pair, ports = with_range(bed, target, group, idle="10s")
     run(*pair.sites)
     direct = inquired(target.address)
     assert inquired(pair.entrance) == direct
@@ -86,7 +87,7 @@ def test_portals_on_demand(bed: Bed, target: IscsiTarget, group: Group) -> None:
         eventually(pair.east, "peers.0.streams", 1)
         for site in pair.sites:
             site.signal(signal.SIGTERM)
-        pair.east.wait_for(lambda: refuses(here), "still accepts connections", 10)
+        pair.east.wait_for(lambda: refuses(here), "still accepts connections", PATIENCE)
         live.sendall(login(text(InitiatorName="iqn.2024-01.org.example:a", SessionType="Discovery")))
         assert live.recv(48)[0] == Opcode.LOGIN_RESPONSE
     drain(*pair.sites)
@@ -109,7 +110,7 @@ def test_the_other_site_does_not_export_the_range(bed: Bed, target: IscsiTarget,
     """What it does not name is not reached, whatever this side asks for."""
     pair, _ = with_range(bed, target, group, exported=False)
     run(*pair.sites)
-    tried = subprocess.run(["iscsi-inq", url(pair.entrance)], capture_output=True, timeout=30, check=False)
+    tried = subprocess.run(["iscsi-inq", url(pair.entrance)], capture_output=True, timeout=PATIENCE, check=False)
     assert tried.returncode
     logged(pair.east, "is not in a range of export array")
     logged(pair.west, "is not in a range of export array")
@@ -126,7 +127,7 @@ def with_range(
 ) -> tuple[Pair, range]:
     """East's forward stands for the group's address, and opens others; the ports that it has for that."""
     pair = bed.pair(group.address)
-    ports = free_ports()
+    ports = free_ports(PORTS)
     network = f'range = "127.0.0.0/29:{target.address[1]}"\n'
     own = f'portal = "{_text(group.address)}"\nports = "{ports[0]}-{ports[-1]}"\nidle = "{idle}"\n'
     configure(pair.east, "forward", network + own)
@@ -135,23 +136,16 @@ def with_range(
     return pair, ports
 
 
-def free_ports() -> range:
-    """Some in a row: others ask for free ports, too."""
-    while True:
-        ports = [free_port() for _ in range(PORTS)]
-        if ports[-1] - ports[0] == PORTS - 1:
-            return range(ports[0], ports[-1] + 1)
-
-
 def listed(address: Address) -> str:
     """Targets and units that a portal's discovery leads to."""
     command = ["iscsi-ls", "-s", f"iscsi://{_text(address)}"]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
 
 
 def inquired(address: Address) -> str:
     """What the unit says of itself."""
-    return subprocess.run(["iscsi-inq", url(address)], capture_output=True, text=True, timeout=30, check=True).stdout
+    command = ["iscsi-inq", url(address)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
 
 
 def url(address: Address) -> str:

@@ -34,9 +34,7 @@ from proxy.protocol.frames import (
 from proxy.protocol.hello import Hello
 from proxy.reduction.batch import CODEC_NONE, assemble
 from proxy.reduction.tokens import learn_token, literal_token
-
-PATIENCE = 15.0
-"""Seconds after which anything that a scripted peer waits for is overdue."""
+from tests.patience import PATIENCE
 
 
 class Ended(Exception):

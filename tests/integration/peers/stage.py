@@ -14,8 +14,7 @@ from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import END, Array, receipt, send
 from tests.integration.bed.sites import Bed, Forward, drain, resident
 from tests.integration.peers.scripted import ScriptedLane, context, dial
-
-PATIENCE = 15.0
+from tests.patience import PATIENCE
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,8 @@ from proxy.reduction.tokens import learn_token, literal_token, more_token
 from tests.integration.bed.ends import END, RESET, Array, Arrival, receipt, swallow
 from tests.integration.bed.sites import Bed
 from tests.integration.peers.scripted import ScriptedLane, data, hello, open_
-from tests.integration.peers.stage import PATIENCE, Hub, hub, says
+from tests.integration.peers.stage import Hub, hub, says
+from tests.patience import PATIENCE
 
 NAME = bytes(32)
 SENT = b"what the array may have"
@@ -163,7 +164,7 @@ def test_credit_to_the_last_byte(bed: Bed) -> None:
     with contextlib.ExitStack() as stack:
         never = stack.enter_context(unreachable())
         array = stack.enter_context(Array())
-        stage = stack.enter_context(hub(bed, array.address, other=never))
+        stage = stack.enter_context(hub(bed, array.address, other=never, connect_timeout="1m"))
         lane = stack.enter_context(stage.dial())
         credit = lane.come_up(hello("rogue", "west")).initial_credit
         half = credit // 2 - DATA_OVERHEAD

@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from bench.sites import Site, environment, isthmus
+from bench.sites import Site, environment, free_port, isthmus
 from proxy.errors import ExitCode
 from tests.certificates import make
 from tests.integration.bed.sites import Bed, Forward, drain
 from tests.integration.peers.stage import listening
+from tests.patience import PATIENCE
 
 
 def serve(config: Path) -> tuple[int, str]:
     """Exit code and what was said."""
     done = subprocess.run(
-        isthmus("serve", str(config)), env=environment(), capture_output=True, text=True, timeout=30, check=False
+        isthmus("serve", str(config)), env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert "Traceback" not in done.stderr
     return done.returncode, done.stderr
@@ -26,10 +27,7 @@ def serve(config: Path) -> tuple[int, str]:
 def site(bed: Bed) -> Site:
     """Listens for tunnels and for an array."""
     forward = Forward("array", "east")
-    port = socket.create_server(("127.0.0.1", 0))
-    with port:
-        address = f"127.0.0.1:{port.getsockname()[1]}"
-    return bed.site("west", {"east": None}, forwards=[forward], tunnel={"listen": address})
+    return bed.site("west", {"east": None}, forwards=[forward], tunnel={"listen": f"127.0.0.1:{free_port()}"})
 
 
 def test_all_ports_that_are_in_use(bed: Bed) -> None:

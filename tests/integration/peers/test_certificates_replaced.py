@@ -19,6 +19,7 @@ from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import END, Array, Sending, receipt, send
 from tests.integration.bed.sites import Bed, drain, logged, run
 from tests.integration.peers.stage import says
+from tests.patience import PATIENCE
 
 WRITE = 1 << 16
 
@@ -31,7 +32,7 @@ def test_new_certificates_under_load(bed: Bed, first: str) -> None:
 
     def wait_halfway(number: int) -> None:
         if number == len(content) // WRITE // 2:
-            assert reloaded.wait(30)
+            assert reloaded.wait(PATIENCE)
 
     with Array() as array:
         pair = bed.pair(array.address, tunnel={"reconnect_max": "500ms"})
@@ -47,7 +48,7 @@ def test_new_certificates_under_load(bed: Bed, first: str) -> None:
         for site in pair.sites:
             logged(site, "resumed")
         reloaded.set()
-        source.join(60)
+        source.join(PATIENCE)
         assert (outcome[0].ended, outcome[0].answer) == (END, receipt(content))
         assert pair.east.status()["peers"][0]["lanes"][0]["number"] > 1
         drain(*pair.sites)

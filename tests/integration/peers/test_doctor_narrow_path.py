@@ -19,7 +19,9 @@ import pytest
 
 from bench.sites import Site, environment, isthmus
 from tests.integration.bed.sites import Bed, logged
+from tests.patience import PATIENCE, at_best
 
+LOST = "packets of full size are lost"
 FILTER = """
 add table inet narrow
 add chain inet narrow out { type filter hook output priority 0; }
@@ -93,20 +95,20 @@ def served(site: Site, namespace: str) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(PATIENCE) == 0
 
 
 def wait_until_connected(near: str, host: str) -> None:
     """New links take their time."""
     connect = f"import socket; socket.create_connection(({host!r}, 4500), 1).close()"
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while subprocess.run(within(near, sys.executable, "-c", connect), capture_output=True, check=False).returncode:
         assert time.monotonic() < deadline, "the namespaces are not connected"
 
 
 def examine(site: Site, namespace: str) -> dict[str, Any]:
     command = within(namespace, *isthmus("doctor", str(site.config), "--json"))
-    done = subprocess.run(command, env=environment(), capture_output=True, timeout=60, check=False)
+    done = subprocess.run(command, env=environment(), capture_output=True, timeout=PATIENCE, check=False)
     return {finding["about"]: finding for finding in json.loads(done.stdout)["findings"]}
 
 
@@ -122,13 +124,13 @@ def test_large_packets_that_vanish(bed: Bed, namespaces: tuple[str, str, str], n
     with served(west, far):
         wait_until_connected(near, f"{network.far}2")
         subprocess.run(within(router, "nft", "-f", "-"), input=FILTER, text=True, check=True)
-        lost = examine(east, near)
+        lost = at_best(lambda: examine(east, near), lambda said: said["peer west"]["found"].endswith(LOST))
         assert lost["peer west"]["level"] == "problem"
-        assert lost["peer west"]["found"].endswith("packets of full size are lost")
+        assert lost["peer west"]["found"].endswith(LOST)
         assert lost["MTU probing"]["level"] == "attention"
 
         subprocess.run(within(router, "nft", "flush", "ruleset"), check=True)
-        found = examine(east, near)
+        found = at_best(lambda: examine(east, near), lambda said: said["peer west"]["level"] == "ok")
         assert found["peer west"]["level"] == "ok"
         assert found["path to west"]["found"].startswith("MTU 1280, MSS 12")
         assert found["path to west"]["found"].endswith("packets of full size pass")

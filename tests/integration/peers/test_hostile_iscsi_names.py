@@ -34,7 +34,7 @@ def test_hostile_iscsi_names(bed: Bed) -> None:
 
 
 def judge_live(site: Site, said: str) -> None:
-    site.wait_for(lambda: 1 in under_way(site), "has no command under way", 10)
+    site.wait_for(lambda: 1 in under_way(site), "has no command under way")
     (stream,) = site.status()["streams"]
     assert stream["initiator"].isprintable()
     assert stream["target"] == f"iqn.{stream['initiator']}"

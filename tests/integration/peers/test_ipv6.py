@@ -10,6 +10,7 @@ from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import END, Array, connect, receipt, send
 from tests.integration.bed.sites import Bed, drain
 from tests.integration.peers.stage import says
+from tests.patience import PATIENCE
 
 
 def lacking() -> str:
@@ -47,7 +48,7 @@ def test_ipv6(bed: Bed) -> None:
 
 def look(port: int) -> str:
     """The status, as text."""
-    connection = http.client.HTTPConnection("::1", port, timeout=5)
+    connection = http.client.HTTPConnection("::1", port, timeout=PATIENCE)
     connection.request("GET", "/api/v1/status")
     answer = connection.getresponse()
     text = answer.read().decode()

@@ -16,10 +16,10 @@ from proxy.protocol.codes import CloseCode
 from tests.integration.bed.ends import Array
 from tests.integration.bed.sites import Bed, drain
 from tests.integration.peers.scripted import context, dial
-from tests.integration.peers.stage import listening, watch_memory
+from tests.integration.peers.stage import listening, messages, watch_memory
+from tests.patience import PATIENCE
 
 SILENT = 300
-WAIT = 10.0
 
 
 def handles(site: Site) -> int:
@@ -27,9 +27,9 @@ def handles(site: Site) -> int:
     return len(os.listdir(f"/proc/{site.pid}/fd"))
 
 
-def wait_until_closed(connections: list[socket.socket], seconds: float) -> int:
+def wait_until_closed(connections: list[socket.socket]) -> int:
     """Wait for the other side to end all of them; how many it has not."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + PATIENCE
     with selectors.DefaultSelector() as selector:
         for connection in connections:
             selector.register(connection, selectors.EVENT_READ)
@@ -40,7 +40,7 @@ def wait_until_closed(connections: list[socket.socket], seconds: float) -> int:
 
 
 def silent(address: Address) -> socket.socket:
-    return socket.create_connection(address, timeout=5)
+    return socket.create_connection(address, timeout=PATIENCE)
 
 
 @pytest.mark.slow
@@ -53,16 +53,17 @@ def test_silent_connections(bed: Bed) -> None:
         address = listening(pair.west)
         connections = [stack.enter_context(silent(address)) for _ in range(SILENT)]
         speechless = stack.enter_context(dial(address, context(bed.directory / "east")))
-        assert wait_until_closed(connections[:32], 5) == 0, "the oldest are not closed at once"
+        assert wait_until_closed(connections[:32]) == 0, "the oldest are still open"
+        assert any("connections wait before the door" in message for message in messages(pair.west)), "not at once"
 
         pair.east.start()
         pair.east.wait_ready()
-        pair.east.wait_up(5)
+        pair.east.wait_up()
         code, reason = speechless.close_of()
         assert code == CloseCode.HANDSHAKE
         assert "within 10 s" in reason
-        assert wait_until_closed(connections, WAIT) == 0, "some are still open"
-        pair.west.wait_for(lambda: handles(pair.west) <= before + 2, "still has their descriptors", WAIT)
+        assert wait_until_closed(connections) == 0, "some are still open"
+        pair.west.wait_for(lambda: handles(pair.west) <= before + 2, "still has their descriptors")
         assert pair.west.status()["refused"] >= SILENT + 1
         assert growth() < 48 << 20, "256 that wait may take 100 KiB each"
         drain(*pair.sites)

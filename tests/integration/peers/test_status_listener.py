@@ -14,11 +14,13 @@ from random import Random
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from bench.sites import Site, environment, isthmus
+from bench.sites import Site, environment, free_port, isthmus
 from proxy.observe.metrics import DECLARATIONS
+from proxy.observe.watch_metrics import WATCH_DECLARATIONS
 from tests.integration.bed.ends import Array, send
 from tests.integration.bed.sites import Bed, drain
 from tests.integration.peers.stage import hub, watch_memory
+from tests.patience import PATIENCE
 
 FINE = re.compile(rb"HTTP/1\.[01] ([234]\d\d|505) ")
 """505 is the client's fault as well: it asks for another HTTP."""
@@ -69,23 +71,16 @@ ODD: dict[str, tuple[bytes, set[int]]] = {
 
 @pytest.fixture
 def site(bed: Bed) -> Iterator[Site]:
-    site = bed.site("west", {"east": None}, tunnel={"listen": "127.0.0.1:1"})
-    site.config.write_text(site.config.read_text().replace('127.0.0.1:1"', f'127.0.0.1:{free()}"'))
+    site = bed.site("west", {"east": None}, tunnel={"listen": f"127.0.0.1:{free_port()}"})
     site.start()
     site.wait_ready()
     yield site
     drain(site)
 
 
-def free() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def ask(site: Site, request: bytes) -> tuple[int, bytes]:
     """Code and body of the answer."""
-    with socket.create_connection(("127.0.0.1", site.status_port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", site.status_port), timeout=PATIENCE) as connection:
         connection.sendall(request)
         answer = http.client.HTTPResponse(connection)
         answer.begin()
@@ -94,7 +89,7 @@ def ask(site: Site, request: bytes) -> tuple[int, bytes]:
 
 def shout(site: Site, request: bytes) -> bytes:
     """Send it all and hang up; what is answered, if anything."""
-    with socket.create_connection(("127.0.0.1", site.status_port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", site.status_port), timeout=PATIENCE) as connection:
         try:
             connection.sendall(request)
             connection.shutdown(socket.SHUT_WR)
@@ -130,7 +125,7 @@ def test_noise(site: Site) -> None:
 def test_good_requests(site: Site) -> None:
     """HEAD as GET without the body; headers that keep pages of others away."""
     for name in ("localhost", "127.0.0.1", f"127.0.0.1:{site.status_port}", "[::1]:80", "LOCALHOST"):
-        connection = http.client.HTTPConnection("127.0.0.1", site.status_port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", site.status_port, timeout=PATIENCE)
         for method in ("GET", "HEAD"):
             connection.request(method, "/api/v1/status", headers={"Host": name})
             answer = connection.getresponse()
@@ -148,8 +143,9 @@ def test_metrics_and_status(bed: Bed) -> None:
         send([b"x" * 100_000], stage.entrance)
         _, body = stage.east.get("/metrics")
         families = {family.name: family for family in text_string_to_metric_families(body.decode())}
-        assert set(families) == {declaration.name for declaration in DECLARATIONS}
-        assert all(family.documentation and family.samples for family in families.values())
+        assert set(families) == {each.name for each in (*DECLARATIONS, *WATCH_DECLARATIONS)}
+        assert all(family.documentation for family in families.values())
+        assert [name for name, family in families.items() if not family.samples] == []
         assert families["isthmus_sent_raw_bytes"].samples[0].value == 100_000
         shown = json.loads(run("status", str(stage.east.config), "--json"))
         assert shown["bytes"]["raw"] == 100_000

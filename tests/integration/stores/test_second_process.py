@@ -7,6 +7,7 @@ from tests.integration.bed.contents import volume
 from tests.integration.bed.ends import Array
 from tests.integration.bed.passes import replicate
 from tests.integration.bed.sites import Bed, drain, run
+from tests.patience import PATIENCE
 
 CONTENT = volume("content", 8 << 20)
 STORE_EXIT = 5
@@ -43,5 +44,5 @@ def test_the_lock_of_a_killed_process_is_no_hindrance(bed: Bed) -> None:
 
 def isthmus_says(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        isthmus(*arguments), env=environment(), capture_output=True, text=True, timeout=30, check=False
+        isthmus(*arguments), env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False
     )

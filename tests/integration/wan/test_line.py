@@ -18,12 +18,12 @@ from bench.wan.namespaces import lacking
 from bench.wan.netem import lacking as lacking_netem
 from bench.wan.netem import veth
 from tests.integration.bed.lines import line_or_skip
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.root
 
 PORT = 7
 BROADCAST = "198.18.0.255"
-PATIENCE = 20.0
 
 
 @pytest.fixture(params=["tun", "netem"])
@@ -31,7 +31,7 @@ def backend(request: pytest.FixtureRequest) -> str:
     if reason := lacking():
         pytest.skip(reason)
     if request.param == "netem":
-        with scratch("wan-test-probe") as name:
+        with scratch(f"wan-probe-{os.getpid()}") as name:
             if reason := lacking_netem(name):
                 pytest.skip(f"this kernel has no netem: {reason}")
     found: str = request.param

@@ -12,6 +12,7 @@ from bench.initiator.digest import digest
 from bench.initiator.initiator import Initiator, Protocol, Write
 from bench.initiator.login import LoginRefused, Wishes, decode_keys, encode_keys, log_in, pairs
 from bench.initiator.pdu import FINAL, Digests, Opcode, Pdu, Reader, WrongDigest, lun_field, words
+from tests.patience import PATIENCE
 
 GOOD_LOGIN = Pdu(Opcode.LOGIN_RESPONSE, FINAL | 7, data=encode_keys({"ImmediateData": "No"}))
 
@@ -121,7 +122,7 @@ def target(behave: Callable[[Reader, socket.socket], None]) -> Iterator[Initiato
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        with Initiator(listener.getsockname(), Wishes("iqn.x", send=1000), 10) as initiator:
+        with Initiator(listener.getsockname(), Wishes("iqn.x", send=1000), PATIENCE) as initiator:
             yield initiator
         thread.join()
 

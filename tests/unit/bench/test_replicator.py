@@ -10,6 +10,7 @@ import pytest
 from bench.datasets import Dataset
 from bench.replicator import Sink, replicate
 from bench.sites import Address
+from tests.patience import PATIENCE
 
 VOLUME = Dataset("any", (3 << 20) + 17, 38, 10)
 
@@ -107,7 +108,7 @@ def test_leaving_the_sink_ends_its_connections() -> None:
     with Sink() as sink:
         connection = socket.create_connection(sink.address)
         connection.sendall(b"begun")
-    connection.settimeout(10)
+    connection.settimeout(PATIENCE)
     with connection, suppress(ConnectionResetError):
         while connection.recv(100):
             pass

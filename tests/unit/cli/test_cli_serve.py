@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from proxy.errors import ExitCode
+from tests.patience import PATIENCE
 from tests.unit.cli.conftest import Isthmus
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -67,7 +68,7 @@ def test_ready_and_drained(isthmus: Isthmus, local_pair: Path, serve: Start, num
     assert json.loads(isthmus("store", "stats", local_pair / "west.toml", "--json").stdout)["mode"] == "disk"
     assert isthmus("store", "purge", local_pair / "west.toml", "--yes").exit_code == ExitCode.STORE
     process.send_signal(number)
-    output, log = process.communicate(timeout=30)
+    output, log = process.communicate(timeout=PATIENCE)
     assert (process.returncode, output) == (0, "")
     assert "Traceback" not in log
 
@@ -75,7 +76,7 @@ def test_ready_and_drained(isthmus: Isthmus, local_pair: Path, serve: Start, num
 def test_mistakes_in_the_file(local_pair: Path, serve: Start) -> None:
     (local_pair / "east.key").chmod(0o644)
     process = serve(local_pair / "east.toml")
-    _, log = process.communicate(timeout=30)
+    _, log = process.communicate(timeout=PATIENCE)
     assert process.returncode == ExitCode.CONFIGURATION
     assert f"chmod 600 {local_pair}/east.key" in log
 
@@ -87,7 +88,7 @@ def test_an_address_in_use(local_pair: Path, serve: Start, key: str) -> None:
     host, port = address.split(":")
     with socket.create_server((host, int(port))):
         process = serve(local_pair / "east.toml")
-        _, log = process.communicate(timeout=30)
+        _, log = process.communicate(timeout=PATIENCE)
     assert process.returncode == ExitCode.LISTEN
     assert address in log
     assert "Traceback" not in log
@@ -97,6 +98,6 @@ def test_a_store_in_use(local_pair: Path, serve: Start) -> None:
     first = serve(local_pair / "west.toml")
     wait_ready(first)
     second = serve(local_pair / "west.toml")
-    _, log = second.communicate(timeout=30)
+    _, log = second.communicate(timeout=PATIENCE)
     assert second.returncode == ExitCode.STORE
     assert f"store {local_pair}/store is in use by process {first.pid} on " in log

@@ -46,7 +46,7 @@ def test_the_defaults(pair: Path) -> None:
     east = load(pair / "east.toml")
     tunnel = east.tunnel
     assert (tunnel.keepalive, tunnel.dead_after, tunnel.grace) == (5.0, 20.0, 120.0)
-    assert (tunnel.window, tunnel.memory, tunnel.unacked) == (64 << 20, 128 << 20, 64 << 20)
+    assert (tunnel.window, tunnel.memory, tunnel.unacked) == (96 << 20, 192 << 20, 64 << 20)
     assert (tunnel.streams, tunnel.connect_timeout, tunnel.drain, tunnel.reconnect_max) == (1024, 10.0, 30.0, 15.0)
     assert (east.store.mode, east.store.size, east.store.cache) == ("memory", GiB, 160 << 20)
     assert (east.chunking.minimum, east.chunking.average, east.chunking.maximum) == (4096, 16384, 65536)

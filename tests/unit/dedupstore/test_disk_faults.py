@@ -13,6 +13,7 @@ from dedupstore import container_file, open_store
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
+from tests.patience import PATIENCE
 
 SIZE = 64 << 20
 SLOTS = 11
@@ -139,7 +140,7 @@ def test_a_disk_that_stalls_does_not_stop_the_loop(
 
     def stalling(file: int, data: memoryview, offset: int) -> int:
         stalled.set()
-        assert go_on.wait(60)
+        assert go_on.wait(PATIENCE)
         return disk.pwrite(file, data, offset)
 
     monkeypatch.setattr(container_file, "pwrite", stalling)
@@ -147,7 +148,7 @@ def test_a_disk_that_stalls_does_not_stop_the_loop(
     worker = threading.Thread(target=store.write)
     worker.start()
     try:
-        assert stalled.wait(60)
+        assert stalled.wait(PATIENCE)
         places = [put(store, number) for number in range(100, 100 + A_CONTAINER * 6)]
         assert None in places
         assert store.read(name_of(0)) == chunk(0)

@@ -40,8 +40,12 @@ def container(number: int, entries: int = MAX_ENTRIES) -> tuple[Container, Row]:
 
 def fill(index: Index, numbers: range) -> None:
     for number in numbers:
-        index.commit(Change(number + 1, added=[container(number)]))
-        index.refresh()
+        commit(index, Change(number + 1, added=[container(number)]))
+
+
+def commit(index: Index, change: Change) -> None:
+    index.commit(change)
+    index.refresh()
 
 
 def test_places_come_back(index: Index) -> None:
@@ -68,7 +72,7 @@ def test_removing_leaves_what_was_stored_anew(index: Index) -> None:
     new = Container(2, MEMORY)
     new.append(old.fingerprints[0], b"x")
     index.commit(Change(3, added=[(new, Row(2, 1, 1))]))
-    index.commit(Change(3, removed={1: old.fingerprints}))
+    commit(index, Change(3, removed={1: old.fingerprints}))
     assert [index.find(name) for name in old.fingerprints] == [(Place(2, 0), 1), None, None]
 
 
@@ -87,8 +91,8 @@ def test_an_index_that_is_asked_first_never_fills(index: Index) -> None:
         change = Change(number + 1, added=[container(number)])
         while index.crowded(change):
             oldest = index.rows()[0][0]
-            index.commit(Change(number, removed={oldest: container(oldest)[0].fingerprints}))
-        index.commit(change)
+            commit(index, Change(number, removed={oldest: container(oldest)[0].fingerprints}))
+        commit(index, change)
     assert len(index.rows()) >= 3
     assert index.rows()[-1][0] == 59
     assert index.file_bytes() <= MAP
@@ -101,6 +105,7 @@ def test_sweeping_removes_the_places_of_the_dead(index: Index, most: int) -> Non
     index.commit(Change(5, removed={1: [], 3: []}))
     assert index.chunks() == 600
     index.sweep({2, 4}.__contains__, most)
+    index.refresh()
     assert index.chunks() == 300
     assert index.find(container(2)[0].fingerprints[149]) == (Place(2, 149), 1)
     assert index.find(container(3)[0].fingerprints[0]) is None

@@ -37,7 +37,7 @@ class Direction:
 
     def finish(self) -> bytes:
         """What comes out when the source ends."""
-        return self.carry(self.framer.finish(), 0.0) + b"".join(self.weaver.finish())
+        return self.carry(self.framer.finish(), 0.0) + b"".join(self.weaver.let_go())
 
     def carry(self, spans: Iterable[Span], now: float) -> bytes:
         """From near to far site."""

@@ -213,6 +213,25 @@ def test_a_long_text_that_ends_with_its_connection(missing: int) -> None:
     assert pair.back.send(whole[:-missing], 1000) + pair.back.finish() == whole[:-missing]
 
 
+@pytest.mark.parametrize("agreed", [False, True])
+@pytest.mark.parametrize("cut", [52, 53, 1000, DATA_MAX, -9, -1])
+def test_a_target_that_stops_within_a_long_text(cut: int, agreed: bool) -> None:
+    """What has come goes as it came, and so does the rest, whenever it comes; the next text is looked at again."""
+    portals = Map()
+    pair = discovering(portals, agreed, MaxRecvDataSegmentLength="262144")
+    data = text(TargetAddress="10.1.0.5") + bytes(DATA_MAX + 1)
+    whole = pdu(Opcode.TEXT_RESPONSE, data=data, header_digest=agreed, data_digest=agreed)
+    came = whole[:cut]
+    assert pair.back.send(came, 1000) == b""
+    assert pair.back.weaver.gathered
+    let_go = b"".join(pair.back.weaver.let_go())
+    assert came.startswith(let_go)
+    assert let_go + pair.back.send(whole[cut:], 1000) == whole
+    assert portals.reasons == [f"a text of {len(data)} bytes is not looked at: the target stopped within it"]
+    again = pdu(Opcode.TEXT_RESPONSE, data=data, header_digest=agreed, data_digest=agreed)
+    assert b"127.0.0.1:33261" in pair.back.send(again, 1000)
+
+
 def test_other_pdus_and_the_other_direction_are_left_alone() -> None:
     portals = Map()
     pair = discovering(portals, False)

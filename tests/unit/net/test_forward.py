@@ -12,6 +12,7 @@ from proxy.config import Address, parse
 from proxy.net.forward import Forward
 from proxy.net.listener import bind
 from proxy.net.peer import Peer
+from tests.patience import PATIENCE
 from tests.unit.config.contract import EAST
 
 
@@ -40,11 +41,11 @@ def test_a_connection_that_is_being_joined_outlives_its_forward(monkeypatch: pyt
         with bind(Address("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()):
             forward = Forward(config, cast(Peer, peer), listener, lambda _: None)
             accepting = loop.create_task(forward.run())
-            await asyncio.wait_for(begun.wait(), 10)
+            await asyncio.wait_for(begun.wait(), PATIENCE)
             accepting.cancel()
             await asyncio.wait([accepting])
             go.set()
-            await asyncio.wait_for(done.wait(), 10)
+            await asyncio.wait_for(done.wait(), PATIENCE)
             assert forward.streams == 1
 
     asyncio.run(ending())

@@ -48,7 +48,7 @@ def test_lanes_where_there_is_no_bbr() -> None:
 
 def test_the_tunnels_window_on_the_longest_lines() -> None:
     satellite = by_name(Line(10e9, 0.6), Work(10**9, site_rate=1e12))
-    assert satellite["Isthmus, cold"].rate == pytest.approx((64 << 20) * 8 / 0.6)
+    assert satellite["Isthmus, cold"].rate == pytest.approx((96 << 20) * 8 / 0.6)
 
 
 def test_links_do_not_matter_where_the_window_does() -> None:

@@ -9,10 +9,12 @@ from typing import cast
 from dedupstore.chunker import Chunker
 from dedupstore.store import ChunkStore
 from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
+from proxy.reduction.beginnings import Beginnings
 from proxy.reduction.compression import Compression, Compressor, zstd
 from proxy.reduction.contexts import ContextReader, ContextWriter
 from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
-from proxy.reduction.encoder import GRAIN_MAX, EncodedBatch, Encoder
+from proxy.reduction.draft import EncodedBatch
+from proxy.reduction.encoder import GRAIN_MAX, Encoder
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.windows import WINDOW_LOG_MIN, ContextMemory
 from tests.unit.reduction.shelf import ShelfStore
@@ -31,6 +33,7 @@ class Site:
 
     store: ShelfStore
     holdings: Holdings
+    beginnings: Beginnings = field(default_factory=lambda: Beginnings(1 << 10))
 
 
 def site(store: ShelfStore, other: bytes = b"the other's store") -> Site:
@@ -74,7 +77,7 @@ def encoder_of(
 ) -> Encoder:
     """One stream's outgoing direction, by default without compression."""
     compression = compression or Compressor(zstd(level) if level else None)
-    return Encoder(chunker, cast(ChunkStore, site.store), site.holdings, compression)
+    return Encoder(chunker, cast(ChunkStore, site.store), site.holdings, compression, beginnings=site.beginnings)
 
 
 def decoder_of(site: Site) -> Decoder:

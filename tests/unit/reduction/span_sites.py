@@ -9,7 +9,8 @@ from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
 from proxy.reduction.contexts import ContextReader
 from proxy.reduction.decoder import Decoder
-from proxy.reduction.encoder import EncodedBatch, Encoder
+from proxy.reduction.draft import EncodedBatch
+from proxy.reduction.encoder import Encoder
 from proxy.reduction.spans import SpanDecoder, SpanEncoder
 from proxy.reduction.windows import ContextMemory
 from tests.unit.iscsi.pdus import digests, login, login_answer

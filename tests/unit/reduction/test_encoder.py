@@ -5,7 +5,8 @@ import pytest
 from dedupstore.chunker import Chunker
 from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import BATCH_PLAIN_MAX, dissect, length_bound
-from proxy.reduction.encoder import BATCH_TARGET, READ_BYTES, EncodedBatch, Encoder
+from proxy.reduction.draft import EncodedBatch
+from proxy.reduction.encoder import BATCH_TARGET, READ_BYTES, Encoder
 from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, SLICE, learn_token
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import (

@@ -150,6 +150,48 @@ def test_commands_that_take_turns_go_on_where_they_broke_off(burst: int) -> None
     assert literal < len(VOLUME) // 4
 
 
+def test_immediate_data_of_many_commands_is_found_by_how_it_begins() -> None:
+    """8 KiB with each command, all commands before the rest of any: nothing announces the beginnings."""
+    near, far = two_sites()
+    size, immediate = 64 * KIB, 8 * KIB
+    order = shuffled(size)
+    second = b"".join(
+        command(at // size, write_10(at // 512, size // 512)) + data_out(at // size, VOLUME[at : at + immediate])
+        for at in order
+    ) + b"".join(data_out(at // size, VOLUME[at + immediate : at + size], immediate) for at in order)
+    for content in (writes(in_order(512 * KIB), 512 * KIB, 64 * KIB), second):
+        talk = Talk(near, far, Chunker())
+        talk.log_in()
+        before = talk.out.literal
+        talk.out.say(content, READ_BYTES)
+        literal = talk.out.literal - before
+        talk.end()
+    assert literal < len(VOLUME) // 20
+
+
+def test_pauses_within_pieces_of_chunks_cost_nothing() -> None:
+    """A burst that begins in the middle of a chunk and pauses behind its end: the next chunk is expected there."""
+    near, far = two_sites()
+    size, immediate = 64 * KIB, 8 * KIB
+    for pauses in (False, True):
+        talk = Talk(near, far, Chunker())
+        talk.log_in()
+        before = talk.out.literal
+        order = shuffled(size) if pauses else in_order(size)
+        for at in order:
+            talk.out.write(command(at // size, write_10(at // 512, size // 512)))
+            talk.out.write(data_out(at // size, VOLUME[at : at + immediate]))
+        for at in order:
+            for n in range(immediate, size, immediate):
+                talk.out.write(data_out(at // size, VOLUME[at + n : at + n + immediate], n))
+                if pauses:
+                    talk.out.pause()
+        talk.out.pause()
+        literal = talk.out.literal - before
+        talk.end()
+    assert literal < len(VOLUME) // 20
+
+
 def test_what_broke_off_may_have_left_the_store() -> None:
     """Then it goes as if nobody had remembered it; and of more commands than are remembered each arrives."""
     near, far = two_sites()

@@ -1,0 +1,76 @@
+"""What can be wrong with the status listener: who reaches it, and the files that protect it.
+
+As `checks` and `trust`: each looks at the draft, skips what is unsound already, and notes what it finds.
+"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from proxy import identity
+from proxy.config.mistakes import ABSENT, KeyPath
+from proxy.config.reading import Draft
+from proxy.identity import IdentityFault
+
+LISTEN: KeyPath = ("status", "listen")
+CERTIFICATE: KeyPath = ("status", "certificate")
+KEY: KeyPath = ("status", "key")
+CLIENTS: KeyPath = ("status", "clients")
+TOKENS: tuple[KeyPath, ...] = (("status", "token"), ("status", "control_token"))
+
+
+def status_is_protected(draft: Draft) -> None:
+    """What others reach speaks TLS, and asks who they are."""
+    listen = draft.get(*LISTEN)
+    if listen is None or listen.ip.is_loopback:
+        return
+    lacks = [] if draft.raw(CERTIFICATE) is not ABSENT else ["certificate", "key"]
+    lacks += ["token or clients"] if draft.raw(TOKENS[0]) is ABSENT and draft.raw(CLIENTS) is ABSENT else []
+    if lacks:
+        wrong = f"is not a loopback address, and {', '.join(lacks)} {'is' if len(lacks) == 1 else 'are'} missing"
+        local = f'"127.0.0.1:{listen.port}" or "[::1]:{listen.port}"'
+        draft.wrong(LISTEN, wrong, f"add them to [status], or write {local}, and reach it by ssh -L from elsewhere")
+
+
+def certificate_and_key_belong_together(draft: Draft) -> None:
+    """Neither is of use alone; and client certificates are shown over TLS only."""
+    for here, there in ((CERTIFICATE, KEY), (KEY, CERTIFICATE)):
+        if draft.raw(here) is not ABSENT and draft.raw(there) is ABSENT:
+            draft.wrong(there, f"is missing, but {here[1]} is given", f"add {there[1]} to [status]")
+    if draft.raw(CLIENTS) is not ABSENT and draft.raw(CERTIFICATE) is ABSENT:
+        draft.wrong(CLIENTS, "means nothing without TLS", "add certificate and key to [status]")
+
+
+CHECKS: tuple[Callable[[Draft], None], ...] = (status_is_protected, certificate_and_key_belong_together)
+
+
+def check_files(draft: Draft, now: datetime) -> None:
+    """Look into the files. `now` (UTC) judges the dates of the certificate."""
+    _check_pair(draft, now)
+    for where in (*TOKENS, CLIENTS):
+        path = draft.get(*where)
+        if path is None:
+            continue
+        try:
+            identity.read_certificates(path) if where == CLIENTS else identity.read_token(path)
+        except IdentityFault as fault:
+            draft.wrong(where, f"{fault.wrong} ({path})", fault.remedy)
+
+
+def _check_pair(draft: Draft, now: datetime) -> None:
+    certificate, key = draft.get(*CERTIFICATE), draft.get(*KEY)
+    shown = public_key = None
+    try:
+        shown = identity.read_certificates(certificate)[0] if certificate else None
+    except IdentityFault as fault:
+        draft.wrong(CERTIFICATE, f"{fault.wrong} ({certificate})", fault.remedy)
+    try:
+        public_key = identity.read_public_key(key) if key else None
+    except IdentityFault as fault:
+        draft.wrong(KEY, f"{fault.wrong} ({key})", fault.remedy)
+    if key is not None and identity.is_open(key):
+        draft.wrong(KEY, "can be read or written by others than its owner", f"chmod 600 {key}")
+    if shown is not None and shown.expires <= now:
+        wrong = f"has expired ({shown.name}, {shown.expires:%Y-%m-%d %H:%M} UTC)"
+        draft.wrong(CERTIFICATE, wrong, "have a new one made")
+    if shown is not None and public_key is not None and shown.public_key != public_key:
+        draft.wrong(KEY, f"does not belong to the certificate in {certificate}", "name the key that was made with it")

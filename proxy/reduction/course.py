@@ -1,0 +1,108 @@
+"""Where in what is stored a stream is, and what it may go on like.
+
+What was stored one after another comes again one after another; so the chunk after the last one is expected, or the
+rest of one in whose middle a chunk ended. Behind a forced border, where nothing announces what comes, a chunk is known
+by how it begins.
+"""
+
+from collections import Counter
+from typing import NamedTuple
+
+from dedupstore.errors import ChunkInvalid, ChunkMissing
+from dedupstore.store import ChunkStore, Place
+from proxy.reduction.beginnings import PREFIX, Beginnings
+from proxy.reduction.holdings import Holdings
+
+
+class Stored(NamedTuple):
+    """A stored chunk that may be referred to."""
+
+    name: bytes
+    place: Place
+    data: bytes
+    at: int
+    """From which of its bytes on it counts; below 0 if it begins so much later."""
+
+
+Mark = tuple[tuple[bytes, Place] | None, tuple[bytes, Place, int] | None, bool]
+"""The last chunk, or one in whose middle it is, and whether the stream repeats that."""
+
+
+class Course:
+    """Of one stream's outgoing direction. Loop thread."""
+
+    def __init__(self, store: ChunkStore, holdings: Holdings, beginnings: Beginnings) -> None:
+        """`beginnings`: of chunks behind forced borders."""
+        self._store = store
+        self._holdings = holdings
+        self._beginnings = beginnings
+        self._wanted_in = 0  # the container that was last asked to be loaded
+        self.wanted: bytes | None = None
+        """A chunk whose container has to be loaded for the stream to go on like it."""
+        self.last: tuple[bytes, Place] | None = None
+        """The last complete chunk that the store holds,"""
+        self.inside: tuple[bytes, Place, int] | None = None
+        """or a chunk in whose middle the last one ended, and where."""
+        self.bordered = True
+        """The incomplete chunk comes after a forced border, or is the first."""
+        self.learning: Counter[bytes] = Counter()
+        """Chunks that are taught by batches that the peer has not consumed yet."""
+
+    def passed(self, name: bytes, place: Place | None) -> None:
+        """The stream has come to the end of that chunk, which the store holds if it has a place."""
+        self.last, self.inside = None if place is None else (name, place), None
+
+    def may_refer(self, name: bytes, place: Place) -> bool:
+        """True if the peer holds the chunk, or will when it gets to a reference."""
+        return self._holdings.referring and (self._holdings.holds(place) or name in self.learning)
+
+    def may_still(self, stored: Stored) -> bool:
+        """Since the last pause it may have been evicted, or found to be unknown to the peer."""
+        return self._store.find(stored.name) == stored.place and self.may_refer(stored.name, stored.place)
+
+    def ahead(self) -> Stored | None:
+        """What was stored after where the stream is, if it is in memory and may be referred to."""
+        if self.inside is not None:
+            name, place, at = self.inside
+            return self._in_memory(name, place, at) if self._store.find(name) == place else None
+        if self.last is None:
+            return None
+        following = self._store.following(self.last[1])
+        if following is None:
+            self._want(*self.last)
+            return None
+        return self._in_memory(*following, 0)
+
+    def recall(self, data: memoryview, stored: Stored | None) -> Stored | None:
+        """A chunk that begins like the incomplete one, behind a forced border, unless `stored` goes on so."""
+        if not self.bordered or (stored is not None and stored.data.startswith(data[:PREFIX], stored.at)):
+            return stored
+        name = self._beginnings.recall(data)
+        place = self._store.find(name) if name is not None else None
+        return (self._in_memory(name, place, 0) if name and place else None) or stored
+
+    def note(self, name: bytes, data: memoryview) -> None:
+        """The chunk is complete. A piece of a longer one that was sent alone does not take its place."""
+        if self.bordered:
+            self.bordered = False
+            known = self._beginnings.recall(data)
+            if known is None or (known != name and self._store.find(known) is None):
+                self._beginnings.note(data, name)
+
+    def _in_memory(self, name: bytes, place: Place, at: int) -> Stored | None:
+        if not self.may_refer(name, place):
+            return None
+        try:
+            data = self._store.read(name)
+        except (ChunkMissing, ChunkInvalid):
+            return None
+        if data is None:
+            self._want(name, place)
+            return None
+        return Stored(name, place, data, at)
+
+    def _want(self, name: bytes, place: Place) -> None:
+        """Have a container loaded, once."""
+        if place[0] != self._wanted_in:
+            self._wanted_in = place[0]
+            self.wanted = name

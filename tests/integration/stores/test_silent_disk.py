@@ -1,0 +1,48 @@
+"""A store's disk does not answer for a while: traffic passes, the status answers, and all is well when it is back."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.sites import Site
+from tests.integration.bed.contents import volume
+from tests.integration.bed.disks import failing_disk, silent
+from tests.integration.bed.ends import Array
+from tests.integration.bed.passes import cost, replicate
+from tests.integration.bed.sites import Bed, drain, run
+
+OLD, NEW, NEXT = (volume(name, 16 << 20) for name in ("old", "new", "next"))
+SILENCE = 10.0
+"""Seconds at least, with traffic in all of them."""
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("where", ["east", "west"])
+def test_a_disk_that_does_not_answer(bed: Bed, tmp_path: Path, where: str) -> None:
+    with failing_disk(tmp_path / "disk", tmp_path / "image", 160) as disk, Array() as array:
+        sound = {"mode": "disk", "size": "64MiB"}
+        mute = {**sound, "path": str(disk / "store")}
+        pair = bed.pair(array.address, stores=(mute, sound) if where == "east" else (sound, mute))
+        run(*pair.sites)
+        replicate(pair, OLD)
+        with silent(disk):
+            end = time.monotonic() + SILENCE
+            while time.monotonic() < end:
+                for content in (OLD, NEW):
+                    replicate(pair, content)
+                answers(*pair.sites)
+        replicate(pair, NEXT)
+        settled(getattr(pair, where))
+        assert cost(pair, NEXT) < 0.1
+        drain(*pair.sites)
+
+
+def answers(*sites: Site) -> None:
+    for site in sites:
+        assert site.get("/healthz")[0] == 200
+
+
+def settled(site: Site) -> None:
+    """Wait until nothing of the store waits for the disk."""
+    site.wait_for(lambda: site.status()["store"]["unwritten_bytes"] == 0, "still has something to write", 60)

@@ -1,0 +1,78 @@
+"""A second run for tests of real processes, and the names of those that needed it.
+
+A test that starts sites on a machine which others use as well may meet a stall that it does not survive. It is run
+once more, so that this does not hide what the other four thousand say; but it is named at the end of the run, because
+it is a defect all the same. Tests of plain code have no second chance: what fails there once is wrong.
+"""
+
+import gc
+import sys
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+from pytest_timeout import Settings
+
+TESTS = Path(__file__).parent
+GIVEN_TO = [TESTS / "integration", TESTS / "browser", TESTS / "containers"]
+"""Directories whose tests start real processes."""
+SAID = "held only the second time: a defect of the test or the product, to be mended"
+_LIMIT = pytest.StashKey[Settings]()
+
+
+def give(items: Iterable[pytest.Item]) -> None:
+    """Mark the tests that are run again when they fail."""
+    for item in items:
+        if any(item.path.is_relative_to(directory) for directory in GIVEN_TO):
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+class SecondChance:
+    """The plugin: each run, and what cleans up after it, has the whole time limit; who needed two is named."""
+
+    def pytest_timeout_set_timer(self, item: pytest.Item, settings: Settings) -> None:
+        item.stash[_LIMIT] = settings
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        if getattr(item, "execution_count", 1) > 1:
+            _limit_anew(item)
+            _forget()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> None:
+        _limit_anew(item)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        again, failed = (
+            {report.nodeid: report for name in names for report in terminalreporter.getreports(name)}
+            for names in (["rerun"], ["failed", "error"])
+        )
+        if held := sorted(again.keys() - failed.keys()):
+            terminalreporter.section(SAID, yellow=True)
+            for name in held:
+                terminalreporter.line(f"{name}: {_reason(again[name])}")
+
+
+def _limit_anew(item: pytest.Item) -> None:
+    """pytest-timeout stops its clock at the first failure, and would wait for ever for what follows."""
+    if item.stash.get(_LIMIT, None) is not None:
+        item.config.hook.pytest_timeout_cancel_timer(item=item)
+        item.config.hook.pytest_timeout_set_timer(item=item, settings=item.stash[_LIMIT])
+
+
+def _forget() -> None:
+    """Free what the failed run left open, of which a later test would be accused."""
+    for name in ("last_exc", "last_type", "last_value", "last_traceback"):
+        if hasattr(sys, name):
+            delattr(sys, name)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
+
+
+def _reason(report: pytest.TestReport) -> str:
+    """The first time's last word."""
+    text = getattr(getattr(report.longrepr, "reprcrash", None), "message", None) or str(report.longrepr)
+    return text.strip().splitlines()[0] if text.strip() else str(report.when)

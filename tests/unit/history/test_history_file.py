@@ -1,0 +1,141 @@
+"""The history file: what is written comes back, out of range goes, damage is set aside, 30 days stay below 50 MB."""
+
+import sqlite3
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from proxy.history.file import LARGEST_FILE, HistoryFault, open_history
+from proxy.history.keeper import Batch, Keeper
+from proxy.observe.answers import Event, Severity
+from proxy.observe.journal import EVENTS_MAX, WORDS_MAX
+from proxy.observe.ranges import RANGES
+from proxy.observe.steps import COLUMNS, SERIES_MAX, Key, Row, second
+
+NOW = 1_800_000_000.0
+EVENT = Event(1, NOW, "IST-101", Severity.INFO, "peer west", "the tunnel is up", "", 1)
+PATIENCE = 60.0
+
+
+def row(number: int = 1) -> Row:
+    return second({name: float(number * at + 1e9) for at, name in enumerate(COLUMNS)}, 1.0)
+
+
+def step(name: str, ago: int = 0, series: str = "site") -> Key:
+    return name, series, int(NOW // RANGES[name].step) - ago
+
+
+def test_what_is_written_comes_back(tmp_path: Path) -> None:
+    file, kept = open_history(tmp_path / "history.db", NOW)
+    assert (kept.steps, kept.events, kept.facts, kept.set_aside) == ([], [], {}, None)
+    steps = {step("5m", 2): row(1), step("5m", 1): row(2), step("30d"): row(3)}
+    file.write(steps, [EVENT, replace(EVENT, number=2)], {"file": "abc"}, NOW)
+    file.write({step("5m", 1): row(4)}, [replace(EVENT, number=2, count=3)], {}, NOW)
+    file.close()
+    _, kept = open_history(tmp_path / "history.db", NOW)
+    assert kept.steps == [(step("5m", 2), row(1)), (step("5m", 1), row(4)), (step("30d"), row(3))]
+    assert [(event.number, event.count) for event in kept.events] == [(1, 1), (2, 3)]
+    assert kept.facts == {"file": "abc"}
+    assert (tmp_path / "history.db").stat().st_mode & 0o077 == 0
+
+
+def test_what_is_out_of_range_goes(tmp_path: Path) -> None:
+    file, _ = open_history(tmp_path / "history.db", NOW)
+    file.write({step("5m", ago): row() for ago in range(0, 600, 100)}, [], {}, NOW)
+    assert len(file.read(NOW).steps) == 3
+    file.write({}, [replace(EVENT, number=number) for number in range(1, EVENTS_MAX + 50)], {}, NOW)
+    assert [event.number for event in file.read(NOW).events][::EVENTS_MAX] == [50]
+
+
+@pytest.mark.parametrize("damage", [b"this is no database" * 400, b"SQLite format 3\0" + b"\xff" * 8000])
+def test_a_damaged_file_is_set_aside(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "history.db"
+    path.write_bytes(damage)
+    file, kept = open_history(path, NOW)
+    assert kept.set_aside == tmp_path / "history.db.damaged"
+    assert kept.set_aside.read_bytes() == damage
+    file.write({step("5m"): row()}, [EVENT], {}, NOW)
+    assert len(file.read(NOW).steps) == 1
+
+
+def test_a_page_that_was_overwritten_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    file, _ = open_history(path, NOW)
+    file.write({step("5m", ago): row(ago) for ago in range(300)}, [EVENT], {}, NOW)
+    file.close()
+    content = bytearray(path.read_bytes())
+    content[8192:20480] = bytes(12288)
+    path.write_bytes(content)
+    _, kept = open_history(path, NOW)
+    assert kept.set_aside is not None
+
+
+def test_another_releases_layout_is_set_aside(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+        connection.execute("CREATE TABLE other (x)")
+    connection.close()
+    assert open_history(path, NOW)[1].set_aside is not None
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    with pytest.raises(HistoryFault, match="unable to open"):
+        open_history(tmp_path / "missing" / "history.db", NOW)
+    with pytest.raises(HistoryFault):
+        open_history(tmp_path, NOW)
+
+
+def test_thirty_days_stay_below_50_mb(tmp_path: Path) -> None:
+    """All ranges of as many series as are kept, and all events with words as long as may be; written twice over."""
+    path = tmp_path / "history.db"
+    file, _ = open_history(path, NOW)
+    names = ["site", *(f"forward {'x' * 50}{number}" for number in range(SERIES_MAX - 1))]
+    words = "x" * WORDS_MAX
+    for later in (0.0, 40 * 86400.0):
+        now = NOW + later
+        for name, wanted in RANGES.items():
+            last = int(now // wanted.step)
+            rows = {(name, series, last - ago): row(ago) for series in names for ago in range(wanted.steps)}
+            file.write(rows, [], {}, now)
+        first = 1 + EVENTS_MAX * bool(later)
+        events = [Event(first + at, now, "IST-101", Severity.INFO, words, words, words, 1) for at in range(EVENTS_MAX)]
+        file.write({}, events, {}, now)
+    file.close()
+    size = sum(each.stat().st_size for each in tmp_path.iterdir())
+    assert 4 << 20 < size < LARGEST_FILE < 50_000_000
+    _, kept = open_history(path, now)
+    assert len(kept.steps) == SERIES_MAX * sum(each.steps for each in RANGES.values())
+
+
+def test_a_full_file_is_no_end(tmp_path: Path) -> None:
+    """The bound of pages holds whatever is written; the keeper says so and goes on."""
+    keeper = Keeper(tmp_path / "history.db")
+    keeper.open(NOW).result(PATIENCE)
+    names = [f"{'y' * 60_000}{number}" for number in range(1200)]
+    keeper.write(Batch({("5m", name, int(NOW)): row() for name in names}, [], {}, NOW))
+    assert keeper.close(PATIENCE)
+    assert "full" in keeper.problem
+    assert (tmp_path / "history.db").stat().st_size <= LARGEST_FILE
+
+
+def test_the_keeper_writes_behind(tmp_path: Path) -> None:
+    keeper = Keeper(tmp_path / "history.db")
+    assert not keeper.idle
+    assert keeper.open(NOW).result(PATIENCE).steps == []
+    keeper.write(Batch({step("5m"): row()}, [EVENT], {"a": "b"}, NOW))
+    assert keeper.close(PATIENCE)
+    kept = open_history(tmp_path / "history.db", NOW)[1]
+    assert (len(kept.steps), kept.events, kept.facts) == (1, [EVENT], {"a": "b"})
+
+
+def test_a_keeper_that_cannot_open_says_why(tmp_path: Path) -> None:
+    keeper = Keeper(tmp_path / "missing" / "history.db")
+    with pytest.raises(HistoryFault):
+        keeper.open(NOW).result(PATIENCE)
+    assert keeper.close(PATIENCE)
+
+
+def test_a_keeper_that_was_never_opened_ends(tmp_path: Path) -> None:
+    assert Keeper(tmp_path / "history.db").close(PATIENCE)

@@ -1,0 +1,246 @@
+"""The watch as a transcript: seconds of snapshots in, health, events and warnings out. No clock but the test's."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from proxy.observe import codes
+from proxy.observe.answers import Level
+from proxy.observe.chronicle import reasons_of
+from proxy.observe.history import History
+from proxy.observe.journal import Journal
+from proxy.observe.snapshot import CertificateStatus, PeerStatus, Snapshot, VerdictStatus
+from proxy.observe.watch import Watch
+from tests.unit.observe.snapshots import NOW, changed, lane, of_peer, peer, share, store, traffic
+
+MIB = 1 << 20
+
+
+class Site:
+    """A watch that is fed once a second."""
+
+    def __init__(self, first: Snapshot | None = None) -> None:
+        self.seconds = 0
+        self.watch = Watch(Journal(), History(0.0), first or changed())
+        self.pass_(first or changed())
+
+    def pass_(self, snapshot: Snapshot, seconds: int = 1) -> None:
+        for _ in range(seconds):
+            self.seconds += 1
+            self.watch.note(snapshot, NOW + self.seconds, float(self.seconds))
+
+    @property
+    def told(self) -> list[str]:
+        """Codes of events, oldest first."""
+        return [event.code for event in self.watch.journal.after(0, 1000).events]
+
+    @property
+    def level(self) -> Level:
+        return self.watch.health.level
+
+    @property
+    def reasons(self) -> list[str]:
+        return [reason.code for _, reason in reasons_of(self.watch.health)]
+
+
+def with_peer(**changes: Any) -> Snapshot:
+    return changed(peers=[peer(**changes)])
+
+
+def down(**changes: Any) -> PeerStatus:
+    return peer(state="outage", lanes=[], outages=1, streams=3, last_error="reset by peer", **changes)
+
+
+def test_all_is_well() -> None:
+    site = Site()
+    assert (site.level, site.watch.health.words, site.reasons) == (Level.HEALTHY, "replication is healthy", [])
+    assert site.told == ["IST-101"]
+
+
+def test_an_outage_and_its_end() -> None:
+    site = Site()
+    site.pass_(changed(peers=[down()]), 5)
+    health = site.watch.health
+    assert (health.level, health.peers[0].tunnel.level) == (Level.CRITICAL, Level.CRITICAL)
+    assert health.words == "there is no tunnel to west: reset by peer; 3 streams wait"
+    assert health.since == health.peers[0].tunnel.reasons[0].since == NOW + 2
+    assert health.peers[0].tunnel.reasons[0].remedy == codes.TUNNEL_DOWN.remedy
+    site.pass_(with_peer(outages=1, resumed=1, streams=3))
+    assert site.level is Level.HEALTHY
+    assert site.told == ["IST-101", "IST-102", "IST-103"]
+
+
+def test_an_outage_between_two_seconds_is_told() -> None:
+    site = Site()
+    site.pass_(with_peer(outages=1, resumed=1))
+    assert site.told == ["IST-101", "IST-102", "IST-103"]
+
+
+def test_a_peer_that_began_anew() -> None:
+    site = Site()
+    site.pass_(changed(peers=[down(tunnel_resets=1)]))
+    site.pass_(with_peer(outages=1, tunnel_resets=1))
+    assert site.told == ["IST-101", "IST-102", "IST-104", "IST-101"]
+
+
+def test_a_tunnel_that_never_came_up_is_waited_for_at_the_start() -> None:
+    never = [peer(state="waiting", lanes=[])]
+    site = Site(changed(peers=never, uptime_seconds=3.0))
+    assert (site.level, site.told) == (Level.ATTENTION, [])
+    site.pass_(changed(peers=never, uptime_seconds=30.0), 3)
+    assert (site.level, site.told) == (Level.CRITICAL, ["IST-102"])
+
+
+def test_one_of_two_peers_is_not_all() -> None:
+    both = [peer(), replace(down(), name="north")]
+    site = Site(changed(peers=both))
+    assert [each.level for each in site.watch.health.peers] == [Level.HEALTHY, Level.CRITICAL]
+    assert site.level is Level.DEGRADED
+
+
+def test_a_line_that_flaps() -> None:
+    site = Site()
+    for outages in (1, 2, 3):
+        site.pass_(with_peer(outages=outages, resumed=outages), 5)
+    assert site.reasons == ["IST-105"]
+    assert site.level is Level.ATTENTION
+    site.pass_(with_peer(outages=3, resumed=3), 700)
+    assert site.reasons == []
+
+
+def test_loss_of_a_lane() -> None:
+    site = Site()
+    for second in range(1, 12):
+        again = 80_000 * second
+        moved = lane(bytes_sent=1_000_000 * second, bytes_retransmitted=again)
+        site.pass_(with_peer(lanes=[moved], bytes=of_peer(wire=1_000_000 * second, wire_retransmitted=again)))
+    tunnel = site.watch.health.peers[0].tunnel
+    assert tunnel.lanes[0].reasons[0].code == "IST-107"
+    assert tunnel.loss == pytest.approx(0.074, abs=0.001)
+    assert tunnel.sent_bits_per_second == pytest.approx(8 * 1_080_000, rel=0.01)
+    assert tunnel.lanes[0].window_bytes == 14480
+    assert site.level is Level.ATTENTION
+
+
+def test_one_silent_lane_of_two_is_no_more_than_attention() -> None:
+    lanes = [lane(silent=True), lane(number=2)]
+    assert Site(with_peer(lanes=lanes)).level is Level.ATTENTION
+    assert Site(with_peer(lanes=lanes[:1])).level is Level.DEGRADED
+
+
+@pytest.mark.parametrize(
+    ("days", "level", "code"),
+    [
+        (31, Level.HEALTHY, None),
+        (29, Level.ATTENTION, "IST-202"),
+        (3, Level.DEGRADED, "IST-202"),
+        (-1, Level.CRITICAL, "IST-203"),
+    ],
+)
+def test_a_certificate_ends(days: float, level: Level, code: str | None) -> None:
+    site = Site(changed(certificates=[CertificateStatus("own", "east", NOW + days * 86400 + 60)]))
+    assert site.level is level
+    assert [each for each in site.told if each != "IST-101"] == ([code] if code else [])
+
+
+def test_a_peers_ended_certificate_is_not_the_sites_end() -> None:
+    assert Site(changed(certificates=[CertificateStatus("peer", "west", NOW - 1)])).level is Level.DEGRADED
+
+
+def test_the_stores_alarms_come_and_go_once() -> None:
+    site = Site()
+    trouble = changed(store=store(alarms=["Store x takes nothing new"]))
+    site.pass_(trouble, 5)
+    assert site.watch.health.store.reasons[0].words == "Store x takes nothing new"
+    site.pass_(changed())
+    assert site.told == ["IST-101", "IST-301", "IST-302"]
+
+
+def test_chunks_that_failed_verification() -> None:
+    site = Site()
+    site.pass_(changed(store=store(invalid=2)))
+    assert site.reasons == ["IST-304"]
+    site.pass_(with_peer(bytes=of_peer(mismatches=1)))
+    assert "IST-108" in site.reasons
+
+
+def test_refused_connections_are_told_once_a_minute() -> None:
+    site = Site()
+    for refused in range(1, 30):
+        site.pass_(changed(refused=refused * 100, last_refusal="192.0.2.9:1, no certificate"))
+    events = [event for event in site.watch.journal.after(0, 100).events if event.code == "IST-201"]
+    assert [event.count for event in events] == [29]
+    assert "no certificate" in events[0].words
+
+
+def test_draining() -> None:
+    site = Site()
+    site.pass_(changed(draining=True), 3)
+    assert (site.level, site.told) == (Level.ATTENTION, ["IST-101", "IST-402"])
+
+
+def moving(megabytes: int, left: float, repeated: float = 0.0) -> Snapshot:
+    """A forward whose data has left that share of its bytes."""
+    raw = megabytes * MIB
+    counts = {
+        "raw": raw,
+        "after_deduplication": round(raw * (1 - repeated)),
+        "after_compression": round(raw * left),
+    }
+    return changed(peers=[peer(shares=[share(bytes=traffic(**counts))], bytes=of_peer(**counts))])
+
+
+def test_data_that_does_not_reduce_is_said() -> None:
+    site = Site()
+    for second in range(1, 20):
+        site.pass_(moving(10 * second, 1.001))
+    (caution,) = site.watch.cautions
+    assert (caution.code, caution.subject) == ("IST-501", "forward replication")
+    assert "compressed or encrypted already" in caution.words
+    assert site.told.count("IST-501") == 1
+
+
+def test_data_that_reduces_or_is_little_is_not() -> None:
+    for left, most in ((0.5, 20), (1.001, 3)):
+        site = Site()
+        for second in range(1, most):
+            site.pass_(moving(10 * second, left))
+        assert site.watch.cautions == []
+
+
+def test_shaping_that_holds_back() -> None:
+    site = Site()
+    for second in range(1, 80):
+        held = share(maximum_bits_per_second=5_000_000, held_seconds=0.9 * second)
+        site.pass_(changed(peers=[peer(shares=[held])]))
+    assert [caution.code for caution in site.watch.cautions] == ["IST-502"]
+    assert "5 Mbit/s to west held data back for 90% of the last minute" in site.watch.cautions[0].words
+
+
+def test_a_window_that_limits_has_to_last() -> None:
+    site = Site()
+    limited = with_peer(verdict=VerdictStatus("round trip or window", 0.9, "window 64 MiB / 100 ms"))
+    site.pass_(limited, 20)
+    assert site.watch.cautions == []
+    site.pass_(limited, 20)
+    assert [(each.code, each.since) for each in site.watch.cautions] == [("IST-503", NOW + 2)]
+
+
+def test_a_store_that_is_too_small() -> None:
+    site = Site()
+    for second in range(1, 5):
+        used = store(
+            evicted_bytes=second * MIB, hits=500, misses=500, missed_by_size=[(2, 100.0), (4, 200.0), (8, 200.0)]
+        )
+        site.pass_(changed(store=used))
+    assert [caution.code for caution in site.watch.cautions] == ["IST-504"]
+    assert "10.0% more" in site.watch.cautions[0].words
+
+
+def test_what_was_replaced_in_the_last_hour() -> None:
+    site = Site()
+    for minute in range(120):
+        last = changed(store=store(evicted_bytes=minute * MIB))
+        site.watch.note(last, NOW + 60 * minute, 60.0 * minute)
+    assert site.watch.replaced_last_hour(last) == pytest.approx(60 * MIB, abs=2 * MIB)

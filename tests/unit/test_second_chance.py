@@ -1,0 +1,72 @@
+"""Tests of real processes are run once more when they fail, and named; others are not."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TESTS = """
+import pathlib, socket, time, pytest
+
+def first(name):
+    mark = pathlib.Path(__file__).with_name(name)
+    return not mark.exists() and not mark.touch()
+
+@pytest.fixture
+def late():
+    yield
+    assert not first("late")
+
+def test_well():
+    pass
+
+def test_once():
+    assert not first("once")
+
+def test_once_and_something_is_left_open():
+    left = socket.socket() if "integration" in __file__ else None
+    assert left is None or not first("open")
+    if left:
+        left.close()
+
+def test_cleaning_up(late):
+    pass
+
+def test_never():
+    assert False, "as ever"
+
+@pytest.mark.timeout(1)
+def test_that_hangs():
+    time.sleep(600)
+"""
+CONFTEST = """
+from pathlib import Path
+from tests import second_chance
+second_chance.GIVEN_TO = [Path(__file__).parent / "integration"]
+
+def pytest_configure(config):
+    config.pluginmanager.register(second_chance.SecondChance())
+
+def pytest_collection_modifyitems(items):
+    second_chance.give(items)
+"""
+
+
+def test_who_is_run_again(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    for kind in ("integration", "unit"):
+        (tmp_path / kind).mkdir()
+        (tmp_path / kind / "test_it.py").write_text(TESTS)
+    options = ["-n", "1", "-W", "error", "--import-mode=importlib", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *options, "."]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert "5 failed, 8 passed, 1 error, 5 rerun in" in done.stdout
+    held = done.stdout.partition("held only the second time")[2].partition("short test summary")[0]
+    assert [line.partition(": ")[0] for line in held.splitlines() if "::" in line] == [
+        "integration/test_it.py::test_cleaning_up",
+        "integration/test_it.py::test_once",
+        "integration/test_it.py::test_once_and_something_is_left_open",
+    ]
+    assert "AssertionError" in held
