@@ -13,8 +13,8 @@ UV := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate
       --no-emit-index-url --no-header --no-annotate
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-iscsi-all check bench-chunking bench-emulator bench-iscsi bench-pipeline bench-wan wheel lock clean \
-        system-demo system-test system-wan
+.PHONY: help demo test test-iscsi-all check bench bench-chunking bench-emulator bench-iscsi bench-pipeline bench-viewers bench-wan \
+        wheel lock clean system-bench system-demo system-test system-wan
 
 help:  ## show this
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -33,8 +33,15 @@ check: $(VENV)/.develop  ## lint, format, types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
+bench: $(VENV)/.runtime system-bench  ## the field's own tests, replayed small: bench/RESULTS.md (half an hour, as root; ARGS="--repeat 3")
+	@$(BIN)/isthmus bench run all --out bench-results $(ARGS); status=$$?; \
+	    $(BIN)/isthmus bench report bench-results --markdown bench/RESULTS.md --html bench-results/report.html && exit $$status
+
 bench-pipeline: $(VENV)/.runtime  ## speed, reduction, latency and memory of the pair (JSON=FILE also writes the data)
 	@$(BIN)/python -m bench.pipeline $(if $(JSON),--json $(JSON)) $(ARGS)
+
+bench-viewers: $(VENV)/.runtime  ## what ten open pages cost a pair that replicates (ARGS="--rounds 4")
+	@$(BIN)/python -m bench.viewers $(ARGS)
 
 bench-wan: $(VENV)/.runtime system-wan  ## the pair over emulated lines, beside iperf3 (JSON=FILE, ARGS="--only fill warm --scale 0.2")
 	@$(BIN)/python -m bench.overwan $(if $(JSON),--json $(JSON)) $(ARGS)
@@ -64,6 +71,9 @@ UPGRADE ?= --upgrade
 clean:  ## remove what these targets made
 	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+system-bench:
+	@deploy/system-packages bench
 
 system-demo:
 	@deploy/system-packages demo

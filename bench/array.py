@@ -42,19 +42,22 @@ class IscsiTarget:
         *,
         parameters: Mapping[str, int | str] | None = None,
         account: tuple[str, str] | None = None,
-        listen: Address | None = None,
+        listen: str = "127.0.0.1",
+        port: int = 0,
     ) -> None:
         """`directory` gets the units (empty, of these sizes) and the log; its path must be short (a Unix socket).
 
         `parameters`: keys of RFC 7143, section 13, that the target is to have beside `PARAMETERS`; `account`: name and
-        secret that initiators have to prove by CHAP; `listen`: where, if not on a free port of loopback.
+        secret that initiators have to prove by CHAP; `listen`: where, beside loopback, if it is to be reached from
+        another network namespace. It is in the one in which it is entered. `port`: if it is to have a certain one.
         """
-        self.address: Address = listen or ("127.0.0.1", free_port())
+        self.address: Address = ("127.0.0.1", port or free_port())
         self.units = [directory / f"unit{number}" for number in range(1, len(sizes) + 1)]
         self.log = directory / "tgtd.log"
         self._sizes = list(sizes)
         self._parameters = {**PARAMETERS, **(parameters or {})}
         self._account = account
+        self._listen = listen
         self._socket = directory / "tgtd"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -87,10 +90,9 @@ class IscsiTarget:
         self._end()
 
     def _start(self) -> None:
-        host, port = self.address
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                ["tgtd", "-f", "--iscsi", f"portal={host}:{port}"],
+                ["tgtd", "-f", "--iscsi", f"portal={self._listen}:{self.address[1]}"],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

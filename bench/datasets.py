@@ -7,7 +7,8 @@ output gives the random bytes, a fixed text of made-up words the rest.
 run of random bytes, then one of text, then one of zeros; three parts of the text go with one of zeros until nothing
 random is left, from there on zeros replace text. *Duplicates* are the bytes of files that repeat an earlier file byte
 for byte at another page-aligned offset, in percent of all bytes, within one point. From 100 % only the first few files
-are excepted, and those are kept small.
+are excepted, and those are kept small. A file repeats itself only so far away that zlib does not notice, or it would be
+counted as compressible, too; volumes of less than 8 MiB have too little room for all that to be exact.
 """
 
 import random
@@ -26,8 +27,13 @@ LARGEST_FILE = 4 << 20
 MEDIAN_FILE = 64 << 10
 SPREAD = 1.3
 """Standard deviation of the logarithm of the files' sizes: most lie between 18 and 230 KiB."""
-FEW = 4
-"""Files before the first repetition."""
+FEW, FEW_BYTES = 4, 48 << 10
+"""Files before the first repetition, and how much they have to hold."""
+APART = 33 << 10
+"""Bytes from a file to its repetition, at least: zlib looks back 32 KiB."""
+KEPT = 1 << 16
+"""Files that may still be repeated, at most: of larger volumes a random choice."""
+TRIES = 8
 TEXT_BYTES = 4 << 20
 SYLLABLES = ("al", "ba", "di", "dur", "ent", "gar", "is", "ko", "mel", "ne", "or", "pol", "que", "ra", "ri", "so", "um")
 
@@ -65,6 +71,46 @@ class File(NamedTuple):
     size: int
 
 
+class Originals:
+    """Files that may be repeated."""
+
+    def __init__(self, draw: random.Random) -> None:
+        self._draw = draw
+        self._files: list[File] = []
+        self._places: list[int] = []
+        """Where each began last."""
+        self._made = self._bytes = 0
+
+    @property
+    def are_few(self) -> bool:
+        """Too few for a repetition to be far enough away."""
+        return self._made < FEW or self._bytes < FEW_BYTES
+
+    def add(self, size: int, place: int) -> File:
+        """A new one."""
+        file = File(self._made, size)
+        self._made += 1
+        self._bytes += size
+        if len(self._files) < KEPT:
+            self._files.append(file)
+            self._places.append(place)
+        else:
+            index = self._draw.randrange(KEPT)
+            self._files[index], self._places[index] = file, place
+        return file
+
+    def repeat(self, place: int) -> File:
+        """One of them, any that is far enough away, otherwise the one that is farthest."""
+        for _ in range(TRIES):
+            index = self._draw.randrange(len(self._files))
+            if place - self._places[index] >= APART:
+                break
+        else:
+            index = min(range(len(self._files)), key=self._places.__getitem__)
+        self._places[index] = place
+        return self._files[index]
+
+
 @dataclass(frozen=True)
 class Dataset:
     """A volume of `size` bytes; compressibility and duplicates in percent. Iterating it gives its buffers."""
@@ -93,14 +139,13 @@ class Dataset:
     def files(self) -> Iterator[File]:
         """The files in their order; the last one is cut off where the volume ends."""
         sizes = self._draw("sizes")
-        originals: list[File] = []
+        originals = Originals(sizes)
         done = repeated = 0
         while done < self.size:
-            if len(originals) < FEW or repeated >= done * self.duplicates / 100:
-                file = File(len(originals), self._size_of_file(sizes))
-                originals.append(file)
+            if originals.are_few or repeated >= done * self.duplicates / 100:
+                file = originals.add(self._size_of_file(sizes), done)
             else:
-                file = sizes.choice(originals)
+                file = originals.repeat(done)
                 repeated += file.size
             file = file._replace(size=min(file.size, self.size - done))
             done += file.size

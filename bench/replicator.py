@@ -22,6 +22,7 @@ from bench.sites import Address
 READ_BYTES = 256 << 10
 PATIENCE_SECONDS = 300.0
 """How long a single write, or the sink's answer, may take."""
+SO_RCVBUFFORCE = 33
 RECEIPT = struct.Struct(">32sQ")
 """The sink's answer: BLAKE3 and number of the bytes that it received."""
 
@@ -45,12 +46,15 @@ class Transfer:
 
 
 def replicate(
-    buffers: Iterable[bytes], address: Address, progress: Callable[[int], None] = lambda count: None
+    buffers: Iterable[bytes],
+    address: Address,
+    progress: Callable[[int], None] = lambda count: None,
+    control: str = "",
 ) -> Transfer:
     """Send all buffers, one write each, to a sink; `progress` is told the bytes of each. Never raises for the network.
 
     The clock starts when the first buffer is there. Buffers are hashed while they are sent, so the speed is bounded by
-    BLAKE3 on one core.
+    BLAKE3 on one core. `control`: the connection's congestion control; by default the kernel's.
     """
     waiting = iter(buffers)
     ready = chain(list(islice(waiting, 1)), waiting)
@@ -58,6 +62,8 @@ def replicate(
     try:
         with socket.create_connection(address, timeout=PATIENCE_SECONDS) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if control:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
             for buffer in ready:
                 hasher.update(buffer)
                 connection.sendall(buffer)
@@ -95,11 +101,20 @@ def _compare(receipt: bytes, fingerprint: bytes, sent: int) -> str:
 class Sink:
     """A listener on loopback that hashes whatever arrives, each connection in a thread. A context manager."""
 
-    def __init__(self, pause_every: int = 0, pause_seconds: float = 0.0) -> None:
-        """A slow array: it stops reading for so many seconds after each so many bytes."""
+    def __init__(
+        self, pause_every: int = 0, pause_seconds: float = 0.0, host: str = "127.0.0.1", window: int = 0
+    ) -> None:
+        """A slow array: it stops reading for so many seconds after each so many bytes.
+
+        `window`: bytes that it lets be on their way to it, at most (needs root); 0: as many as the kernel likes.
+        """
         self._pause_every = pause_every
         self._pause_seconds = pause_seconds
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server((host, 0))
+        self._window = window
+        if window:  # forced: what an unprivileged process may set is less than 1 MB; locked: it does not grow
+            self._listener.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 2 * window)
+            self._clamp(self._listener)
         self._open: set[socket.socket] = set()
         self._received = 0
         self._lock = threading.Lock()
@@ -147,10 +162,16 @@ class Sink:
             self._open.discard(connection)
             connection.close()
 
+    def _clamp(self, end: socket.socket) -> None:
+        """The kernel forgets the bound when it learns the size of segments, so this is said again and again."""
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, self._window)
+
     def _swallow(self, connection: socket.socket) -> bytes:
         hasher, received, room = blake3(), 0, memoryview(bytearray(READ_BYTES))
         while count := connection.recv_into(room):
             hasher.update(room[:count])
+            if self._window:
+                self._clamp(connection)
             if self._pause_every and (received + count) // self._pause_every > received // self._pause_every:
                 time.sleep(self._pause_seconds)
             received += count

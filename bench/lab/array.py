@@ -7,7 +7,7 @@ from pathlib import Path
 from bench.array import ArrayFailure, IscsiTarget
 from proxy.config.units import parse_size
 
-LISTEN = ("0.0.0.0", 3260)
+LISTEN, PORT = "0.0.0.0", 3260
 
 
 def main() -> None:
@@ -16,8 +16,8 @@ def main() -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     directory, size = Path(sys.argv[1]), parse_size(sys.argv[2])
     try:
-        with IscsiTarget(directory, [size], listen=LISTEN) as target:
-            print(f"an array with a volume of {size} bytes: {target.url(1)}", flush=True)
+        with IscsiTarget(directory, [size], listen=LISTEN, port=PORT):
+            print(f"an array with a volume of {size} bytes on port {PORT}", flush=True)
             signal.sigwait(signals)
     except ArrayFailure as error:
         sys.exit(f"the array failed: {error}")

@@ -27,6 +27,8 @@ class Setting:
     """Milliseconds."""
     loss: float = 0.0
     """Percent."""
+    mtu: int = 1500
+    """Bytes."""
 
     @property
     def text(self) -> str:
@@ -41,7 +43,7 @@ class Setting:
     @property
     def possible(self) -> plan.Line:
         """What follows from the figures."""
-        return plan.Line(self.bits, self.round_trip / 1000, self.loss / 100)
+        return plan.Line(self.bits, self.round_trip / 1000, self.loss / 100, self.mtu)
 
     @property
     def goodput(self) -> float:
@@ -66,7 +68,7 @@ class Setting:
 @contextmanager
 def standing(setting: Setting) -> Iterator[Wan]:
     """The line, with the kernel's buffers at both ends as `isthmus doctor` wants them. Raises WanFailure."""
-    with line(Line(setting.way, setting.way), seed=1) as wan:
+    with line(Line(setting.way, setting.way, setting.mtu), seed=1) as wan:
         widen(wan, setting)
         yield wan
 

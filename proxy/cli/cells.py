@@ -65,7 +65,9 @@ def duration(value: Any) -> str:
 
 def milliseconds(value: Any) -> str:
     """Seconds as milliseconds: 0.42 ms."""
-    return f"{value * 1000:.3g} ms" if is_number(value) else "-"
+    if not is_number(value):
+        return "-"
+    return f"{value * 1000:.3g} ms" if value < 0.9995 else f"{value * 1000:,.0f} ms"
 
 
 def moment(value: Any) -> str:

@@ -15,6 +15,7 @@ from proxy import identity
 from proxy.cli import quantities
 from proxy.cli.api import fetch_status
 from proxy.cli.doctor_report import as_data, count, show
+from proxy.cli.serve import history_of
 from proxy.config import ConfigError, Peer, SiteConfig, load
 from proxy.doctor import addresses, host, kernel, peers, resources, trust, windows
 from proxy.doctor.facts import Contact, Kernel
@@ -189,4 +190,6 @@ def _of_host(site: SiteConfig, status: dict[str, Any] | None) -> Iterator[Findin
     yield from resources.descriptors(site, limit)
     yield from resources.memory(site, host.memory(), filled=filled)
     yield from resources.disk(site, host.disk(site.store.path) if site.store.path is not None else None)
+    kept = history_of(site)
+    yield from resources.history(kept, host.unwritable(kept))
     yield from trust.clock(host.clock((site.source, site.identity.certificate)))

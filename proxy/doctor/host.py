@@ -49,6 +49,15 @@ def disk(path: Path) -> Disk | None:
         return None
 
 
+def unwritable(path: Path) -> str:
+    """Why this user cannot write that file, which need not be there yet; empty if it can."""
+    if path.exists():
+        return "" if path.is_file() and os.access(path, os.W_OK) else "it is no file of this user's"
+    if not path.parent.is_dir():
+        return f"{path.parent} is no directory"
+    return "" if os.access(path.parent, os.W_OK | os.X_OK) else f"{path.parent} is not this user's"
+
+
 def _disk(path: Path, place: Path) -> Disk | None:
     if not place.is_dir():
         return None

@@ -1,6 +1,7 @@
 """File descriptors, memory and disk, against what the configuration may come to need."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from proxy.config.model import SiteConfig
 from proxy.doctor.facts import Disk, Memory
@@ -10,6 +11,7 @@ from proxy.doctor.wording import size as show_size
 DESCRIPTORS = "file descriptors"
 MEMORY = "memory"
 STORE = "store"
+HISTORY = "history"
 
 LANES = 128
 """Connections that one tunnel may have (PROTOCOL.md, "Lanes")."""
@@ -99,3 +101,13 @@ def disk(config: SiteConfig, facts: Disk | None) -> Iterator[Finding]:
     room = facts.free + facts.used
     remedy = f"free {show_size(to_come - facts.free)}, or lower store.size to at most {show_size(room)}"
     yield problem(STORE, f"{has}: the disk is full before the store is, and what comes then is not learned", remedy)
+
+
+def history(path: Path, wrong: str) -> Iterator[Finding]:
+    """`wrong`: why the file cannot be written, or nothing."""
+    if wrong:
+        found = f"{path} cannot be written ({wrong}): history and events are kept in memory, and a restart forgets them"
+        remedy = "let the site's user write there, or name another file as status.history; run this as that user"
+        yield attention(HISTORY, found, remedy)
+    else:
+        yield ok(HISTORY, f"kept in {path}")

@@ -27,4 +27,5 @@ def rate(value: float) -> str:
 
 def milliseconds(seconds: float) -> str:
     """100 ms."""
-    return f"{seconds * 1000:.3g} ms"
+    value = seconds * 1000
+    return f"{value:.3g} ms" if value < 999.5 else f"{value:,.0f} ms"

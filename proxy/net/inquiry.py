@@ -3,21 +3,21 @@
 The listener's certificate is not judged by a CA: it has to be the very one that the site's file names.
 """
 
+import contextlib
 import ssl
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from proxy import identity
 from proxy.config import SiteConfig
 from proxy.config.model import Status
+from proxy.identity import IdentityFault
 
 TIMEOUT = 15.0
 """Seconds that connecting and each read may take: the host may be busy."""
 LARGEST_ANSWER = 64 << 20
 """Bytes; 65536 streams a peer need some 30 MiB."""
-TOKEN_MAX = 4096
 
 
 class Inquiry:
@@ -64,17 +64,10 @@ class Inquiry:
 def read_token(status: Status, *, control: bool) -> str | None:
     """The token for reading, or for what changes something; None if none is named or this user may not read it."""
     for path in (status.control_token,) if control else (status.token, status.control_token):
-        if path is not None and (text := _text(path)):
-            return text
+        if path is not None:
+            with contextlib.suppress(IdentityFault):
+                return identity.read_token(path).decode()
     return None
-
-
-def _text(path: Path) -> str | None:
-    try:
-        with path.open("rb") as file:
-            return file.read(TOKEN_MAX).decode("ascii").strip()
-    except (OSError, ValueError):
-        return None
 
 
 def _connection(status: Status, timeout: float) -> HTTPConnection:

@@ -30,6 +30,8 @@ MAY_IMPORT = {
     "proxy.history": {"proxy.history", "proxy.observe"} | LEAVES,
     # Arithmetic about lines: anybody may use it, it needs nobody.
     "proxy.plan": {"proxy.plan"} | LEAVES,
+    # What reduction would save, found with reduction's own means; it reads files, and knows neither sites nor peers.
+    "proxy.analysis": {"proxy.analysis", "proxy.reduction", "proxy.plan", "dedupstore"} | LEAVES,
     # Judgement of facts about a host and its peers; who collects them from sockets imports the facts.
     "proxy.doctor": {"proxy.doctor", "proxy.plan", "proxy.config", "proxy.identity"} | LEAVES,
     "proxy.doctor.facts": {"proxy.doctor.facts"},
@@ -142,7 +144,8 @@ def declared(table: list[str]) -> set[str]:
     """Import names of the distributions in a list of requirements."""
     names = {entry.split(";")[0].split(">")[0].strip() for entry in table}
     parts = {"pydantic_core"} if "pydantic" in names else set()  # its documented errors live there
-    return {name.replace("-", "_") for name in names} | parts
+    other = {"markdown_it"} if "markdown-it-py" in names else set()
+    return {name.replace("-", "_") for name in names} | parts | other
 
 
 def test_third_party_imports_are_declared() -> None:

@@ -16,9 +16,9 @@ from tests.integration.bed.wire import Wire
 SIZE = 24 << 20
 WRITE = 64 << 10
 WRITES = SIZE // WRITE
-PATIENT = {"connect_timeout": "1s", "reconnect_max": "200ms"}
+PATIENT = {"reconnect_max": "200ms"}
 """Only what is cut ends a lane, not silence: the machine may stand still."""
-QUICK = {"keepalive": "200ms", "dead_after": "1s", **PATIENT}
+QUICK = {"keepalive": "200ms", "dead_after": "1s", "connect_timeout": "3s", **PATIENT}
 
 
 def test_cut_again_and_again(bed: Bed) -> None:

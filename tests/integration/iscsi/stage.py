@@ -81,7 +81,7 @@ def _sites(bed: Bed, far: Address, door: Address, dialled: Address) -> tuple[Sit
     forwards = {protocol: Forward(f"array-{protocol}", "west", protocol=protocol) for protocol in PROTOCOLS}
     exports = {forward.name: (far, ["east"]) for forward in forwards.values()}
     store = {"size": "128MiB"}
-    quick = {"connect_timeout": "1s", "reconnect_max": "200ms"}
+    quick = {"reconnect_max": "200ms"}
     listening = {**quick, "listen": f"{door[0]}:{door[1]}"}
     west = bed.site("west", {"east": None}, exports=exports, tunnel=listening, store=store)
     east = bed.site("east", {"west": dialled}, forwards=list(forwards.values()), tunnel=quick, store=store)

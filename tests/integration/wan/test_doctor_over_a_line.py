@@ -30,7 +30,7 @@ def test_what_the_line_is_like(bed: Bed) -> None:
         assert measured is not None
         assert int(measured[1]) >= 100
         assert found["path to west"]["found"] == "MTU 1400, MSS 1348, packets of full size pass"
-        assert re.search(r"45 Mbit/s at \d+ ms needs", found["socket buffers"]["found"])
+        assert re.search(r"45 Mbit/s at [\d,]+ ms needs", found["socket buffers"]["found"])
         assert is_well(found)
 
         wan.outage(True)

@@ -42,6 +42,7 @@ def test_all_commands_are_there() -> None:
         ("store", "verify"),
         ("store", "purge"),
         ("plan",),
+        ("analyze",),
         ("doctor",),
         ("support-bundle",),
         ("demo",),
@@ -52,6 +53,10 @@ def test_all_commands_are_there() -> None:
         ("wan", "outage"),
         ("wan", "stats"),
         ("wan", "test"),
+        ("bench",),
+        ("bench", "list"),
+        ("bench", "run"),
+        ("bench", "report"),
         ("completion",),
     }
 
@@ -67,7 +72,9 @@ def test_every_help_has_an_example_of_its_own(isthmus: Isthmus, words: tuple[str
 
 @pytest.mark.parametrize("words", ALL, ids=" ".join)
 def test_no_summary_is_cut(isthmus: Isthmus, words: tuple[str, ...]) -> None:
-    assert "..." not in isthmus(*words, "--help").stdout.split("Commands:")[-1].replace("[ARGS]...", "")
+    assert "..." not in isthmus(*words, "--help").stdout.split("Commands:")[-1].replace("[ARGS]...", "").replace(
+        "PATH...", ""
+    )
 
 
 def test_the_examples_can_be_typed() -> None:

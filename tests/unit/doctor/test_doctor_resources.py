@@ -8,7 +8,18 @@ import pytest
 from proxy.config import SiteConfig
 from proxy.doctor.facts import Disk, Memory
 from proxy.doctor.findings import Finding, Level
-from proxy.doctor.resources import BASE, CONTEXTS, FEW_STREAMS, LANES, descriptors, disk, memory, needed_descriptors
+from proxy.doctor.host import unwritable
+from proxy.doctor.resources import (
+    BASE,
+    CONTEXTS,
+    FEW_STREAMS,
+    LANES,
+    descriptors,
+    disk,
+    history,
+    memory,
+    needed_descriptors,
+)
 from tests.unit.config.contract import EAST
 from tests.unit.doctor.conftest import site
 
@@ -131,3 +142,13 @@ def test_a_directory_that_cannot_be_written(west: SiteConfig) -> None:
 def test_a_path_that_is_no_directory(west: SiteConfig) -> None:
     finding = only(list(disk(west, None)))
     assert (finding.level, finding.remedy) == (Level.PROBLEM, "name a directory of a local disk as store.path")
+
+
+def test_history_is_kept_where_it_can_be_written(tmp_path: Path) -> None:
+    for place in ("east-history.db", "missing/east-history.db"):
+        (finding,) = history(tmp_path / place, unwritable(tmp_path / place))
+        assert finding.level is (Level.ATTENTION if "missing" in place else Level.OK)
+    assert "a restart forgets them" in finding.found
+    assert "status.history" in finding.remedy
+    (tmp_path / "directory").mkdir()
+    assert unwritable(tmp_path / "directory") == "it is no file of this user's"

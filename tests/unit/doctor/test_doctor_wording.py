@@ -1,9 +1,11 @@
 """Figures and commands as an operator reads them."""
 
 import subprocess
+from collections.abc import Callable
 
 import pytest
 
+from proxy.cli import cells
 from proxy.doctor.wording import milliseconds, rate, size, sysctl
 
 
@@ -22,8 +24,10 @@ def test_rates(value: float, text: str) -> None:
     assert rate(value) == text
 
 
-def test_times() -> None:
-    assert milliseconds(0.1) == "100 ms"
+@pytest.mark.parametrize("milliseconds", [milliseconds, cells.milliseconds], ids=["doctor", "status"])
+@pytest.mark.parametrize(("value", "text"), [(0.1, "100 ms"), (0.00042, "0.42 ms"), (2.5231, "2,523 ms")])
+def test_times(milliseconds: Callable[[float], str], value: float, text: str) -> None:
+    assert milliseconds(value) == text
 
 
 def test_a_command_writes_one_setting_a_line() -> None:

@@ -1,0 +1,146 @@
+"""Real arrays at the ends of a line, or without one, with a pair between them or not.
+
+    with standing_on(Ground("1g", "pair"), directory, near=[size], far=[size, size]) as arrays:
+        arrays.near.url(1), arrays.far_url(2)
+
+The near array is a target at the east end, the far one a target at the west end; `far_url` leads to the latter by way
+of the line alone, or of the pair. Without a line all of it is on loopback.
+"""
+
+import contextlib
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.array import IscsiTarget
+from bench.machine import Cores
+from bench.overwan.lines import MBIT, Setting, exhausted, standing, untrue
+from bench.replay import lines
+from bench.replay.suite import Lacking
+from bench.sites import Address, Pair
+from bench.wan import Wan
+from bench.wan.wan import lacking as lacking_line
+
+LINES = {name: Setting(rate, 0) for name, rate in lines.RATES.items()}
+"""Without delay: these tests were made side by side, and their makers tell of none."""
+GIB = 1 << 30
+NO_LINE = "none"
+TITLES = {**lines.TITLES, NO_LINE: "no line"}
+WAYS = {"direct": "direct", "pair": "through Isthmus"}
+QUEUE = "1MiB"
+"""What a line holds back at most: about as much as a switch for storage does for a port."""
+STORE = "256MiB"
+EMULATED = 1000 * MBIT
+"""Bits a second, about the most that the emulator carries anywhere (`make bench-emulator`): for guesses."""
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What is between the arrays."""
+
+    line: str
+    """A key of `LINES`, or `NO_LINE`."""
+    way: str
+    """A key of `WAYS`."""
+
+    @property
+    def setting(self) -> Setting | None:
+        """Of the line, if there is one."""
+        return LINES.get(self.line)
+
+    @property
+    def place(self) -> str:
+        """The beginning of names of cells."""
+        return f"{self.way}/{self.line}"
+
+
+class Arrays:
+    """What stands on a ground. Use on one thread, but for `inside`."""
+
+    def __init__(self, ground: Ground, wan: Wan | None, near: IscsiTarget | None, far: IscsiTarget, via: Address):
+        self.ground = ground
+        self.wan = wan
+        self.far = far
+        self._near = near
+        self._via = via
+        self._cores = Cores()
+
+    @property
+    def near(self) -> IscsiTarget:
+        """The array at the east end."""
+        if self._near is None:
+            raise ValueError("no near array was asked for")
+        return self._near
+
+    @property
+    def via(self) -> Address:
+        """Where an initiator at the east end finds the far array."""
+        return self._via
+
+    def far_url(self, unit: int) -> str:
+        """The same, as libiscsi wants it."""
+        return self.far.url(unit, self._via)
+
+    def inside(self, end: str = "east") -> contextlib.AbstractContextManager[None]:
+        """For threads and processes of that end."""
+        return self.wan.inside(end) if self.wan else contextlib.nullcontext()
+
+    def begin(self) -> None:
+        """What follows is measured."""
+        self._cores = Cores()
+
+    def remark(self) -> str:
+        """What a reader has to know of what was measured since `begin`, or nothing."""
+        late = untrue(self.wan, self.ground.setting) if self.wan and self.ground.setting else ""
+        return late or exhausted(self._cores.used())
+
+
+@contextlib.contextmanager
+def standing_on(ground: Ground, directory: Path, far: Sequence[int], near: Sequence[int] = ()) -> Iterator[Arrays]:
+    """`far`, `near`: bytes of the arrays' units. Raises Lacking, also where the machine does not carry the line,
+    ArrayFailure, SiteFailure, WanFailure."""
+    if reason := lacking(ground) or not_carried(ground):
+        raise Lacking(reason)
+    with ExitStack() as stack:
+        wan = stack.enter_context(standing(ground.setting)) if ground.setting else None
+        if wan:
+            wan.set(queue=QUEUE)
+        source = _target(stack, wan, "east", directory / "near", near) if near else None
+        target = _target(stack, wan, "west", directory / "far", far)
+        via: Address = (wan.addresses["west"] if wan else "127.0.0.1", target.address[1])
+        if ground.way == "pair":
+            pair = Pair({"array": target.address}, store_size=STORE, directory=directory / "pair", wan=wan)
+            stack.enter_context(pair).wait_prepared()
+            via = pair.forwards["array"]
+        yield Arrays(ground, wan, source, target, via)
+
+
+def _target(stack: ExitStack, wan: Wan | None, end: str, directory: Path, sizes: Sequence[int]) -> IscsiTarget:
+    directory.mkdir()
+    target = IscsiTarget(directory, sizes, listen="0.0.0.0" if wan else "127.0.0.1")
+    with wan.inside(end) if wan else contextlib.nullcontext():
+        return stack.enter_context(target)
+
+
+def lacking(ground: Ground) -> str:
+    """Why nothing can be measured there, or nothing."""
+    if reason := IscsiTarget.lacking():
+        return f"{reason}; deploy/system-packages bench installs what is missing, as root"
+    return lacking_line() if ground.setting else ""
+
+
+def see_room(directory: Path, wanted: int) -> None:
+    """Raises Lacking if the disk has not so many bytes for the arrays' units."""
+    free = shutil.disk_usage(directory).free
+    if free < wanted:
+        remedy = "use a smaller --scale, or set TMPDIR"
+        raise Lacking(
+            f"{wanted / GIB:.1f} GiB of disk are needed in {directory.parent}, {free / GIB:.1f} are free; {remedy}"
+        )
+
+
+def not_carried(ground: Ground) -> str:
+    """Why figures on that line would mean nothing on this machine, or nothing. Raises WanFailure."""
+    return lines.not_carried(lines.RATES[ground.line]) if ground.setting else ""

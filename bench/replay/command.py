@@ -1,0 +1,144 @@
+"""`isthmus bench list|run|report`, as the command line calls it."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from bench.demo import ended_by_sigterm
+from bench.replay.progress import Screen
+from bench.replay.records import RecordFailure, Records
+from bench.replay.runner import Tally, Work, outstanding, perform
+from bench.replay.suite import Options, Suite
+from bench.replay.suites import SUITES
+from proxy.errors import ExitCode, OperatorError
+
+EVERY = "all"
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be run."""
+
+    suites: Sequence[str]
+    only: Sequence[str]
+    scale: float | None
+    """None: each suite's own small one."""
+    repeat: int
+    out: Path
+    command: str
+    again: bool
+    """Finished results are measured again."""
+
+
+def show_suites(names: Sequence[str], scale: float | None) -> int:
+    """All suites with their sizes; or the cells of those that are named."""
+    console = Console()
+    if names:
+        for suite in chosen(names):
+            for trial in suite.trials(Options(scale or suite.small)):
+                for cell in trial.cells:
+                    console.print(f"{suite.name}/{cell}", markup=False, highlight=False, soft_wrap=True)
+        return ExitCode.OK
+    console.print(f"{'suite':<14}{'scale':>7}{'cells':>7}{'minutes':>9}  what", style="bold", highlight=False)
+    whole = 0.0
+    for suite in SUITES.values():
+        used = scale or suite.small
+        trials = suite.trials(Options(used))
+        cells, seconds = sum(len(trial.cells) for trial in trials), sum(trial.seconds for trial in trials)
+        row = f"{suite.name:<14}{scale_text(used):>7}{cells:>7,}{seconds / 60:>9,.1f}  {suite.title}"
+        console.print(row, markup=False, highlight=False, soft_wrap=True)
+        whole += seconds
+    console.print(f"{EVERY:<28}{whole / 60:>9,.1f}", highlight=False)
+    return ExitCode.OK
+
+
+def run(order: Order) -> int:
+    """Measure what is not finished yet; OK if every cell that can be measured here was, and all bytes arrived."""
+    console = Console(stderr=True, soft_wrap=True)
+    records = Records(order.out)
+    works, reasons = planned(order)
+    try:
+        records.prepare()
+        rest, others = outstanding(records, works)
+        if order.again:
+            rest, others = works, []
+        if others:
+            more = f" (and {len(others) - 1:,} more)" if len(others) > 1 else ""
+            remedy = "name another directory with --out, or replace them with --again"
+            raise OperatorError(f"{others[0]}{more}; {remedy}", ExitCode.USAGE)
+        _say(console, f"{len(works) - len(rest)} of {len(works)} trials are finished already" if rest != works else "")
+        tally = _watched(console, records, rest, order)
+    except RecordFailure as error:
+        raise OperatorError(f"{error}; what was finished is kept: {again(order)}") from None
+    for reason in tally.lacking:
+        _say(console, f"not measured: {reason}")
+    for complaint in reasons:
+        _say(console, complaint, "bold red")
+    if tally.failed:
+        _say(console, f"{tally.failed} cells failed, see above; the same command tries them again", "bold red")
+    _say(console, f"the results are in {order.out}; isthmus bench report {shlex.quote(str(order.out))} shows them")
+    return ExitCode.FAILED if reasons or tally.failed else ExitCode.OK
+
+
+def planned(order: Order) -> tuple[list[Work], list[str]]:
+    """All trials that are meant, repeat by repeat within a suite; and why suites cannot be measured.
+
+    Raises OperatorError if there are none.
+    """
+    works: list[Work] = []
+    reasons: list[str] = []
+    for suite in chosen(order.suites):
+        scale = order.scale or suite.small
+        trials = [each for each in suite.trials(Options(scale, order.command)) if each.chosen(order.only)]
+        if trials and (reason := suite.lacking()):
+            reasons.append(f"{suite.name} cannot be measured here: {reason}")
+            continue
+        works += [Work(suite, trial, repeat, scale) for repeat in range(1, order.repeat + 1) for trial in trials]
+    if not works and reasons:
+        raise OperatorError("; ".join(reasons), ExitCode.USAGE)
+    if not works:
+        patterns = " or ".join(order.only)
+        raise OperatorError(f"no cell is called {patterns}; isthmus bench list SUITE names them", ExitCode.USAGE)
+    return works, reasons
+
+
+def chosen(names: Sequence[str]) -> list[Suite]:
+    """The suites of these names. Raises OperatorError."""
+    for name in names:
+        if name not in SUITES and name != EVERY:
+            known = ", ".join([*SUITES, EVERY])
+            raise OperatorError(f"there is no suite {name!r}; there are {known}", ExitCode.USAGE)
+    return [suite for name, suite in SUITES.items() if name in names or EVERY in names]
+
+
+def again(order: Order) -> str:
+    """What to type to go on."""
+    words = ["isthmus", "bench", "run", *order.suites]
+    words += [word for pattern in order.only for word in ("--only", pattern)]
+    words += ["--scale", scale_text(order.scale)] if order.scale else []
+    words += ["--repeat", str(order.repeat)] if order.repeat > 1 else []
+    words += ["--command", order.command] if order.command else []
+    return f"go on with {shlex.join([*words, '--out', str(order.out)])}"
+
+
+def scale_text(scale: float) -> str:
+    """1/16 rather than 0.0625."""
+    part = round(1 / scale)
+    return f"1/{part}" if part > 1 and abs(part * scale - 1) < 1e-9 else f"{scale!r}"
+
+
+def _watched(console: Console, records: Records, works: list[Work], order: Order) -> Tally:
+    try:
+        with Screen(console, works) as screen, ended_by_sigterm():
+            return perform(records, works, screen)
+    except KeyboardInterrupt:
+        message = f"interrupted; what was finished is kept in {order.out}: {again(order)}"
+        raise OperatorError(message, ExitCode.INTERRUPTED) from None
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    if text:
+        console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)

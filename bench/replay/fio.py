@@ -1,0 +1,202 @@
+"""fio through a real initiator: qemu-nbd logs in to an iSCSI unit, and fio's nbd engine speaks to qemu-nbd.
+
+    with disk(url, directory) as socket, load([Job("random", socket, RANDOM)], seconds=10) as running:
+        found = running.wait()
+
+What `disk` and `load` start is in the network namespace of the thread that enters them; the socket between both is a
+file, which every namespace sees.
+"""
+
+import contextlib
+import json
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+PATIENCE_SECONDS = 60.0
+"""For fio beyond the time that it was given, and for qemu-nbd to log in."""
+ENDLESS = 24 * 3600
+COMPRESSIBLE = 38
+"""Percent of what is written that compresses, as in the field test's files."""
+MS = 1e6
+"""fio counts in nanoseconds."""
+
+
+class FioFailure(Exception):
+    """fio or qemu-nbd failed; the message has the tool's own words."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an application does."""
+
+    pattern: str
+    """fio's `rw`."""
+    size: int
+    """Bytes a command."""
+    depth: int
+    """Commands under way on each disk."""
+    reads: int = 100
+    """Percent, where the pattern is mixed."""
+    most: int = 0
+    """Commands a second; 0: as many as it can."""
+
+    def shared(self, parts: int) -> "Work":
+        """What each of so many parts of a disk gets of it."""
+        return replace(self, depth=max(1, self.depth // parts), most=self.most // parts)
+
+
+HOST = Work("randrw", 8 << 10, 30, 70, 3650)
+"""The host beside the replication: reference section 2. No more than an array of disks has for it (section 4: 3,652),
+because a target that keeps all in memory would leave no processor for the replication."""
+SEQUENTIAL_READ = Work("read", 256 << 10, 16)
+SEQUENTIAL_WRITE = Work("write", 64 << 10, 12)
+RANDOM = Work("randrw", 8 << 10, 8, 67)
+"""Reference section 4. How much was under way, on four volumes, follows from what it has of rates and latencies."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """Work on a disk."""
+
+    name: str
+    disk: Path
+    work: Work
+    flow: int = 0
+    """Jobs with the same number, other than 0, keep pace with each other: none is ahead by more than a few commands."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What jobs of one name came to, together."""
+
+    rate: float
+    """Bytes a second."""
+    operations: float
+    """A second."""
+    latency: float
+    """Milliseconds, mean."""
+
+
+def lacking() -> str:
+    """Why there is no fio here, or nothing."""
+    missing = [tool for tool in ("fio", "qemu-nbd") if not shutil.which(tool)]
+    if missing:
+        return f"not installed: {', '.join(missing)}; deploy/system-packages bench installs them, as root"
+    engines = subprocess.run(["fio", "--enghelp"], capture_output=True, text=True, check=False).stdout
+    return "" if "nbd" in engines.split() else "this fio has no nbd engine"
+
+
+@contextlib.contextmanager
+def disk(url: str, directory: Path, name: str) -> Iterator[Path]:
+    """The socket at which the unit is to be had. Raises FioFailure."""
+    socket = directory / f"{name}.nbd"
+    log = directory / f"{name}.log"
+    command = ["qemu-nbd", "-t", "-e", "4", "-f", "raw", "--cache=none", "-k", str(socket), url]
+    with log.open("wb") as output:
+        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+    try:
+        _wait_there(server, socket, log)
+        yield socket
+    finally:
+        server.terminate()
+        try:
+            server.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()
+
+
+def _wait_there(server: "subprocess.Popen[bytes]", socket: Path, log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not socket.exists():
+        if server.poll() is not None or time.monotonic() > deadline:
+            raise FioFailure(f"qemu-nbd does not reach its unit: {log.read_text(errors='replace').strip()}")
+        time.sleep(0.02)
+
+
+class Load:
+    """fio at work."""
+
+    def __init__(self, process: "subprocess.Popen[str]", seconds: float) -> None:
+        self._process = process
+        self._seconds = seconds
+
+    def wait(self) -> dict[str, Found]:
+        """To its end: what each name's jobs came to. Raises FioFailure."""
+        try:
+            told, complaint = self._process.communicate(timeout=self._seconds + PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise FioFailure(f"fio did not end within {PATIENCE_SECONDS:.0f} s of its time") from None
+        return found(told, complaint)
+
+    def end(self) -> dict[str, Found]:
+        """Now."""
+        self._process.send_signal(signal.SIGINT)
+        self._seconds = 0.0
+        return self.wait()
+
+
+@contextlib.contextmanager
+def load(jobs: Sequence[Job], directory: Path, seconds: float | None = None) -> Iterator[Load]:
+    """Jobs that run at once, for so many seconds or until they are told to end."""
+    file = directory / "fio.ini"
+    file.write_text(job_file(jobs, seconds or ENDLESS))
+    command = ["fio", "--output-format=json", str(file)]
+    process = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=directory
+    )
+    try:
+        yield Load(process, seconds or 0.0)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def job_file(jobs: Sequence[Job], seconds: float) -> str:
+    """As fio reads it; the jobs of a name are counted together."""
+    lines = [
+        "[global]",
+        "ioengine=nbd",
+        "thread=1",
+        "time_based=1",
+        f"runtime={seconds:.3f}s",
+        "refill_buffers=1",
+        f"buffer_compress_percentage={COMPRESSIBLE}",
+        "randrepeat=1",
+    ]
+    for number, job in enumerate(jobs):
+        lines += [f"[{job.name}.{number}]", f"uri=nbd+unix:///?socket={job.disk}", f"rw={job.work.pattern}"]
+        lines += [f"bs={job.work.size}", f"iodepth={job.work.depth}", f"rwmixread={job.work.reads}"]
+        if job.flow:
+            lines += [f"flow_id={job.flow}", "flow=1"]
+        if job.work.most:
+            reads = job.work.most * job.work.reads // 100
+            lines += [f"rate_iops={reads},{job.work.most - reads}"]
+    return "\n".join([*lines, ""])
+
+
+def found(told: str, complaint: str = "") -> dict[str, Found]:
+    """From fio's report. Raises FioFailure."""
+    try:
+        report: dict[str, Any] = json.loads(told[told.index("{") :])
+        jobs = report["jobs"]
+        failed = [job for job in jobs if job.get("error")]
+    except (ValueError, KeyError):
+        raise FioFailure(f"fio failed: {complaint.strip() or told.strip() or 'it said nothing'}") from None
+    if failed or not jobs:
+        raise FioFailure(f"fio failed with error {failed[0]['error'] if failed else '?'}: {complaint.strip()}")
+    names = dict.fromkeys(job["jobname"].rpartition(".")[0] for job in jobs)
+    return {name: _together([job for job in jobs if job["jobname"].rpartition(".")[0] == name]) for name in names}
+
+
+def _together(jobs: list[dict[str, Any]]) -> Found:
+    ways = [job[way] for job in jobs for way in ("read", "write") if job[way]["total_ios"]]
+    count = sum(way["total_ios"] for way in ways)
+    latency = sum(way["total_ios"] * way["clat_ns"]["mean"] for way in ways) / count / MS if count else 0.0
+    return Found(sum(way["bw_bytes"] for way in ways), sum(way["iops"] for way in ways), latency)

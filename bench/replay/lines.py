@@ -1,0 +1,135 @@
+"""The four lines of the array's makers, whether they can be emulated here, and flows that last as long as they need."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from bench.datasets import Dataset
+from bench.machine import Cores
+from bench.overwan.lines import MBIT, Setting, exhausted, standing, untrue
+from bench.replay.flow import Flow, delivered, send
+from bench.replay.suite import Figure, Outcome, Stage
+from bench.replicator import Sink
+from bench.sites import Address
+from bench.wan import Wan
+from bench.wan.probe import tcp_rate
+
+RATES = {"10g": "10Gbit", "1g": "1Gbit", "oc3": "155Mbit", "t3": "45Mbit"}
+"""By the name that cells have."""
+TITLES = {"10g": "10 Gb/s", "1g": "1 Gb/s", "oc3": "OC3 (155 Mb/s)", "t3": "T3 (45 Mb/s)"}
+FAST = 500 * MBIT
+"""Bits a second from which on it is seen whether the line can be carried here."""
+ENOUGH = 0.95
+"""Share of its payload that plain TCP has to get."""
+PROBE_SETTLE, PROBE_SECONDS = 1.5, 2.0
+KNOWN = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+GB = 10**9
+VOLUMES, VOLUME = 3, 10 * GB
+"""The array's makers replicated three volumes of 10 GB at once."""
+CALM, FEW_BYTES = 3, 3000
+"""A line is quiet after so many tenths of a second with fewer bytes."""
+LONGEST = 900.0
+"""Seconds at scale 1 after which a flow is given up: its rate has shown long before."""
+
+
+def array_control() -> str:
+    """The congestion control that arrays are taken to have: CUBIC, or what this kernel has instead."""
+    return "cubic" if "cubic" in KNOWN.read_text().split() else "reno"
+
+
+@cache
+def not_carried(rate: str, mtu: int = 1500) -> str:
+    """Why a line of that rate cannot be measured on this machine, by what plain TCP gets of it now; or nothing."""
+    setting = Setting(rate, 2, 0.0, mtu)
+    if setting.bits < FAST:
+        return ""
+    control = "bbr" if "bbr" in KNOWN.read_text().split() else array_control()
+    with standing(setting) as wan:
+        found = tcp_rate(wan, control, PROBE_SETTLE, PROBE_SECONDS)
+    if found >= ENOUGH * setting.goodput:
+        return ""
+    return (
+        f"{setting.bits / GB:g} Gb/s at MTU {mtu} is not carried here: plain TCP gets {found / MBIT:,.0f} Mb/s of"
+        f" {setting.goodput / MBIT:,.0f}"
+    )
+
+
+@dataclass(frozen=True)
+class Span:
+    """How long a flow lasts on a line."""
+
+    settle: float
+    """Seconds after its first byte that do not count if it is given up: slow start."""
+    counted: float
+    """Seconds that count at least."""
+
+    @classmethod
+    def on(cls, setting: Setting) -> "Span":
+        """Enough to be steady: ten round trips, and as many again."""
+        round_trips = 10 * setting.round_trip / 1000
+        return cls(0.8 + round_trips, 0.8 + round_trips)
+
+    def longest(self, scale: float) -> float:
+        """Seconds from the first byte."""
+        return max(self.settle + self.counted, LONGEST * scale)
+
+
+def volumes(stage: Stage, setting: Setting, span: Span, name: str) -> list[Dataset]:
+    """Three of 10 GB, scaled, that nothing compresses; but large enough for the span on a full line."""
+    least = setting.goodput / 8 * span.longest(stage.scale) * 1.1 if stage.scale < 1 else 0.0
+    size = max(VOLUME * stage.scale, min(VOLUME, least / VOLUMES))
+    return [Dataset(f"{name}/{number}", max(1 << 20, round(size))) for number in range(VOLUMES)]
+
+
+def steady(
+    wan: Wan,
+    setting: Setting,
+    stage: Stage,
+    name: str,
+    to: Address,
+    end: Sink,
+    possible: float | None = None,
+    control: str = "",
+) -> Outcome:
+    """What three volumes at once get of the line, to an address that leads to the sink.
+
+    `possible`: Mb/s at best; by default the line's goodput. `control`: as of `send`.
+    """
+    span, cores = Span.on(setting), Cores()
+    contents = volumes(stage, setting, span, name)
+    flow = send(wan, contents, [to] * len(contents), [end], span.longest(stage.scale), control)
+    limit = possible if possible is not None else setting.goodput / MBIT
+    rate = _rate(flow, span) * 8 / MBIT
+    busy = exhausted(cores.used()) if setting.bits >= FAST / 5 and rate < ENOUGH * limit else ""
+    remark = "; ".join(filter(None, [untrue(wan, setting), busy]))
+    figure = Figure("throughput", rate, "Mb/s", limit=limit, remark=remark)
+    hours = VOLUMES * VOLUME * 8 / (rate * MBIT) if rate else None
+    elapsed = Figure("3 x 10 GB", hours, "s", False, remark=remark)
+    settings = {"finished": flow.finished, "bytes": sum(each.size for each in contents)}
+    return Outcome((figure, elapsed), flow.samples, settings, flow.complaint)
+
+
+def unmeasured(cells: Sequence[str], reason: str) -> Iterator[tuple[str, Outcome]]:
+    """Cells of a line that is not carried."""
+    for cell in cells:
+        yield cell, Outcome((Figure("throughput", None, "Mb/s", remark=reason),))
+
+
+def quiet(wan: Wan, seconds: float = 60.0) -> None:
+    """Wait until a flow that was given up has left the line: less than a packet a tenth of a second, three times."""
+    calm, before, deadline = 0, delivered(wan), time.monotonic() + seconds
+    while calm < CALM and time.monotonic() < deadline:
+        time.sleep(0.1)
+        now = delivered(wan)
+        calm = calm + 1 if now - before < FEW_BYTES else 0
+        before = now
+
+
+def _rate(flow: Flow, span: Span) -> float:
+    """Bytes a second: of all of it if it came to its end, otherwise once it had settled."""
+    course = flow.arrived
+    if flow.finished:
+        return course.rate(course.began, course.ended)
+    return course.rate(course.began + span.settle, course.samples[-1].at)

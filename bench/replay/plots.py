@@ -1,0 +1,68 @@
+"""Plots as SVG: small, with text as text, and the same bytes for the same figures."""
+
+import io
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bench.replay.document import Plot
+
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+}
+INCHES = (7.2, 3.4)
+BARS = 0.8
+"""How much of the room of a name all its bars take together."""
+FEW = 12
+"""Points that are marked."""
+REFERENCE = "0.45"
+"""The grey of what was not measured."""
+
+
+def svg(plot: Plot) -> bytes:
+    """The plot as a file."""
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": plot.name}):
+        figure = Figure(figsize=INCHES, layout="constrained")
+        axes = figure.add_subplot()
+        (_bars if plot.kind == "bars" else _lines)(axes, plot)
+        axes.set(title=plot.title, xlabel=plot.x, ylabel=plot.y)
+        if "x" in plot.logarithmic:
+            axes.set_xscale("log")
+        if "y" in plot.logarithmic:
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=0)
+        if len(plot.series) > 1:
+            axes.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+        written = io.BytesIO()
+        figure.savefig(written, format="svg", metadata={"Date": None, "Creator": None})
+    return written.getvalue()
+
+
+def _lines(axes: Axes, plot: Plot) -> None:
+    for series in plot.series:
+        points: list[tuple[Any, float]] = [(x, y) for x, y in zip(series.x, series.y, strict=True) if y is not None]
+        look: dict[str, Any] = {"linestyle": "--", "color": REFERENCE} if series.dashed else {}
+        look |= {"marker": "o", "markersize": 3} if len(points) <= FEW else {}
+        axes.plot([x for x, _ in points], [y for _, y in points], label=series.name, **look)
+
+
+def _bars(axes: Axes, plot: Plot) -> None:
+    """Names in the order of the first series; a bar of each series beside each other."""
+    names = [str(name) for name in plot.series[0].x]
+    width = BARS / len(plot.series)
+    for place, series in enumerate(plot.series):
+        left = [number + width * (place + 0.5) - BARS / 2 for number in range(len(names))]
+        colour = REFERENCE if series.dashed else None
+        axes.bar(left, [value or 0.0 for value in series.y], width, label=series.name, color=colour)
+    axes.set_xticks(range(len(names)), names)
+    axes.grid(visible=False, axis="x")

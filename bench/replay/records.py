@@ -1,0 +1,121 @@
+"""What is kept of a run: a JSON file for each cell and repeat, complete or not there at all.
+
+DIR/SUITE/CELL.N.json, the slashes of the cell's name written as underscores. A file says under which circumstances it
+was made; results with other circumstances are never mixed with new ones.
+"""
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from bench.replay.suite import Figure, Outcome
+
+FORMAT = 1
+State = Literal["done", "failed", "lacking"]
+
+
+class RecordFailure(Exception):
+    """Results cannot be read or written; the message names the file and the remedy."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """A cell, measured once."""
+
+    suite: str
+    cell: str
+    repeat: int
+    """From 1."""
+    scale: float
+    settings: dict[str, Any]
+    """The trial's."""
+    machine: dict[str, Any]
+    """Facts and versions, as of `bench.replay.machine`."""
+    state: State
+    seconds: float
+    """How long the trial had taken when the cell was finished."""
+    outcome: Outcome = field(default_factory=lambda: Outcome(()))
+    reason: str = ""
+    """Why it failed, or cannot be measured."""
+
+    def differs(self, other: Self) -> str:
+        """In which circumstance the two were not made alike, or nothing."""
+        if self.scale != other.scale:
+            return f"scale {self.scale:g}, not {other.scale:g}"
+        mine, theirs = (json.loads(json.dumps(each.settings)) for each in (self, other))
+        for name in sorted(mine.keys() | theirs.keys()):
+            if mine.get(name) != theirs.get(name):
+                return f"{name} {mine.get(name)!r}, not {theirs.get(name)!r}"
+        version, wanted = (each.machine.get("isthmus") for each in (self, other))
+        return f"Isthmus {version}, not {wanted}" if version != wanted else ""
+
+
+class Records:
+    """All that is kept in a directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def path(self, suite: str, cell: str, repeat: int) -> Path:
+        """Where a cell's result is kept."""
+        return self.directory / suite / f"{cell.replace('/', '_')}.{repeat}.json"
+
+    def prepare(self) -> None:
+        """See that something can be written there. Raises RecordFailure."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            probe = self.directory / f".probe-{os.getpid()}"
+            probe.write_bytes(b"")
+            probe.unlink()
+        except OSError as error:
+            raise RecordFailure(
+                f"results cannot be kept in {self.directory}: {error.strerror}; name another with --out"
+            ) from None
+
+    def keep(self, record: Record) -> None:
+        """Write it, whole or not at all. Raises RecordFailure."""
+        path = self.path(record.suite, record.cell, record.repeat)
+        beside = path.with_suffix(f".{os.getpid()}.part")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with beside.open("w") as file:
+                json.dump({"format": FORMAT, **asdict(record)}, file, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                beside.unlink()
+            raise RecordFailure(f"{path} cannot be written: {error.strerror}") from None
+
+    def find(self, suite: str, cell: str, repeat: int) -> Record | None:
+        """What is kept of it. Raises RecordFailure."""
+        path = self.path(suite, cell, repeat)
+        return read(path) if path.exists() else None
+
+    def all(self) -> Iterator[Record]:
+        """Everything, by suite and name. Raises RecordFailure."""
+        try:
+            paths = sorted(self.directory.glob("*/*.json"))
+        except OSError as error:
+            raise RecordFailure(f"{self.directory} cannot be read: {error.strerror}") from None
+        yield from map(read, paths)
+
+
+def read(path: Path) -> Record:
+    """Raises RecordFailure."""
+    try:
+        data = json.loads(path.read_text())
+        if data.pop("format") != FORMAT:
+            raise ValueError("its format is another")
+        outcome = data.pop("outcome")
+        figures = tuple(Figure(**figure) for figure in outcome.pop("figures"))
+        return Record(**data, outcome=Outcome(figures, **outcome))
+    except OSError as error:
+        raise RecordFailure(f"{path} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise RecordFailure(f"{path} is no result of this bench ({error}); move it away") from None

@@ -1,0 +1,38 @@
+"""TCP segments of a network namespace, as the kernel counts them: how many were sent, how many of them again."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+COUNTERS = Path("/proc/thread-self/net/snmp")
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Counts."""
+
+    sent: int
+    again: int
+
+    @classmethod
+    def here(cls) -> Self:
+        """Of the namespace that this thread is in."""
+        return cls.parse(COUNTERS.read_text())
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """From two lines "Tcp: ...", names and numbers."""
+        names, numbers = (line.split()[1:] for line in text.splitlines() if line.startswith("Tcp:"))
+        counted = dict(zip(names, map(int, numbers), strict=True))
+        return cls(counted["OutSegs"] + counted["RetransSegs"], counted["RetransSegs"])
+
+    def __add__(self, other: "Segments") -> "Segments":
+        return Segments(self.sent + other.sent, self.again + other.again)
+
+    def __sub__(self, other: "Segments") -> "Segments":
+        return Segments(self.sent - other.sent, self.again - other.again)
+
+    @property
+    def percent(self) -> float:
+        """Sent again."""
+        return 100 * self.again / self.sent if self.sent else 0.0

@@ -1,0 +1,145 @@
+"""What a user would take instead: the volumes of the field test over its line, by plain TCP, tunnels, and Isthmus.
+
+All in the same run and by the same source and sink. What takes several times as long as a perfect line is given up,
+and its rate until then counts.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bench.datasets import Dataset
+from bench.overwan.lines import KERNEL, MBIT, standing, untrue
+from bench.replay import tunnels
+from bench.replay.flow import Flow, send, sinks
+from bench.replay.lines import KNOWN
+from bench.replay.suite import Figure, Lacking, Options, Outcome, Stage, Suite, Trial
+from bench.replay.suites.alternatives_report import PASSES, VOLUMES, Place, published_rate, report
+from bench.replay.suites.field import SETTING, volume
+from bench.sites import Address, Pair
+from bench.wan import Wan
+from bench.wan.wan import lacking
+from proxy.config.units import show_size
+
+Opening = Callable[[Wan, Path, Address], AbstractContextManager[Address]]
+"""Opens a way to an address of the west end; the address of its entrance at the east end."""
+PATIENCE, LEAST = 3.0, 4.0
+"""How many times as long as a perfect line a pass may take, and seconds more."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One of the alternatives."""
+
+    name: str
+    open: Opening
+    control: str = ""
+    """The source's congestion control, where its own connection crosses the line."""
+    lacking: Callable[[], str] = lambda: ""
+
+    @property
+    def direct(self) -> bool:
+        """Without a tunnel: then the sink is not on loopback."""
+        return self.open is tunnels.plain
+
+
+@contextmanager
+def isthmus(wan: Wan, directory: Path, to: Address) -> Iterator[Address]:
+    """A pair as shipped, with stores in memory that are large enough for these scales."""
+    with Pair({"array": to}, wan=wan, store_size=STORE, directory=directory / "pair") as pair:
+        pair.wait_prepared()
+        yield pair.forwards["array"]
+
+
+STORE = show_size(1 << 30)
+
+
+def ways(command: str) -> list[Way]:
+    """Isthmus last."""
+    found = [
+        Way("tcp-cubic", tunnels.plain, "cubic", partial(_lacking_control, "cubic")),
+        Way("tcp-bbr", tunnels.plain, "bbr", partial(_lacking_control, "bbr")),
+        Way("ssh", tunnels.ssh, lacking=tunnels.lacking_ssh),
+        Way("stunnel", tunnels.stunnel, lacking=tunnels.lacking_stunnel),
+    ]
+    if command:
+        found.append(Way("command", partial(tunnels.own, command)))
+    return [*found, Way("isthmus", isthmus)]
+
+
+def trials(options: Options) -> list[Trial]:
+    """One for each way and volume."""
+    return [
+        Trial(
+            tuple(Place(way.name, name, number).cell for number in PASSES),
+            partial(measure, way, name),
+            3.0 + len(PASSES) * 1.5 * _perfect(volume(name, options.scale)),
+            {"way": way.name, "volume": name, "command": options.command if way.name == "command" else ""},
+        )
+        for way in ways(options.command)
+        for name in VOLUMES
+    ]
+
+
+def measure(way: Way, name: str, stage: Stage) -> Iterator[tuple[str, Outcome]]:
+    """Both passes. Raises Lacking."""
+    if reason := way.lacking():
+        raise Lacking(reason)
+    contents = volume(name, stage.scale)
+    most = PATIENCE * _perfect(contents) + LEAST
+    with standing(SETTING) as wan, sinks(wan, host=wan.addresses["west"] if way.direct else tunnels.LOOPBACK) as (end,):
+        stage.tell("opening the way")
+        with way.open(wan, stage.directory, end.address) as entrance:
+            slow = False
+            for number in PASSES:
+                place = Place(way.name, name, number)
+                if slow:
+                    yield place.cell, _as_before()
+                    continue
+                stage.tell(f"pass {number} of {len(PASSES)}")
+                flow = send(wan, [contents], [entrance], [end], most, way.control)
+                slow = not flow.finished
+                yield place.cell, _outcome(wan, way, contents, place, flow)
+
+
+def _outcome(wan: Wan, way: Way, contents: Dataset, place: Place, flow: Flow) -> Outcome:
+    course, (transfer,) = flow.arrived, flow.transfers
+    rate = transfer.rate if transfer else course.rate(course.began, course.samples[-1].at)
+    given_up = (
+        "" if flow.finished else f"given up after {course.samples[-1].at - course.began:.0f} s; the rate until then"
+    )
+    remark = "; ".join(filter(None, [given_up, untrue(wan, SETTING)]))
+    crossed = 100 * (flow.line.samples[-1].so_far - flow.line.samples[0].so_far) / contents.size
+    figures = (
+        Figure("throughput", 8 * rate / MBIT, "Mb/s", True, published_rate(place), remark=remark),
+        Figure("on the line", crossed if flow.finished else None, "%", False, remark=remark),
+    )
+    with wan.inside("east"):
+        control = way.control or (KERNEL / "tcp_congestion_control").read_text().strip()
+    return Outcome(figures, flow.samples, {"congestion_control": control}, flow.complaint)
+
+
+def _as_before() -> Outcome:
+    return Outcome((Figure("throughput", None, "Mb/s", remark="not sent again: the first pass had to be given up"),))
+
+
+def _perfect(contents: Dataset) -> float:
+    """Seconds that the line needs for all of it."""
+    return contents.size * 8 / SETTING.goodput
+
+
+def _lacking_control(name: str) -> str:
+    known = KNOWN.read_text().split()
+    return "" if name in known else f"this kernel has no {name} (modprobe tcp_{name})"
+
+
+ALTERNATIVES = Suite(
+    "alternatives",
+    "Alternatives: plain TCP, ssh -C, stunnel, a command of your own, and Isthmus",
+    1 / 128,
+    trials,
+    report,
+    lacking,
+)

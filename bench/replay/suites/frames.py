@@ -1,0 +1,84 @@
+"""Frames and losses (reference 2c): three volumes at once, MTU 1500 and 9000, over four lines and three losses."""
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from bench.overwan.lines import Setting, standing
+from bench.replay.flow import sinks
+from bench.replay.lines import RATES, Span, array_control, not_carried, quiet, steady, unmeasured
+from bench.replay.suite import Options, Outcome, Stage, Suite, Trial
+from bench.replay.suites.frames_report import DELAY, LINES, LOSSES, MTUS, WAYS, Place, report, told
+from bench.sites import Pair
+from bench.wan import Wan
+from bench.wan.wan import lacking
+
+STORE = "128MiB"
+"""Nothing repeats."""
+
+
+def trials(options: Options) -> list[Trial]:
+    """One for each line, MTU and loss."""
+    return [
+        Trial(_cells(*where), partial(measure, *where), _seconds(*where, options.scale), _settings(*where))
+        for line in LINES
+        for mtu in MTUS
+        for loss in LOSSES
+        for where in [(line, mtu, loss)]
+    ]
+
+
+def measure(line: str, mtu: int, loss: float, stage: Stage) -> Iterator[tuple[str, Outcome]]:
+    """Directly and through a pair."""
+    setting = Setting(RATES[line], 2 * DELAY, loss, mtu)
+    stage.tell("can the line be carried?")
+    if reason := not_carried(setting.rate, mtu):
+        yield from unmeasured(_cells(line, mtu, loss), reason)
+        return
+    with standing(setting) as wan:
+        place = Place(line, mtu, loss, "direct")
+        yield place.cell, told(place, _direct(wan, setting, place, stage))
+        quiet(wan)
+        place = Place(line, mtu, loss, "isthmus")
+        yield place.cell, told(place, _through_a_pair(wan, setting, place, stage))
+
+
+def _direct(wan: Wan, setting: Setting, place: Place, stage: Stage) -> Outcome:
+    stage.tell("directly")
+    with sinks(wan, 1, wan.addresses["west"]) as (end,):
+        return steady(wan, setting, stage, place.cell, end.address, end, control=array_control())
+
+
+def _through_a_pair(wan: Wan, setting: Setting, place: Place, stage: Stage) -> Outcome:
+    stage.tell("through the pair")
+    with (
+        sinks(wan) as (end,),
+        Pair({"array": end.address}, wan=wan, store_size=STORE, directory=stage.directory / "pair") as pair,
+    ):
+        pair.wait_prepared()
+        return steady(wan, setting, stage, place.cell, pair.forwards["array"], end)
+
+
+def _cells(line: str, mtu: int, loss: float) -> tuple[str, ...]:
+    return tuple(Place(line, mtu, loss, way).cell for way in WAYS)
+
+
+def _settings(line: str, mtu: int, loss: float) -> dict[str, Any]:
+    where = {"rate": RATES[line], "one_way_ms": DELAY, "loss_percent": loss, "mtu": mtu}
+    return {"line": where, "arrays": {"volumes": 3, "congestion_control": array_control(), "compressibility": 0}}
+
+
+def _seconds(line: str, mtu: int, loss: float, scale: float) -> float:
+    if line == "10g":
+        return 1.0
+    return 5.0 + len(WAYS) * (1.0 + Span.on(Setting(RATES[line], 2 * DELAY, loss, mtu)).longest(scale))
+
+
+FRAMES = Suite(
+    "frames",
+    "Frames: MTU 1500 and 9000 over four lines and three losses",
+    1 / 1024,
+    trials,
+    report,
+    lacking,
+)

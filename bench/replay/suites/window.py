@@ -1,0 +1,105 @@
+"""Windows and delays (reference 2b): three volumes at once, 72 KB, 1 MB and automatic, over four lines and five delays.
+
+The window is what the receiving array offers its peer at most. Directly its peer is the sending array, across the
+line; through Isthmus it is the site beside it.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+from bench.overwan.lines import MBIT, Setting, standing
+from bench.replay.flow import sinks
+from bench.replay.lines import RATES, Span, array_control, not_carried, quiet, steady, unmeasured
+from bench.replay.suite import Options, Outcome, Stage, Suite, Trial
+from bench.replay.suites.window_report import DELAYS, LINES, WAYS, WINDOWS, Place, report
+from bench.sites import Pair
+from bench.wan import Wan
+from bench.wan.wan import lacking
+from proxy.plan.windows import window_rate
+
+STORE = "128MiB"
+"""Nothing repeats."""
+VOLUMES = 3
+
+
+def trials(options: Options) -> list[Trial]:
+    """One for each line and delay."""
+    return [
+        Trial(
+            _cells(line, delay), partial(measure, line, delay), _seconds(line, delay, options), _settings(line, delay)
+        )
+        for line in LINES
+        for delay in DELAYS
+    ]
+
+
+def measure(line: str, delay: int, stage: Stage) -> Iterator[tuple[str, Outcome]]:
+    """All windows, directly and through a pair."""
+    setting = Setting(RATES[line], 2 * delay)
+    stage.tell("can the line be carried?")
+    if reason := not_carried(setting.rate):
+        yield from unmeasured(_cells(line, delay), reason)
+        return
+    with standing(setting) as wan:
+        for window in WINDOWS:
+            yield _direct(wan, setting, Place(line, delay, window, "direct"), stage)
+        yield from _through_a_pair(wan, setting, line, delay, stage)
+
+
+def theory(setting: Setting, window: int) -> float:
+    """Mb/s of the volumes together by the makers' formula, window / round trip, and what the line carries."""
+    if not window or not setting.round_trip:
+        return setting.goodput / MBIT
+    return min(VOLUMES * window_rate(window, setting.round_trip / 1000), setting.goodput) / MBIT
+
+
+def _direct(wan: Wan, setting: Setting, place: Place, stage: Stage) -> tuple[str, Outcome]:
+    stage.tell(f"{place.window}, directly")
+    with sinks(wan, 1, wan.addresses["west"], WINDOWS[place.window]) as (end,):
+        possible = theory(setting, WINDOWS[place.window])
+        found = steady(wan, setting, stage, place.cell, end.address, end, possible, array_control())
+    quiet(wan)
+    return place.cell, found
+
+
+def _through_a_pair(wan: Wan, setting: Setting, line: str, delay: int, stage: Stage) -> Iterator[tuple[str, Outcome]]:
+    stage.tell("starting the pair")
+    with ExitStack() as stack:
+        ends = {name: stack.enter_context(sinks(wan, 1, window=size))[0] for name, size in WINDOWS.items()}
+        exports = {name: end.address for name, end in ends.items()}
+        pair = stack.enter_context(Pair(exports, wan=wan, store_size=STORE, directory=stage.directory / "pair"))
+        pair.wait_prepared()
+        for window, end in ends.items():
+            stage.tell(f"{window}, through the pair")
+            place = Place(line, delay, window, "isthmus")
+            yield place.cell, steady(wan, setting, stage, place.cell, pair.forwards[window], end)
+            quiet(wan)
+
+
+def _cells(line: str, delay: int) -> tuple[str, ...]:
+    """In the order in which they are measured."""
+    return tuple(Place(line, delay, window, way).cell for way in WAYS for window in WINDOWS)
+
+
+def _settings(line: str, delay: int) -> dict[str, Any]:
+    arrays = {"volumes": VOLUMES, "windows": WINDOWS, "congestion_control": array_control(), "compressibility": 0}
+    return {"line": {"rate": RATES[line], "one_way_ms": delay, "loss_percent": 0, "mtu": 1500}, "arrays": arrays}
+
+
+def _seconds(line: str, delay: int, options: Options) -> float:
+    if line == "10g":
+        return 1.0
+    flow = Span.on(Setting(RATES[line], 2 * delay)).longest(options.scale) + 1.0
+    return 4.0 + flow * len(WINDOWS) * len(WAYS)
+
+
+WINDOW = Suite(
+    "window",
+    "Windows: 72 KB, 1 MB and automatic over four lines and five delays",
+    1 / 2048,
+    trials,
+    report,
+    lacking,
+)

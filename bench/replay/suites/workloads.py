@@ -1,0 +1,175 @@
+"""iSCSI workloads: reference section 4. [mixed 1 Gb/10 Gb EqualLogic SAN]
+
+fio through a real initiator, at work on four volumes for fifteen minutes: it reads in order (256 KiB), writes in order
+(64 KiB), or both at random (8 KiB, 67 % reads). Over one line; and over a fast and a slow one at once, either with two
+volumes behind each (pools of their own), or with each volume spread over both, so that the slow line holds up the fast
+one (one mixed pool).
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from bench.array import ArrayFailure
+from bench.datasets import Dataset
+from bench.replay import fio
+from bench.replay.arrays import EMULATED, LINES, WAYS, Arrays, Ground, lacking, see_room, standing_on
+from bench.replay.fio import FioFailure, Found, Job, disk, load
+from bench.replay.segments import Segments
+from bench.replay.suite import Figure, Options, Outcome, Stage, Suite, Trial
+from bench.replay.suites.workloads_report import (
+    ALONE,
+    HEALTHY,
+    MIXED,
+    POOLS,
+    PUBLISHED,
+    SEPARATE,
+    SINGLE,
+    WORKS,
+    report,
+)
+
+MIB = 1 << 20
+VOLUMES = 4
+VOLUME, LEAST_VOLUME = 8 << 30, 64 * MIB
+SECONDS, LEAST_SECONDS = 900.0, 2.0
+"""Of a workload, at scale 1 and at least."""
+
+
+@dataclass(frozen=True)
+class Fabric:
+    """The lines between initiator and arrays: one, or a fast and a slow one."""
+
+    lines: tuple[str, ...]
+    way: str
+
+    @property
+    def place(self) -> str:
+        """The beginning of names of cells."""
+        return f"{self.way}/{'+'.join(self.lines)}"
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """How volumes may lie on them."""
+        return (ALONE,) if len(self.lines) == 1 else (SEPARATE, MIXED)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """In the order in which they are measured."""
+        return tuple(f"{self.place}/{pool}/{work}" for pool in self.pools for work in WORKS)
+
+
+def trials(options: Options) -> list[Trial]:
+    """One for each fabric."""
+    fabrics = [Fabric(lines, way) for lines in (*((line,) for line in SINGLE), *POOLS) for way in WAYS]
+    found = []
+    for fabric in fabrics:
+        settings = {
+            "lines": [LINES[line].texts if line in LINES else line for line in fabric.lines],
+            "volumes": VOLUMES,
+            "compressibility": fio.COMPRESSIBLE,
+            "works": {name: work.__dict__ for name, work in WORKS.items()},
+        }
+        each = max(LEAST_SECONDS, SECONDS * options.scale) + 1.5
+        carried = all(line not in LINES or LINES[line].bits <= EMULATED for line in fabric.lines)
+        seconds = 6.0 * len(fabric.lines) + each * len(fabric.cells) if carried else 0.1
+        found.append(Trial(fabric.cells, partial(measure, fabric), seconds, settings))
+    return found
+
+
+def measure(fabric: Fabric, stage: Stage) -> Iterator[tuple[str, Outcome]]:
+    """All workloads on the same volumes."""
+    size = max(LEAST_VOLUME, stage.bytes(VOLUME))
+    see_room(stage.directory, VOLUMES * size * len(fabric.lines))
+    seconds = stage.seconds(SECONDS, LEAST_SECONDS)
+    stage.tell("starting the arrays")
+    with ExitStack() as stack:
+        stands = [stack.enter_context(_array(Ground(line, fabric.way), stage.directory, size)) for line in fabric.lines]
+        disks = [stack.enter_context(_disks(arrays, stage.directory / arrays.ground.line)) for arrays in stands]
+        for pool in fabric.pools:
+            for name in WORKS:
+                stage.tell(f"{pool}, {name}" if pool != ALONE else name)
+                yield (
+                    f"{fabric.place}/{pool}/{name}",
+                    _measured(stands, _jobs(name, pool, disks), stage, seconds, pool),
+                )
+
+
+@contextmanager
+def _array(ground: Ground, directory: Path, size: int) -> Iterator[Arrays]:
+    """With volumes that are full, as a reader expects."""
+    place = directory / ground.line
+    place.mkdir()
+    with standing_on(ground, place, far=[size] * VOLUMES) as arrays:
+        for number, unit in enumerate(arrays.far.units):
+            with unit.open("r+b") as file:
+                file.writelines(Dataset(f"workload {number}", size, fio.COMPRESSIBLE))
+        yield arrays
+
+
+@contextmanager
+def _disks(arrays: Arrays, directory: Path) -> Iterator[list[Path]]:
+    with ExitStack() as stack:
+        stack.enter_context(arrays.inside())
+        yield [
+            stack.enter_context(disk(arrays.far_url(unit), directory, f"unit{unit}")) for unit in range(1, VOLUMES + 1)
+        ]
+
+
+def _jobs(name: str, pool: str, disks: list[list[Path]]) -> list[Job]:
+    """Volumes of their own pool are divided between the lines; of a mixed one each lies on all of them."""
+    work = WORKS[name]
+    if pool == MIXED:
+        half = work.shared(len(disks))
+        return [Job(name, disk, half, volume + 1) for line in disks for volume, disk in enumerate(line)]
+    each = VOLUMES // len(disks)
+    return [Job(name, disk, work) for number, line in enumerate(disks) for disk in line[number * each :][:each]]
+
+
+def _measured(stands: list[Arrays], jobs: list[Job], stage: Stage, seconds: float, pool: str) -> Outcome:
+    before = [_segments(arrays) for arrays in stands]
+    for arrays in stands:
+        arrays.begin()
+    with load(jobs, stage.directory, seconds) as running:
+        found = running.wait()[jobs[0].name]
+    remark = next((remark for arrays in stands if (remark := arrays.remark())), "")
+    segments = sum((_segments(arrays) - start for arrays, start in zip(stands, before, strict=True)), Segments(0, 0))
+    told = PUBLISHED.get(("+".join(arrays.ground.line for arrays in stands), pool), {}).get(jobs[0].name)
+    return Outcome(tuple(_figures(found, segments, told, remark)))
+
+
+def _figures(
+    found: Found, segments: Segments, told: tuple[float, float, float] | None, remark: str
+) -> Iterator[Figure]:
+    operations, rate, latency = told or (None, None, None)
+    yield Figure("operations", found.operations, "IOPS", published=operations, remark=remark)
+    yield Figure("throughput", found.rate / 1e6, "MB/s", published=rate, remark=remark)
+    yield Figure("latency", found.latency, "ms", False, latency, remark=remark)
+    yield Figure("sent again", segments.percent, "%", False, goal=HEALTHY, remark=remark)
+
+
+def _segments(arrays: Arrays) -> Segments:
+    """Of both ends."""
+    total = Segments(0, 0)
+    for end in ("east", "west") if arrays.wan else ("east",):
+        with arrays.inside(end):
+            total += Segments.here()
+    return total
+
+
+def missing() -> str:
+    """Why nothing can be measured here, or nothing."""
+    return lacking(Ground("1g", "direct")) or fio.lacking()
+
+
+WORKLOADS = Suite(
+    "workloads",
+    "iSCSI workloads through a real initiator: in order and at random",
+    1 / 450,
+    trials,
+    report,
+    missing,
+    (ArrayFailure, FioFailure),
+)

@@ -1,0 +1,171 @@
+"""`make bench-viewers`: what ten open pages cost a pair that replicates.
+
+Volumes that both sites know go through the pair, in turns without and with ten viewers at each site who listen to
+`/api/v1/live`, as open pages do. Beside the throughput stands what a byte costs each site in CPU time, which the
+viewers' own work on the same cores does not change. The exit status is 1 if a byte differs.
+"""
+
+import argparse
+import contextlib
+import os
+import selectors
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rich.console import Console
+
+from bench import load
+from bench.datasets import Dataset
+from bench.goals import Goal, goal_table
+from bench.machine import machine_facts, machine_text, warn_if_busy
+from bench.sites import Pair, Site, environment
+from bench.tables import plain_table
+from proxy.config.units import show_size
+
+MB, MIB = 10**6, 1 << 20
+VIEWERS = 10
+"""At each site."""
+MOST = 2.0
+"""Percent that they may cost."""
+_TICKS = os.sysconf("SC_CLK_TCK")
+_REQUEST = b"GET /api/v1/live HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
+_READ = 1 << 20
+
+
+@dataclass
+class Rounds:
+    """What was measured in each round, without or with viewers."""
+
+    rates: list[float] = field(default_factory=list)
+    """Plain bytes a second."""
+    costs: list[float] = field(default_factory=list)
+    """CPU seconds of both sites for 2^30 bytes."""
+
+
+class Bench:
+    """The run."""
+
+    def __init__(self, size: int, rounds: int) -> None:
+        """`size` bytes a transfer, `rounds` of each kind."""
+        self.alone, self.watched = Rounds(), Rounds()
+        self.identical = True
+        self.size = size
+        self.rounds = rounds
+
+    def run(self, directory: Path) -> None:
+        """Everything; `directory` has room for the volume."""
+        file = directory / "volume"
+        with file.open("wb") as opened:
+            opened.writelines(Dataset("viewers", self.size))
+        with (
+            load.listening("sink", "--file", str(file)) as (address, sink),
+            Pair({"array": address}, store_size=show_size(self.size * 5 // 4 + 64 * MIB)) as pair,
+        ):
+            pair.wait_prepared()
+            for _ in range(2):  # cold, and once more, so that windows and buffers have grown
+                self._transfer(Rounds(), file, pair, sink)
+            for number in range(self.rounds):
+                tell(f"round {number + 1} of {self.rounds}")
+                self._transfer(self.alone, file, pair, sink)
+                with watching(pair.sites):
+                    self._transfer(self.watched, file, pair, sink)
+
+    def _transfer(self, rounds: Rounds, file: Path, pair: Pair, sink: load.Process) -> None:
+        before = sum(map(cpu_seconds, pair.sites))
+        run = load.run(file, pair.forwards["array"], sink, load.Shape())
+        rounds.rates.append(run.rate)
+        rounds.costs.append((sum(map(cpu_seconds, pair.sites)) - before) * (1 << 30) / run.bytes)
+        self.identical = self.identical and run.identical
+
+    def goals(self) -> Iterator[Goal]:
+        """Of medians over the rounds' pairs: neighbours had the same machine."""
+        rates = [with_ / without for without, with_ in zip(self.alone.rates, self.watched.rates, strict=True)]
+        costs = [with_ / without for without, with_ in zip(self.alone.costs, self.watched.costs, strict=True)]
+        yield Goal("throughput lost", 100 * (1 - statistics.median(rates)), MOST, False, "%")
+        yield Goal("CPU time for a byte, more", 100 * (statistics.median(costs) - 1), MOST, False, "%")
+
+
+@contextlib.contextmanager
+def watching(sites: tuple[Site, ...]) -> Iterator[None]:
+    """Viewers at each site, in one process that yields to all others. It ends with the context."""
+    ports = [str(site.status_port) for site in sites]
+    command = ["nice", "-n", "19", sys.executable, "-m", "bench.viewers", "--view", *ports]
+    with subprocess.Popen(command, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            if not process.stdout.readline():
+                raise load.LoadFailure("the viewers could not connect")
+            yield
+        finally:
+            process.kill()
+
+
+def view(ports: list[int]) -> None:
+    """Read what all viewers are sent, until killed. Says so when each has been sent something."""
+    with selectors.DefaultSelector() as selector:
+        for port in ports:
+            for _ in range(VIEWERS):
+                connection = socket.create_connection(("127.0.0.1", port), timeout=30)
+                connection.sendall(_REQUEST)
+                if not connection.recv(_READ).startswith(b"HTTP/1.1 200"):
+                    return
+                selector.register(connection, selectors.EVENT_READ)
+        print("all are connected", flush=True)
+        while selector.get_map():
+            for key, _ in selector.select():
+                assert isinstance(key.fileobj, socket.socket)
+                if not key.fileobj.recv(_READ):
+                    selector.unregister(key.fileobj)
+
+
+def cpu_seconds(site: Site) -> float:
+    """CPU time that the site has used (proc(5), stat: utime and stime)."""
+    fields = Path(f"/proc/{site.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def show(bench: Bench, console: Console) -> None:
+    """Both tables."""
+    console.print(f"{machine_text(machine_facts())}; {bench.size // MIB} MiB a transfer", highlight=False)
+    columns = ("MB/s", "least", "most", "CPU s for 1 GiB")
+    table = plain_table(f"Warm, {bench.rounds} times each", "viewers", *columns, figures=columns)
+    for name, rounds in (("none", bench.alone), (f"{VIEWERS} at each site", bench.watched)):
+        rates = [rate / MB for rate in rounds.rates]
+        figures = (statistics.median(rates), min(rates), max(rates), statistics.median(rounds.costs))
+        table.add_row(name, *(f"{figure:.2f}" if figure < 10 else f"{figure:.0f}" for figure in figures))
+    console.print(table, "", goal_table(bench.goals()))
+    if not bench.identical:
+        console.print("Bytes differ.", style="bold red")
+
+
+def tell(line: str) -> None:
+    """How far it is."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def main() -> int:
+    """The command; its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m bench.viewers", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--size", type=int, default=1024, help="MiB of each transfer (default 1024)")
+    parser.add_argument("--rounds", type=int, default=8, help="transfers without and with viewers (default 8 each)")
+    parser.add_argument("--view", nargs="+", type=int, metavar="PORT", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.view:
+        view(options.view)
+        return 1
+    warn_if_busy()
+    bench = Bench(options.size * MIB, options.rounds)
+    with tempfile.TemporaryDirectory(prefix="isthmus-") as directory:
+        bench.run(Path(directory))
+    show(bench, Console())
+    return 0 if bench.identical else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

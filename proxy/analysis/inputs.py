@@ -1,0 +1,188 @@
+"""Files, directories and devices: what is to be read of them, and their bytes. Nothing is ever written.
+
+Within a directory symbolic links are not followed, and a file with several names is read once. What cannot be read
+there is passed over and counted; what was named and cannot be read is an error.
+"""
+
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from proxy.text import printable
+
+READ_BYTES = 1 << 20
+EXAMPLES = 10
+"""Paths that are kept of those that were passed over or have changed; the others are only counted."""
+
+
+class Unreadable(Exception):
+    """What was named cannot be read; the message names it, the reason and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A file or a block device, and how much of it is to be read."""
+
+    path: str
+    size: int
+
+
+@dataclass
+class Remarks:
+    """What an operator should know about the reading."""
+
+    passed_over: Counter[str] = field(default_factory=Counter)
+    """How many, by reason."""
+    changed: int = 0
+    """Files that were written, or cut off, while they were read."""
+    examples: list[str] = field(default_factory=list)
+
+    def pass_over(self, path: str, reason: str, failed: bool = True) -> None:
+        """Something within a directory is not read: it cannot be, or, without `failed`, need not be."""
+        self.passed_over[reason] += 1
+        if failed:
+            self._example(f"{path}: {reason}")
+
+    def note_change(self, path: str) -> None:
+        """What was read is neither the former nor the present content."""
+        self.changed += 1
+        self._example(f"{path}: changed while it was read")
+
+    def _example(self, text: str) -> None:
+        if len(self.examples) < EXAMPLES:
+            self.examples.append(printable(text))
+
+
+def find(paths: Iterable[Path], remarks: Remarks) -> Iterator[Input]:
+    """Everything there is to read, in a fixed order. Raises Unreadable for a path that was named."""
+    links: set[tuple[int, int]] = set()
+    for path in paths:
+        try:
+            found = path.stat()
+        except OSError as error:
+            raise _unreadable(path, error) from None
+        if stat.S_ISDIR(found.st_mode):
+            try:
+                os.scandir(path).close()
+            except OSError as error:
+                raise _unreadable(path, error) from None
+            yield from _within(str(path), remarks, links)
+        else:
+            yield _named(path, found)
+
+
+def read(source: Input, remarks: Remarks) -> Iterator[bytes]:
+    """Its bytes, no more than its size said. What fails or changes on the way is noted in the remarks."""
+    try:
+        descriptor = _open(source.path)
+    except OSError as error:
+        remarks.pass_over(source.path, _reason(error))
+        return
+    try:
+        yield from _contents(descriptor, source, remarks)
+    finally:
+        os.close(descriptor)
+
+
+def _contents(descriptor: int, source: Input, remarks: Remarks) -> Iterator[bytes]:
+    before, left = os.fstat(descriptor), source.size
+    while left:
+        try:
+            data = os.read(descriptor, min(left, READ_BYTES))
+        except OSError as error:
+            remarks.pass_over(source.path, f"{_reason(error)}, after {source.size - left} bytes")
+            return
+        if not data:
+            break
+        left -= len(data)
+        yield data
+    after = os.fstat(descriptor)
+    same = (before.st_mtime_ns, source.size) == (after.st_mtime_ns, after.st_size)
+    if left or (stat.S_ISREG(after.st_mode) and not same):
+        remarks.note_change(source.path)
+
+
+def _named(path: Path, found: os.stat_result) -> Input:
+    """A path that was given itself. Raises Unreadable."""
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISBLK(found.st_mode)):
+        what = _kind(found.st_mode)
+        remedy = "which has no end or no content; name a file, a directory or a disk"
+        raise Unreadable(f"{printable(str(path))} is {what}, {remedy}")
+    try:
+        descriptor = _open(str(path))
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    try:
+        return Input(str(path), os.lseek(descriptor, 0, os.SEEK_END))
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    finally:
+        os.close(descriptor)
+
+
+def _within(directory: str, remarks: Remarks, links: set[tuple[int, int]]) -> Iterator[Input]:
+    """Without recursion: how deep it goes is not ours to decide."""
+    waiting = [directory]
+    while waiting:
+        at = waiting.pop()
+        try:
+            with os.scandir(at) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError as error:
+            remarks.pass_over(at, _reason(error))
+            continue
+        waiting += [entry.path for entry in reversed(entries) if entry.is_dir(follow_symlinks=False)]
+        yield from _files(entries, remarks, links)
+
+
+def _files(entries: list["os.DirEntry[str]"], remarks: Remarks, links: set[tuple[int, int]]) -> Iterator[Input]:
+    for entry in entries:
+        try:
+            found = entry.stat(follow_symlinks=False)
+        except OSError as error:
+            remarks.pass_over(entry.path, _reason(error))
+            continue
+        if stat.S_ISREG(found.st_mode):
+            one = found.st_dev, found.st_ino
+            if found.st_nlink > 1 and one in links:
+                remarks.pass_over(entry.path, "another name of a file that is read already", failed=False)
+                continue
+            if found.st_nlink > 1:
+                links.add(one)
+            yield Input(entry.path, found.st_size)
+        elif not stat.S_ISDIR(found.st_mode):
+            remarks.pass_over(entry.path, f"it is {_kind(found.st_mode)}", failed=False)
+
+
+def _open(path: str) -> int:
+    """Without waiting, should it have become a pipe meanwhile."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_SEQUENTIAL)
+    return descriptor
+
+
+def _unreadable(path: Path, error: OSError) -> Unreadable:
+    remedies = {
+        FileNotFoundError: "check the path",
+        PermissionError: "run it as a user who may read it, such as root",
+    }
+    remedy = remedies.get(type(error), "name something that can be read")
+    return Unreadable(f"{printable(str(path))} cannot be read: {_reason(error)}; {remedy}")
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+def _kind(mode: int) -> str:
+    kinds = {
+        stat.S_IFLNK: "a symbolic link",
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFCHR: "a character device",
+        stat.S_IFBLK: "a block device",
+    }
+    return kinds.get(stat.S_IFMT(mode), "of an unknown kind")

@@ -1,0 +1,15 @@
+"""What the definitions of all commands share."""
+
+import importlib
+from typing import Any
+
+
+def examples(*lines: str) -> str:
+    """An epilog that shows the lines as they are."""
+    return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
+
+
+def perform(command: str, *arguments: Any, action: str = "run") -> int | None:
+    """Import the command's module, only now, and let it do its work; an exit code, or None for success."""
+    result: int | None = getattr(importlib.import_module(f"proxy.cli.{command}"), action)(*arguments)
+    return result

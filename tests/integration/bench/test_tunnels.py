@@ -1,0 +1,74 @@
+"""The alternatives' tunnels over a real line: a volume goes through each, and what arrives is what was sent."""
+
+import shlex
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from bench.datasets import Dataset
+from bench.replay import tunnels
+from bench.replay.flow import send, sinks
+from bench.sites import SiteFailure
+from tests.integration.bed.lines import line_or_skip
+
+pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
+
+RELAY = """
+import os, socket, threading, time
+
+def address(name):
+    host, _, port = os.environ[name].rpartition(":")
+    return host, int(port)
+
+def reach(to):
+    while True:
+        try:
+            return socket.create_connection(to)
+        except OSError:
+            time.sleep(0.1)
+
+def copy(source, sink):
+    while data := source.recv(65536):
+        sink.sendall(data)
+    sink.shutdown(socket.SHUT_WR)
+
+east = os.environ["ISTHMUS_END"] == "east"
+listen, to = ("ISTHMUS_LISTEN", "ISTHMUS_TUNNEL") if east else ("ISTHMUS_TUNNEL", "ISTHMUS_TARGET")
+with socket.create_server(address(listen)) as listener:
+    while True:
+        near, _ = listener.accept()
+        far = reach(address(to))
+        for pair in ((near, far), (far, near)):
+            threading.Thread(target=copy, args=pair, daemon=True).start()
+"""
+
+
+@pytest.mark.parametrize("name", ["ssh", "stunnel", "own"])
+def test_a_volume_arrives(name: str, tmp_path: Path) -> None:
+    reasons: dict[str, Callable[[], str]] = {"ssh": tunnels.lacking_ssh, "stunnel": tunnels.lacking_stunnel}
+    if reason := reasons.get(name, lambda: "")():
+        pytest.skip(reason)
+    script = tmp_path / "relay.py"
+    script.write_text(RELAY)
+    own = partial(tunnels.own, shlex.join([sys.executable, str(script)]))
+    through = {"ssh": tunnels.ssh, "stunnel": tunnels.stunnel, "own": own}[name]
+    with line_or_skip(rate="100Mbit", delay="1ms") as wan, sinks(wan) as (end,):
+        with through(wan, tmp_path, end.address) as entrance:
+            flow = send(wan, [Dataset("tunnel", 300_000, 38)], [entrance], [end])
+        (transfer,) = flow.transfers
+        assert transfer is not None
+        assert (transfer.bytes, transfer.verified, flow.complaint) == (300_000, True, "")
+        assert flow.line.samples[-1].so_far > flow.line.samples[0].so_far, "it went over the line"
+
+
+def test_a_command_that_does_not_work_is_one_clear_error(tmp_path: Path) -> None:
+    complaint = r"`sh -c .*` has ended at the east end: no such proxy"
+    with (
+        line_or_skip(rate="100Mbit") as wan,
+        pytest.raises(SiteFailure, match=complaint),
+        tunnels.own("echo no such proxy; exit 1", wan, tmp_path, ("127.0.0.1", 9)),
+    ):
+        pytest.fail("there is no way")

@@ -1,0 +1,57 @@
+"""A suite of two trials that measures nothing and can be told to fail."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench.replay.command import Order
+from bench.replay.suite import Figure, Options, Outcome, Stage, Suite, Trial
+
+CELLS = ("passes/1", "passes/2")
+ALONE = "alone"
+
+
+@dataclass
+class MadeUp:
+    """What happens when its cells are measured, and how often that was."""
+
+    measured: list[str] = field(default_factory=list)
+    troubles: dict[str, Callable[[], Any]] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=lambda: {"line": "45Mbit"})
+    complaint: str = ""
+
+    @property
+    def suite(self) -> Suite:
+        return Suite("made-up", "A suite of the tests", 1 / 4, self.trials)
+
+    def trials(self, options: Options) -> list[Trial]:
+        return [
+            Trial(cells, partial(self.measure, cells), 10.0, self.settings | {"command": options.command})
+            for cells in (CELLS, (ALONE,))
+        ]
+
+    def measure(self, cells: tuple[str, ...], stage: Stage) -> Iterator[tuple[str, Outcome]]:
+        for cell in cells:
+            stage.tell(f"measuring {cell}")
+            self.troubles.get(cell, lambda: None)()
+            self.measured.append(cell)
+            yield cell, Outcome((figure(40.0 + len(self.measured)),), {"line": [[0.0, 0.0]]}, complaint=self.complaint)
+
+
+def figure(value: float | None, remark: str = "") -> Figure:
+    return Figure("throughput", value, "Mb/s", published=20.0, limit=50.0, goal=30.0, remark=remark)
+
+
+def order(out: Path, **more: Any) -> Order:
+    """`isthmus bench run made-up --out OUT`, and more."""
+    given = {"only": (), "scale": None, "repeat": 1, "command": "", "again": False, **more}
+    return Order(suites=("made-up",), out=out, **given)
+
+
+def raising(error: BaseException) -> Callable[[], None]:
+    def trouble() -> None:
+        raise error
+
+    return trouble

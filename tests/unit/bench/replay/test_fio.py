@@ -1,0 +1,68 @@
+"""What fio is told, and what is read from its report. fio itself does not run here."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.replay.fio import HOST, RANDOM, SEQUENTIAL_WRITE, FioFailure, Found, Job, Work, found, job_file
+from bench.replay.segments import Segments
+
+
+def told(*jobs: tuple[str, dict[str, Any], dict[str, Any]]) -> str:
+    return "fio: a warning\n" + json.dumps(
+        {"jobs": [{"jobname": name, "error": 0, "read": read, "write": write} for name, read, write in jobs]}
+    )
+
+
+def way(count: int, rate: float, operations: float, latency: float) -> dict[str, Any]:
+    return {"total_ios": count, "bw_bytes": rate, "iops": operations, "clat_ns": {"mean": latency * 1e6}}
+
+
+NOTHING = way(0, 0, 0, 0)
+
+
+def test_jobs_of_a_name_are_counted_together() -> None:
+    report = told(("random.0", way(30, 300, 3, 10), way(10, 100, 1, 30)), ("random.1", way(40, 400, 4, 20), NOTHING))
+    assert found(report) == {"random": Found(800, 8, 17.5)}
+    assert found(told(("idle.0", NOTHING, NOTHING))) == {"idle": Found(0, 0, 0)}
+
+
+@pytest.mark.parametrize(
+    ("report", "complaint", "message"),
+    [
+        ("", "fio: engine nbd not loadable\n", "fio failed: fio: engine nbd not loadable"),
+        ("", "", "it said nothing"),
+        ('{"jobs": []}', "", "error"),
+        ('{"jobs": [{"jobname": "a.0", "error": 5}]}', "broken pipe", "error 5: broken pipe"),
+        ('{"something": "else"}', "", "something"),
+    ],
+)
+def test_what_failed_is_one_clear_error(report: str, complaint: str, message: str) -> None:
+    with pytest.raises(FioFailure, match=message):
+        found(report, complaint)
+
+
+def test_what_fio_is_told() -> None:
+    lines = job_file([Job("host", Path("/x/a.nbd"), HOST), Job("w", Path("/x/b.nbd"), SEQUENTIAL_WRITE, 3)], 1.5)
+    first, second = lines.split("[host.0]")[1].split("[w.1]")
+    assert "runtime=1.500s" in lines
+    assert "uri=nbd+unix:///?socket=/x/a.nbd" in first
+    assert "rate_iops=2555,1095" in first
+    assert "flow" not in first
+    assert {"rw=write", "bs=65536", "iodepth=12", "flow_id=3"} <= set(second.splitlines())
+
+
+def test_a_part_of_a_disk_gets_its_part_of_the_work() -> None:
+    assert RANDOM.shared(2).depth == 4
+    assert Work("read", 1, 1).shared(4).depth == 1
+
+
+def test_segments_are_counted_as_the_kernel_does() -> None:
+    text = "Ip: A B\nIp: 1 2\nTcp: RtoMin MaxConn OutSegs RetransSegs\nTcp: 200 -1 90 10\nUdp: X\nUdp: 1\n"
+    segments = Segments.parse(text)
+    assert segments == Segments(100, 10)
+    assert (segments + segments - Segments(100, 15)).percent == 5
+    assert (segments - segments).percent == 0
+    assert Segments.here().sent >= 0

@@ -1,0 +1,91 @@
+"""`isthmus analyze`: what it prints, as JSON and as tables, and what it refuses."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.datasets import Dataset
+from proxy.errors import ExitCode
+from tests.unit.cli.conftest import Isthmus
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def volume(tmp_path: Path) -> Path:
+    path = tmp_path / "volume.img"
+    with path.open("wb") as file:
+        for _ in range(2):
+            file.writelines(Dataset("analyze", 2 * MIB, 60))
+    return path
+
+
+def test_as_data(isthmus: Isthmus, volume: Path) -> None:
+    shown = isthmus("analyze", volume, "--line", "45Mbit", "--line", "1Gbit", "--loss", "1%", "--json")
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    found = json.loads(shown.stdout)
+    assert found["bytes"] == 4 * MIB
+    assert 0.4 < found["deduplication"] < 0.51
+    assert found["compressibility"] == pytest.approx(0.6, abs=0.03)
+    assert [each["average"] >> 10 for each in found["chunk_sizes"]] == [4, 8, 16, 32, 64]
+    assert [line["rate"] for line in found["lines"]] == [45e6, 1e9]
+    assert [way["way"] for way in found["lines"][0]["replication"]][:2] == ["arrays alone"] * 2
+    assert found["remarks"] == {"passed_over": {}, "changed": 0, "examples": []}
+
+
+def test_as_tables(isthmus: Isthmus, volume: Path) -> None:
+    (volume.parent / "link").symlink_to("nowhere")
+    shown = isthmus("analyze", volume.parent, "--line", "45Mbit")
+    assert shown.exit_code == 0
+    for words in ("4 MiB", "deduplication saves", "Chunk size", "best", "Store", "45 Mbit/s, 100 ms", "Isthmus, warm"):
+        assert words in shown.stdout
+    assert "not read, 1: it is a symbolic link" in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+
+
+def test_what_gains_nothing_is_said(isthmus: Isthmus, tmp_path: Path) -> None:
+    (tmp_path / "encrypted").write_bytes(b"".join(Dataset("encrypted", MIB)))
+    assert "encrypted or compressed already" in " ".join(isthmus("analyze", tmp_path).stdout.split())
+
+
+def test_nothing_is_written(isthmus: Isthmus, volume: Path) -> None:
+    before = {path: path.stat() for path in (volume, volume.parent)}
+    assert isthmus("analyze", volume.parent).exit_code == 0
+    for path, found in before.items():
+        now = path.stat()
+        assert (now.st_mtime_ns, now.st_size, now.st_mode) == (found.st_mtime_ns, found.st_size, found.st_mode)
+    assert list(volume.parent.iterdir()) == [volume]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["missing"], ExitCode.FAILED, "cannot be read: no such file or directory; check the path"),
+        (["/dev/zero"], ExitCode.FAILED, "character device"),
+        (["empty"], ExitCode.FAILED, "there is no file with any content"),
+        ([], ExitCode.USAGE, "Missing argument"),
+        (["empty", "--line", "fast"], ExitCode.USAGE, "--line 'fast'"),
+        (["empty", "--line", "1Mbit", "--rtt", "0s"], ExitCode.USAGE, "--rtt"),
+        (["empty", "--line", "1Mbit", "--loss", "99%"], ExitCode.USAGE, "--loss"),
+    ],
+)
+def test_one_clear_error(
+    isthmus: Isthmus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str], code: ExitCode, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    shown = isthmus("analyze", *words)
+    assert (shown.exit_code, shown.stdout) == (code, "")
+    assert message in shown.stderr
+    assert "Traceback" not in shown.stderr
+
+
+def test_a_result_that_nobody_reads_is_no_defect(volume: Path) -> None:
+    """`isthmus analyze ... | head -1`"""
+    command = [sys.executable, "-m", "proxy.cli", "analyze", str(volume), "--json"]
+    done = subprocess.run(["sh", "-c", f"{' '.join(command)} | head -c1"], capture_output=True, text=True, check=True)
+    assert done.stdout == "{"
+    assert "defect" not in done.stderr
