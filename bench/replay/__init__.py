@@ -5,6 +5,6 @@ each. `suites` names them all, a module each. `runner` measures one trial after 
 (`records`: a JSON file for each cell and repeat), so that a run goes on where it was interrupted; `progress` shows it.
 `results` puts repeats together, a suite's report makes sections of tables, plots and findings from them (`document`),
 and `reporting` writes these. `flow` sends volumes over lines;
-`arrays` has real iSCSI targets at their ends, `turns` moves volumes between these, `writers` and `fio` work on them.
-`command` is what the command line calls.
+`arrays` has real iSCSI targets at their ends, `turns` moves volumes between these,
+`writers` and `fio` work on them. `command` is what the command line calls.
 """

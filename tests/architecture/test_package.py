@@ -69,6 +69,7 @@ def test_the_wheel_has_all_modules_and_only_ours(wheel: Path) -> None:
         "dedupstore/py.typed",
         "proxy/py.typed",
         "proxy/PROTOCOL.md",
+        "proxy/setup/compose.yaml",
         "dedupstore/FORMAT.md",
         "dist-info/licenses/LICENSE",
         "share/isthmus/isthmus.schema.json",
