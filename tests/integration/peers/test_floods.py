@@ -109,8 +109,8 @@ def give_up(number: int) -> bytes:
 
 def test_lanes_beyond_the_cap(bed: Bed) -> None:
     """Of one tunnel so many lanes come up; a further one is told that it is not wanted, and the tunnel goes on."""
-    with Array() as array, hub(bed, array.address, keepalive="1m", dead_after="10m") as stage:
-        first = stage.dial()  # and from then on silent, as all of them
+    with Array() as array, hub(bed, array.address) as stage:
+        first = stage.dial()
         lanes = [first]
         with first:
             mine = hello("rogue", "west")
