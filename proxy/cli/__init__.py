@@ -1,6 +1,6 @@
 """The command line: what an operator types.
 
-`commands` says what can be typed (`wan_commands` and `bench_commands` for those two groups): names, options, help texts;
+`commands` says what can be typed (with `wan_commands` and `bench_commands`): names, options, help texts;
 it imports nothing heavy, so that `isthmus --help` is quick. What a command does is in the module of its name (`run`),
 imported when it is asked for. `root` is the one place where errors become messages and exit codes. Only here is
 everything put together: `serve` gives the service its status listener, `demo` calls the bench where it is installed.

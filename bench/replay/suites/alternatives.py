@@ -139,7 +139,7 @@ def _lacking_control(name: str) -> str:
 ALTERNATIVES = Suite(
     "alternatives",
     "Alternatives: plain TCP, ssh -C, stunnel, a command of your own, and Isthmus",
-    1 / 128,
+    1 / 192,
     trials,
     report,
     lacking,

@@ -101,7 +101,7 @@ def _see_room(store: str, wanted: int, directory: Path) -> None:
 FIELD = Suite(
     "field",
     "The field test: three volumes over 45 Mb/s, 100 ms and 1 % loss",
-    1 / 16,
+    1 / 20,
     trials,
     report,
     lacking,
