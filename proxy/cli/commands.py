@@ -25,7 +25,7 @@ _json: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=True, he
     cls=Root,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=_examples(
-        "isthmus keygen --site east --out /etc/isthmus",
+        "isthmus init",
         "isthmus check /etc/isthmus/east.toml",
         "isthmus serve /etc/isthmus/east.toml",
         "isthmus status /etc/isthmus/east.toml --watch",
@@ -56,6 +56,7 @@ def root() -> None:
 @click.option("--export", multiple=True, metavar="[EXPORT=]ADDRESS", help="An array here that the other site reaches.")
 @click.option("--store", type=click.Choice(["disk", "memory"]), help="Of chunks. [default: disk]")
 @click.option("--store-size", metavar="SIZE", help="Of the store. [default: 10GiB]")
+@click.option("--store-path", metavar="DIR", help="Of a disk store. [default: store, beside the file]")
 @click.option("--rate", metavar="RATE", help="Most that is sent to the other site, such as 45Mbit.")
 @click.option("--status", metavar="ADDRESS", help="Of the status listener. [default: 127.0.0.1:8900]")
 @click.option("--out", type=click.Path(path_type=Path), default=".", metavar="DIR", help="Where the files go.")
@@ -145,13 +146,14 @@ def serve(config: Path) -> int | None:
 )
 @_config
 @_json
-@click.option("--watch", is_flag=True, help="Show it anew each second, until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Keep a page of it on the terminal, until q or Ctrl-C.")
 def status(config: Path, as_json: bool, watch: bool) -> int | None:
     """Show what a running site does.
 
     Its peers, streams and store, what limits each of them and by which figure (the README's "Why is it slow?"), and
-    what reduction saves. Asks the site's status listener, so it works on the site's own host, for anybody who can
-    read its file.
+    what reduction saves. With --watch, live: health and its reasons, throughput, volumes and events as well; where
+    there is no terminal, and with --json, anew each second until Ctrl-C. Asks the site's status listener, so it works
+    on the site's own host, for anybody who can read its file and, where that names one, the token.
     """
     return _perform("status", config, as_json, watch)
 

@@ -1,4 +1,4 @@
-"""What can be typed after `isthmus wan`; see `proxy.cli.commands`."""
+"""What can be typed after `isthmus wan`; as `commands`, of which it is a part."""
 
 import functools
 from collections.abc import Callable
@@ -8,6 +8,7 @@ import click
 
 from proxy.cli.parts import examples, perform
 
+_json: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 _prefix: Callable[[Any], Any] = click.option(
     "--prefix", default="isthmus-wan", show_default=True, metavar="NAME", help="Of the namespaces NAME-east, NAME-west."
 )
@@ -116,7 +117,7 @@ def outage(switch: str, prefix: str, toward: str) -> int | None:
 
 @wan.command("stats", epilog=examples("isthmus wan stats", "isthmus wan stats --json"))
 @_prefix
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@_json
 def line_stats(prefix: str, as_json: bool) -> int | None:
     """Show what the line has done with packets."""
     return perform("wan", "stats", prefix, as_json)
@@ -124,7 +125,7 @@ def line_stats(prefix: str, as_json: bool) -> int | None:
 
 @wan.command("test", epilog=examples("isthmus wan test", "isthmus wan test --backend tun --json"))
 @_backend
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@_json
 def line_test(backend: str, as_json: bool) -> int | None:
     """Measure how true lines are on this machine.
 

@@ -1,6 +1,5 @@
 """Reads the live site and fills the snapshot that `proxy.observe` defines."""
 
-import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -13,7 +12,7 @@ from proxy.net.portals import Portals
 from proxy.net.relay import Relay
 from proxy.observe.advice import advise
 from proxy.observe.counters import Traffic
-from proxy.observe.snapshot import CertificateStatus, LaneStatus, PeerStatus, Snapshot, StreamStatus, VerdictStatus
+from proxy.observe.snapshot import LaneStatus, PeerStatus, Snapshot, StreamStatus, VerdictStatus
 from proxy.observe.verdict import Verdict
 from proxy.observe.volume_status import volume_status
 from proxy.observe.waiting import SECOND, Times, Waiting
@@ -43,26 +42,11 @@ def survey(site: "Site") -> Snapshot:
         bytes=_bytes(total, wire),
         refused=site.door.refused if site.door is not None else 0,
         last_refusal=site.door.last_refusal if site.door is not None else "",
-        certificates=_certificates(site),
+        certificates=list(site.certificates.status),
         reload_problem=site.certificates.problem,
         processor_share=round(site.environment.processor.share, 3),
         alarms=site.alarms(),
     )
-
-
-def _certificates(site: "Site") -> list[CertificateStatus]:
-    """Those of files, and of peers that only a CA vouches for what they show."""
-    found = list(site.certificates.status)
-    for peer in site.peers.values():
-        lane = next(iter(peer.lanes), None)
-        if (
-            lane is not None
-            and lane.connected
-            and not any((each.role, each.name) == ("peer", peer.name) for each in found)
-        ):
-            ends = ssl.cert_time_to_seconds(str(lane.certificate[1]["notAfter"]))
-            found.append(CertificateStatus("peer", peer.name, float(ends)))
-    return found
 
 
 def _bytes(total: Traffic, wire: Mapping[str, int]) -> dict[str, int]:
@@ -86,6 +70,7 @@ def _peer(peer: Peer, portals: Portals) -> PeerStatus:
         resumed=peer.resumed,
         tunnel_resets=figures.resets,
         short_packets=peer.short_packets,
+        other_congestion_control=peer.other_congestion_control,
         streams=len(peer.relays),
         unacked_bytes=figures.unacked_bytes,
         references_suspended=peer.references_suspended,

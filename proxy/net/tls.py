@@ -58,6 +58,7 @@ class Certificates:
     config: SiteConfig
     _loaded: _Loaded = field(init=False)
     _problem: str = ""
+    _shown: dict[str, CertificateStatus] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._loaded = _load(self.config)
@@ -81,7 +82,11 @@ class Certificates:
             return pinned
         if not self._loaded.issued(certificate):
             return None
-        return next((name for name in _names(decoded) if name in self._loaded.named), None)
+        name = next((name for name in _names(decoded) if name in self._loaded.named), None)
+        if name is not None:
+            ends = ssl.cert_time_to_seconds(str(decoded["notAfter"]))
+            self._shown[name] = CertificateStatus("peer", name, float(ends))
+        return name
 
     def proves(self, peer: str, certificate: bytes, decoded: dict[str, object]) -> bool:
         """True if that certificate is, now, the peer's."""
@@ -109,8 +114,8 @@ class Certificates:
 
     @property
     def status(self) -> tuple[CertificateStatus, ...]:
-        """The certificates in use, and when they end."""
-        return self._loaded.certificates
+        """The certificates in use, and when they end; of peers that only a CA vouches for, what they showed last."""
+        return (*self._loaded.certificates, *(each for each in self._shown.values() if each.name in self._loaded.named))
 
     @property
     def alarms(self) -> list[str]:
@@ -162,8 +167,8 @@ def _signed(leaf: x509.Certificate, authority: x509.Certificate) -> bool:
     return True
 
 
-def _authorities(ca: Path | None) -> tuple[x509.Certificate, ...]:
-    return tuple(x509.load_pem_x509_certificates(ca.read_bytes())) if ca is not None else ()
+def _authorities(path: Path | None) -> tuple[x509.Certificate, ...]:
+    return tuple(x509.load_pem_x509_certificates(path.read_bytes())) if path is not None else ()
 
 
 def _context(protocol: int, identity: Identity, peers: tuple[PeerConfig, ...]) -> ssl.SSLContext:
@@ -195,14 +200,16 @@ def _first_certificate(path: Path) -> str:
 
 
 def _statuses(config: SiteConfig) -> Iterator[CertificateStatus]:
-    """When the certificates of the files end: the own one, pinned ones, the CA's."""
+    """When the certificates of the files end: the own one, pinned ones, the listener's, the CA's, clients'."""
     yield _status("own", config.site.name, config.identity.certificate)
     for peer in config.peers:
         if peer.certificate is not None:
             yield _status("peer", peer.name, peer.certificate)
-    for authority in _authorities(config.identity.ca):
-        name = authority.subject.rfc4514_string()
-        yield CertificateStatus("ca", name, authority.not_valid_after_utc.timestamp())
+    if config.status.certificate is not None:
+        yield _status("listener", config.site.name, config.status.certificate)
+    for role, path in (("ca", config.identity.ca), ("clients", config.status.clients)):
+        for each in _authorities(path):
+            yield CertificateStatus(role, each.subject.rfc4514_string(), each.not_valid_after_utc.timestamp())
 
 
 def _status(role: str, name: str, path: Path) -> CertificateStatus:

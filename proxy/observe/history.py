@@ -34,6 +34,11 @@ class History:
         self._before: dict[str, float] = {}
         self._clock = clock
 
+    def begin(self, snapshot: Snapshot) -> None:
+        """Have a series for everything that the site has."""
+        for series in _by_series({}, snapshot):
+            self.book.begin(series)
+
     def note(self, snapshot: Snapshot, now: float, clock: float) -> None:
         """One more second."""
         seconds = clock - self._clock

@@ -106,12 +106,15 @@ class Book:
             ring.add(number, row)
             self._changed.add((name, series, number))
 
+    def begin(self, series: str) -> None:
+        """There is such a series from now on."""
+        self._open(series)
+
     def restore(self, key: Key, row: Row) -> None:
-        """A step of an earlier run; those of a series come in order, before the first `add`."""
+        """A step of an earlier run, if its series has begun. They come in order, before the first `add`."""
         name, series, number = key
-        rings = self._open(series)
-        if rings is not None and name in rings:
-            rings[name].add(number, row)
+        if series in self._rings and name in self._rings[series]:
+            self._rings[series][name].add(number, row)
 
     def take_changed(self) -> dict[Key, Row]:
         """Steps that have changed since this was last asked, to be written down."""

@@ -1,44 +1,72 @@
-"""What has changed over the last seconds: counters of the snapshots of the last ten minutes, by name."""
+"""What has changed of late: counters of the last minute, second by second, and of a longer time in coarser steps."""
 
-from collections import deque
+from bisect import bisect_left
 from collections.abc import Mapping
 
 Counters = Mapping[str, float]
 
+FINE = 60.0
+"""Seconds of which every reading is remembered."""
+
+
+class Readings:
+    """The last so many readings."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._times: list[float] = []
+        self._counters: list[Counters] = []
+
+    def add(self, counters: Counters, now: float) -> None:
+        """One more."""
+        self._times.append(now)
+        self._counters.append(counters)
+        if len(self._times) > self._most:
+            del self._times[0], self._counters[0]
+
+    def at(self, time: float) -> tuple[float, Counters]:
+        """The first reading from that time on, and when it was; there is one."""
+        place = min(bisect_left(self._times, time), len(self._times) - 1)
+        return self._times[place], self._counters[place]
+
+    def due(self, now: float, seconds: float) -> bool:
+        """The last one is that old, or there is none."""
+        return not self._times or now - self._times[-1] >= seconds
+
 
 class Trend:
-    """Fed once a second with counters that rise. Names may come and go; a counter that fell has begun anew."""
+    """Fed about once a second with counters that rise from 0. Names may come and go."""
 
-    def __init__(self, seconds: int) -> None:
-        """Remembers so many readings."""
-        self._readings: deque[tuple[float, Counters]] = deque(maxlen=seconds + 1)
+    def __init__(self, seconds: float) -> None:
+        """Remembers so many, beyond the last minute in steps of a sixtieth of that."""
+        self._step = seconds / 60
+        self._fine = Readings(round(FINE) + 1)
+        self._coarse = Readings(61)
+        self._now = 0.0
+        self._last: Counters = {}
 
     def note(self, counters: Counters, now: float) -> None:
         """A reading at a time of a monotonic clock, in seconds."""
-        self._readings.append((now, counters))
+        self._now, self._last = now, counters
+        self._fine.add(counters, now)
+        if self._coarse.due(now, self._step):
+            self._coarse.add(counters, now)
 
     def last(self, name: str) -> float:
         """The newest reading; 0 before the first."""
-        return self._readings[-1][1].get(name, 0.0) if self._readings else 0.0
+        return self._last.get(name, 0.0)
 
     def rise(self, name: str, seconds: float) -> float:
-        """By how much a counter rose over the last seconds, or as long as it is known."""
-        return self._over(name, seconds)[0]
+        """By how much a counter rose over the last seconds. One that was not there then, or was higher, began at 0."""
+        if not self._last:
+            return 0.0
+        last, first = self.last(name), self._then(seconds)[1].get(name, 0.0)
+        return last - first if first <= last else last
 
     def rate(self, name: str, seconds: float) -> float:
         """The same, for each second of that time."""
-        risen, passed = self._over(name, seconds)
-        return risen / passed if passed else 0.0
+        passed = self._now - self._then(seconds)[0] if self._last else 0.0
+        return self.rise(name, seconds) / passed if passed else 0.0
 
-    def _over(self, name: str, seconds: float) -> tuple[float, float]:
-        if not self._readings:
-            return 0.0, 0.0
-        now, counters = self._readings[-1]
-        last = counters.get(name, 0.0)
-        since, first = now, last
-        for when, earlier in reversed(self._readings):
-            value = earlier.get(name)
-            if now - when > seconds or value is None or value > first:
-                break
-            since, first = when, value
-        return last - first, now - since
+    def _then(self, seconds: float) -> tuple[float, Counters]:
+        return (self._fine if seconds <= FINE else self._coarse).at(self._now - seconds)

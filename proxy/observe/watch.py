@@ -6,15 +6,15 @@ from proxy.observe import codes
 from proxy.observe.answers import Caution, HealthAnswer
 from proxy.observe.cautions import Cautions
 from proxy.observe.chronicle import Chronicle
-from proxy.observe.health import Ladder
+from proxy.observe.health import A_WHILE, Ladder
 from proxy.observe.history import History
 from proxy.observe.journal import Journal
 from proxy.observe.readings import counters, store_counter
 from proxy.observe.snapshot import Snapshot
 from proxy.observe.trend import Trend
 
-_SECONDS = 600
-_MINUTES = 60
+_HOUR = 3600.0
+_EVICTED = store_counter("evicted_bytes")
 
 
 @dataclass(slots=True)
@@ -30,12 +30,12 @@ class Watch:
     _ladder: Ladder = field(default_factory=Ladder)
     _found: Cautions = field(default_factory=Cautions)
     _chronicle: Chronicle = field(init=False)
-    _trend: Trend = field(default_factory=lambda: Trend(_SECONDS))
-    _evicted: Trend = field(default_factory=lambda: Trend(_MINUTES))
-    _minute: int = -1
+    _trend: Trend = field(default_factory=lambda: Trend(A_WHILE))
+    _evicted: Trend = field(default_factory=lambda: Trend(_HOUR))
 
     def __post_init__(self) -> None:
         self._chronicle = Chronicle(self.journal)
+        self.history.begin(self.snapshot)
         self.health = self._ladder.climb(self.snapshot, self._trend, self.snapshot.started)
 
     def note(self, snapshot: Snapshot, now: float, clock: float) -> None:
@@ -43,9 +43,7 @@ class Watch:
         self.snapshot = snapshot
         row = counters(snapshot)
         self._trend.note(row, clock)
-        if int(clock // 60) != self._minute:
-            self._minute = int(clock // 60)
-            self._evicted.note({"": row[store_counter("evicted_bytes")]}, clock)
+        self._evicted.note({_EVICTED: row[_EVICTED]}, clock)
         self.history.note(snapshot, now, clock)
         self.health = self._ladder.climb(snapshot, self._trend, now)
         self.cautions = self._found.find(snapshot, self._trend, now)
@@ -56,6 +54,6 @@ class Watch:
 
     def replaced_last_hour(self, snapshot: Snapshot) -> int:
         """Chunk bytes that the store evicted in the last hour."""
-        known = float(snapshot.store["evicted_bytes"])
-        since = self._evicted.last("") - self._evicted.rise("", 3600.0)
-        return round(known - since)
+        return round(
+            float(snapshot.store["evicted_bytes"]) - self._evicted.last(_EVICTED) + self._evicted.rise(_EVICTED, _HOUR)
+        )

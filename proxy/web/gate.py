@@ -8,9 +8,10 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from aiohttp import web
 
@@ -18,13 +19,21 @@ from proxy.web.parties import Budget, party_of
 
 log = logging.getLogger(__name__)
 
-VISITS_MAX = 128
-VISITS_OF_A_PARTY = 64
-IDLE_SECONDS = 15.0
-"""From one answer to the end of the next request; also for taking an answer."""
-ANSWER_SECONDS = 30.0
-"""That answering may take."""
-HANDSHAKE_SECONDS = 10.0
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of connections, and of the seconds that they may hold a place."""
+
+    visits: int = 128
+    of_a_party: int = 64
+    idle: float = 15.0
+    """From one answer to the end of the next request; also for taking an answer."""
+    answer: float = 30.0
+    """That answering may take."""
+    handshake: float = 10.0
+
+
+Accept = Callable[[socket.socket], Awaitable[tuple[socket.socket, Any]]]
 _BURST, _RATE = 400, 200.0
 _BURST_TLS, _RATE_TLS = 100, 20.0
 """Connections of a party at once and a second: a handshake costs a millisecond."""
@@ -53,14 +62,24 @@ class Gate:
     """Loop thread."""
 
     def __init__(
-        self, listener: socket.socket, server: web.Server, context: Callable[[], ssl.SSLContext | None]
+        self,
+        listener: socket.socket,
+        server: web.Server,
+        context: Callable[[], ssl.SSLContext | None],
+        limits: Limits,
+        accept: Accept | None = None,
     ) -> None:
-        """`listener` is bound, listening and non-blocking; `context` is asked for each connection."""
+        """`listener` is bound, listening and non-blocking; `context` is asked for each connection.
+
+        `accept`: the loop's `sock_accept`, or what stands for it.
+        """
         self._listener = listener
         self._server = server
         self._context = context
+        self._limits = limits
         self._visits: list[Visit] = []
         self._loop = asyncio.get_running_loop()
+        self._accept = accept or self._loop.sock_accept
         secure = context() is not None
         self._budget = Budget(*((_BURST_TLS, _RATE_TLS) if secure else (_BURST, _RATE)))
         self._closed = False
@@ -81,7 +100,7 @@ class Gate:
         """Accept until cancelled or closed, whatever becomes of single connections."""
         while not self._closed:
             try:
-                connection, address = await self._loop.sock_accept(self._listener)
+                connection, address = await self._accept(self._listener)
             except ConnectionError:
                 continue  # it was reset before it was accepted
             except (OSError, ValueError) as error:
@@ -95,7 +114,7 @@ class Gate:
         self._forget_gone()
         now = self._loop.time()
         for visit in self._visits:
-            allowed = ANSWER_SECONDS if visit.busy else IDLE_SECONDS
+            allowed = self._limits.answer if visit.busy else self._limits.idle
             if not visit.lasting and now - visit.since > allowed:
                 _end(visit)
 
@@ -121,9 +140,9 @@ class Gate:
         self._forget_gone()
         if not self._budget.spend(party, self._loop.time()):
             return False
-        if sum(visit.party == party for visit in self._visits) >= VISITS_OF_A_PARTY:
+        if sum(visit.party == party for visit in self._visits) >= self._limits.of_a_party:
             return False
-        if len(self._visits) < VISITS_MAX:
+        if len(self._visits) < self._limits.visits:
             return True
         idle = min((visit for visit in self._visits if not visit.busy), key=lambda visit: visit.since, default=None)
         if idle is None:
@@ -139,7 +158,7 @@ class Gate:
 
         context = self._context()
         try:
-            async with asyncio.timeout(HANDSHAKE_SECONDS):
+            async with asyncio.timeout(self._limits.handshake):
                 transport, _ = await self._loop.connect_accepted_socket(begin, connection, ssl=context)
             visit.transport = transport
         except (OSError, TimeoutError) as error:

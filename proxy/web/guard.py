@@ -4,6 +4,7 @@ A browser carries a stranger's page into this host's networks. So the Host heade
 a stranger points here is refused: DNS rebinding), and what browsers say of the page behind a request has to be ours.
 """
 
+import asyncio
 import ipaddress
 import re
 import time
@@ -31,6 +32,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
+    "Server": "isthmus",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
@@ -66,12 +68,12 @@ class Guard:
             gate = self.gate()
             visit = gate.visit_of(request.protocol) if gate is not None else None
             if visit is not None:
-                visit.busy, visit.since = True, request.loop.time()
+                visit.busy, visit.since = True, asyncio.get_running_loop().time()
             try:
                 response = self._refuse(request) or await _answer(request, handler)
             finally:
                 if visit is not None:
-                    visit.busy, visit.since = False, request.loop.time()
+                    visit.busy, visit.since = False, asyncio.get_running_loop().time()
             for name, value in HEADERS.items():
                 if not response.prepared:
                     response.headers.setdefault(name, value)
@@ -81,7 +83,7 @@ class Guard:
 
     def _refuse(self, request: web.Request) -> web.Response | None:
         party = party_of(request.remote or "")
-        if not self.budget.spend(party, request.loop.time()):
+        if not self.budget.spend(party, asyncio.get_running_loop().time()):
             answer = failure(429, "too many requests", "ask less often")
             answer.headers["Retry-After"] = "1"
             return answer

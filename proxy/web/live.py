@@ -27,7 +27,7 @@ class Live:
     def __init__(self, take: Callable[[], object]) -> None:
         """`take`: what a "live" event says, asked for at most once a second, and only if somebody listens."""
         self._take = take
-        self._queues: set[asyncio.Queue[bytes | None]] = set()
+        self._queues: dict[asyncio.Queue[bytes | None], asyncio.Transport | None] = {}
         self._latest = b""
 
     @property
@@ -60,7 +60,7 @@ class Live:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
         queue: asyncio.Queue[bytes | None] = asyncio.Queue(_FRAMES_MAX)
         queue.put_nowait(self._frame())
-        self._queues.add(queue)
+        self._queues[queue] = request.transport
         if visit is not None:
             visit.lasting = True
         try:
@@ -69,10 +69,9 @@ class Live:
                 async with asyncio.timeout(_WRITE_SECONDS):
                     await response.write(data)
         except (TimeoutError, ConnectionError):
-            if request.transport is not None:
-                request.transport.abort()
+            _drop(request.transport)
         finally:
-            self._queues.discard(queue)
+            self._queues.pop(queue, None)
             if visit is not None:
                 visit.lasting = False
         return response
@@ -83,11 +82,17 @@ class Live:
         return self._latest
 
     def _send(self, data: bytes) -> None:
-        for queue in self._queues:
+        for queue, transport in self._queues.items():
             if queue.full():
-                _end(queue)
+                _drop(transport)
             else:
                 queue.put_nowait(data)
+
+
+def _drop(transport: asyncio.Transport | None) -> None:
+    """At once, with what waits to be sent."""
+    if transport is not None:
+        transport.abort()
 
 
 def _end(queue: "asyncio.Queue[bytes | None]") -> None:

@@ -12,9 +12,10 @@ from proxy.errors import OperatorError
 from proxy.web.answering import BadRequest, failure
 from proxy.web.api import Api, Site
 from proxy.web.blame import request_log
-from proxy.web.gate import IDLE_SECONDS, Gate
+from proxy.web.gate import Gate, Limits
 from proxy.web.guard import Guard
 from proxy.web.live import Live
+from proxy.web.page import Page
 from proxy.web.rights import Rights
 from proxy.web.settings import Settings
 from proxy.web.sockets import listen
@@ -30,27 +31,30 @@ _STOP_SECONDS = 1.0
 class StatusServer:
     """Loop thread."""
 
-    def __init__(self, settings: Settings, site: Site) -> None:
+    def __init__(self, settings: Settings, site: Site, limits: Limits | None = None) -> None:
         self._settings = settings
         self._site = site
+        self._limits = limits or Limits()
         self._rights: Rights | None = None
-        self._gate: Gate | None = None
+        self.gate: Gate | None = None
+        """Connections; None before the start."""
         self._accepting: asyncio.Task[None] | None = None
         self._runner: web.AppRunner | None = None
         self._api = Api(site)
-        self._live = Live(self._api.live)
+        self.live = Live(self._api.live)
 
     async def start(self) -> None:
         """Begin to answer. Raises OSError if the address cannot be had, OperatorError for files that are unsound."""
         self._rights = Rights(self._settings)
-        guard = Guard.of(self._settings, self._rights, self._site.watch.journal, lambda: self._gate)
+        guard = Guard.of(self._settings, self._rights, self._site.watch.journal, lambda: self.gate)
         app = web.Application(middlewares=[guard.middleware(), _bad_requests], client_max_size=1024)
         self._api.add_to(app, self._serve_live)
+        Page().add_to(app)
         self._runner = web.AppRunner(
             app,
             access_log=None,
             logger=request_log(),
-            keepalive_timeout=IDLE_SECONDS,
+            keepalive_timeout=self._limits.idle,
             lingering_time=_LINGER_SECONDS,
             max_line_size=_HEADER_MAX,
             max_field_size=_HEADER_MAX,
@@ -60,10 +64,10 @@ class StatusServer:
         listener = listen(self._settings.host, self._settings.port)
         await self._runner.setup()
         assert self._runner.server is not None
-        self._gate = Gate(listener, self._runner.server, self._context)
-        self._accepting = asyncio.get_running_loop().create_task(self._gate.run())
-        self._site.watch.journal.listen(self._live.tell)
-        self._site.ticked.extend((self._live.tick, self._gate.sweep))
+        self.gate = Gate(listener, self._runner.server, self._context, self._limits)
+        self._accepting = asyncio.get_running_loop().create_task(self.gate.run())
+        self._site.watch.journal.listen(self.live.tell)
+        self._site.ticked.extend((self.live.tick, self.gate.sweep))
 
     def reload(self) -> str:
         """Read certificates and tokens anew; why the old ones stay in use, or nothing."""
@@ -76,19 +80,19 @@ class StatusServer:
 
     async def stop(self) -> None:
         """Answer no more."""
-        self._live.close()
+        self.live.close()
         if self._accepting is not None:
             self._accepting.cancel()
             with suppress(asyncio.CancelledError):
                 await self._accepting
-        if self._gate is not None:
-            self._gate.close()
+        if self.gate is not None:
+            self.gate.close()
         if self._runner is not None:
             await self._runner.cleanup()
 
     async def _serve_live(self, request: web.Request) -> web.StreamResponse:
-        gate = self._gate
-        return await self._live.serve(request, gate.visit_of(request.protocol) if gate is not None else None)
+        gate = self.gate
+        return await self.live.serve(request, gate.visit_of(request.protocol) if gate is not None else None)
 
     def _context(self) -> ssl.SSLContext | None:
         return self._rights.context if self._rights is not None else None

@@ -143,7 +143,7 @@ def test_metrics_and_status(bed: Bed) -> None:
         send([b"x" * 100_000], stage.entrance)
         _, body = stage.east.get("/metrics")
         families = {family.name: family for family in text_string_to_metric_families(body.decode())}
-        assert set(families) == {each.name for each in (*DECLARATIONS, *WATCH_DECLARATIONS)}
+        assert set(families) == {each.name for each in DECLARATIONS} | {each.name for each in WATCH_DECLARATIONS}
         assert all(family.documentation for family in families.values())
         assert [name for name, family in families.items() if not family.samples] == []
         assert families["isthmus_sent_raw_bytes"].samples[0].value == 100_000

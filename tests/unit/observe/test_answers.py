@@ -68,12 +68,13 @@ def test_what_is_replaced_for_good() -> None:
 
 
 def test_trends() -> None:
-    trend = Trend(60)
+    trend = Trend(600)
     for second in range(100):
-        trend.note({"a": 2.0 * second, "b": float(second % 50)}, float(second))
+        trend.note({"a": 2.0 * second, "b": float(second % 70)} | ({"d": 7.0} if second > 95 else {}), float(second))
     assert (trend.rise("a", 10), trend.rate("a", 10)) == (20, 2)
-    assert trend.rise("a", 1000) == 120
-    assert trend.rise("b", 60) == 49  # it began anew
+    assert trend.rise("a", 1000) == 198
+    assert trend.rise("b", 60) == 29  # it began anew
+    assert trend.rise("d", 10) == 7  # it was not there before
     assert (trend.rise("c", 10), trend.rate("c", 10), Trend(5).last("a")) == (0, 0, 0)
 
 

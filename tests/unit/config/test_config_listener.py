@@ -1,0 +1,89 @@
+"""The status listener's keys: what protects it has to be there, sound, and for nobody else's eyes."""
+
+from pathlib import Path
+
+import pytest
+
+from proxy.config import load
+from proxy.config.mistakes import ConfigError
+from tests.certificates import make
+from tests.unit.config.contract import EAST
+
+LISTEN = 'listen = "127.0.0.1:8900"\n'
+PUBLIC = 'listen = "0.0.0.0:8900"\n'
+TLS = 'certificate = "listener.crt"\nkey = "listener.key"\n'
+TOKEN = 'token = "reading"\n'
+
+
+def site(directory: Path, keys: str) -> Path:
+    """East's file with these keys in [status], and all files that any of them names."""
+    for name in ("east", "west", "listener", "other"):
+        make(directory / name, name)
+    for name, content in (("reading", "r" * 32), ("short", "abc"), ("many", "two words of a token")):
+        (directory / name).touch(0o600)
+        (directory / name).write_text(content)
+    (directory / "open").write_text("o" * 32)
+    (directory / "open").chmod(0o644)
+    path = directory / "east.toml"
+    path.write_text(EAST.replace(LISTEN, keys))
+    return path
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        LISTEN,
+        LISTEN + TLS,
+        LISTEN + TOKEN,
+        PUBLIC + TLS + TOKEN,
+        PUBLIC + TLS + 'clients = "west.crt"\n',
+        PUBLIC + TLS + TOKEN + 'control_token = "reading"\nnames = ["East.example"]\nhistory = "h.db"\n',
+    ],
+)
+def test_what_is_protected_is_fine(tmp_path: Path, keys: str) -> None:
+    loaded = load(site(tmp_path, keys)).status
+    assert loaded.names in ((), ("east.example",))
+    assert loaded.history in (None, tmp_path / "h.db")
+
+
+@pytest.mark.parametrize(
+    ("keys", "key", "wrong", "remedy"),
+    [
+        (PUBLIC, "status.listen", "certificate, key, token or clients are missing", "ssh -L"),
+        (PUBLIC + TLS, "status.listen", "token or clients is missing", "add them to [status]"),
+        (PUBLIC + TOKEN, "status.listen", "certificate, key are missing", "add them"),
+        (LISTEN + 'certificate = "listener.crt"\n', "status.key", "is missing", "add key"),
+        (LISTEN + 'key = "listener.key"\n', "status.certificate", "is missing", "add certificate"),
+        (LISTEN + 'clients = "west.crt"\n', "status.clients", "without TLS", "add certificate"),
+        (LISTEN + TLS.replace("listener.key", "other.key"), "status.key", "does not belong", "name the key"),
+        (LISTEN + TLS.replace("listener.key", "none.key"), "status.key", "does not exist", "path of a PEM file"),
+        (LISTEN + 'token = "none"\n', "status.token", "does not exist", "file"),
+        (LISTEN + 'token = "short"\n', "status.token", "16 or more", "openssl rand"),
+        (LISTEN + 'token = "many"\n', "status.token", "16 or more", "openssl rand"),
+        (LISTEN + 'control_token = "open"\n', "status.control_token", "others than its owner", "chmod 600"),
+        (LISTEN + TLS + 'clients = "reading"\n', "status.clients", "is not a certificate", "BEGIN CERTIFICATE"),
+        (LISTEN + 'names = ["a b"]\n', "status.names[0]", "not the name of a host", "east.example"),
+        (LISTEN + 'names = ["east:8900"]\n', "status.names[0]", "not the name of a host", "without port"),
+    ],
+)
+def test_one_mistake(tmp_path: Path, keys: str, key: str, wrong: str, remedy: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(site(tmp_path, keys))
+    (mistake,) = caught.value.mistakes
+    assert mistake.key == key
+    assert wrong in mistake.wrong
+    assert remedy in mistake.remedy
+
+
+def test_an_ended_certificate_is_said(tmp_path: Path) -> None:
+    path = site(tmp_path, LISTEN + TLS)
+    make(tmp_path / "listener", "listener", days=(-3, -1))
+    with pytest.raises(ConfigError, match="has expired"):
+        load(path)
+
+
+def test_a_key_that_others_may_read_is_said(tmp_path: Path) -> None:
+    path = site(tmp_path, LISTEN + TLS)
+    (tmp_path / "listener.key").chmod(0o640)
+    with pytest.raises(ConfigError, match="chmod 600"):
+        load(path)

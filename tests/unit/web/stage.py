@@ -1,0 +1,141 @@
+"""A status listener on loopback, in the test's own loop, before a site that is made of snapshots."""
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import uvloop
+
+from bench.sites import free_port
+from proxy.observe.history import History
+from proxy.observe.journal import Journal
+from proxy.observe.snapshot import Snapshot
+from proxy.observe.watch import Watch
+from proxy.web.gate import Limits
+from proxy.web.server import StatusServer
+from proxy.web.settings import Settings
+from tests.patience import PATIENCE
+from tests.unit.observe.snapshots import NOW, changed
+
+
+@dataclass
+class FakeSite:
+    """What the listener asks of a site; `ticks` seconds pass when the test says so."""
+
+    snapshot: Snapshot = field(default_factory=changed)
+    ticked: list[Callable[[], None]] = field(default_factory=list)
+    drained: list[int] = field(default_factory=list)
+    """The second of each time that it was asked to."""
+    problem: str = ""
+    seconds: int = 0
+
+    def __post_init__(self) -> None:
+        self.watch = Watch(Journal(), History(0.0), self.snapshot)
+
+    def take(self) -> Snapshot:
+        return self.snapshot
+
+    def drain(self) -> None:
+        self.drained.append(self.seconds)
+
+    def reload(self) -> str:
+        return self.problem
+
+    def tick(self) -> None:
+        """A second passes."""
+        self.seconds += 1
+        self.watch.note(self.snapshot, NOW + self.seconds, float(self.seconds))
+        for call in self.ticked:
+            call()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Of one request."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass
+class Stage:
+    """A listener that runs."""
+
+    site: FakeSite
+    settings: Settings
+    server: StatusServer
+    context: ssl.SSLContext | None = None
+    """For those who connect."""
+
+    async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        """A connection, over TLS if the listener speaks it."""
+        host, port = self.settings.host, self.settings.port
+        return await asyncio.wait_for(asyncio.open_connection(host, port, ssl=self.context, limit=1 << 24), PATIENCE)
+
+    async def ask(self, path: str, method: str = "GET", **headers: str) -> Answer:
+        """One request on a connection of its own; underscores of header names are dashes."""
+        reader, writer = await self.connect()
+        fields = {"Host": f"{self.settings.host}:{self.settings.port}", "Connection": "close"}
+        fields |= {name.replace("_", "-"): value for name, value in headers.items()}
+        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items() if value)
+        writer.write(f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode())
+        try:
+            return parse(await asyncio.wait_for(reader.read(), PATIENCE))
+        finally:
+            await hang_up(writer)
+
+
+def parse(data: bytes) -> Answer:
+    head, _, body = data.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+    return Answer(int(first.split()[1]), headers, body)
+
+
+async def hang_up(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(OSError):
+        await writer.wait_closed()
+
+
+async def eventually(condition: Callable[[], bool]) -> None:
+    """Wait until it holds."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def listening(
+    site: FakeSite | None = None,
+    *,
+    context: ssl.SSLContext | None = None,
+    limits: Limits | None = None,
+    **settings: Any,
+) -> AsyncIterator[Stage]:
+    site = site or FakeSite()
+    chosen = replace(Settings("127.0.0.1", free_port()), **settings)
+    server = StatusServer(chosen, site, limits)
+    await server.start()
+    try:
+        yield Stage(site, chosen, server, context)
+    finally:
+        await server.stop()
+
+
+def play(scene: Callable[[], Awaitable[None]]) -> None:
+    """Run a test on the loop that the product has."""
+
+    async def whole() -> None:
+        await scene()
+
+    uvloop.run(whole())

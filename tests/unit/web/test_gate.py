@@ -1,0 +1,281 @@
+"""Connections: bounded, counted once, ended when they only hold a place; the listener outlives whatever they do.
+
+Row 38 of what it must survive. Limits are short here, and every wait is for what has to happen.
+"""
+
+import asyncio
+import socket
+import struct
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from aiohttp import web
+
+from bench.sites import free_port
+from proxy.observe.codes import STARTED
+from proxy.web.gate import Gate, Limits
+from proxy.web.live import LISTENERS_MAX, Live
+from proxy.web.routes import API
+from proxy.web.sockets import listen
+from tests.patience import PATIENCE
+from tests.unit.observe.snapshots import NOW, changed, stream
+from tests.unit.web.stage import FakeSite, Stage, eventually, hang_up, listening, parse, play
+
+FEW = Limits(visits=8, of_a_party=6)
+SHORT = replace(FEW, idle=0.05, answer=0.05)
+LIVE = f"GET {API}/live HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+LINGER_RESET = struct.pack("ii", 1, 0)
+Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def crowd(stage: Stage, count: int) -> list[Connection]:
+    return [await stage.connect() for _ in range(count)]
+
+
+async def ended(connection: Connection) -> bool:
+    """The listener has ended it."""
+    reader, writer = connection
+    with suppress(ConnectionError):
+        await asyncio.wait_for(reader.read(-1), PATIENCE)
+    writer.close()
+    return True
+
+
+def gate_of(stage: Stage) -> Any:
+    gate = stage.server.gate
+    assert gate is not None
+    return gate
+
+
+def test_each_connection_is_counted_once() -> None:
+    """As many as are allowed find a place, not half of them; and a place that is left is there for the next."""
+
+    async def scene() -> None:
+        async with listening(limits=FEW) as stage:
+            for _ in range(3):
+                crowd_ = await crowd(stage, FEW.of_a_party)
+                await eventually(lambda: gate_of(stage).visits == FEW.of_a_party)
+                for _, writer in crowd_:
+                    writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                answers = [await reader.readuntil(b"ok\n") for reader, _ in crowd_]
+                assert all(parse(answer).status == 200 for answer in answers)
+                assert await ended(await stage.connect())
+                for _, writer in crowd_:
+                    await hang_up(writer)
+                await eventually(lambda: gate_of(stage).visits == 0)
+
+    play(scene)
+
+
+def test_connections_that_are_reset_before_they_are_accepted() -> None:
+    """The listener goes on, however many there are."""
+
+    async def scene() -> None:
+        async with listening() as stage:
+            for _ in range(4):
+                for _ in range(50):  # fewer than wait to be accepted, for the loop does not run meanwhile
+                    connection = socket.create_connection((stage.settings.host, stage.settings.port))
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_RESET)
+                    connection.close()
+                assert (await stage.ask("/healthz")).status == 200
+            await eventually(lambda: gate_of(stage).visits == 0)
+            assert (await stage.ask("/healthz")).status == 200
+
+    play(scene)
+
+
+def test_failures_of_accept_do_not_end_the_listener() -> None:
+    """As the kernel reports them for connections that are gone, or for want of descriptors."""
+
+    async def scene() -> None:
+        accept = asyncio.get_running_loop().sock_accept
+        failures = [ConnectionAbortedError(103, "aborted"), ConnectionResetError(104, "reset"), OSError(24, "no more")]
+
+        async def failing(listener: socket.socket) -> tuple[socket.socket, Any]:
+            if failures:
+                raise failures.pop(0)
+            return await accept(listener)
+
+        async def answer(request: web.BaseRequest) -> web.Response:
+            return web.Response(text="here")
+
+        listener, server = listen("127.0.0.1", free_port()), web.Server(answer)
+        gate = Gate(listener, server, lambda: None, Limits(), failing)
+        task = asyncio.get_running_loop().create_task(gate.run())
+        for _ in range(3):
+            reader, writer = await asyncio.open_connection(*listener.getsockname())
+            writer.write(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert await asyncio.wait_for(reader.readuntil(b"here"), PATIENCE)
+            await hang_up(writer)
+        assert not failures
+        task.cancel()
+        await asyncio.wait([task])
+        gate.close()
+        await server.shutdown(1.0)
+
+    play(scene)
+
+
+def test_who_says_nothing_or_half_a_request_is_ended() -> None:
+    async def scene() -> None:
+        async with listening(limits=SHORT) as stage:
+            silent, half, body = await crowd(stage, 3)
+            half[1].write(b"GET /healthz HTT")
+            body[1].write(b"POST /api/v1/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nx")
+            await eventually(lambda: gate_of(stage).visits == 3)
+
+            async def seconds_pass() -> None:
+                while gate_of(stage).visits:
+                    stage.site.tick()
+                    await asyncio.sleep(0.02)
+
+            await asyncio.wait_for(seconds_pass(), PATIENCE)
+            for connection in (silent, half, body):
+                assert await ended(connection)
+                connection[1].close()
+            assert (await stage.ask("/healthz")).status == 200
+
+    play(scene)
+
+
+def test_who_does_not_take_an_answer_is_ended() -> None:
+    async def scene() -> None:
+        site = FakeSite(changed(streams=[stream(id=number) for number in range(3000)]))
+        async with listening(site, limits=SHORT) as stage:
+            slow = socket.socket()
+            slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            slow.setblocking(False)
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(slow, (stage.settings.host, stage.settings.port))
+            await loop.sock_sendall(slow, f"GET {API}/status HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 5)
+            await eventually(lambda: gate_of(stage).visits == 1)
+
+            async def seconds_pass() -> None:
+                while gate_of(stage).visits:
+                    stage.site.tick()
+                    await asyncio.sleep(0.02)
+
+            await asyncio.wait_for(seconds_pass(), PATIENCE)
+            slow.close()
+
+    play(scene)
+
+
+def test_huge_bodies_are_refused_unread() -> None:
+    async def scene() -> None:
+        async with listening() as stage:
+            reader, writer = await stage.connect()
+            writer.write(b"POST /api/v1/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1073741824\r\n\r\n")
+            assert b" 413 " in await reader.readline()
+            await hang_up(writer)
+
+    play(scene)
+
+
+def test_a_newcomer_takes_the_place_of_who_is_idle_longest() -> None:
+    """Parties with all places cannot lock others out: here one party may have them all."""
+
+    async def scene() -> None:
+        async with listening(limits=Limits(visits=4, of_a_party=99)) as stage:
+            first, *others = await crowd(stage, 4)
+            await eventually(lambda: gate_of(stage).visits == 4)
+            assert (await stage.ask("/healthz")).status == 200
+            assert await ended(first)
+            for _, writer in (first, *others):
+                writer.close()
+
+    play(scene)
+
+
+def test_who_listens_stays_and_who_does_not_read_is_dropped() -> None:
+    """One reads and is sent each second; one never does: its frames are bounded, and then it is gone."""
+
+    async def scene() -> None:
+        site = FakeSite(changed(streams=[stream(id=number, initiator="x" * 5000) for number in range(50)]))
+        async with listening(site, limits=SHORT) as stage:
+            good = await stage.connect()
+            good[1].write(LIVE)
+            bad = socket.socket()
+            bad.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            bad.setblocking(False)
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(bad, (stage.settings.host, stage.settings.port))
+            await loop.sock_sendall(bad, LIVE)
+            await eventually(lambda: stage.server.live.listeners == 2)
+            seconds = 0
+            while stage.server.live.listeners > 1:
+                site.tick()
+                seconds += 1
+                assert b"live" in await asyncio.wait_for(good[0].readuntil(b"event: live"), PATIENCE)
+                await asyncio.sleep(0.01)
+                assert seconds < 1000
+            for _ in range(10):
+                site.tick()
+                await good[0].readuntil(b"event: live")
+            assert stage.server.live.listeners == 1
+            bad.close()
+            await hang_up(good[1])
+            await eventually(lambda: stage.server.live.listeners == 0)
+
+    play(scene)
+
+
+def test_one_frame_for_all_who_listen() -> None:
+    """What is sent is made once a second, however many listen, and not at all if nobody does."""
+
+    async def scene() -> None:
+        taken = 0
+
+        def take() -> dict[str, int]:
+            nonlocal taken
+            taken += 1
+            return {"taken": taken}
+
+        live = Live(take)
+        for _ in range(5):
+            live.tick()
+        assert taken == 0
+        site = FakeSite()
+        async with listening(site) as stage:
+            crowd_ = await crowd(stage, 10)
+            for _, writer in crowd_:
+                writer.write(LIVE)
+            await eventually(lambda: stage.server.live.listeners == 10)
+            site.tick()
+            frames = {await reader.readuntil(b"\n\n") for reader, _ in crowd_}
+            for _, writer in crowd_:
+                writer.close()
+            assert frames
+
+    play(scene)
+
+
+def test_events_come_at_once() -> None:
+    async def scene() -> None:
+        site = FakeSite()
+        async with listening(site) as stage:
+            reader, writer = await stage.connect()
+            writer.write(LIVE)
+            await reader.readuntil(b"event: live")
+            site.watch.journal.note(STARTED, "site", "here we are", NOW)
+            assert b"here we are" in await asyncio.wait_for(reader.readuntil(b"here we are"), PATIENCE)
+            await hang_up(writer)
+
+    play(scene)
+
+
+def test_those_who_listen_are_bounded() -> None:
+    async def scene() -> None:
+        async with listening() as stage:
+            crowd_ = await crowd(stage, LISTENERS_MAX)
+            for _, writer in crowd_:
+                writer.write(LIVE)
+            await eventually(lambda: stage.server.live.listeners == LISTENERS_MAX)
+            answer = await stage.ask(f"{API}/live")
+            assert (answer.status, answer.headers["retry-after"]) == (429, "30")
+            for _, writer in crowd_:
+                await hang_up(writer)
+            await eventually(lambda: stage.server.live.listeners == 0)
+
+    play(scene)

@@ -1,0 +1,250 @@
+"""Who gets what: hosts, pages of other sites, tokens, client certificates, how often (row 37 of the faults)."""
+
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from proxy.errors import OperatorError
+from proxy.web.parties import Budget, party_of
+from proxy.web.routes import API, ROUTES, Right
+from tests.certificates import make
+from tests.unit.web.stage import FakeSite, listening, play
+
+STATUS, DRAIN = f"{API}/status", f"{API}/drain"
+READING, CONTROL = "r" * 32, "c" * 32
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, Any]:
+    """Settings of a listener that speaks TLS and asks for tokens."""
+    make(tmp_path / "listener", "localhost")
+    for name, token in (("token", READING), ("control_token", CONTROL)):
+        (tmp_path / name).touch(0o600)
+        (tmp_path / name).write_text(token + "\n")
+    return {
+        "certificate": tmp_path / "listener.crt",
+        "key": tmp_path / "listener.key",
+        "token": tmp_path / "token",
+        "control_token": tmp_path / "control_token",
+    }
+
+
+def trusting(files: dict[str, Any], client: Path | None = None) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=files["certificate"])
+    context.check_hostname = False
+    if client is not None:
+        context.load_cert_chain(client.with_suffix(".crt"), client.with_suffix(".key"))
+    return context
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1", 200),
+        ("127.0.0.1:8900", 200),
+        ("localhost", 200),
+        ("LOCALHOST:1", 200),
+        ("[::1]:80", 200),
+        ("East.Example:8900", 200),
+        ("evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("192.0.2.1", 421),
+        ("[::1", 421),
+        ("localhost, evil.example", 421),
+    ],
+)
+def test_hosts(host: str, status: int) -> None:
+    async def scene() -> None:
+        async with listening(names=("east.example",)) as stage:
+            answer = await stage.ask(STATUS, Host=host)
+            assert answer.status == status
+            assert status == 200 or b"uptime" not in answer.body
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Origin": "http://localhost:1"}, 200),
+        ({"Origin": "https://localhost:1"}, 403),
+        ({"Origin": "http://localhost:2"}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Sec_Fetch_Site": "same-origin"}, 200),
+        ({"Sec_Fetch_Site": "none"}, 200),
+        ({"Sec_Fetch_Site": "cross-site"}, 403),
+        ({"Sec_Fetch_Site": "same-site"}, 403),
+        ({"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}, 403),
+    ],
+)
+def test_pages_of_other_sites(headers: dict[str, str], status: int) -> None:
+    async def scene() -> None:
+        site = FakeSite()
+        async with listening(site) as stage:
+            assert (await stage.ask(STATUS, Host="localhost:1", **headers)).status == status
+            assert (await stage.ask(DRAIN, "POST", Host="localhost:1", **headers)).status == status
+            assert len(site.drained) == (status == 200)
+
+    play(scene)
+
+
+def test_a_link_to_the_page_may_be_followed() -> None:
+    async def scene() -> None:
+        async with listening() as stage:
+            followed = {"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}
+            assert (await stage.ask("/", **followed)).status != 403
+
+    play(scene)
+
+
+def test_tokens(files: dict[str, Any]) -> None:
+    """No data without a token; reading does not drain; control may read; who is refused is told, and an event."""
+    wrong = ["", "Bearer", f"Bearer {READING}x", f"Bearer {READING[:-1]}", f"Basic {READING}", "Bearer \xff", READING]
+
+    async def scene() -> None:
+        site = FakeSite()
+        site.tick()
+        async with listening(site, context=trusting(files), **files) as stage:
+            for path in [route.path for route in ROUTES if route.right is Right.READ] + ["/api/v1/none", "/metrics"]:
+                for authorization in wrong[:3]:
+                    answer = await stage.ask(path, Authorization=authorization)
+                    assert (answer.status, answer.headers["www-authenticate"]) == (401, 'Bearer realm="isthmus"'), path
+                    assert set(answer.json) == {"error", "remedy"}
+            for authorization in wrong:
+                assert (await stage.ask(DRAIN, "POST", Authorization=authorization)).status == 401
+            assert (await stage.ask(STATUS, Authorization=f"Bearer {READING}")).status == 200
+            assert (await stage.ask(STATUS, Authorization=f"bearer {CONTROL}")).status == 200
+            assert (await stage.ask(DRAIN, "POST", Authorization=f"Bearer {READING}")).status == 401
+            assert len(site.drained) == 0
+            assert (await stage.ask(DRAIN, "POST", Authorization=f"Bearer {CONTROL}")).status == 200
+            assert len(site.drained) == 1
+            assert (await stage.ask("/healthz")).status == 200
+            denied = [event for event in site.watch.journal.after(0, 99).events if event.code == "IST-406"]
+            assert [event.count > 5 for event in denied] == [True]
+
+    play(scene)
+
+
+def test_client_certificates(files: dict[str, Any], tmp_path: Path) -> None:
+    authority = make(tmp_path / "ca", "ca", authority=True)
+    make(tmp_path / "known", "prometheus", signer=authority)
+    make(tmp_path / "stranger", "stranger")
+    chosen = {**files, "token": None, "clients": tmp_path / "ca.crt"}
+
+    async def scene() -> None:
+        async with listening(context=trusting(files, tmp_path / "known"), **chosen) as stage:
+            assert (await stage.ask(STATUS)).status == 200
+            assert (await stage.ask(DRAIN, "POST")).status == 401
+            stage.context = trusting(files)
+            assert (await stage.ask(STATUS)).status == 401
+            stage.context = trusting(files, tmp_path / "stranger")
+            with pytest.raises((OSError, IndexError, ValueError)):
+                await stage.ask(STATUS)
+            stage.context = trusting(files, tmp_path / "known")
+            assert (await stage.ask(STATUS)).status == 200
+
+    play(scene)
+
+
+def test_a_token_is_replaced_and_a_broken_one_is_not_taken(files: dict[str, Any]) -> None:
+    async def scene() -> None:
+        async with listening(context=trusting(files), **files) as stage:
+            files["token"].write_text("short")
+            assert "holds no token" in stage.server.reload()
+            assert (await stage.ask(STATUS, Authorization=f"Bearer {READING}")).status == 200
+            files["token"].write_text("n" * 40)
+            assert stage.server.reload() == ""
+            assert (await stage.ask(STATUS, Authorization=f"Bearer {READING}")).status == 401
+            assert (await stage.ask(STATUS, Authorization=f"Bearer {'n' * 40}")).status == 200
+
+    play(scene)
+
+
+def test_unsound_files_are_said_at_the_start(files: dict[str, Any]) -> None:
+    files["key"].write_text("no key")
+
+    async def scene() -> None:
+        with pytest.raises(OperatorError, match=r"status\.certificate"):
+            async with listening(**files):
+                pass
+
+    play(scene)
+
+
+def test_only_tls_1_3(files: dict[str, Any]) -> None:
+    async def scene() -> None:
+        old = trusting(files)
+        old.maximum_version = ssl.TLSVersion.TLSv1_2
+        async with listening(context=old, **files) as stage:
+            with pytest.raises((OSError, IndexError)):
+                await stage.ask("/healthz")
+            stage.context = None
+            with pytest.raises((OSError, IndexError, ValueError)):
+                await stage.ask("/healthz")
+            stage.context = trusting(files)
+            assert (await stage.ask("/healthz")).status == 200
+
+    play(scene)
+
+
+def test_headers_that_keep_others_out() -> None:
+    async def scene() -> None:
+        async with listening() as stage:
+            for path in (STATUS, "/healthz", "/nothing", f"{API}/streams?limit=x"):
+                headers = (await stage.ask(path)).headers
+                assert headers["cache-control"] == "no-store", path
+                assert "default-src 'none'" in headers["content-security-policy"]
+                assert headers["x-frame-options"] == "DENY"
+                assert "aiohttp" not in headers["server"]
+
+    play(scene)
+
+
+def test_too_many_requests_of_one_party() -> None:
+    """The budget is spent on one connection; then 429 says when to come again."""
+
+    async def scene() -> None:
+        async with listening() as stage:
+            reader, writer = await stage.connect()
+            request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            writer.write(request * 3000 + request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+            answers = await reader.read(-1)
+            writer.close()
+            assert answers.count(b"HTTP/1.1 200") >= 400
+            assert answers.count(b"HTTP/1.1 429") > 0
+            assert b"Retry-After: 1" in answers
+
+    play(scene)
+
+
+def test_budgets() -> None:
+    budget = Budget(burst=3, rate=2.0)
+    assert [budget.spend("a", 0.0) for _ in range(4)] == [True, True, True, False]
+    assert budget.spend("b", 0.0)
+    assert [budget.spend("a", 1.0) for _ in range(3)] == [True, True, False]
+    for number in range(5000):
+        budget.spend(f"party {number}", 2.0)
+    assert [budget.spend("a", 1000.0) for _ in range(4)] == [True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("address", "party"),
+    [
+        ("127.0.0.1", "this host"),
+        ("127.9.9.9", "this host"),
+        ("::1", "this host"),
+        ("::ffff:127.0.0.1", "this host"),
+        ("192.0.2.1", "192.0.2.1"),
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("2001:db8::1", "2001:db8::"),
+        ("2001:db8::ffff:1:2:3", "2001:db8::"),
+        ("fe80::1%eth0", "fe80::"),
+        ("", ""),
+    ],
+)
+def test_parties(address: str, party: str) -> None:
+    assert party_of(address) == party
