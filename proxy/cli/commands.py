@@ -56,6 +56,7 @@ def root() -> None:
 @click.option("--export", multiple=True, metavar="[EXPORT=]ADDRESS", help="An array here that the other site reaches.")
 @click.option("--store", type=click.Choice(["disk", "memory"]), help="Of chunks. [default: disk]")
 @click.option("--store-size", metavar="SIZE", help="Of the store. [default: 10GiB]")
+@click.option("--store-path", metavar="DIR", help="Of a disk store. [default: store, beside the file]")
 @click.option("--rate", metavar="RATE", help="Most that is sent to the other site, such as 45Mbit.")
 @click.option("--status", metavar="ADDRESS", help="Of the status listener. [default: 127.0.0.1:8900]")
 @click.option("--out", type=click.Path(path_type=Path), default=".", metavar="DIR", help="Where the files go.")
