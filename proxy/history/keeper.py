@@ -60,7 +60,7 @@ class Keeper:
 
     def rest(self, seconds: float) -> bool:
         """Wait until it is idle; False if it is not within so many seconds."""
-        return self._idle.wait(seconds)
+        return self._thread.ident is None or self._idle.wait(seconds)
 
     def close(self, seconds: float) -> bool:
         """Write what is left, and end; False if the disk did not answer within so many seconds."""

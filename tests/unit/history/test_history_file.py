@@ -139,4 +139,6 @@ def test_a_keeper_that_cannot_open_says_why(tmp_path: Path) -> None:
 
 
 def test_a_keeper_that_was_never_opened_ends(tmp_path: Path) -> None:
-    assert Keeper(tmp_path / "history.db").close(PATIENCE)
+    keeper = Keeper(tmp_path / "history.db")
+    assert keeper.rest(PATIENCE)
+    assert keeper.close(PATIENCE)
