@@ -127,7 +127,7 @@ def type_all(typed: list[Box], host_of: dict[str, Host], lines: dict[str, str]) 
 def replicated(wan: Wan) -> None:
     """Data goes through."""
     with wan.inside("east"):
-        sending = send(cut(CONTENT, 256 << 10), ("127.0.0.1", 3260))
+        sending = send(cut(CONTENT, 256 << 10), ("127.0.0.1", 3260), patience=PATIENCE)
     assert (sending.ended, sending.answer) == (END, receipt(CONTENT))
 
 
