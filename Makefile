@@ -8,13 +8,13 @@ JSON ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-HASHED := install --require-hashes --only-binary :all:
+HASHED := install --require-hashes --no-deps --only-binary :all:
 UV := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
       --no-emit-index-url --no-header --no-annotate
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-iscsi-all check bench bench-chunking bench-emulator bench-iscsi bench-pipeline bench-viewers bench-wan \
-        wheel lock clean system-bench system-demo system-test system-wan
+        screenshots wheel lock clean system-bench system-demo system-test system-wan
 
 help:  ## show this
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -54,6 +54,9 @@ bench-chunking: $(VENV)/.runtime  ## what chunk sizes cost and find (JSON=FILE a
 
 bench-emulator: $(VENV)/.runtime system-wan  ## how true emulated lines are on this machine, as root (ARGS=--json prints the data)
 	@$(BIN)/isthmus wan test $(ARGS)
+
+screenshots: $(VENV)/.develop system-test system-wan  ## the pictures of the page in the README, taken anew under load; as root
+	@$(BIN)/python -m tests.browser.screenshots $(ARGS)
 
 wheel: $(VENV)/.develop  ## wheel and sdist in dist/
 	@rm -rf dist && $(BIN)/python -m build --no-isolation --outdir dist .

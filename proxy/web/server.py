@@ -15,6 +15,7 @@ from proxy.web.blame import request_log
 from proxy.web.gate import Gate, Limits
 from proxy.web.guard import Guard
 from proxy.web.live import Live
+from proxy.web.page import Page
 from proxy.web.rights import Rights
 from proxy.web.settings import Settings
 from proxy.web.sockets import listen
@@ -48,6 +49,7 @@ class StatusServer:
         guard = Guard.of(self._settings, self._rights, self._site.watch.journal, lambda: self.gate)
         app = web.Application(middlewares=[guard.middleware(), _bad_requests], client_max_size=1024)
         self._api.add_to(app, self._serve_live)
+        Page().add_to(app)
         self._runner = web.AppRunner(
             app,
             access_log=None,

@@ -1,0 +1,77 @@
+// Events, newest first, each with its code and remedy; and warnings, which hold as long as they are shown.
+
+import { ask } from "./api.js";
+import { byId, list, set, text } from "./dom.js";
+import { count, moment } from "./format.js";
+import { badge, notes } from "./parts.js";
+import { Table } from "./table.js";
+
+const MOST = 200;
+const SEVERITIES = ["info", "warning", "error"];
+
+export class Events {
+  constructor() {
+    this.events = [];
+    this.last = 0;
+    this.asking = false;
+    this.severity = byId("severity");
+    this.severity.addEventListener("change", () => this.draw());
+    this.table = new Table(
+      byId("events-table"),
+      [
+        { name: "When", value: (row) => moment(row.time) },
+        { name: "Severity", draw: (cell, row) => badge(cell, row.severity, row.severity) },
+        { name: "Code", value: (row) => row.code },
+        { name: "About", value: (row) => row.subject },
+        { name: "What happened, and what to do", fill: true, value: (row) => [words(row), row.remedy] },
+      ],
+      { caption: "Events, newest first", key: (row) => row.number, empty: "No event." },
+    );
+  }
+
+  /** The number of the newest event, which comes every second: ask for what is new. */
+  async follow(last) {
+    if (last < this.last) this.events = [];
+    if (last === this.last || this.asking) return;
+    this.asking = true;
+    try {
+      const answer = await ask("/events", { after: last < this.last ? 0 : this.last, limit: MOST });
+      this.add(list(answer.events));
+      this.last = last;
+    } finally {
+      this.asking = false;
+    }
+  }
+
+  add(events) {
+    const known = new Map([...this.events, ...events].map((event) => [event.number, event]));
+    this.events = [...known.values()].sort((one, other) => other.number - one.number).slice(0, MOST);
+    this.draw();
+  }
+
+  draw() {
+    const least = SEVERITIES.indexOf(this.severity.value);
+    this.table.show(this.events.filter((event) => SEVERITIES.indexOf(event.severity) >= least));
+  }
+}
+
+function words({ words: what, count: times }) {
+  return times > 1 ? `${what} (${count(times)} times)` : what;
+}
+
+export function showWarnings(live) {
+  const cautions = list(live.warnings);
+  text(byId("warnings-link"), cautions.length ? `Warnings (${count(cautions.length)})` : "Warnings");
+  set(byId("no-warnings"), "hidden", cautions.length > 0);
+  notes(
+    byId("cautions"),
+    cautions.map((caution) => ({
+      key: `${caution.code} ${caution.subject}`,
+      level: "warning",
+      badge: "Warning",
+      words: `${caution.subject}: ${caution.words}`,
+      remedy: caution.remedy,
+      about: `${caution.code}, since ${moment(caution.since)}`,
+    })),
+  );
+}

@@ -1,0 +1,136 @@
+// Is replication healthy, and if not, what is wrong?
+
+import { byId, list, record, set, text } from "./dom.js";
+import { DASH, count, duration, latency, moment, percent, rate, size } from "./format.js";
+import { badge, drawing, LEVELS, levelWord, notes } from "./parts.js";
+import { Table } from "./table.js";
+
+const HEADLINES = {
+  healthy: "Replication is healthy",
+  attention: "Replication works; something needs attention",
+  degraded: "Replication is degraded",
+  critical: "Nothing is replicated",
+};
+
+export class Health {
+  constructor() {
+    this.ladder = new Table(
+      byId("ladder"),
+      [
+        { name: "Part", value: (row) => [row.name, row.under] },
+        { name: "State", draw: (cell, row) => badge(cell, row.level) },
+        { name: "Since", value: (row) => moment(row.since) },
+        { name: "Round trip", number: true, value: (row) => (row.link ? latency(row.link.round_trip_seconds) : "") },
+        { name: "Loss", number: true, value: (row) => (row.link ? percent(row.link.loss) : "") },
+        { name: "Sends", number: true, value: (row) => (row.link ? rate(row.link.sent_bits_per_second) : "") },
+        { name: "Receives", number: true, value: (row) => (row.link ? rate(row.link.received_bits_per_second) : "") },
+        { name: "Window", number: true, value: (row) => row.window ?? "" },
+        { name: "Outages, resumed", number: true, value: (row) => row.outages ?? "" },
+      ],
+      {
+        caption: "Health of the site, its store, its peers, tunnels and lanes",
+        key: (row) => row.key,
+        depth: (row) => row.depth,
+      },
+    );
+  }
+
+  show(live) {
+    const health = record(live.health);
+    this.headline(health, live);
+    const reasons = gather(health);
+    set(byId("reasons-panel"), "hidden", reasons.length === 0);
+    notes(byId("reasons"), reasons);
+    this.ladder.show(steps(health));
+  }
+
+  headline(health, live) {
+    const panel = byId("verdict");
+    const level = health.level;
+    if (panel.dataset.level !== level) {
+      panel.querySelector(":scope > svg")?.remove();
+      panel.prepend(drawing(level));
+      set(panel, "data-level", level);
+      document.title = `${levelWord(level)} · ${live.site} · Isthmus`;
+    }
+    text(byId("verdict-level"), live.draining ? "Draining: nothing new is accepted" : (HEADLINES[level] ?? level));
+    text(byId("verdict-words"), sentence(health, live));
+    text(
+      byId("verdict-side"),
+      `${levelWord(level)} since ${moment(health.since)}, for ${duration(live.time - health.since)}`,
+    );
+  }
+}
+
+function sentence(health, live) {
+  const peers = list(health.peers);
+  if (health.level !== "healthy") return capital(String(health.words ?? ""));
+  const up = peers.filter((peer) => record(peer.tunnel).state === "up").length;
+  const tunnels = peers.length === 1 ? "The tunnel is up" : `${up} of ${peers.length} tunnels are up`;
+  return `${tunnels}, with ${count(live.streams_total)} ${live.streams_total === 1 ? "stream" : "streams"}.`;
+}
+
+const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
+
+/** All reasons of the ladder, the worst first; a reason that several steps share is told once. */
+function gather(health) {
+  const found = new Map();
+  for (const { name, reasons } of steps(health)) {
+    for (const reason of list(reasons)) {
+      const key = `${reason.code} ${reason.words}`;
+      if (!found.has(key))
+        found.set(key, {
+          key,
+          level: reason.level,
+          badge: levelWord(reason.level),
+          words: `${name}: ${reason.words}`,
+          remedy: reason.remedy,
+          about: `${reason.code}, since ${moment(reason.since)}`,
+        });
+    }
+  }
+  return [...found.values()].sort((one, other) => LEVELS.indexOf(other.level) - LEVELS.indexOf(one.level));
+}
+
+/** The ladder as rows, from the site down to its lanes. */
+function steps(health) {
+  const store = record(health.store);
+  const rows = [
+    { key: "site", depth: 0, name: `Site ${health.site}`, ...common(health) },
+    { key: "store", depth: 0, name: "Store", ...common(store) },
+  ];
+  for (const peer of list(health.peers)) {
+    const tunnel = record(peer.tunnel);
+    const streams = `${count(peer.streams)} ${peer.streams === 1 ? "stream" : "streams"}`;
+    rows.push({ key: `peer ${peer.name}`, depth: 0, name: `Peer ${peer.name}`, under: streams, ...common(peer) });
+    rows.push({
+      key: `tunnel ${peer.name}`,
+      depth: 1,
+      name: `Tunnel to ${peer.name}`,
+      under: tunnel.state,
+      ...common(tunnel),
+      link: tunnel,
+      window: `${size(tunnel.unacked_bytes)} on its way`,
+      outages: `${count(tunnel.outages)}, ${count(tunnel.resumed)}`,
+    });
+    for (const lane of list(tunnel.lanes)) rows.push(laneRow(peer, lane));
+  }
+  return rows;
+}
+
+function laneRow(peer, lane) {
+  const marked = lane.dscp ? `, DSCP ${lane.dscp}` : "";
+  return {
+    key: `lane ${peer.name} ${lane.number}`,
+    depth: 2,
+    name: `Lane ${lane.number}`,
+    under: `${lane.remote}, ${lane.congestion_control || DASH}${marked}`,
+    ...common(lane),
+    link: lane,
+    window: size(lane.window_bytes),
+  };
+}
+
+function common({ level, since, reasons }) {
+  return { level, since, reasons };
+}

@@ -1,0 +1,159 @@
+// Why is it slow? What limits each tunnel now, where its streams' time went, and what shaping grants.
+
+import { byId, list, record, set, text } from "./dom.js";
+import { DASH, duration, percent, rate, size } from "./format.js";
+import { badge, stack } from "./parts.js";
+import { Table } from "./table.js";
+
+const IDLE = new Set(["source idle", "other site"]);
+
+/** By proxy/observe/waiting.py: what a direction of a stream waits for, and where to look it up. */
+const WAITS = {
+  outage: "the tunnel, in an outage",
+  far_array: "the far array",
+  array: "the array here",
+  answer: "answers of the far array",
+  store: "the store's disk",
+  fill: "chunks that the store lacks",
+  shaping: "guarantees and limits",
+  cpu: "this process (CPU)",
+  line: "the line",
+  window: "the round trip (window)",
+  unacked: "the round trip (unacked)",
+};
+const WAITING_FOR_BYTES = ["source", "peer"];
+const WORTH_A_ROW = 0.001;
+
+export class Limits {
+  constructor() {
+    this.before = null;
+    this.verdicts = new Table(
+      byId("verdicts"),
+      [
+        { name: "Tunnel", value: (row) => row.name },
+        { name: "Limited by", draw: (cell, row) => badge(cell, row.level, row.limit) },
+        { name: "Of the time", number: true, value: (row) => percent(row.share) },
+        { name: "Why", fill: true, value: (row) => row.words },
+      ],
+      { caption: "What limits each tunnel", key: (row) => row.name, empty: "There is no peer." },
+    );
+    this.waits = new Table(
+      byId("waits"),
+      [
+        { name: "Waiting for", value: (row) => row.name },
+        { name: "Share", number: true, value: (row) => percent(row.share) },
+        {
+          name: "Of that time",
+          wide: true,
+          draw: (cell, row) => stack(cell, [{ hue: "deduplication", share: row.share }]),
+        },
+      ],
+      { caption: "Where the time of streams goes", key: (row) => row.name },
+    );
+    this.shares = new Table(
+      byId("shares"),
+      [
+        { name: "Forward or export", value: (row) => [row.name, row.peer] },
+        { name: "Priority", value: (row) => row.priority ?? "" },
+        { name: "Guarantee", number: true, value: (row) => rate(row.guarantee) },
+        { name: "Maximum", number: true, value: (row) => rate(row.maximum) },
+        { name: "Now", number: true, value: (row) => rate(row.now) },
+        { name: "Sent", number: true, value: (row) => size(row.sent) },
+        { name: "Held back", number: true, value: (row) => duration(row.held) },
+      ],
+      { caption: "Guarantees and limits", key: (row) => `${row.peer} ${row.name}` },
+    );
+  }
+
+  /** Once a second. */
+  show(live) {
+    this.verdicts.show(
+      list(record(live.health).peers).map(({ name, verdict }) => ({
+        name,
+        ...record(verdict),
+        level: levelOf(record(verdict)),
+      })),
+    );
+  }
+
+  /** With each status. */
+  showStatus(status) {
+    const peers = list(status.peers);
+    this.showWaits(peers, status.uptime_seconds);
+    const rows = peers.flatMap(shareRows);
+    set(byId("shares-panel"), "hidden", rows.length === 0);
+    this.shares.show(rows);
+  }
+
+  /** The accounts only grow: what they grew by since the last look. */
+  showWaits(peers, uptime) {
+    const now = { uptime, sums: sum(peers.map((peer) => record(peer.waiting_seconds))) };
+    const before = this.before && this.before.uptime < uptime ? this.before : { uptime: 0, sums: {} };
+    this.before = now;
+    const grown = Object.entries(now.sums).map(([name, seconds]) => [name, seconds - (before.sums[name] ?? 0)]);
+    const busy = grown.filter(([name, seconds]) => !WAITING_FOR_BYTES.includes(name) && seconds > 0);
+    const all = busy.reduce((total, [, seconds]) => total + seconds, 0);
+    set(byId("waits-panel"), "hidden", all === 0);
+    text(
+      byId("waits-range"),
+      before.uptime
+        ? `over the last ${duration(uptime - before.uptime)}; without idle time`
+        : "since the start; without idle time",
+    );
+    this.waits.show(
+      busy
+        .sort(([, one], [, other]) => other - one)
+        .map(([name, seconds]) => ({ name: capital(WAITS[name] ?? name), share: seconds / all }))
+        .filter((row) => row.share >= WORTH_A_ROW),
+    );
+  }
+}
+
+const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
+
+function levelOf({ limit, share }) {
+  if (limit === "outage") return "critical";
+  if (IDLE.has(limit)) return "";
+  return share > 0.5 ? "attention" : "";
+}
+
+function sum(accounts) {
+  const sums = {};
+  for (const account of accounts) {
+    for (const [name, seconds] of Object.entries(account)) sums[name] = (sums[name] ?? 0) + seconds;
+  }
+  return sums;
+}
+
+/** A peer's rate, and forwards and exports with a rule of their own; nothing of a peer without any. */
+function shareRows(peer) {
+  const shares = list(peer.shares);
+  const ruled = shares.some(
+    (share) =>
+      share.guarantee_bits_per_second || share.maximum_bits_per_second || share.priority !== "normal" || share.dscp,
+  );
+  if (!ruled && !peer.rate_bits_per_second) return [];
+  const total = (key) => shares.reduce((all, share) => all + (share[key] ?? 0), 0);
+  return [
+    {
+      name: "All together",
+      peer: `to ${peer.name}`,
+      priority: DASH,
+      guarantee: null,
+      maximum: peer.rate_bits_per_second,
+      now: total("bits_per_second"),
+      sent: total("wire_bytes"),
+      held: peer.held_seconds,
+    },
+    ...shares.map((share) => ({
+      name: share.name,
+      peer: `to ${peer.name}`,
+      priority: share.priority,
+      guarantee: share.guarantee_bits_per_second,
+      maximum: share.maximum_bits_per_second,
+      now: share.bits_per_second,
+      sent: share.wire_bytes,
+      held: share.held_seconds,
+    })),
+  ];
+}

@@ -1,0 +1,124 @@
+// Puts the page together: what comes once a second goes to every section, what costs more is asked for at a pace.
+
+import { ask, keepToken, Refused, Unanswered } from "./api.js";
+import { byId, set, text } from "./dom.js";
+import { Events, showWarnings } from "./events.js";
+import { duration, moment } from "./format.js";
+import { Health } from "./health.js";
+import { Limits } from "./limits.js";
+import { Savings } from "./savings.js";
+import { Signal } from "./signal.js";
+import { Store } from "./store.js";
+import { Streams } from "./streams.js";
+import { Volumes } from "./volumes.js";
+
+/** Asks again and again, `pause()` seconds apart, while the page is looked at and the site answers; `now`: at once. */
+class Paced {
+  constructor(refresh, pause) {
+    this.refresh = refresh;
+    this.pause = pause;
+    this.timer = null;
+  }
+
+  now = () => {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.turn(), 0);
+  };
+
+  async turn() {
+    if (!document.hidden && signal.state === "live") await this.refresh().catch(note);
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.turn(), this.pause() * 1000);
+  }
+}
+
+/** A question that is not answered is asked again, and the signal tells; anything else is a defect of the page. */
+function note(error) {
+  if (!(error instanceof Refused || error instanceof Unanswered)) console.error(error);
+}
+
+const health = new Health();
+const limits = new Limits();
+const store = new Store();
+const volumes = new Volumes();
+const events = new Events();
+const savings = new Savings(() => past.now());
+const streams = new Streams(() => paced.streams.now());
+
+async function refreshStatus() {
+  const status = await ask("/status");
+  limits.showStatus(status);
+  volumes.showStatus(status);
+  streams.showStatus(status);
+}
+
+const past = new Paced(
+  () => savings.refresh(),
+  () => savings.pause,
+);
+const paced = {
+  status: new Paced(refreshStatus, () => 5),
+  streams: new Paced(
+    () => streams.refresh(),
+    () => 4,
+  ),
+  store: new Paced(
+    async () => store.show(await ask("/store")),
+    () => 10,
+  ),
+};
+
+function showLive(live) {
+  text(byId("site"), live.site);
+  text(byId("about"), `version ${live.version}, up ${duration(live.uptime_seconds)}`);
+  health.show(live);
+  savings.show(live);
+  limits.show(live);
+  showWarnings(live);
+  events.follow(live.last_event).catch(note);
+}
+
+function showState(state, heard, problem) {
+  document.body.dataset.signal = state;
+  const lost = state === "lost";
+  const words = {
+    live: "live",
+    waiting: "connecting",
+    refused: "a token is needed",
+    lost: heard === null ? "no answer" : `no answer since ${moment(heard)}`,
+  }[state];
+  set(byId("signal"), "data-state", state);
+  text(byId("signal"), words);
+  set(byId("lost"), "hidden", !lost);
+  const detail = problem || "The site process has ended, or it cannot be reached";
+  if (lost)
+    text(
+      byId("lost"),
+      `${heard === null ? "No answer" : `No answer since ${moment(heard)}`}. ${detail}; what is below is from before.`,
+    );
+  text(byId("alert"), lost ? byId("lost").textContent : "");
+  if (state === "live") everything();
+  if (state === "refused") askForToken(problem);
+}
+
+function everything() {
+  for (const each of [past, ...Object.values(paced)]) each.now();
+}
+
+function askForToken(problem) {
+  const given = byId("token").value !== "";
+  text(byId("token-problem"), given ? problem : "");
+  byId("token").value = "";
+  if (!byId("token-dialog").open) byId("token-dialog").showModal();
+}
+
+byId("token-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  keepToken(byId("token").value);
+  byId("token-dialog").close();
+  signal.retry();
+});
+document.addEventListener("visibilitychange", () => document.hidden || everything());
+
+const signal = new Signal({ onLive: showLive, onEvent: (event) => events.add([event]), onState: showState });
+signal.run();

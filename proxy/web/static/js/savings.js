@@ -1,0 +1,240 @@
+// What does Isthmus save? Throughput, the byte waterfall, cold and warm, gain by forward: over a range of time.
+
+import { ask } from "./api.js";
+import { Chart } from "./chart.js";
+import { byId, h, list, reconcile, record, set, text } from "./dom.js";
+import { DASH, duration, percent, rate, ratio, size } from "./format.js";
+import { options, stack, tiles, width } from "./parts.js";
+import { Table } from "./table.js";
+
+const RANGES = { "5m": "5 min", "1h": "1 h", "6h": "6 h", "1d": "1 day", "7d": "7 days", "30d": "30 days" };
+const COLUMNS = {
+  lan_sent: "LAN, from arrays here",
+  wan_sent: "WAN, sent",
+  wan_retransmitted: "WAN, sent again",
+  wan_received: "WAN, received",
+  lan_received: "LAN, to arrays here",
+};
+
+export class Savings {
+  constructor(refresh) {
+    this.range = "5m";
+    this.of = "site";
+    this.answer = null;
+    this.rates = {};
+    byId("of").addEventListener("change", (event) => this.choose({ of: event.target.value }, refresh));
+    byId("ranges").append(
+      ...Object.entries(RANGES).map(([range, name]) =>
+        h(
+          "button",
+          {
+            type: "button",
+            "data-range": range,
+            "aria-pressed": String(range === this.range),
+            onclick: () => this.choose({ range }, refresh),
+          },
+          name,
+        ),
+      ),
+    );
+    this.sent = new Chart(byId("chart-sent"), "Sending: what arrays gave, and what crossed the line", [
+      { name: "LAN", hue: "lan", column: "lan_sent" },
+      { name: "WAN", hue: "wan", column: "wan_sent" },
+    ]);
+    this.received = new Chart(byId("chart-received"), "Receiving: what crossed the line, and what arrays got", [
+      { name: "LAN", hue: "lan", column: "lan_received" },
+      { name: "WAN", hue: "wan", column: "wan_received" },
+    ]);
+    this.makeTables();
+  }
+
+  makeTables() {
+    this.throughput = new Table(
+      byId("throughput"),
+      [
+        { name: "Throughput", value: (row) => COLUMNS[row.column] },
+        { name: "Now", number: true, value: (row) => rate(row.now) },
+        { name: "Average", number: true, value: (row) => rate(row.average) },
+        { name: "95th percentile", number: true, value: (row) => rate(row.p95) },
+        { name: "Peak", number: true, value: (row) => rate(row.peak) },
+      ],
+      { caption: "Throughput over the chosen range", key: (row) => row.column },
+    );
+    this.gains = new Table(
+      byId("gains"),
+      [
+        { name: "Forward or export", value: (row) => row.share },
+        { name: "Gain", number: true, value: (row) => ratio(row.gain) },
+        { name: "Plain", number: true, value: (row) => size(row.raw) },
+        { name: "Wire", number: true, value: (row) => size(row.wire) },
+        { name: "By deduplication", number: true, value: (row) => (row.raw ? percent(row.by_deduplication) : DASH) },
+        { name: "By compression", number: true, value: (row) => (row.raw ? percent(row.by_compression) : DASH) },
+        { name: "Of the plain bytes", wide: true, draw: drawGain },
+      ],
+      {
+        caption: "Bandwidth gain by forward and export",
+        key: (row) => row.share,
+        empty: "There is no forward and no export.",
+      },
+    );
+  }
+
+  choose(choice, refresh) {
+    Object.assign(this, choice);
+    for (const button of byId("ranges").children)
+      set(button, "aria-pressed", String(button.dataset.range === this.range));
+    refresh();
+  }
+
+  /** Seconds until the next look: what a step brings shows when it is over. */
+  get pause() {
+    return { "5m": 5, "1h": 10 }[this.range] ?? 60;
+  }
+
+  async refresh() {
+    const wanted = { range: this.range, of: this.of };
+    const answer = await ask("/history", wanted);
+    if (wanted.range !== this.range || wanted.of !== this.of) return;
+    this.answer = answer;
+    options(
+      byId("of"),
+      "site",
+      list(answer.choices).filter((choice) => choice !== "site"),
+    );
+    const data = { time: list(answer.time), ...bridged(record(answer.chart), answer.step_seconds) };
+    this.sent.show(data);
+    this.received.show(data);
+    const kept = answer.kept === "memory" ? "; kept in memory only, a restart forgets it" : "";
+    text(
+      byId("throughput-range"),
+      `of the ${this.of}, over ${RANGES[this.range]} in steps of ${duration(answer.step_seconds)}${kept}`,
+    );
+    waterfall(record(answer.waterfall));
+    tiles(byId("passes"), [pass("Cold", record(answer.cold)), pass("Warm", record(answer.warm))], "div.tile");
+    this.gains.show(list(answer.gains));
+    this.draw();
+  }
+
+  /** Once a second: the rates of now. */
+  show(live) {
+    this.rates = record(live.rates);
+    this.draw();
+  }
+
+  draw() {
+    const summary = record(this.answer?.summary);
+    const now = (column) => (this.of === "site" ? this.rates[column] : null);
+    this.throughput.show(
+      Object.keys(COLUMNS).map((column) => ({ column, now: now(column), ...record(summary[column]) })),
+    );
+    const { raw, wire, retransmitted } = record(this.answer?.waterfall);
+    const crossed = wire + retransmitted;
+    const over = `over ${RANGES[this.range]}`;
+    tiles(byId("savings-tiles"), [
+      {
+        name: "Bandwidth gain",
+        figure: raw && crossed ? ratio(raw / crossed) : DASH,
+        under: `plain bytes to those of the line, ${over}`,
+      },
+      {
+        name: "Saved",
+        figure: raw ? size(Math.max(0, raw - crossed)) : DASH,
+        under: raw ? `${percent(1 - crossed / raw)} of ${size(raw)}, ${over}` : `nothing was sent ${over}`,
+      },
+      {
+        name: "LAN now, from arrays here",
+        hue: "lan",
+        figure: rate(this.rates.lan_sent),
+        under: `to them ${rate(this.rates.lan_received)}`,
+      },
+      {
+        name: "WAN now, sent",
+        hue: "wan",
+        figure: rate(this.rates.wan_sent),
+        under: `received ${rate(this.rates.wan_received)}`,
+      },
+    ]);
+  }
+}
+
+/** Where a look at the counters came late, the next second's average is that of both: no gap, nothing stood still. */
+function bridged(columns, step) {
+  if (step !== 1) return columns;
+  const fill = (column) =>
+    column.map((value, at) => value ?? (at > 0 && column[at - 1] !== null ? (column[at + 1] ?? null) : null));
+  return Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, fill(column)]));
+}
+
+function pass(name, { seconds, raw, wire, lan_bits_per_second: speed, gain }) {
+  const under = `${size(raw)} for ${size(wire)} of the line, at ${rate(speed)} for ${duration(seconds)}`;
+  return { name, figure: ratio(gain), under: seconds ? under : "none in this range" };
+}
+
+/** What became of the bytes: full bars are what is left, the thin ones between them what a step took or added. */
+function waterfall({
+  raw = 0,
+  after_deduplication = 0,
+  after_compression = 0,
+  framing = 0,
+  wire = 0,
+  retransmitted = 0,
+}) {
+  const crossed = wire + retransmitted;
+  const most = Math.max(raw, crossed, 1);
+  const left = (name, value, hue) => ({ name, from: 0, value, hue });
+  const taken = (name, before, after, hue) => ({
+    name,
+    step: true,
+    from: Math.min(before, after),
+    value: after - before,
+    hue,
+  });
+  const steps = [
+    left("Plain, from arrays", raw),
+    taken("Deduplication", raw, after_deduplication, "deduplication"),
+    left("After deduplication", after_deduplication),
+    taken("Compression", after_deduplication, after_compression, "compression"),
+    left("After compression", after_compression),
+    taken("Framing and TLS", after_compression, after_compression + framing, "wan"),
+    taken("Sent again", wire, crossed, "resent"),
+    left("On the wire", crossed, "wan"),
+  ];
+  reconcile(
+    byId("waterfall"),
+    steps,
+    (step) => step.name,
+    waterfallRow,
+    (row, step) => {
+      const [, bar, figure, share] = row.children;
+      const sign = step.step && step.value !== 0 ? (step.value < 0 ? "−" : "+") : "";
+      text(figure, `${sign}${size(Math.abs(step.value))}`);
+      text(share, raw ? percent(Math.abs(step.value) / raw) : "");
+      width(bar.children[0], step.from / most);
+      width(bar.children[1], Math.abs(step.value) / most);
+    },
+  );
+}
+
+function waterfallRow({ name, step, hue }) {
+  const bar = h(
+    step ? "span.bar" : "span.bar.tall",
+    { "aria-hidden": "true" },
+    h("span.before"),
+    h("span.part", { "data-hue": hue }),
+  );
+  return h(step ? "li.step" : "li", {}, h("span.name", {}, name), bar, h("span.figure"), h("small"));
+}
+
+function drawGain(cell, row) {
+  const saved = row.by_deduplication + row.by_compression;
+  stack(
+    cell,
+    row.raw
+      ? [
+          { hue: "deduplication", share: row.by_deduplication },
+          { hue: "compression", share: row.by_compression },
+          { hue: "sent", share: Math.max(0, 1 - saved) },
+        ]
+      : [],
+  );
+}

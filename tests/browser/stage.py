@@ -1,0 +1,118 @@
+"""A stage for the page: the real files from the real handler, and answers that a `Scene` makes up."""
+
+import asyncio
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from aiohttp import web
+
+from bench.sites import free_port
+from proxy.web.page import Page
+from tests.browser.scene import Scene
+
+TOKEN = "the token of this stage"
+
+
+class Stage:
+    """A server in a thread of its own. Attributes may be changed from the test's."""
+
+    def __init__(self, scene: Scene, *, token: bool = False) -> None:
+        self.scene = scene
+        self.silent = False
+        """Take requests and answer none of them, as a host that has stopped."""
+        self.port = free_port()
+        self._token = token
+        self._loop = asyncio.new_event_loop()
+        self._started = threading.Event()
+        self._over = asyncio.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def start(self) -> None:
+        self._thread.start()
+        assert self._started.wait(60)
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join(60)
+
+    def _run(self) -> None:
+        self._loop.run_until_complete(self._serve())
+        self._loop.close()
+
+    async def _serve(self) -> None:
+        app = web.Application(middlewares=[self._guard])
+        Page().add_to(app)
+        app.router.add_get("/api/v1/live", self._live)
+        for name, answer in self._answers().items():
+            app.router.add_get(f"/api/v1/{name}", _json(answer))
+        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", self.port).start()
+        self._started.set()
+        await self._over.wait()
+        await runner.cleanup()
+
+    def _answers(self) -> dict[str, Callable[[web.Request], Any]]:
+        return {
+            "status": lambda request: self.scene.status,
+            "history": lambda request: asdict(self.scene.history) | dict(request.query),
+            "store": lambda request: asdict(self.scene.store),
+            "streams": self._streams,
+            "events": lambda request: {"events": [asdict(event) for event in self.scene.events]},
+        }
+
+    def _streams(self, request: web.Request) -> dict[str, Any]:
+        peer, search = request.query.get("peer", ""), request.query.get("search", "")
+        matching = [
+            asdict(stream) for stream in self.scene.streams if peer in ("", stream.peer) and search in stream.origin
+        ]
+        return {"total": len(self.scene.streams), "matching": len(matching), "streams": matching}
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        is_api = request.path.startswith("/api/")
+        while is_api and self.silent:  # noqa: ASYNC110  (set by another thread)
+            await asyncio.sleep(0.05)
+        if is_api and self._token and request.headers.get("Authorization") != f"Bearer {TOKEN}":
+            return web.json_response({"error": "that token is not this listener's", "remedy": ""}, status=401)
+        answer: web.StreamResponse = await handler(request)
+        return answer
+
+    async def _live(self, request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        step = 0
+        with contextlib.suppress(ConnectionError):
+            while not self._over.is_set():
+                if not self.silent:
+                    text = json.dumps(asdict(self.scene.live(step)))
+                    await response.write(f"event: live\ndata: {text}\n\n".encode())
+                step += 1
+                await asyncio.sleep(0.5)
+        return response
+
+
+def _json(answer: Callable[[web.Request], Any]) -> Callable[[web.Request], Any]:
+    async def handler(request: web.Request) -> web.Response:
+        return web.json_response(answer(request))
+
+    return handler
+
+
+@contextlib.contextmanager
+def staged(scene: Scene, *, token: bool = False) -> Iterator[Stage]:
+    """A stage that is up."""
+    stage = Stage(scene, token=token)
+    stage.start()
+    try:
+        yield stage
+    finally:
+        stage.stop()

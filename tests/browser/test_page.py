@@ -1,0 +1,194 @@
+"""The page on a stage: what it shows of answers that are made up, and how it behaves when they stop."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from proxy.cli import cells
+from proxy.observe.answers import Level
+from tests.browser import scene
+from tests.browser.scene import HOSTILE, Scene
+from tests.browser.stage import TOKEN, Stage, staged
+from tests.browser.window import OpenWindow
+
+pytestmark = pytest.mark.serial
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    with staged(Scene()) as stage:
+        yield stage
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everybody_can_use_it(stage: Stage, window: OpenWindow, theme: str) -> None:
+    """axe-core: contrast, labels, roles, headings, landmarks; as it stands, and with the tables beside the charts."""
+    page = window(stage.url, theme=theme)
+    page.until_shown()
+    page.page.locator("details > summary").first.press("Enter")
+    page.until("document.querySelector('details').open")
+    assert page.page.evaluate("document.documentElement.dataset.theme") == theme
+    assert page.axe() == []
+    assert page.complaints == []
+
+
+def test_nothing_scrolls_sideways_on_a_phone(stage: Stage, window: OpenWindow) -> None:
+    stage.scene.streams = [scene.stream(1, name="iqn.2001-05.com.example:" + "long" * 40)]
+    page = window(stage.url, width=390)
+    page.until_shown()
+    page.until_text("#streams-table", "longlong")
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= 390
+    wide = """[...document.querySelectorAll('main *:not(thead *)')]
+        .filter((one) => one.getBoundingClientRect().right > 391)
+        .map((one) => one.outerHTML.slice(0, 100))"""
+    assert page.page.evaluate(wide) == []
+    assert page.axe() == []
+
+
+def test_it_says_what_is_wrong_and_what_to_do(stage: Stage, window: OpenWindow) -> None:
+    page = window(stage.url)
+    page.until_text("#verdict-level", "Replication is degraded")
+    page.until_text("#verdict-words", "no lane for 12 min 34 s")
+    badges = page.texts("#reasons .badge")
+    assert badges == ["Critical", "Attention"], "the worst comes first, and each reason once"
+    assert "see whether the line" in page.texts("#reasons .remedy")[0]
+    assert "IST-102" in page.texts("#reasons .about")[0]
+    assert page.page.title() == "Degraded · east · Isthmus"
+
+
+def test_a_healthy_site_is_calm(stage: Stage, window: OpenWindow) -> None:
+    west = stage.scene.health.peers[0]
+    stage.scene.health = replace(stage.scene.health, level=Level.HEALTHY, reasons=[], peers=[west])
+    page = window(stage.url)
+    page.until_text("#verdict-level", "Replication is healthy")
+    page.until_text("#verdict-words", "The tunnel is up, with 4 streams.")
+    assert page.page.locator("#reasons-panel").is_hidden()
+
+
+def test_charts_draw(stage: Stage, window: OpenWindow) -> None:
+    """Something is painted in the colours of both lines, and the same figures stand in text and in the table."""
+    page = window(stage.url)
+    page.until_shown()
+    painted = """() => [...document.querySelectorAll('.uplot canvas')].map((canvas) => {
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        const colours = { lan: [42, 102, 196], wan: [194, 98, 10] };
+        return Object.values(colours).map((colour) => {
+            let found = 0;
+            const alike = (at) => colour.every((part, index) => Math.abs(data[at + index] - part) < 12);
+            for (let at = 0; at < data.length; at += 4) if (data[at + 3] > 200 && alike(at)) found += 1;
+            return found;
+        });
+    })"""
+    page.until(f"({painted})().flat().every((count) => count > 100)")
+    assert "LAN: average" in (page.page.locator(".plot").first.get_attribute("aria-label") or "")
+    page.page.locator("details > summary").first.click()
+    assert len(page.rows("#chart-sent")) == 12
+    assert page.complaints == []
+
+
+def test_a_range_and_a_forward_can_be_chosen(stage: Stage, window: OpenWindow) -> None:
+    page = window(stage.url)
+    page.until_shown()
+    page.page.get_by_role("button", name="7 days").click()
+    page.until_text("#throughput-range", "of the site, over 7 days")
+    page.page.select_option("#of", "forward replication")
+    page.until_text("#throughput-range", "of the forward replication, over 7 days")
+    assert page.page.get_by_role("button", name="7 days").get_attribute("aria-pressed") == "true"
+
+
+def test_filters_filter(stage: Stage, window: OpenWindow) -> None:
+    page = window(stage.url)
+    page.until_shown()
+    page.until("document.querySelectorAll('#streams-table tbody tr').length === 4")
+    page.page.select_option("select[name=peer]", "north")
+    page.until_text("#streams-count", "1 of 4 live streams")
+    assert [row[0] for row in page.rows("#streams-table")] == ["4 | north"]
+    page.page.fill("input[name=search]", "no such origin")
+    page.until_text("#streams-count", "0 of 4 live streams")
+    assert page.page.get_by_text("No stream passes these filters.").is_visible()
+    page.page.select_option("#severity", "error")
+    page.until("document.querySelectorAll('#events-table tbody tr').length === 1")
+    assert page.rows("#events-table")[0][2] == "IST-102"
+
+
+def test_hostile_names_stay_text(stage: Stage, window: OpenWindow) -> None:
+    stage.scene = Scene(
+        health=scene.health(hostile=HOSTILE),
+        streams=[scene.stream(1, peer=HOSTILE, name=HOSTILE)],
+        status=scene.status(hostile=HOSTILE),
+        events=scene.events(HOSTILE),
+    )
+    page = window(stage.url)
+    page.until_shown()
+    for place in ("#ladder", "#verdicts", "#streams-table", "#volumes-table", "#events-table"):
+        page.until_text(place, HOSTILE)
+    assert page.page.locator("main img, main script").count() == 0
+    assert page.page.title() == "Degraded · east · Isthmus"
+    assert page.complaints == []
+
+
+def test_silence_shows_within_three_seconds(stage: Stage, window: OpenWindow) -> None:
+    """By the page's own clock, which the test turns: how busy this machine is does not matter."""
+    page = window(stage.url)
+    page.until_text("#signal", "live")
+    page.page.clock.install()
+    page.page.reload()
+    page.until_text("#signal", "live")
+    stage.silent = True
+    page.page.clock.pause_at(page.page.evaluate("Date.now() + 10"))
+    page.page.clock.run_for(3000)
+    assert "no answer since" in page.texts("#signal")[0]
+    assert "No answer since" in page.texts("#lost")[0]
+    stage.silent = False
+    page.page.clock.resume()
+    page.until_text("#signal", "live")
+    assert page.page.locator("#lost").is_hidden()
+
+
+def test_a_site_that_has_ended_is_said_and_come_back_to(window: OpenWindow) -> None:
+    with staged(Scene()) as stage:
+        page = window(stage.url)
+        page.until_shown()
+    page.until_text("#signal", "no answer since")
+    page.until_text("[role=alert]", "what is below is from before")
+    assert page.axe() == []
+
+
+def test_a_token_is_asked_for(window: OpenWindow) -> None:
+    with staged(Scene(), token=True) as stage:
+        page = window(stage.url)
+        page.page.get_by_role("textbox", name="Token").fill("wrong")
+        page.page.keyboard.press("Enter")
+        page.until_text("#token-problem", "not this listener's")
+        page.page.get_by_role("textbox", name="Token").fill(TOKEN)
+        page.page.keyboard.press("Enter")
+        page.until_shown()
+
+
+def test_the_keyboard_reaches_everything(stage: Stage, window: OpenWindow) -> None:
+    page = window(stage.url)
+    page.until_shown()
+    reached = set()
+    for _ in range(40):
+        page.page.keyboard.press("Tab")
+        reached.add(page.page.evaluate("document.activeElement.id || document.activeElement.name"))
+    wanted = {"theme", "of", "search", "peer", "share", "limited_by", "order", "severity"}
+    assert wanted <= reached
+    page.page.select_option("#theme", "dark")
+    assert page.page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.page.reload()
+    assert page.page.evaluate("document.documentElement.dataset.theme") == "dark", "the choice is kept"
+
+
+def test_figures_read_as_the_command_line_prints_them(stage: Stage, window: OpenWindow) -> None:
+    values = [0, 7, 999, 1000, 1023, 1536, 123_456, 5_000_000, 987_654_321, 3_200_000_000_000]
+    page = window(stage.url)
+    shown = page.page.evaluate(
+        """async (values) => {
+            const { size, rate, duration, count } = await import("/static/js/format.js");
+            return values.map((value) => [size(value), rate(value), duration(value), count(value)]);
+        }""",
+        values,
+    )
+    assert shown == [[cells.size(each), cells.rate(each), cells.duration(each), cells.number(each)] for each in values]
