@@ -67,6 +67,7 @@ lock: $(BIN)/python  ## pin the newest versions that pyproject.toml allows (UPGR
 	@$(UV) $(UPGRADE) --group build -o requirements/build.txt
 	@$(UV) $(UPGRADE) pyproject.toml --extra bench --group test --group check --group build -o requirements/develop.txt \
 	    -c requirements/runtime.txt -c requirements/build.txt
+	@$(UV) $(UPGRADE) --group image -o requirements/image.txt
 	@$(UV) $(UPGRADE) --group lock -o requirements/lock.txt
 UPGRADE ?= --upgrade
 

@@ -43,14 +43,15 @@ class IscsiTarget:
         parameters: Mapping[str, int | str] | None = None,
         account: tuple[str, str] | None = None,
         listen: str = "127.0.0.1",
+        port: int = 0,
     ) -> None:
         """`directory` gets the units (empty, of these sizes) and the log; its path must be short (a Unix socket).
 
         `parameters`: keys of RFC 7143, section 13, that the target is to have beside `PARAMETERS`; `account`: name and
         secret that initiators have to prove by CHAP; `listen`: where, beside loopback, if it is to be reached from
-        another network namespace. It is in the one in which it is entered.
+        another network namespace. It is in the one in which it is entered. `port`: if it is to have a certain one.
         """
-        self.address: Address = ("127.0.0.1", free_port())
+        self.address: Address = ("127.0.0.1", port or free_port())
         self.units = [directory / f"unit{number}" for number in range(1, len(sizes) + 1)]
         self.log = directory / "tgtd.log"
         self._sizes = list(sizes)
@@ -166,8 +167,11 @@ def _speaks_iscsi() -> bool:
     return re.search(r"\biscsi\b", formats) is not None
 
 
-def copy_volume(source: Path, url: str, progress: Callable[[float], None] = lambda percent: None) -> float:
-    """Write a raw file to an iSCSI unit with 16 writes in flight; the seconds. Raises ArrayFailure."""
+def copy_volume(source: Path | str, url: str, progress: Callable[[float], None] = lambda percent: None) -> float:
+    """Write a raw file, or what an iscsi:// address leads to, to an iSCSI unit with 16 writes in flight; the seconds.
+
+    Raises ArrayFailure.
+    """
     command = ["qemu-img", "convert", "-p", "-n", "-W", "-m", "16", "-f", "raw", "-O", "raw", str(source), url]
     started = time.monotonic()
     initiator = subprocess.Popen(

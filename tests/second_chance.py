@@ -5,7 +5,9 @@ once more, so that this does not hide what the other four thousand say; but it i
 it is a defect all the same. Tests of plain code have no second chance: what fails there once is wrong.
 """
 
+import contextlib
 import gc
+import itertools
 import sys
 import warnings
 from collections.abc import Iterable
@@ -38,7 +40,7 @@ class SecondChance:
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         if getattr(item, "execution_count", 1) > 1:
             _limit_anew(item)
-            _forget()
+            _begin_anew(item)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> None:
@@ -62,8 +64,13 @@ def _limit_anew(item: pytest.Item) -> None:
         item.config.hook.pytest_timeout_set_timer(item=item, settings=item.stash[_LIMIT])
 
 
-def _forget() -> None:
-    """Free what the failed run left open, of which a later test would be accused."""
+def _begin_anew(item: pytest.Item) -> None:
+    """Take down what the tests of the file share, which may be broken, and what the failed run left open."""
+    assert isinstance(item, pytest.Function)
+    for shared in itertools.chain(*item._fixtureinfo.name2fixturedefs.values()):
+        if shared.scope == "module":
+            with contextlib.suppress(Exception, pytest.fail.Exception):
+                shared.finish(item._request)  # type: ignore[arg-type]  # of a part of it; not looked at
     for name in ("last_exc", "last_type", "last_value", "last_traceback"):
         if hasattr(sys, name):
             delattr(sys, name)

@@ -127,7 +127,8 @@ def _target(stack: ExitStack, wan: Wan | None, end: str, directory: Path, sizes:
 def lacking(ground: Ground) -> str:
     """Why nothing can be measured there, or nothing."""
     if reason := IscsiTarget.lacking():
-        return f"{reason}; deploy/system-packages bench installs what is missing, as root"
+        needed = "deploy/system-packages bench installs what is missing, as root"
+        return f"{reason}; {needed if 'installed' in reason else 'run it with sudo'}"
     return lacking_line() if ground.setting else ""
 
 

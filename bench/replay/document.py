@@ -102,6 +102,7 @@ class Report:
 
     title: str
     text: Sequence[str]
+    overview: Table
     chapters: Sequence[Chapter]
 
     @property

@@ -23,7 +23,8 @@ FAST = 500 * MBIT
 """Bits a second from which on it is seen whether the line can be carried here."""
 ENOUGH = 0.95
 """Share of its payload that plain TCP has to get."""
-PROBE_SETTLE, PROBE_SECONDS = 1.5, 2.0
+PROBE_SETTLE, PROBE_SECONDS, PROBES = 1.5, 2.0, 3
+"""The best of so many: a moment in which the machine stands still says nothing of the line."""
 KNOWN = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 GB = 10**9
 VOLUMES, VOLUME = 3, 10 * GB
@@ -46,10 +47,12 @@ def not_carried(rate: str, mtu: int = 1500) -> str:
     if setting.bits < FAST:
         return ""
     control = "bbr" if "bbr" in KNOWN.read_text().split() else array_control()
+    found = 0.0
     with standing(setting) as wan:
-        found = tcp_rate(wan, control, PROBE_SETTLE, PROBE_SECONDS)
-    if found >= ENOUGH * setting.goodput:
-        return ""
+        for _ in range(PROBES):
+            found = max(found, tcp_rate(wan, control, PROBE_SETTLE, PROBE_SECONDS))
+            if found >= ENOUGH * setting.goodput:
+                return ""
     return (
         f"{setting.bits / GB:g} Gb/s at MTU {mtu} is not carried here: plain TCP gets {found / MBIT:,.0f} Mb/s of"
         f" {setting.goodput / MBIT:,.0f}"
@@ -69,7 +72,7 @@ class Span:
     def on(cls, setting: Setting) -> "Span":
         """Enough to be steady: ten round trips, and as many again."""
         round_trips = 10 * setting.round_trip / 1000
-        return cls(0.8 + round_trips, 0.8 + round_trips)
+        return cls(0.6 + round_trips, 0.6 + round_trips)
 
     def longest(self, scale: float) -> float:
         """Seconds from the first byte."""

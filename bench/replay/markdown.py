@@ -17,6 +17,7 @@ def markdown(report: Report, place: Place) -> str:
 def _report(report: Report, place: Place) -> Iterator[str]:
     yield f"# {escaped(report.title)}"
     yield from map(escaped, report.text)
+    yield from _table(report.overview)
     for chapter in report.chapters:
         yield from _chapter(chapter, place)
 

@@ -23,7 +23,7 @@ INCHES = (7.2, 3.4)
 BARS = 0.8
 """How much of the room of a name all its bars take together."""
 FEW = 12
-"""Points that are marked."""
+"""Points that are marked, and names that stand upright."""
 REFERENCE = "0.45"
 """The grey of what was not measured."""
 
@@ -64,5 +64,6 @@ def _bars(axes: Axes, plot: Plot) -> None:
         left = [number + width * (place + 0.5) - BARS / 2 for number in range(len(names))]
         colour = REFERENCE if series.dashed else None
         axes.bar(left, [value or 0.0 for value in series.y], width, label=series.name, color=colour)
-    axes.set_xticks(range(len(names)), names)
+    crowded: dict[str, Any] = {"rotation": 45, "fontsize": 7} if len(names) > FEW else {}
+    axes.set_xticks(range(len(names)), names, **crowded)
     axes.grid(visible=False, axis="x")

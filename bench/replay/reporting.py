@@ -6,7 +6,7 @@ from pathlib import Path
 from bench.machine import machine_text
 from bench.replay import plots
 from bench.replay.command import scale_text
-from bench.replay.document import Chapter, Report, plain_section
+from bench.replay.document import NOT_MEASURED, Chapter, Report, Table, plain_section, span, times
 from bench.replay.markdown import markdown as as_markdown
 from bench.replay.page import page
 from bench.replay.records import RecordFailure, Records
@@ -47,8 +47,30 @@ def make(directory: Path) -> Report:
     if not found:
         remedy = f"isthmus bench run SUITE --out {directory} makes some"
         raise OperatorError(f"there are no results in {directory}; {remedy}", ExitCode.USAGE)
-    chapters = [_chapter(suite, found[name]) for name, suite in SUITES.items() if name in found]
-    return Report(TITLE, [READING], chapters)
+    there = {name: suite for name, suite in SUITES.items() if name in found}
+    chapters = [_chapter(suite, found[name]) for name, suite in there.items()]
+    return Report(TITLE, [READING], _overview({name: found[name] for name in there}), chapters)
+
+
+def _overview(found: dict[str, Results]) -> Table:
+    """A row for each suite."""
+    headings = ("suite", "cells", "measured", "beside published ones", "ratio", "goals met")
+    return Table("In short", headings, [_row(name, results) for name, results in found.items()])
+
+
+def _row(name: str, results: Results) -> tuple[str, ...]:
+    summaries = [summary for _, summary in results.summaries()]
+    ratios = [summary.ratio for summary in summaries if summary.ratio is not None]
+    judged = [summary.met for summary in summaries if summary.met is not None]
+    measured = sum(any(each.values for each in cell.summaries.values()) for cell in results.cells.values())
+    return (
+        name,
+        f"{len(results.cells):,}",
+        f"{measured:,}",
+        f"{len(ratios):,}",
+        span(ratios, times) if ratios else NOT_MEASURED,
+        f"{sum(judged)} of {len(judged)}" if judged else NOT_MEASURED,
+    )
 
 
 def _chapter(suite: Suite, results: Results) -> Chapter:

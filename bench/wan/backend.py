@@ -5,6 +5,7 @@ import os
 import signal
 import socket
 import traceback
+from collections.abc import Callable
 from dataclasses import asdict
 from random import Random
 from typing import Any, Protocol
@@ -45,21 +46,17 @@ class TunBackend:
 
     name = "tun"
 
-    def __init__(self, names: dict[str, str], line: Line, seed: int | None) -> None:
-        """`names`: of the namespaces east and west."""
-        self._names = names
+    def __init__(self, ends: dict[str, int], line: Line, seed: int | None, overrun: Callable[[str], int]) -> None:
+        """`ends`: descriptors of TUN devices that are up, east and west; they are the caller's to close.
+
+        `overrun`: packets that the interface at that end dropped because nobody fetched them in time.
+        """
+        self._overrun = overrun
         self._controls: dict[str, socket.socket] = {}
         self._processes: list[int] = []
-        ends = {end: namespaces.open_tun(names[end]) for end in names}
-        try:
-            for end, address in namespaces.ADDRESSES.items():
-                namespaces.bring_up(names[end], address, line.mtu)
-            for number, name in enumerate(WAYS):
-                model = Model(line.way(name), line.mtu, Random(None if seed is None else seed + number))
-                self._start(name, model, ends[OTHER[name]], ends[name], line.mtu)
-        finally:
-            for descriptor in ends.values():
-                os.close(descriptor)
+        for number, name in enumerate(WAYS):
+            model = Model(line.way(name), line.mtu, Random(None if seed is None else seed + number))
+            self._start(name, model, ends[OTHER[name]], ends[name], line.mtu)
 
     def set(self, line: Line) -> None:
         for name in WAYS:
@@ -116,12 +113,6 @@ class TunBackend:
         stats: dict[str, Any] = json.loads(answer)
         return stats
 
-    def _overrun(self, end: str) -> int:
-        """Packets that the interface at that end dropped because the emulator did not fetch them in time."""
-        shown = namespaces.run(["ip", "-n", self._names[end], "-j", "-s", "link", "show", "dev", namespaces.INTERFACE])
-        dropped: int = json.loads(shown)[0]["stats64"]["tx"]["dropped"]
-        return dropped
-
 
 def join(names: dict[str, str], line: Line, seed: int | None, kind: str) -> Backend:
     """A line between these namespaces, which exist. `kind`: netem, tun, or auto for netem where it can do this line."""
@@ -132,4 +123,21 @@ def join(names: dict[str, str], line: Line, seed: int | None, kind: str) -> Back
         return NetemBackend(names, line)
     if reason := namespaces.lacking_tun():
         raise WanFailure(f"the line needs netem or TUN devices, and there is neither: {reason}")
-    return TunBackend(names, line, seed)
+    return _over_tun(names, line, seed)
+
+
+def _over_tun(names: dict[str, str], line: Line, seed: int | None) -> TunBackend:
+    ends = {end: namespaces.open_tun(names[end]) for end in names}
+    try:
+        for end, address in namespaces.ADDRESSES.items():
+            namespaces.bring_up(names[end], address, line.mtu)
+        return TunBackend(ends, line, seed, lambda end: _overrun(names[end]))
+    finally:
+        for descriptor in ends.values():
+            os.close(descriptor)
+
+
+def _overrun(namespace: str) -> int:
+    shown = namespaces.run(["ip", "-n", namespace, "-j", "-s", "link", "show", "dev", namespaces.INTERFACE])
+    dropped: int = json.loads(shown)[0]["stats64"]["tx"]["dropped"]
+    return dropped

@@ -30,8 +30,8 @@ def up(prefix: str, backend: str, mtu: int, texts: Mapping[str, str]) -> None:
     RUNTIME.mkdir(parents=True, exist_ok=True, mode=0o755)
     if _connect(prefix):
         raise WanFailure(f"the line {prefix} is up already; `isthmus wan down` ends it, --prefix makes another")
-    _socket_of(prefix).unlink(missing_ok=True)
-    task = Task(prefix, line.as_dict(), backend=backend, path=str(_socket_of(prefix)))
+    socket_of(prefix).unlink(missing_ok=True)
+    task = Task(prefix, line.as_dict(), backend=backend, path=str(socket_of(prefix)))
     _, control = start(task, _log_of(prefix))
     with control:
         wan = Wan(prefix, control)
@@ -51,7 +51,7 @@ def down(prefix: str) -> None:
             Wan(prefix, control).ask({"do": "down"})
     for name in left:
         namespaces.remove(name)
-    _socket_of(prefix).unlink(missing_ok=True)
+    socket_of(prefix).unlink(missing_ok=True)
     _log_of(prefix).unlink(missing_ok=True)
     print(f"The line {prefix} is down." if left or control else f"There was no line {prefix}.")
 
@@ -107,8 +107,10 @@ def _figure(value: float) -> str:
 
 @contextlib.contextmanager
 def _wan(prefix: str) -> Iterator[Wan]:
-    _ready(prefix)
+    _named(prefix)
     control = _connect(prefix)
+    if control is None:
+        _ready(prefix)
     if control is None:
         raise WanFailure(f"there is no line {prefix}; `isthmus wan up` makes one, --prefix names another{_end(prefix)}")
     with control:
@@ -122,10 +124,15 @@ def _end(prefix: str) -> str:
     return f" (the last one ended: {lines[-1]})" if lines else ""
 
 
-def _ready(prefix: str) -> None:
-    """Raises WanFailure where nothing can be done."""
+def _named(prefix: str) -> None:
+    """Raises WanFailure if no line can have that name."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,31}", prefix):
         raise WanFailure(f"the prefix {prefix!r} is not 1 to 32 of a-z, 0-9 and -; choose another")
+
+
+def _ready(prefix: str) -> None:
+    """Raises WanFailure where nothing can be done."""
+    _named(prefix)
     if reason := lacking():
         raise WanFailure(f"no line can be emulated here: {reason}")
 
@@ -135,14 +142,15 @@ def _connect(prefix: str) -> socket.socket | None:
     control = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     control.settimeout(PATIENCE)
     try:
-        control.connect(str(_socket_of(prefix)))
+        control.connect(str(socket_of(prefix)))
     except OSError:
         control.close()
         return None
     return control
 
 
-def _socket_of(prefix: str) -> Path:
+def socket_of(prefix: str) -> Path:
+    """Where the keeper of a line listens."""
     return RUNTIME / f"{prefix}.socket"
 
 

@@ -90,23 +90,35 @@ def remove(namespace: str) -> None:
             raise
 
 
-def bring_up(namespace: str, address: str, mtu: int) -> None:
-    """Give the line's interface its address and MTU; without IPv6's own chatter, so that only packets sent count."""
-    interface = ["ip", "-n", namespace, "link", "set", "dev", INTERFACE]
+def bring_up(namespace: str | None, address: str, mtu: int) -> None:
+    """Give the line's interface its address and MTU; without IPv6's own chatter, so that only packets sent count.
+
+    `namespace`: None for that of this process.
+    """
+    ip = ["ip", "-n", namespace] if namespace else ["ip"]
+    interface = [*ip, "link", "set", "dev", INTERFACE]
     run([*interface, "mtu", str(mtu), "txqueuelen", str(WAITING_PACKETS), "addrgenmode", "none"])
     run([*interface, "up"])
-    run(["ip", "-n", namespace, "address", "add", f"{address}/{PREFIX}", "dev", INTERFACE])
+    run([*ip, "address", "add", f"{address}/{PREFIX}", "dev", INTERFACE])
 
 
 def open_tun(namespace: str) -> int:
-    """A TUN device in the namespace; it is there as long as the descriptor, which does not wait, is open."""
+    """A TUN device in the namespace; see `open_tun_here`."""
     with inside(namespace):
+        return open_tun_here()
+
+
+def open_tun_here() -> int:
+    """A TUN device in this thread's namespace; it is there as long as the descriptor, which does not wait, is open."""
+    try:
         descriptor = os.open(_TUN, os.O_RDWR | os.O_NONBLOCK)
-        try:
-            fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", INTERFACE.encode(), _IFF_TUN_NO_PI))
-        except OSError as error:
-            os.close(descriptor)
-            raise WanFailure(f"no TUN device in the namespace {namespace}: {error.strerror}") from None
+    except OSError as error:
+        raise WanFailure(f"{_TUN} cannot be opened: {error.strerror}") from None
+    try:
+        fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", INTERFACE.encode(), _IFF_TUN_NO_PI))
+    except OSError as error:
+        os.close(descriptor)
+        raise WanFailure(f"no TUN device can be made here: {error.strerror}") from None
     return descriptor
 
 

@@ -1,9 +1,9 @@
 """The command line: what an operator types.
 
-`commands` says what can be typed: names, options, help texts; it imports nothing heavy, so that `isthmus --help` is
-quick. What a command does is in the module of its name (`run`), imported when it is asked for. `root` is the one place
-where errors become messages and exit codes. Only here is everything put together: `serve` gives the service its status
-listener, `demo` calls the bench where it is installed.
+`commands` says what can be typed (with `wan_commands` and `bench_commands`): names, options, help texts;
+it imports nothing heavy, so that `isthmus --help` is quick. What a command does is in the module of its name (`run`),
+imported when it is asked for. `root` is the one place where errors become messages and exit codes. Only here is
+everything put together: `serve` gives the service its status listener, `demo` calls the bench where it is installed.
 """
 
 from proxy.cli.commands import main

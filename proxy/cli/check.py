@@ -48,6 +48,8 @@ def _peer(peer: Peer) -> str:
 def _portals(forward: Forward) -> str:
     """What the forward stands for beside its export."""
     stands = f"; stands for {forward.portal}" if forward.portal else ""
+    if forward.transparent:
+        stands = f"; redirected connections to {forward.range}"
     return stands + (f"; on demand {forward.range} on ports {forward.ports}" if forward.ports else "")
 
 

@@ -1,6 +1,5 @@
 """What can be typed: every command with its options, help and examples. What it does is in the module of its name."""
 
-import functools
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,7 @@ from proxy.cli.bench_commands import bench
 from proxy.cli.parts import examples as _examples
 from proxy.cli.parts import perform as _perform
 from proxy.cli.root import Root
+from proxy.cli.wan_commands import wan
 
 _config: Callable[[Any], Any] = click.argument("config", type=click.Path(path_type=Path))
 """The path of a site's file. Whether it can be read is for `proxy.config` to say."""
@@ -25,7 +25,7 @@ _json: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=True, he
     cls=Root,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=_examples(
-        "isthmus keygen --site east --out /etc/isthmus",
+        "isthmus init",
         "isthmus check /etc/isthmus/east.toml",
         "isthmus serve /etc/isthmus/east.toml",
         "isthmus status /etc/isthmus/east.toml --watch",
@@ -56,6 +56,7 @@ def root() -> None:
 @click.option("--export", multiple=True, metavar="[EXPORT=]ADDRESS", help="An array here that the other site reaches.")
 @click.option("--store", type=click.Choice(["disk", "memory"]), help="Of chunks. [default: disk]")
 @click.option("--store-size", metavar="SIZE", help="Of the store. [default: 10GiB]")
+@click.option("--store-path", metavar="DIR", help="Of a disk store. [default: store, beside the file]")
 @click.option("--rate", metavar="RATE", help="Most that is sent to the other site, such as 45Mbit.")
 @click.option("--status", metavar="ADDRESS", help="Of the status listener. [default: 127.0.0.1:8900]")
 @click.option("--out", type=click.Path(path_type=Path), default=".", metavar="DIR", help="Where the files go.")
@@ -145,13 +146,14 @@ def serve(config: Path) -> int | None:
 )
 @_config
 @_json
-@click.option("--watch", is_flag=True, help="Show it anew each second, until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Keep a page of it on the terminal, until q or Ctrl-C.")
 def status(config: Path, as_json: bool, watch: bool) -> int | None:
     """Show what a running site does.
 
     Its peers, streams and store, what limits each of them and by which figure (the README's "Why is it slow?"), and
-    what reduction saves. Asks the site's status listener, so it works on the site's own host, for anybody who can
-    read its file.
+    what reduction saves. With --watch, live: health and its reasons, throughput, volumes and events as well; where
+    there is no terminal, and with --json, anew each second until Ctrl-C. Asks the site's status listener, so it works
+    on the site's own host, for anybody who can read its file and, where that names one, the token.
     """
     return _perform("status", config, as_json, watch)
 
@@ -355,132 +357,7 @@ def demo(volume_size: str, mode: str, as_json: bool) -> int | None:
     return _perform("demo", volume_size, mode, as_json)
 
 
-_prefix: Callable[[Any], Any] = click.option(
-    "--prefix", default="isthmus-wan", show_default=True, metavar="NAME", help="Of the namespaces NAME-east, NAME-west."
-)
-_toward: Callable[[Any], Any] = click.option(
-    "--toward",
-    type=click.Choice(["west", "east", "both"]),
-    default="both",
-    show_default=True,
-    help="Which way of the line.",
-)
-_backend: Callable[[Any], Any] = click.option(
-    "--backend",
-    type=click.Choice(["auto", "netem", "tun"]),
-    default="auto",
-    show_default=True,
-    help="The kernel's netem, if there is one, or processes over TUN devices.",
-)
-_WAY = {
-    "rate": ("RATE", 'Of IP packets, such as "45Mbit".'),
-    "delay": ("TIME", 'One way, such as "50ms".'),
-    "jitter": ("TIME", "Up to that much more; the order stays."),
-    "loss": ("SHARE", 'Of the packets, such as "1%".'),
-    "burst": ("PACKETS", "Mean length of a run of losses; 1: independent."),
-    "reorder": ("SHARE", "Of the packets; they overtake others."),
-    "duplicate": ("SHARE", "Of the packets; they come twice."),
-    "queue": ("SIZE", "What may wait; by default what the line holds."),
-    "path_mtu": ("SIZE", "Longer packets vanish."),
-}
-
-
-def _way(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a way of the line, as the argument `texts`."""
-
-    @functools.wraps(command)
-    def with_texts(**given: Any) -> Any:
-        texts = {name: given.pop(name) for name in _WAY}
-        return command(**given, texts={name: text for name, text in texts.items() if text is not None})
-
-    decorated: Callable[..., Any] = with_texts
-    for name, (kind, meaning) in reversed(_WAY.items()):
-        decorated = click.option(f"--{name.replace('_', '-')}", metavar=kind, help=meaning)(decorated)
-    return decorated
-
-
-@root.group(
-    epilog=_examples(
-        "isthmus wan up --rate 45Mbit --delay 50ms --loss 1%",
-        "isthmus wan outage on",
-        "isthmus wan stats",
-        "isthmus wan down",
-    )
-)
-def wan() -> None:
-    """Emulate a WAN on this machine.
-
-    A line is two network namespaces, east and west, joined by a link with rate, delay, loss and so on, each way its
-    own. It stays up until `down`. Needs root.
-    """
-
-
-@wan.command(
-    epilog=_examples(
-        "isthmus wan up --rate 45Mbit --delay 50ms --loss 1%",
-        "isthmus wan up --prefix second --rate 1Gbit --delay 10ms --mtu 9000",
-    )
-)
-@_prefix
-@click.option("--mtu", type=int, default=1500, show_default=True, metavar="BYTES", help="Of the interfaces.")
-@_backend
-@_way
-def up(prefix: str, mtu: int, backend: str, texts: dict[str, str]) -> int | None:
-    """Make a line, both ways alike.
-
-    Prints the addresses of its ends and how to run something there. `isthmus wan set` makes its ways different.
-    """
-    return _perform("wan", "up", prefix, backend, mtu, texts)
-
-
-@wan.command(epilog=_examples("isthmus wan down", "isthmus wan down --prefix second"))
-@_prefix
-def down(prefix: str) -> int | None:
-    """Remove a line, also what a crash has left."""
-    return _perform("wan", "down", prefix)
-
-
-@wan.command(
-    "set",
-    epilog=_examples("isthmus wan set --loss 3%", "isthmus wan set --toward east --rate 2Mbit --queue 64KiB"),
-)
-@_prefix
-@_toward
-@_way
-def change(prefix: str, toward: str, texts: dict[str, str]) -> int | None:
-    """Change a line that is up."""
-    return _perform("wan", "change", prefix, toward, texts)
-
-
-@wan.command(epilog=_examples("isthmus wan outage on", "isthmus wan outage off", "isthmus wan outage on --toward west"))
-@click.argument("switch", type=click.Choice(["on", "off"]))
-@_prefix
-@_toward
-def outage(switch: str, prefix: str, toward: str) -> int | None:
-    """Let all packets vanish, or end that."""
-    return _perform("wan", "outage", prefix, toward, switch == "on")
-
-
-@wan.command("stats", epilog=_examples("isthmus wan stats", "isthmus wan stats --json"))
-@_prefix
-@_json
-def line_stats(prefix: str, as_json: bool) -> int | None:
-    """Show what the line has done with packets."""
-    return _perform("wan", "stats", prefix, as_json)
-
-
-@wan.command("test", epilog=_examples("isthmus wan test", "isthmus wan test --backend tun --json"))
-@_backend
-@_json
-def line_test(backend: str, as_json: bool) -> int | None:
-    """Measure how true lines are on this machine.
-
-    Loss, runs of losses, delay and rate of lines beside their settings, then up to which rate a line keeps up. Takes
-    two minutes of a machine that has nothing else to do; the exit code is 1 if a line is not what it should be.
-    """
-    return _perform("wan", "test", backend, as_json)
-
-
+root.add_command(wan)
 root.add_command(bench)
 
 

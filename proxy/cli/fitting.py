@@ -1,6 +1,6 @@
 """Sections of a page that has to fit into a terminal's height: each gets the rows that there is room for."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from rich.console import Group, RenderableType
@@ -21,6 +21,12 @@ class Section:
     rows: Sequence[tuple[Cell, ...]]
     newest: bool = False
     """Where not all fit, the last rows are shown instead of the first."""
+
+    def without(self, headings: Container[str]) -> "Section":
+        """The section less the columns of these headings."""
+        kept = [index for index, heading in enumerate(self.headings) if str(heading) not in headings]
+        rows = [tuple(row[index] for index in kept) for row in self.rows]
+        return Section(tuple(self.headings[index] for index in kept), rows, self.newest)
 
 
 def page(sections: Sequence[Section], height: int) -> RenderableType:

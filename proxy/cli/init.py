@@ -27,6 +27,7 @@ _OPTIONS = {
     ("site", "name"): "--site",
     ("tunnel", "listen"): "--listen",
     ("store", "size"): "--store-size",
+    ("store", "path"): "--store-path",
     ("status", "listen"): "--status",
     ("peer", 0, "name"): "--peer",
     ("peer", 0, "address"): "--peer",
@@ -67,6 +68,7 @@ def _wishes(options: Options) -> Wishes:
         exports=tuple(map(_way, options["export"])),
         store=options["store"] or "disk",
         store_size=options["store_size"] or STORE_SIZE,
+        store_path=options["store_path"],
         rate=options["rate"],
         status=options["status"],
     )

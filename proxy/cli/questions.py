@@ -32,6 +32,7 @@ def ask() -> dict[str, Any]:
         "export": (export,) if export else (),
         "store": store,
         "store_size": size,
+        "store_path": None,
         "rate": None,
         "status": None,
     }

@@ -37,9 +37,13 @@ ASKED = {
 """What is asked for, by the name under which it is here: paths below /api/v1."""
 SPARKS = 120
 """Seconds of a line of throughput at most: one a character."""
-BESIDE_SPARKS = 56
+BESIDE_SPARKS = 64
 """Characters of the other columns."""
 BAR = 30
+WIDE = 120
+"""Characters of a terminal in which every column has room."""
+LEFT_OUT = frozenset({"lanes", "loss", "peer", "origin", "compression", "By", "Average", "In sequence", "95 % within"})
+"""Columns that a narrower one does without."""
 
 _SPARK = " ▁▂▃▄▅▆▇█"
 _LEVELS = {"healthy": "green", "attention": "yellow", "degraded": "dark_orange", "critical": "bold red"}
@@ -66,14 +70,11 @@ def sections(answers: Answers, now: float, width: int) -> list[Section]:
     """The page, from what matters most. `now`: seconds since 1970; `width`: of the terminal, in characters."""
     status, health = answers["status"], answers["health"]
     peers = as_dicts(status.get("peers"))
-    return [
-        Section(
-            (_headline(status), "", "", ""), list(_health(health, as_dicts(answers["warnings"].get("warnings")), now))
-        ),
-        Section(
-            ("Throughput", "now", "peak", "average", "until now"),
-            list(_throughput(answers["history"], max(1, min(SPARKS, width - BESIDE_SPARKS)))),
-        ),
+    warnings, events = as_dicts(answers["warnings"].get("warnings")), as_dicts(answers["events"].get("events"))
+    sparks = max(1, min(SPARKS, width - BESIDE_SPARKS))
+    shown = [
+        Section((_headline(status), "", "", ""), list(_health(health, warnings, now))),
+        Section(("Throughput", "now", "peak", "average", "until now"), list(_throughput(answers["history"], sparks))),
         Section(("Sent since the start", "", "", ""), list(_waterfall(as_dict(status.get("bytes"))))),
         Section(
             ("Tunnel", "state", "lanes", "round trip", "loss", "sent", "received", "limited by", "why"),
@@ -85,10 +86,9 @@ def sections(answers: Answers, now: float, width: int) -> list[Section]:
         ),
         Section(("Store", "used", "oldest", "hits", "verified", "advice"), list(_store(answers["store"]))),
         Section(HEADINGS, volume_rows(peers)),
-        Section(
-            ("Event", "", "", ""), [_event(event) for event in as_dicts(answers["events"].get("events"))], newest=True
-        ),
+        Section(("Event", "", "", ""), [_event(event) for event in events], newest=True),
     ]
+    return shown if width >= WIDE else [section.without(LEFT_OUT) for section in shown]
 
 
 def _headline(status: dict[str, Any]) -> Text:
@@ -121,7 +121,7 @@ def _reasons(health: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 def _throughput(history: dict[str, Any], sparks: int) -> Iterator[Row]:
     chart, summary = as_dict(history.get("chart")), as_dict(history.get("summary"))
     for key, meaning in _LINES.items():
-        values, summed = as_list(chart.get(key)), as_dict(summary.get(key))
+        values, summed = _so_far(as_list(chart.get(key))), as_dict(summary.get(key))
         if values:
             yield (
                 meaning,
@@ -130,6 +130,11 @@ def _throughput(history: dict[str, Any], sparks: int) -> Iterator[Row]:
                 rate(summed.get("average")),
                 _spark(values[-sparks:]),
             )
+
+
+def _so_far(values: list[Any]) -> list[Any]:
+    """Without the steps that are not over."""
+    return next((values[:end] for end in range(len(values), 0, -1) if values[end - 1] is not None), [])
 
 
 def _spark(values: list[Any]) -> Text:

@@ -385,14 +385,21 @@ class Forward(Section):
         "The far portal that this forward stands for: where a target names it, initiators are sent to `listen`.", None
     )
     range: Range | None = setting(
-        "Far portals for which forwards are opened on demand, on `ports`, when a target names them. The peer's export"
-        " has to have that `range`, too. Without a port it is 3260.",
+        "Far portals for which forwards are opened on demand, on `ports`, when a target names them; or, with"
+        " `transparent`, to which redirected connections go. The peer's export has to have that `range`, too. Without a"
+        " port it is 3260.",
         None,
     )
     ports: Ports | None = setting(
         "Ports for them, at the address of `listen`. There are never more forwards on demand than ports; with as many"
         " as `range` has addresses each has always the same one.",
         None,
+    )
+    transparent: Switch = setting(
+        "Connections that the host's packet filter has redirected to `listen` (deploy/nftables) go on to where they"
+        " were meant to go, if that is in `range`; so arrays and initiators keep the far portals' own addresses, and"
+        " what a target names passes as it is. Those that were meant for `listen` itself go to the export's address.",
+        False,
     )
     idle: Annotated[Duration, Within("1s", "365d")] = setting(
         "A forward that was opened on demand closes when no connection and no target has asked for it for so long.",

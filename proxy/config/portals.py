@@ -3,8 +3,9 @@
 As `checks`: each looks at the draft, skips what is unsound already, and notes what it finds.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
+from typing import Any
 
 from proxy.config.addresses import Address
 from proxy.config.mistakes import KeyPath, show_key
@@ -12,6 +13,8 @@ from proxy.config.ranges import PortRange
 from proxy.config.reading import Draft
 
 _KEYS = ("portal", "range", "ports", "idle", "rewrite")
+_REWRITING = ("portal", "ports", "idle", "rewrite")
+"""What says by which address of this side a far portal is reached."""
 
 
 def portals_differ(draft: Draft) -> None:
@@ -28,7 +31,7 @@ def portals_differ(draft: Draft) -> None:
 def portals_need_iscsi(draft: Draft) -> None:
     """Only where texts are understood are addresses replaced."""
     for where, entry in draft.entries("forward"):
-        for key in _KEYS:
+        for key in _REWRITING if _transparent(entry) else _KEYS:
             if key in entry and draft.get(*where, "protocol") == "tcp":
                 draft.wrong((*where, key), 'means nothing with protocol = "tcp"', f"remove {key}, or protocol")
 
@@ -41,8 +44,21 @@ def ranges_have_ports(draft: Draft) -> None:
             ("ports", "range", 'add range = "10.1.0.0/24", the far array\'s addresses'),
             ("idle", "ports", "add range and ports"),
         ):
-            if key in entry and other not in entry:
+            if key in entry and other not in entry and not _transparent(entry):
                 draft.wrong((*where, key), f"means nothing without {other}", f"{remedy}, or remove {key}")
+
+
+def transparent_ones_have_a_range(draft: Draft) -> None:
+    """Where connections may be meant to go has to be said; addresses stay as they are, so nothing is rewritten."""
+    for where, entry in draft.entries("forward"):
+        if not _transparent(entry):
+            continue
+        if "range" not in entry:
+            remedy = 'add range = "10.1.0.0/24", the far array\'s addresses, or remove transparent'
+            draft.wrong((*where, "transparent"), "means nothing without range", remedy)
+        for key in _REWRITING:
+            if key in entry:
+                draft.wrong((*where, key), "means nothing with transparent = true", f"remove {key}, or transparent")
 
 
 def ports_are_free(draft: Draft) -> None:
@@ -73,9 +89,14 @@ CHECKS: tuple[Callable[[Draft], None], ...] = (
     portals_differ,
     portals_need_iscsi,
     ranges_have_ports,
+    transparent_ones_have_a_range,
     ports_are_free,
     ranges_do_not_loop,
 )
+
+
+def _transparent(entry: Mapping[str, Any]) -> bool:
+    return entry.get("transparent") is True
 
 
 def _on_demand(draft: Draft) -> Iterator[tuple[KeyPath, Address, PortRange]]:

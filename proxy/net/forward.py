@@ -12,10 +12,15 @@ from proxy.net.asking import asked
 from proxy.net.endings import reset_connection
 from proxy.net.listener import name_of
 from proxy.net.peer import Peer
+from proxy.net.redirected import meant_for
 from proxy.net.relay import Relay
-from proxy.protocol.codes import ResetCode
+from proxy.protocol.codes import Capability, ResetCode
 
 log = logging.getLogger(__name__)
+
+
+class Misdirected(Exception):
+    """A redirected connection was meant for an address that this forward does not lead to; the message says which."""
 
 
 class Forward:
@@ -83,7 +88,12 @@ class Forward:
     async def _open(self, connection: socket.socket, origin: str) -> None:
         """Open a stream for an array's connection; if that cannot be, reset it."""
         portals = self._portals(connection.getsockname()[0])
-        relay, refusal = self._peer.open(self.config.name, self._asked, origin, self.config.protocol, portals)
+        try:
+            wanted = self._wanted(connection)
+        except Misdirected as error:
+            relay, refusal = None, str(error)
+        else:
+            relay, refusal = self._peer.open(self.config.name, wanted, origin, self.config.protocol, portals)
         if relay is None:
             self.refused += 1
             log.warning("forward %s refused %s: %s", self.config.name, origin, refusal)
@@ -94,3 +104,14 @@ class Forward:
             await asyncio.get_running_loop().connect_accepted_socket(lambda: relay, connection)
         except OSError as error:
             relay.close(ResetCode.ORIGIN_RESET, f"the array's connection failed: {error}")
+
+    def _wanted(self, connection: socket.socket) -> str:
+        """What the peer is asked for. Raises Misdirected."""
+        meant = meant_for(connection) if self.config.transparent else None
+        if meant is None:
+            return self._asked
+        if self.config.range is None or not self.config.range.covers(meant):
+            raise Misdirected(f"it was meant for {meant}, which is not in its range {self.config.range}")
+        if self._peer.tunnel.agreement is not None and not self._peer.agreed(Capability.PORTALS):
+            raise Misdirected(f"it was meant for {meant}, and the peer's version knows no ranges; update it")
+        return asked(self.config.export, meant)

@@ -130,11 +130,17 @@ class Peer:
         if self.short_packets:
             words = f"packets of full size to {self.name} are lost on the way, so short ones are sent"
             found.append(f"{words}; let ICMP pass on that way, or lower the MTU, then `kill -HUP` this site")
-        wanted = self._environment.config.tunnel.congestion_control
-        if used := {lane.congestion_control for lane in self.lanes} - {wanted} if wanted != "auto" else ():
-            words = f"the kernel does {', '.join(sorted(used))} where tunnel.congestion_control asks for {wanted}"
+        if words := self.other_congestion_control:
+            wanted = self._environment.config.tunnel.congestion_control
             found.append(f'{words}; `modprobe tcp_{wanted}`, allow it to this user, or write "auto"')
         return found
+
+    @property
+    def other_congestion_control(self) -> str:
+        """In words, if the kernel does another one than it is asked for; empty otherwise."""
+        wanted = self._environment.config.tunnel.congestion_control
+        used = sorted({lane.congestion_control for lane in self.lanes} - {wanted}) if wanted != "auto" else ()
+        return f"the kernel does {', '.join(used)} where tunnel.congestion_control asks for {wanted}" if used else ""
 
     @property
     def references_suspended(self) -> bool:

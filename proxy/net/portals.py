@@ -74,7 +74,8 @@ class Portals:
 
     def seen_by(self, forward: ForwardConfig) -> "Callable[[str], Redirection | None]":
         """What replaces addresses for a forward's connections, by the local address that an initiator connected to."""
-        return lambda host: Redirection(self, forward, host) if forward.rewrite else None
+        rewrites = forward.rewrite and not forward.transparent
+        return lambda host: Redirection(self, forward, host) if rewrites else None
 
     def find(self, address: Address, forward: ForwardConfig, host: str) -> Address | None:
         """Where initiators that came to `host` by a forward reach that portal; None if there is no way."""

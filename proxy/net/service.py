@@ -18,6 +18,7 @@ from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
 from proxy.history.keeper import Keeper
 from proxy.net.site import Site, open_configured_store
+from proxy.net.supervisor import Supervisor
 from proxy.net.survey import survey
 from proxy.net.watching import Watching
 from proxy.observe import codes
@@ -50,6 +51,7 @@ class Front:
     site: Site
     watching: Watching
     stop: asyncio.Event
+    supervisor: Supervisor
     listener: StatusListener | None = None
 
     @property
@@ -72,11 +74,13 @@ class Front:
 
     def reload(self) -> str:
         """Read certificates, keys, pins and tokens anew; why some of the old ones stay in use, or nothing."""
+        self.supervisor.reloading()
         self.site.reload()
         problems = (self.site.certificates.problem, self.listener.reload() if self.listener is not None else "")
         problem = "; ".join(each for each in problems if each)
         code, words = (codes.RELOAD_FAILED, problem) if problem else (codes.RELOADED, "certificates were read anew")
         self.watching.journal.note(code, "site", words, time.time())
+        self.supervisor.ready(_running(self.site))
         return problem
 
 
@@ -98,22 +102,26 @@ async def _serve(config: SiteConfig, make_status: MakeStatusListener, history: P
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
     _stop_by_signal(loop, stop)
+    supervisor = Supervisor.of()
     site = _build(config)
     watching = Watching(site, Keeper(history) if history is not None else None)
-    front = Front(site, watching, stop)
+    front = Front(site, watching, stop, supervisor)
     status = front.listener = make_status(config, front)
     try:
         await _start(site, watching, status)
         loop.add_signal_handler(signal.SIGHUP, front.reload)
         gc.freeze()
         log.info("site %s is ready: %s", config.site.name, _summary(config))
+        supervisor.ready(_running(site))
         await stop.wait()
         log.info("site %s drains", config.site.name)
+        supervisor.stopping("drains")
         await site.drain("the site shuts down")
     finally:
         await status.stop()
         await site.stop()
         await watching.stop()
+        await supervisor.close()
     log.info("site %s has stopped", config.site.name)
     return ExitCode.OK
 
@@ -157,6 +165,11 @@ async def _start(site: Site, watching: Watching, status: StatusListener) -> None
         listen = site.config.status.listen
         reason = f"status.listen = {listen}: {error.strerror or error}; free the address or configure another one"
         raise OperatorError(reason, ExitCode.LISTEN) from None
+
+
+def _running(site: Site) -> str:
+    alarms = site.alarms()
+    return f"site {site.config.site.name}" + (f", {len(alarms)} alarms: {alarms[0]}" if alarms else "")
 
 
 def _summary(config: SiteConfig) -> str:

@@ -70,6 +70,7 @@ def _peer(peer: Peer, portals: Portals) -> PeerStatus:
         resumed=peer.resumed,
         tunnel_resets=figures.resets,
         short_packets=peer.short_packets,
+        other_congestion_control=peer.other_congestion_control,
         streams=len(peer.relays),
         unacked_bytes=figures.unacked_bytes,
         references_suspended=peer.references_suspended,

@@ -52,7 +52,7 @@ FLAPPING = Code(
 LANE_SILENT = Code(
     "IST-106",
     _WARNING,
-    "Lanes are missing, or nothing is heard on one; others carry on.",
+    "Nothing is heard on a lane; others carry on.",
     "none if it lasts seconds; otherwise have the line checked",
 )
 LOSSY = Code(

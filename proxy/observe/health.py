@@ -26,6 +26,8 @@ LOSS_LEAST_BYTES = 100_000
 FLAPPING = 3
 DAY = 86400.0
 ENDS_SOON, ENDS_NOW = 30 * DAY, 7 * DAY
+SET_ASIDE = "an empty one took its place"
+"""In the words of the store's alarm about that: it knows no codes."""
 _ORDER = list(Level)
 
 
@@ -194,7 +196,7 @@ def whose_certificate(certificate: CertificateStatus) -> str:
 
 def _of_store(snapshot: Snapshot, trend: Trend) -> Iterable[Finding]:
     for alarm in snapshot.store["alarms"]:
-        yield Finding(codes.STORE_ALARM, Level.DEGRADED, str(alarm))
+        yield Finding(codes.STORE_SET_ASIDE if SET_ASIDE in alarm else codes.STORE_ALARM, Level.DEGRADED, str(alarm))
     if invalid := trend.rise(store_counter("invalid"), A_WHILE):
         words = f"{invalid:.0f} chunks of the store failed verification in the last ten minutes"
         yield Finding(codes.CHUNKS_DROPPED, Level.DEGRADED, words)
@@ -219,6 +221,8 @@ def _of_tunnel(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> Iterable[F
     if peer.short_packets:
         words = f"packets of full size to {peer.name} are lost on the way, so short ones are sent"
         yield Finding(codes.SHORT_PACKETS, Level.ATTENTION, words)
+    if peer.other_congestion_control:
+        yield Finding(codes.OTHER_CONGESTION_CONTROL, Level.ATTENTION, peer.other_congestion_control)
     lost = trend.rise(peer_counter(peer.name, "outages"), A_WHILE)
     if lost >= FLAPPING:
         words = f"the tunnel was lost {lost:.0f} times in the last ten minutes"

@@ -165,6 +165,8 @@ class PeerStatus:
     """How often all streams were lost: after `tunnel.grace`, or because the peer began anew."""
     short_packets: bool
     """Packets of full size are lost on the way, so short ones are sent."""
+    other_congestion_control: str
+    """In words, if the kernel does another one than `tunnel.congestion_control`; otherwise empty."""
     streams: int
     unacked_bytes: int
     references_suspended: bool

@@ -60,7 +60,7 @@ def _tables(wishes: Wishes) -> Iterator[tuple[str, type[Section], Values]]:
     yield "[identity]", Identity, {"certificate": f"{wishes.site}.crt", "key": f"{wishes.site}.key"}
     if wishes.listen is not None:
         yield "[tunnel]", Tunnel, {"listen": wishes.listen}
-    path = STORE_DIRECTORY if wishes.store == "disk" else None
+    path = wishes.store_path or (STORE_DIRECTORY if wishes.store == "disk" else None)
     yield "[store]", Store, {"mode": wishes.store, "size": wishes.store_size, "path": path}
     if wishes.status is not None:
         yield "[status]", Status, {"listen": wishes.status}

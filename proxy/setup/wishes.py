@@ -27,6 +27,8 @@ class Wishes:
     store: str
     """memory or disk."""
     store_size: str
+    store_path: str | None
+    """Of a disk store; None: a directory beside the file."""
     rate: str | None
     """What is sent to the other site at most."""
     status: str | None

@@ -1,5 +1,6 @@
 """What the routes answer: reads of snapshots and of the watch, and the two things that may be done."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
@@ -27,6 +28,8 @@ log = logging.getLogger(__name__)
 STREAMS_LIVE = 50
 _SHARE = 0.1
 """Of the loop's time that may go into snapshots, however often they are asked for."""
+_PATIENCE = 0.5
+"""Seconds that who asks for a new snapshot waits for it at most."""
 
 
 class Site(Protocol):
@@ -51,22 +54,39 @@ class Site(Protocol):
 
 
 class Fresh:
-    """Snapshots on demand: the last one is given again while taking a new one would cost more than its share."""
+    """Snapshots on demand, each taken after it was asked for. Loop thread.
 
-    def __init__(self, take: Callable[[], Snapshot], clock: Callable[[], float] = time.monotonic) -> None:
+    While one more would cost more than its share, who asks waits, and all who wait are given the same one; only who
+    has waited for long is given an older one.
+    """
+
+    def __init__(
+        self,
+        take: Callable[[], Snapshot],
+        clock: Callable[[], float] = time.monotonic,
+        cost: Callable[[], float] = time.thread_time,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._take = take
         self._clock = clock
+        self._cost = cost
+        self._sleep = sleep
         self._until = 0.0
-        self._last: Snapshot | None = None
+        self._taken = 0
+        self.last: Snapshot
+        """The newest; there is one when the first was asked for."""
 
-    def __call__(self) -> Snapshot:
+    async def __call__(self) -> Snapshot:
         """A snapshot that is as new as may be."""
-        before = self._clock()
-        if self._last is None or before >= self._until:
-            self._last = self._take()
-            after = self._clock()
-            self._until = after + (after - before) / _SHARE
-        return self._last
+        taken, latest = self._taken, self._clock() + _PATIENCE
+        while taken == self._taken and (rest := min(self._until, latest) - self._clock()) > 0:
+            await self._sleep(rest)
+        if taken == self._taken and self._clock() >= self._until:
+            before = self._cost()
+            self.last = self._take()
+            self._taken += 1
+            self._until = self._clock() + (self._cost() - before) / _SHARE
+        return self.last
 
 
 class Api:
@@ -76,7 +96,7 @@ class Api:
         self._site = site
         self._take = Fresh(site.take)
         self._registry = CollectorRegistry()
-        self._registry.register(SiteCollector(self._take, DECLARATIONS))
+        self._registry.register(SiteCollector(lambda: self._take.last, DECLARATIONS))
         self._registry.register(SiteCollector(lambda: site.watch, WATCH_DECLARATIONS))
         self._document = files("proxy.web").joinpath("openapi.json").read_bytes()
 
@@ -124,7 +144,7 @@ class Api:
         )
 
     async def _status(self, request: web.Request) -> web.Response:
-        return answer(self._take())
+        return answer(await self._take())
 
     async def _health(self, request: web.Request) -> web.Response:
         return answer(self._site.watch.health)
@@ -138,7 +158,7 @@ class Api:
         return answer(found)
 
     async def _streams(self, request: web.Request) -> web.Response:
-        return answer(select(self._take().streams, **_parameters(request)))  # type: ignore[arg-type]
+        return answer(select((await self._take()).streams, **_parameters(request)))  # type: ignore[arg-type]
 
     async def _events(self, request: web.Request) -> web.Response:
         wanted = _parameters(request)
@@ -148,17 +168,18 @@ class Api:
         return answer(WarningsAnswer(self._site.watch.cautions))
 
     async def _store(self, request: web.Request) -> web.Response:
-        snapshot = self._take()
+        snapshot = await self._take()
         return answer(store_answer(snapshot, self._site.watch.replaced_last_hour(snapshot)))
 
     async def _openapi(self, request: web.Request) -> web.Response:
         return web.Response(body=self._document, content_type="application/json")
 
     async def _metrics(self, request: web.Request) -> web.Response:
+        await self._take()
         return web.Response(body=generate_latest(self._registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def _healthz(self, request: web.Request) -> web.Response:
-        snapshot = self._take()
+        snapshot = await self._take()
         if snapshot.draining or not snapshot.ready:
             return web.Response(status=503, text="draining\n" if snapshot.draining else "starting\n")
         return web.Response(text="ok\n")

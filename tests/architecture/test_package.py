@@ -69,12 +69,19 @@ def test_the_wheel_has_all_modules_and_only_ours(wheel: Path) -> None:
         "dedupstore/py.typed",
         "proxy/py.typed",
         "proxy/PROTOCOL.md",
+        "proxy/setup/compose.yaml",
         "dedupstore/FORMAT.md",
         "dist-info/licenses/LICENSE",
         "share/isthmus/isthmus.schema.json",
         "share/isthmus/CONFIGURATION.md",
         "share/isthmus/examples/east.toml",
         "share/isthmus/examples/west.toml",
+        "share/isthmus/OPERATIONS.md",
+        "share/isthmus/monitoring/rules.yml",
+        "share/isthmus/monitoring/grafana/dashboards/isthmus.json",
+        "share/isthmus/nftables/transparent.nft",
+        "share/isthmus/sysctl/90-isthmus.conf",
+        "share/isthmus/systemd/isthmus@.service",
     ],
 )
 def test_the_wheel_has_what_goes_with_the_code(wheel: Path, ending: str) -> None:
@@ -129,7 +136,7 @@ def pins(name: str) -> dict[str, str]:
     return {entry.split()[0]: entry for entry in entries if entry and not entry.startswith("#")}
 
 
-@pytest.mark.parametrize("name", ["build.txt", "develop.txt", "lock.txt", "runtime.txt"])
+@pytest.mark.parametrize("name", ["build.txt", "develop.txt", "image.txt", "lock.txt", "runtime.txt"])
 def test_every_pin_is_exact_and_hashed(name: str) -> None:
     for requirement, entry in pins(name).items():
         assert "==" in requirement

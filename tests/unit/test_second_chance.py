@@ -18,6 +18,13 @@ def late():
     yield
     assert not first("late")
 
+@pytest.fixture(scope="module")
+def broken():
+    return first("broken")
+
+def test_what_the_file_shares(broken):
+    assert not broken
+
 def test_well():
     pass
 
@@ -62,11 +69,12 @@ def test_who_is_run_again(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", *options, "."]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert "5 failed, 8 passed, 1 error, 5 rerun in" in done.stdout
+    assert "6 failed, 9 passed, 1 error, 6 rerun in" in done.stdout
     held = done.stdout.partition("held only the second time")[2].partition("short test summary")[0]
     assert [line.partition(": ")[0] for line in held.splitlines() if "::" in line] == [
         "integration/test_it.py::test_cleaning_up",
         "integration/test_it.py::test_once",
         "integration/test_it.py::test_once_and_something_is_left_open",
+        "integration/test_it.py::test_what_the_file_shares",
     ]
     assert "AssertionError" in held

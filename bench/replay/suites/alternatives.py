@@ -17,7 +17,8 @@ from bench.replay.flow import Flow, send, sinks
 from bench.replay.lines import KNOWN
 from bench.replay.suite import Figure, Lacking, Options, Outcome, Stage, Suite, Trial
 from bench.replay.suites.alternatives_report import PASSES, VOLUMES, Place, published_rate, report
-from bench.replay.suites.field import SETTING, volume
+from bench.replay.suites.field import volume
+from bench.replay.suites.field_pass import SETTING
 from bench.sites import Address, Pair
 from bench.wan import Wan
 from bench.wan.wan import lacking
@@ -138,7 +139,7 @@ def _lacking_control(name: str) -> str:
 ALTERNATIVES = Suite(
     "alternatives",
     "Alternatives: plain TCP, ssh -C, stunnel, a command of your own, and Isthmus",
-    1 / 128,
+    1 / 192,
     trials,
     report,
     lacking,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from bench.replay.arrays import NO_LINE, TITLES, WAYS
 from bench.replay.document import Notes, Plot, Section, Series, Table, measured, number, times
 from bench.replay.results import Results
+from bench.replay.suites.caveats import caveat
 from proxy.plan.zones import by_rate, by_size, together
 
 KIB = 1 << 10
@@ -87,9 +88,10 @@ def _findings(results: Results) -> Iterator[str]:
             and (alone := results.value(f"direct/{line}/{size}", "latency"))
         }
         for size, more in added.items():
-            word = "adds" if more >= 0 else "takes away"
+            word = "longer" if more >= 0 else "less"
             where = "Without a line" if line == NO_LINE else f"On {TITLES[line]}"
-            yield f"{where}, Isthmus {word} {number(abs(more))} ms to a write of {size} KiB."
+            but = caveat(results, "latency", f"pair/{line}/{size}")
+            yield f"{where}, a write of {size} KiB takes {number(abs(more))} ms {word} through Isthmus{but}."
 
 
 def _zones(results: Results) -> Iterator[str]:

@@ -127,7 +127,7 @@ def missing() -> str:
 CONCURRENCY = Suite(
     "concurrency",
     "Volumes in progress at once, with hosts at work on the source array",
-    1 / 1000,
+    1 / 2000,
     trials,
     report,
     missing,

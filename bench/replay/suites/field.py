@@ -6,58 +6,31 @@ to the far end's receipt for all of it.
 """
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from bench.datasets import Dataset
 from bench.overwan.compressible import compressed
-from bench.overwan.lines import MBIT, Setting, standing, untrue
-from bench.replay.flow import Flow, send, sinks
-from bench.replay.suite import Figure, Lacking, Options, Outcome, Stage, Suite, Trial
-from bench.replay.suites import field_published as published
-from bench.replay.suites.field_report import COLD_GOAL, WARM_GOAL, report
+from bench.overwan.lines import MBIT, standing, untrue
+from bench.replay.flow import send, sinks
+from bench.replay.suite import Lacking, Options, Outcome, Stage, Suite, Trial
+from bench.replay.suites.field_pass import GIB, MIB, SETTING, Case, Pass
+from bench.replay.suites.field_report import PASSES, STORES, report
 from bench.sites import Pair
 from bench.wan.wan import lacking
 from proxy.config.units import show_size
 
-SETTING = Setting("45Mbit", 100, 1.0)
-GIB, MIB = 1 << 30, 1 << 20
 SIZES = {"f5vol2": 2.30, "f5vol3": 2.18, "f5vol4": 2.18}
 """GiB; with these the published throughputs come out of the published times."""
 KINDS = {"f5vol2": (38, 10), "f5vol3": (1, 0), "f5vol4": (99, 100)}
 """Compressibility and duplicates, in percent."""
-STORES = ("memory", "disk")
-PASSES = (1, 2, 3)
 ROOM = 1.25
 """Of the volumes' sizes, for a store."""
 LEFT_OVER = {"f5vol2": 0.45, "f5vol3": 1.0, "f5vol4": 0.03}
 """About what crosses the line at first, for the guess how long it takes."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """Volumes that are sent at once."""
-
-    place: str
-    """The beginning of its cells' names: singly/f5vol2/disk, together/disk."""
-    volumes: tuple[str, ...]
-    store: str
-
-    @property
-    def together(self) -> bool:
-        """Then the names of its cells have the volume, and there is a total."""
-        return len(self.volumes) > 1
-
-    @property
-    def cells(self) -> tuple[str, ...]:
-        """A pass after the other."""
-        if not self.together:
-            return tuple(f"{self.place}/{number}" for number in PASSES)
-        return tuple(f"{self.place}/{what}/{number}" for number in PASSES for what in (*self.volumes, published.TOTAL))
 
 
 def trials(options: Options) -> list[Trial]:
@@ -95,74 +68,8 @@ def measure(case: Case, stage: Stage) -> Iterator[tuple[str, Outcome]]:
         for number in PASSES:
             stage.tell(f"pass {number} of {len(PASSES)}")
             flow = send(wan, volumes, [pair.forwards[each.kind] for each in volumes], ends)
-            yield from outcomes(case, number, volumes, best, flow, untrue(wan, SETTING), stage.scale == 1)
-
-
-def outcomes(
-    case: Case, number: int, volumes: Sequence[Dataset], best: Sequence[int], flow: Flow, remark: str, whole: bool
-) -> Iterator[tuple[str, Outcome]]:
-    """Of a pass: a cell for each volume and, if there are several, one for their sum."""
-    limits = [8 * each / SETTING.goodput for each in best] if number == 1 else []
-    for index, (contents, transfer) in enumerate(zip(volumes, flow.transfers, strict=True)):
-        assert transfer is not None  # nothing was given up
-        place = f"{case.place}/{contents.kind}" if case.together else case.place
-        limit = shared(limits)[index] if limits else None
-        figures = _figures(case, contents.kind, number, contents.size / MIB, transfer.seconds, limit, remark, whole)
-        own = () if case.together else _of_line(flow, contents.size, remark)
-        yield (
-            f"{place}/{number}",
-            Outcome((*figures, *own), {} if case.together else flow.samples, {}, transfer.complaint),
-        )
-    if case.together:
-        size = sum(each.size for each in volumes)
-        seconds = max(transfer.seconds for transfer in flow.transfers if transfer)
-        total = size / GIB * 1000  # as published: 6.66 GB are 6,660 MB here
-        figures = _figures(case, published.TOTAL, number, total, seconds, sum(limits) or None, remark, whole)
-        found = Outcome((*figures, *_of_line(flow, size, remark)), flow.samples, {}, flow.complaint)
-        yield f"{case.place}/{published.TOTAL}/{number}", found
-
-
-def shared(alone: Sequence[float]) -> list[float]:
-    """When each is done if all begin at once and those that still run share the line evenly; `alone`: its own time."""
-    order = sorted(range(len(alone)), key=lambda index: alone[index])
-    found, now, before = [0.0] * len(alone), 0.0, 0.0
-    for place, index in enumerate(order):
-        now += (alone[index] - before) * (len(alone) - place)
-        before = alone[index]
-        found[index] = now
-    return found
-
-
-def _figures(
-    case: Case, name: str, number: int, size: float, seconds: float, limit: float | None, remark: str, whole: bool
-) -> tuple[Figure, ...]:
-    """Throughput in MB/min as published, and seconds. `whole`: the real sizes, which alone have goals."""
-    told = published.throughput("together" if case.together else "singly", name, case.store, number)
-    goal = told * _times_published(name, number) if told and whole else None
-    possible = 60 * size / limit if limit else None
-    rate = 60 * size / seconds
-    return (
-        Figure("throughput", rate, "MB/min", True, told, possible, goal, remark),
-        Figure("elapsed", seconds, "s", False, limit=limit, remark=remark),
-    )
-
-
-def _times_published(name: str, number: int) -> float:
-    """How many times as fast as published it should be."""
-    if name == published.TOTAL or (name == "f5vol4" and number == 1):
-        return 1.0
-    return COLD_GOAL if number == 1 else WARM_GOAL
-
-
-def _of_line(flow: Flow, size: float, remark: str) -> tuple[Figure, ...]:
-    """What crossed the line, and how full that was; the whole time counts, to the receipt."""
-    samples = flow.line.samples
-    crossed = samples[-1].so_far - samples[0].so_far
-    seconds = max(transfer.seconds for transfer in flow.transfers if transfer)
-    return (
-        Figure("on the line", 100 * crossed / size, "%", False, remark=remark),
-        Figure("line in use", 100 * 8 * crossed / seconds / SETTING.bits, "%", remark=remark),
-    )
+            whole = stage.scale == 1
+            yield from Pass(case, number, volumes, best, flow, untrue(wan, SETTING), whole).outcomes()
 
 
 def _settings(case: Case) -> dict[str, Any]:
@@ -194,7 +101,7 @@ def _see_room(store: str, wanted: int, directory: Path) -> None:
 FIELD = Suite(
     "field",
     "The field test: three volumes over 45 Mb/s, 100 ms and 1 % loss",
-    1 / 16,
+    1 / 20,
     trials,
     report,
     lacking,

@@ -71,7 +71,7 @@ def _settings(line: str, mtu: int, loss: float) -> dict[str, Any]:
 def _seconds(line: str, mtu: int, loss: float, scale: float) -> float:
     if line == "10g":
         return 1.0
-    return 5.0 + len(WAYS) * (1.0 + Span.on(Setting(RATES[line], 2 * DELAY, loss, mtu)).longest(scale))
+    return 5.0 + len(WAYS) * (1.8 + Span.on(Setting(RATES[line], 2 * DELAY, loss, mtu)).longest(scale))
 
 
 FRAMES = Suite(

@@ -19,6 +19,8 @@ from bench.wan import Wan
 from bench.wan.wan import lacking
 from proxy.plan.windows import window_rate
 
+START = 1.8
+"""Seconds until sources have begun, and until the line is quiet afterwards, for the guess."""
 STORE = "128MiB"
 """Nothing repeats."""
 VOLUMES = 3
@@ -91,7 +93,7 @@ def _settings(line: str, delay: int) -> dict[str, Any]:
 def _seconds(line: str, delay: int, options: Options) -> float:
     if line == "10g":
         return 1.0
-    flow = Span.on(Setting(RATES[line], 2 * delay)).longest(options.scale) + 1.0
+    flow = Span.on(Setting(RATES[line], 2 * delay)).longest(options.scale) + START
     return 4.0 + flow * len(WINDOWS) * len(WAYS)
 
 

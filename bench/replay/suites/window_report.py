@@ -51,14 +51,18 @@ def _of_line(results: Results, line: str) -> Section:
         if not any(results.like(f"{line}/{delay}ms/*")):
             continue
         cells = [f"{delay} ms"]
-        for window in WINDOWS:
+        for window, size in WINDOWS.items():
             direct = results.summary(Place(line, delay, window, "direct").cell, "throughput")
-            cells.append(number(direct.figure.limit if direct else None))
+            if size:
+                cells.append(number(direct.figure.limit if direct else None))
             for way in WAYS:
                 cell = Place(line, delay, window, way).cell
                 cells.append(measured(results.summary(cell, "throughput"), notes, results.cell(cell)))
         rows.append(tuple(cells))
-    headings = [f"{window}, {what}" for window in WINDOWS for what in ("formula", "direct", "Isthmus")]
+    columns = {
+        window: ("formula", "direct", "Isthmus") if size else ("direct", "Isthmus") for window, size in WINDOWS.items()
+    }
+    headings = [f"{window} {what}" for window, names in columns.items() for what in names]
     table = Table("Mb/s of three volumes at once", ("one way", *headings), rows, notes)
     return Section(TITLES[line], tables=[table], plots=list(_plot(results, line)))
 

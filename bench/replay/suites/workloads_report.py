@@ -6,6 +6,7 @@ from bench.replay.arrays import LINES, NO_LINE, TITLES, WAYS
 from bench.replay.document import Notes, Plot, Section, Series, Table, measured, number, times
 from bench.replay.fio import RANDOM, SEQUENTIAL_READ, SEQUENTIAL_WRITE
 from bench.replay.results import Results
+from bench.replay.suites.caveats import caveat
 
 WORKS = {"write": SEQUENTIAL_WRITE, "read": SEQUENTIAL_READ, "random": RANDOM}
 WORDS = {
@@ -106,7 +107,8 @@ def _findings(results: Results) -> Iterator[str]:
             if alone and ours:
                 ratios.append(f"{WORDS[work].split(',')[0]} {times(ours / alone)}")
         if ratios:
-            yield f"{title(lines, pool)}: through Isthmus, compared with directly: {', '.join(ratios)}."
+            but = caveat(results, "throughput", *(f"pair/{lines}/{pool}/{work}" for work in WORKS))
+            yield f"{title(lines, pool)}: through Isthmus, compared with directly: {', '.join(ratios)}{but}."
     again = [summary for name, summary in results.summaries() if summary.figure.name == "sent again" and summary.values]
     if again:
         healthy = sum(bool(each.met) for each in again)

@@ -34,7 +34,7 @@ def test_volumes_in_progress_over_a_line(directory: Path) -> None:
         pytest.skip(reason)
     stage = Stage(directory, 1 / 10_000)
     found = dict(concurrency.measure(Ground("oc3", "pair"), [(4, 2)], stage))
-    assert list(found) == ["pair/oc3/host alone", "pair/oc3/4/2"]
+    assert list(found) == ["pair/oc3/host-alone", "pair/oc3/4/2"]
     for outcome in found.values():
         see_complete(outcome)
     samples = found["pair/oc3/4/2"].samples

@@ -11,6 +11,7 @@ import pytest
 from bench.datasets import Dataset
 from bench.replay import tunnels
 from bench.replay.flow import send, sinks
+from bench.replay.suites.alternatives import Opening
 from bench.sites import SiteFailure
 from tests.integration.bed.lines import line_or_skip
 
@@ -54,7 +55,8 @@ def test_a_volume_arrives(name: str, tmp_path: Path) -> None:
     script = tmp_path / "relay.py"
     script.write_text(RELAY)
     own = partial(tunnels.own, shlex.join([sys.executable, str(script)]))
-    through = {"ssh": tunnels.ssh, "stunnel": tunnels.stunnel, "own": own}[name]
+    ways: dict[str, Opening] = {"ssh": tunnels.ssh, "stunnel": tunnels.stunnel, "own": own}
+    through = ways[name]
     with line_or_skip(rate="100Mbit", delay="1ms") as wan, sinks(wan) as (end,):
         with through(wan, tmp_path, end.address) as entrance:
             flow = send(wan, [Dataset("tunnel", 300_000, 38)], [entrance], [end])

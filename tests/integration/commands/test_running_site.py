@@ -13,6 +13,7 @@ from tests.integration.bed.ends import Array
 from tests.integration.bed.sites import Bed, Pair, run
 
 PATIENCE = 100.0
+TUNNEL_UP, TUNNEL_DOWN = "IST-101", "IST-102"
 
 
 def typed(command: str, site: Site, *more: str) -> "subprocess.CompletedProcess[str]":
@@ -40,10 +41,9 @@ def test_events_of_a_tunnel_that_goes(bed: Bed) -> None:
     with Array() as array:
         pair = bed.pair(array.address, tunnel={"drain": "0s"})
         run(*pair.sites)
-        before = codes(pair.east)
-        assert before
+        eventually(pair.east, lambda: TUNNEL_UP in codes(pair.east))
         pair.west.kill()
-        eventually(pair.east, lambda: len(codes(pair.east)) > len(before))
+        eventually(pair.east, lambda: TUNNEL_DOWN in codes(pair.east))
         shown = typed("events", pair.east, "--since", "1h").stdout
         assert "peer west: " in shown
         assert "→ " in shown

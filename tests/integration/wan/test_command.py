@@ -29,6 +29,7 @@ def up() -> Iterator[str]:
     """A line; what was printed when it came up."""
     with line_or_skip():
         pass  # or skip
+    typed("down")  # what an earlier run may have left
     done = typed("up", "--backend", "tun", "--rate", "45Mbit", "--delay", "1ms")
     assert (done.returncode, done.stderr) == (0, "")
     yield done.stdout

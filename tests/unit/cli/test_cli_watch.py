@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -39,7 +39,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
     },
     "warnings": {"warnings": [{"subject": "forward array", "words": "does not reduce", "remedy": "encrypt later"}]},
     "history": {
-        "chart": {"lan_sent": [None, 0, 5e6, 1e7], "wan_sent": [1.0]},
+        "chart": {"lan_sent": [None, 0, 5e6, 1e7, None, None], "wan_sent": [1.0], "wan_received": [None]},
         "summary": {"lan_sent": {"peak": 2e7, "average": 1.5e6}},
     },
     "streams": {"streams": STATUS["streams"]},
@@ -74,7 +74,13 @@ def test_all_that_the_page_shows() -> None:
         assert part in text, f"{part}\n\n{text}"
 
 
-@pytest.mark.parametrize("height", range(1, 45))
+def test_a_narrow_terminal_does_without_some_columns() -> None:
+    text = "\n".join(" ".join(line.split()) for line in lines(ANSWERS, width=100))
+    assert "west up 100 ms 1 Mbit/s - wan rate 93% the line" in text
+    assert "7 forward replication - - source idle 61% nothing came" in text
+
+
+@pytest.mark.parametrize("height", [*range(1, 12), 20, 24, 30, 44])
 def test_it_fits_any_terminal(height: int) -> None:
     many = ANSWERS | {"streams": {"streams": STATUS["streams"] * 100}, "events": {"events": [{"time": 1.0}] * 50}}
     for width in (20, 80, 200):
@@ -97,6 +103,7 @@ def test_without_answers_there_is_little_to_show() -> None:
     assert "not ready" in lines(NOTHING)[0]
 
 
+@settings(max_examples=40)
 @given(st.fixed_dictionaries({name: st.dictionaries(st.sampled_from(sorted(ANSWERS[name])), JSON) for name in ASKED}))
 def test_anything_odd_is_shown_as_a_dash(answers: dict[str, dict[str, Any]]) -> None:
     assert lines(answers)

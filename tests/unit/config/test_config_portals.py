@@ -33,9 +33,17 @@ def test_all_that_may_be_said() -> None:
     assert export.range == AddressRange(ip_network("10.1.0.0/24"), 860)
 
 
+def test_transparent() -> None:
+    """With a range and without ports, also where nobody looks at the bytes."""
+    text = EAST + 'transparent = true\nprotocol = "tcp"\n' + RANGE
+    (forward,) = parse(text.encode(), NOWHERE, files=False).forwards
+    assert (forward.transparent, forward.range) == (True, AddressRange(ip_network("10.1.0.0/24"), 3260))
+
+
 def test_defaults() -> None:
     (forward,) = parse(EAST.encode(), NOWHERE, files=False).forwards
     assert (forward.rewrite, forward.portal, forward.range, forward.ports) == (True, None, None, None)
+    assert forward.transparent is False
 
 
 @pytest.mark.parametrize(
@@ -53,6 +61,10 @@ def test_defaults() -> None:
         (EAST + RANGE + 'ports = "1024-2000"\n', "forward[0].ports", "more than 256 ports", "at most 256"),
         (EAST + RANGE, "forward[0].range", "means nothing without ports", 'add ports = "3261-3276"'),
         (EAST + PORTS, "forward[0].ports", "means nothing without range", "add range"),
+        (EAST + "transparent = true\n", "forward[0].transparent", "means nothing without range", "add range"),
+        (EAST + "transparent = 1\n" + RANGE + PORTS, "forward[0].transparent", "neither true nor false", "quotes"),
+        (EAST + "transparent = true\n" + RANGE + PORTS, "forward[0].ports", "with transparent", "remove ports"),
+        (EAST + "transparent = true\nrewrite = true\n" + RANGE, "forward[0].rewrite", "with transparent", "remove"),
         (EAST + 'idle = "1h"\n', "forward[0].idle", "means nothing without ports", "remove idle"),
         (EAST + 'protocol = "tcp"\nrewrite = true\n', "forward[0].rewrite", 'with protocol = "tcp"', "remove rewrite"),
         (

@@ -56,6 +56,7 @@ def peer(**changes: Any) -> PeerStatus:
         "last_error": "",
         "references_suspended": False,
         "short_packets": False,
+        "other_congestion_control": "",
         "ended_streams": {},
         "fallbacks": {},
         "portals": {"rewritten": 0, "passed": 0},

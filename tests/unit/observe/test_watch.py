@@ -1,10 +1,12 @@
 """The watch as a transcript: seconds of snapshots in, health, events and warnings out. No clock but the test's."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dedupstore import open_store
 from proxy.observe import codes
 from proxy.observe.answers import Level
 from proxy.observe.chronicle import reasons_of
@@ -15,6 +17,7 @@ from proxy.observe.watch import Watch
 from tests.unit.observe.snapshots import NOW, changed, lane, of_peer, peer, share, store, traffic
 
 MIB = 1 << 20
+PROXY = Path(__file__).parents[3] / "proxy"
 
 
 class Site:
@@ -157,6 +160,15 @@ def test_the_stores_alarms_come_and_go_once() -> None:
     assert site.told == ["IST-101", "IST-301", "IST-302"]
 
 
+def test_a_store_that_was_set_aside_has_a_code_of_its_own(tmp_path: Path) -> None:
+    """By the words of a real store's alarm."""
+    (tmp_path / "containers").write_bytes(b"noise" * 10_000)
+    opened = open_store("disk", 64 * MIB, tmp_path, cache_bytes=32 * MIB)
+    alarms = list(opened.alarms)
+    opened.close()
+    assert "IST-303" in Site(changed(store=store(alarms=alarms))).told
+
+
 def test_chunks_that_failed_verification() -> None:
     site = Site()
     site.pass_(changed(store=store(invalid=2)))
@@ -244,3 +256,41 @@ def test_what_was_replaced_in_the_last_hour() -> None:
         last = changed(store=store(evicted_bytes=minute * MIB))
         site.watch.note(last, NOW + 60 * minute, 60.0 * minute)
     assert site.watch.replaced_last_hour(last) == pytest.approx(60 * MIB, abs=2 * MIB)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"short_packets": True}, "IST-110"),
+        ({"other_congestion_control": "the kernel does cubic"}, "IST-111"),
+        ({"references_suspended": True}, "IST-109"),
+    ],
+)
+def test_what_deserves_attention(changes: dict[str, Any], code: str) -> None:
+    site = Site(with_peer(**changes))
+    assert (site.level, site.reasons) == (Level.ATTENTION, [code])
+    assert site.told == ["IST-101", code]
+    site.pass_(changed())
+    assert (site.level, site.reasons) == (Level.HEALTHY, [])
+
+
+def test_a_failed_reload_and_data_that_passes_unlearned() -> None:
+    site = Site(changed(reload_problem="east.crt is no certificate"))
+    assert (site.level, site.reasons) == (Level.DEGRADED, ["IST-204"])
+    site.pass_(changed(store=store(unlearned_bytes=5 * MIB)))
+    assert (site.level, site.reasons) == (Level.ATTENTION, ["IST-305"])
+
+
+def test_a_process_that_is_busy_has_to_be_so_for_a_while() -> None:
+    site = Site()
+    site.pass_(changed(processor_share=0.97), 40)
+    assert [caution.code for caution in site.watch.cautions] == ["IST-408"]
+
+
+def test_every_code_can_be_told() -> None:
+    """Each code of the table is used somewhere beside it: one that never comes is a promise not kept."""
+    used = "".join(path.read_text() for path in PROXY.rglob("*.py") if path.name != "codes.py")
+    unused = [
+        name for name, value in vars(codes).items() if isinstance(value, codes.Code) and f"codes.{name}" not in used
+    ]
+    assert not unused

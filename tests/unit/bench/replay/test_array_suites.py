@@ -95,6 +95,14 @@ def test_relations_of_volumes_in_progress() -> None:
     assert made.tables[0].notes.texts == ["too fast"]
 
 
+def test_turns_are_plotted_in_steps() -> None:
+    samples = {"in progress": [[0.0, 1], [2.0, 1], [4.0, 0]], "waiting": [[0.0, 1], [2.0, 0], [4.0, 0]]}
+    record = Record("any", "pair/t3/18/1", 1, 1.0, {}, {}, "done", 1.0, Outcome((), samples))
+    (plot,) = section(CONCURRENCY, Results((record,))).plots
+    assert plot.series[1].x == [0, 2, 2, 4, 4]
+    assert plot.series[1].y == [1, 1, 0, 0, 0]
+
+
 def test_writes_that_wait() -> None:
     found: dict[str, dict[str, float]] = {
         "direct/1g/4": {"throughput": 8.0, "latency": 0.5},
@@ -106,7 +114,7 @@ def test_writes_that_wait() -> None:
     }
     made = section(BLOCKS, results(found))
     assert any("from 64 KiB on" in finding for finding in made.findings)
-    assert "On 1 Gb/s, Isthmus adds 0.50 ms to a write of 4 KiB." in made.findings
+    assert "On 1 Gb/s, a write of 4 KiB takes 0.50 ms longer through Isthmus." in made.findings
     row = next(row for row in made.tables[-1].rows if row[0] == "four that copy files, 1 Gb/s, direct")
     assert row[1:] == ("90.0", "85.0", "-", "64.0", "likely to help")
 

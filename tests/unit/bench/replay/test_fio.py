@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench.replay.fio import HOST, RANDOM, SEQUENTIAL_WRITE, FioFailure, Found, Job, Work, found, job_file
+from bench.replay.fio import HOST, RANDOM, SEQUENTIAL_WRITE, FioFailure, Found, Job, Work, found, job_file, lacking
 from bench.replay.segments import Segments
 
 
@@ -66,3 +66,8 @@ def test_segments_are_counted_as_the_kernel_does() -> None:
     assert (segments + segments - Segments(100, 15)).percent == 5
     assert (segments - segments).percent == 0
     assert Segments.here().sent >= 0
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert lacking() == "not installed: fio, qemu-nbd; deploy/system-packages bench installs them, as root"

@@ -25,10 +25,17 @@ from tests.unit.bench.replay.made_up import MadeUp, figure, order, raising
 
 MACHINE = {"isthmus": "1.0", "python": "3.11", "processor": "one", "cores": 2, "load_before": 0.1, "kernel": "6.1"}
 
+OVERVIEW = Table("In short", ("suite", "cells"), [("a", "1")])
 GOLDEN = """\
 # A report
 
 What it is.
+
+**In short**
+
+| suite | cells |
+| --- | ---: |
+| a | 1 |
 
 ## A suite
 
@@ -69,9 +76,8 @@ def a_report() -> Report:
     plot = Plot("a", "A plot", "seconds", "Mb/s", [Series("one", [0.0, 1.0], [1.0, 2.0])])
     finding = f"It is {times(4.2)} as fast."
     section = Section("A section", "", [Table("A table", ("what", "how much"), rows, notes)], [plot], [finding])
-    return Report(
-        "A report", ["What it is."], [Chapter("A suite", "Measured once.", "isthmus bench run suite", [section])]
-    )
+    chapter = Chapter("A suite", "Measured once.", "isthmus bench run suite", [section])
+    return Report("A report", ["What it is."], OVERVIEW, [chapter])
 
 
 def test_as_markdown() -> None:
@@ -116,7 +122,8 @@ def test_as_a_page_that_needs_nothing_else() -> None:
 
 def test_nothing_that_was_measured_becomes_markup() -> None:
     chapter = Chapter("<script>alert(1)</script>", "<b>", "x", [])
-    found = Page(page(Report("<i>", ["![x](http://198.18.0.1/)", "[y]: http://198.18.0.1/", "[y][y]"], [chapter])))
+    texts = ["![x](http://198.18.0.1/)", "[y]: http://198.18.0.1/", "[y][y]"]
+    found = Page(page(Report("<i>", texts, OVERVIEW, [chapter])))
     assert not {"script", "b", "i", "img", "a"} & set(found.seen)
 
 
@@ -196,6 +203,7 @@ def test_the_field_test_stands_beside_what_was_published(tmp_path: Path) -> None
     text = markdown(make(kept(tmp_path, field_records(1 / 16, 4.0))), lambda plot: plot.name)
     assert "| f5vol3 | disk | 1 | 28m21s | 78.0 | 312 | 16m00s | 4.00x | 1,000 | 31% | yes |" in text
     assert "| total | disk | 3 | - | 1,142 | 4,568 |" in text
+    assert "| field | 42 | 42 | 22 | 4.00x | 22 of 22 |" in text
     assert "No cell is slower than published." in text
     assert "the line is 90.0 % in use" in text
     for plot in ("field-singly", "field-singly-line", "field-together", "field-together-line"):

@@ -10,6 +10,7 @@ import pytest
 from bench.replay.command import run, scale_text
 from bench.replay.records import RecordFailure, Records
 from bench.replay.suite import Lacking
+from bench.replay.suites import SUITES
 from bench.sites import SiteFailure
 from proxy.errors import ExitCode, OperatorError
 from tests.unit.bench.replay.made_up import ALONE, CELLS, MadeUp, order, raising
@@ -121,6 +122,18 @@ def test_what_is_lacking_is_said_once_and_is_no_failure(
     made_up.troubles.clear()
     run(order(tmp_path))
     assert made_up.measured == [*CELLS, ALONE]
+
+
+def test_a_suite_that_cannot_be_measured_here_does_not_stop_the_others(
+    made_up: MadeUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(SUITES, "other", replace(made_up.suite, name="other", lacking=lambda: "it needs root"))
+    assert run(replace(order(tmp_path), suites=("other", "made-up"))) == ExitCode.FAILED
+    assert made_up.measured == [*CELLS, ALONE]
+    assert "other cannot be measured here: it needs root" in capsys.readouterr().err
+    with pytest.raises(OperatorError, match="it needs root") as failure:
+        run(replace(order(tmp_path), suites=("other",)))
+    assert failure.value.code == ExitCode.USAGE
 
 
 def test_bytes_that_differ_fail_the_run(made_up: MadeUp, tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from bench.replay.flow import Flow, course_samples, rates
 from bench.replay.suite import Options, Suite
 from bench.replay.suites import SUITES
 from bench.replay.suites import field_published as published
-from bench.replay.suites.field import Case, outcomes, shared, volume
+from bench.replay.suites.field import volume
+from bench.replay.suites.field_pass import Case, Pass, shared
 from bench.replay.suites.window import theory
 from bench.replicator import Transfer
 
@@ -62,7 +63,7 @@ def a_pass(case: Case, scale: float, whole: bool) -> dict[str, dict[str, float |
     volumes = [volume(name, scale) for name in case.volumes]
     course = Course([Sample(5.0, 0), Sample(6.0, 0), Sample(66.0, 45e6 / 8 * 30)])
     flow = Flow(tuple(Transfer(each.size, 60.0, True) for each in volumes), course, course)
-    found = outcomes(case, 1, volumes, [each.size for each in volumes], flow, "", whole)
+    found = Pass(case, 1, volumes, [each.size for each in volumes], flow, "", whole).outcomes()
     figures = {cell: {each.name: each for each in outcome.figures} for cell, outcome in found}
     return {
         cell: {

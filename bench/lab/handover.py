@@ -1,0 +1,54 @@
+"""A TUN device passes from the container whose network it is in to the one that carries the packets.
+
+A Unix socket in a volume that both mount takes the device's descriptor and the name of its end (`SCM_RIGHTS`, unix(7)).
+"""
+
+import os
+import socket
+import time
+from pathlib import Path
+
+from bench.wan.errors import WanFailure
+
+NAME_BYTES = 16
+PAUSE_SECONDS = 0.2
+
+
+def give(path: Path, end: str, device: int) -> socket.socket:
+    """Hand the device over, waiting for somebody to take it; what comes back ends when the line does."""
+    while True:
+        taker = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            taker.connect(str(path))
+            socket.send_fds(taker, [end.encode()], [device])
+        except OSError:  # there is no line yet, or no more
+            taker.close()
+            time.sleep(PAUSE_SECONDS)
+        else:
+            return taker
+
+
+def listen(path: Path) -> socket.socket:
+    """Where devices are taken; what an earlier line left there is replaced."""
+    path.unlink(missing_ok=True)
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listener.bind(str(path))
+    listener.listen()
+    return listener
+
+
+def take(listener: socket.socket, ends: tuple[str, ...]) -> tuple[dict[str, int], list[socket.socket]]:
+    """Devices of all ends, and the sockets to who gave them. Raises WanFailure for what is no end."""
+    devices: dict[str, int] = {}
+    givers: list[socket.socket] = []
+    while len(devices) < len(ends):
+        giver, _ = listener.accept()
+        name, descriptors, _, _ = socket.recv_fds(giver, NAME_BYTES, 1)
+        end = name.decode(errors="replace")
+        if end not in ends or len(descriptors) != 1:
+            raise WanFailure(f"{end!r} came with {len(descriptors)} devices; an end is one of {', '.join(ends)}")
+        if end in devices:  # it has begun anew meanwhile
+            os.close(devices[end])
+        devices[end] = descriptors[0]
+        givers.append(giver)
+    return devices, givers

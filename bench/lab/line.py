@@ -1,0 +1,53 @@
+"""`python -m bench.lab.line DIRECTORY MTU KEY=VALUE ...`: carries packets between two ends, until SIGTERM.
+
+Ends are taken at DIRECTORY/ends; settings are those of `isthmus wan up`, and what is up obeys `isthmus wan set`,
+`outage` and `stats`. It needs no capability: the interfaces are the ends'.
+"""
+
+import signal
+import socket
+import sys
+from pathlib import Path
+
+from bench.lab.handover import listen, take
+from bench.wan.backend import TunBackend
+from bench.wan.command import socket_of
+from bench.wan.errors import WanFailure
+from bench.wan.keeper import Keeper
+from bench.wan.settings import WAYS, Line
+
+PREFIX = "isthmus-wan"
+"""What `isthmus wan` takes if nothing is said."""
+
+
+def main() -> None:
+    """Take both ends, then carry."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    directory, mtu = Path(sys.argv[1]), int(sys.argv[2])
+    texts = dict(argument.split("=", 1) for argument in sys.argv[3:])
+    try:
+        line = Line.of(mtu, **texts)
+        with listen(directory / "ends") as ends:
+            devices, givers = take(ends, WAYS)
+        carry(TunBackend(devices, line, None, lambda end: 0), line, givers)
+    except WanFailure as error:
+        sys.exit(f"the line cannot be: {error}")
+
+
+def carry(backend: TunBackend, line: Line, givers: list[socket.socket]) -> None:
+    """Until SIGTERM, or an end goes. Raises WanFailure if the line fails."""
+    path = socket_of(PREFIX)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as control:
+        control.bind(str(path))
+        control.listen()
+        print(f"the line is up: {line.as_dict()}", flush=True)
+        try:
+            Keeper(backend, line).run(givers[0], control)
+        finally:
+            backend.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""`python -m bench.lab.story`: replicates the source array's volume to the destination array, and compares the two.
+
+Hosts write to the source array, which then replicates the volume through the pair; before each further round a part of
+the volume changes. Where a proxy dies in between, the initiator connects again, or the array begins again. Both
+volumes are compared byte for byte, in the arrays' own files. The exit code is 1 if one byte differs.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from random import Random
+
+from bench.array import ArrayFailure, copy_volume, identical
+from bench.datasets import Dataset
+from bench.sites import Site
+from proxy.config.units import parse_size
+
+ARRAY_IQN_PATH = "iqn.2024-01.org.example:isthmus/1"
+CHANGED_BYTES = 64 << 10
+MB = 10**6
+PATIENCE_SECONDS = 120.0
+
+
+def main() -> None:
+    """Tell the story; see --help."""
+    told = arguments()
+    source, target = (f"iscsi://{where}/{ARRAY_IQN_PATH}" for where in (told.source, told.forward))
+    size = parse_size(told.size)
+    site = Site("east", Path(), told.status)
+    wait_for_tunnel(site)
+    written = Path("/tmp/volume")  # what hosts have written; only this container has it
+    with written.open("wb") as file:
+        file.writelines(Dataset(told.seed, size, 38, 10))
+    number = 0
+    while number < told.rounds or not told.rounds:
+        number += 1
+        if number > 1:
+            change(written, Random(f"{told.seed}/{number}"))
+            time.sleep(told.pause)
+        copied(str(written), source)
+        if not replicated(number, source, target, site, told.volumes):
+            sys.exit("THE VOLUMES DIFFER")
+    print("all rounds: identical", flush=True)
+
+
+def arguments() -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(prog="python -m bench.lab.story")
+    parser.add_argument("--source", default="array-east:3260", help="the source array")
+    parser.add_argument("--forward", default="127.0.0.1:3260", help="where the pair begins")
+    parser.add_argument("--status", type=int, default=8900, help="port of the near site's status listener")
+    parser.add_argument("--volumes", type=Path, nargs=2, required=True, help="files of both volumes")
+    parser.add_argument("--size", default="64MiB", help="of the volume")
+    parser.add_argument("--seed", default="story", help="another one makes another volume")
+    parser.add_argument("--rounds", type=int, default=3, help="0: without end")
+    parser.add_argument("--pause", type=float, default=1.0, help="seconds between rounds")
+    return parser.parse_args()
+
+
+def replicated(number: int, source: str, target: str, site: Site, volumes: list[Path]) -> bool:
+    """One round; whether the volumes are identical now."""
+    before = wire_bytes(site)
+    seconds = copied(source, target)
+    same, size = identical(*volumes), volumes[0].stat().st_size
+    crossed = max(0, wire_bytes(site) - before)
+    print(
+        f"round {number}: {size / MB:.0f} MB in {seconds:.1f} s, {crossed / MB:.2f} MB crossed the WAN,"
+        f" {'identical' if same else 'DIFFERENT'}",
+        flush=True,
+    )
+    return same
+
+
+def copied(source: str, target: str) -> float:
+    """Copy the whole volume; the seconds. What fails begins again, as an array does, for as long as it is patient."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return copy_volume(source, target)
+        except ArrayFailure as error:
+            if time.monotonic() > deadline:
+                sys.exit(f"the volume cannot be copied: {error}")
+            print(f"begins again: {error}", flush=True)
+            time.sleep(1)
+
+
+def change(volume: Path, draw: Random) -> None:
+    """One part in 32 of the volume gets other bytes, here and there."""
+    with volume.open("r+b") as file:
+        pieces = volume.stat().st_size // CHANGED_BYTES
+        for piece in draw.sample(range(pieces), max(1, pieces // 32)):
+            file.seek(piece * CHANGED_BYTES)
+            file.write(draw.randbytes(CHANGED_BYTES))
+
+
+def wait_for_tunnel(site: Site) -> None:
+    """Until the near site's tunnel is up."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            if all(peer["state"] == "up" for peer in site.status()["peers"]):
+                return
+        except OSError:  # it has not started yet
+            pass
+        if time.monotonic() > deadline:
+            sys.exit("the tunnel is not up; see the logs of both sites")
+        time.sleep(0.5)
+
+
+def wire_bytes(site: Site) -> int:
+    """What the near site has sent over the WAN since it started; 0 while it does not answer."""
+    try:
+        sent: int = site.status()["bytes"]["wire"]
+    except OSError:
+        return 0
+    return sent
+
+
+if __name__ == "__main__":
+    main()

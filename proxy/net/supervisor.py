@@ -1,0 +1,72 @@
+"""What is told to the service manager that started this process: ready, reloading, stopping, still alive.
+
+The protocol is that of sd_notify(3): datagrams to the Unix socket that NOTIFY_SOCKET names. Where nobody asks for
+them, nothing is said.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import time
+from collections.abc import Mapping
+from typing import Self
+
+log = logging.getLogger(__name__)
+
+_SIGNS = 2
+"""Signs of life within the watchdog's time: one may be late."""
+
+
+class Supervisor:
+    """Loop thread. What cannot be said is dropped: replication does not depend on it."""
+
+    def __init__(self, address: str | None, watchdog: float | None = None) -> None:
+        """`address`: of a Unix socket, "@" before an abstract name; `watchdog`: seconds within which it wants signs."""
+        self._address = None if address is None else address.replace("@", "\0", 1)
+        self._pause = None if watchdog is None or address is None else watchdog / _SIGNS
+        self._task: asyncio.Task[None] | None = None
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str] = os.environ) -> Self:
+        """The one that the environment names, if it means this process."""
+        address = environment.get("NOTIFY_SOCKET", "")
+        if address[:1] not in ("/", "@"):
+            return cls(None)
+        period = environment.get("WATCHDOG_USEC", "")
+        ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
+        return cls(address, int(period) / 1e6 if period.isdecimal() and int(period) and ours else None)
+
+    def ready(self, words: str) -> None:
+        """Everything listens. From now on signs of life are given by the loop, so they end if it stands still."""
+        self._say("READY=1", f"STATUS={words}")
+        if self._pause is not None and self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._live(self._pause))
+
+    def reloading(self) -> None:
+        """Certificates are read anew; `ready` follows."""
+        self._say("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+
+    def stopping(self, words: str) -> None:
+        """No more is accepted. Signs of life go on."""
+        self._say("STOPPING=1", f"STATUS={words}")
+
+    async def close(self) -> None:
+        """No more signs of life."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _live(self, pause: float) -> None:
+        while True:
+            self._say("WATCHDOG=1")
+            await asyncio.sleep(pause)
+
+    def _say(self, *lines: str) -> None:
+        if self._address is None:
+            return
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as out:
+                out.sendto("\n".join(line.replace("\n", " ") for line in lines).encode(), self._address)
+        except OSError as error:
+            log.debug("the service manager cannot be told %s: %s", lines[0], error)

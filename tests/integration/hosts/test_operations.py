@@ -1,0 +1,164 @@
+"""A stranger pairs two hosts with OPERATIONS.md alone: its boxes are typed, one after another, as they stand.
+
+Two hosts at the ends of a line, each with its own network, processes and files (`host`). What is installed is the wheel
+of this checkout and the pinned packages. Data goes through after the start and after the rotation of a certificate.
+"""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bench.wan import Wan
+from bench.wan.namespaces import run as command
+from proxy import __version__
+from tests.integration.bed.contents import cut, volume
+from tests.integration.bed.ends import END, Array, connect, receipt, send
+from tests.integration.bed.lines import line_or_skip
+from tests.integration.containers.engine import UNREACHABLE
+from tests.integration.hosts.host import Host, host
+
+pytestmark = [pytest.mark.root, pytest.mark.serial, pytest.mark.slow, pytest.mark.timeout(900)]
+
+ROOT = Path(__file__).parents[3]
+TEXT = (ROOT / "deploy" / "OPERATIONS.md").read_text()
+PORTAL = ("10.1.0.5", 3260)
+CONTENT = volume("operations", 4 << 20)
+PATIENCE = 120.0
+
+
+@dataclass(frozen=True)
+class Box:
+    """Lines to be typed: on which host, and in which part."""
+
+    hosts: tuple[str, ...]
+    part: str
+    text: str
+
+
+def boxes(*parts: str) -> list[Box]:
+    """Those of these parts, in their order."""
+    found = re.findall(r"^```sh (both|east|west) ?(\w*)\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+    every = [Box(("west", "east") if where == "both" else (where,), part, text) for where, part, text in found]
+    return [box for box in every if box.part in parts]
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Iterator[tuple[Wan, dict[str, Host]]]:
+    if missing := [tool for tool in ("nsenter", "unshare", "useradd", "setsid") if not shutil.which(tool)]:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    files, shared = tmp_path / "files", tmp_path / "opt"
+    shared.mkdir()
+    carried(files)
+    with line_or_skip(rate="100Mbit", delay="2ms") as wan:
+        command([*wan.command("west"), "ip", "address", "add", f"{PORTAL[0]}/32", "dev", "lo"])
+        with host(wan, "east", shared, files) as east, host(wan, "west", shared, files) as west:
+            yield wan, {"east": east, "west": west}
+
+
+def carried(files: Path) -> None:
+    """What an operator copies to both hosts."""
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(files), str(ROOT)]
+    done = subprocess.run(build, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    shutil.copy(ROOT / "requirements" / "runtime.txt", files)
+
+
+def test_two_hosts_are_paired_by_what_is_written(hosts: tuple[Wan, dict[str, Host]]) -> None:
+    wan, host_of = hosts
+    lines: dict[str, str] = {}
+    with wan.inside("west"):
+        array = Array(address=PORTAL)
+    with array:
+        for box in boxes("install"):
+            install(host_of["west"], box.text)
+            host_of["east"].type(without_packages(box.text))
+        type_all(boxes(""), host_of, lines)
+        wait_up(host_of)
+        replicated(wan)
+        for box in boxes("after"):
+            said = host_of["east"].type(box.text, status=(0, 1))  # doctor: 1 if this machine has a problem
+            assert re.search(r"ok\s+peer west", said)
+            assert re.search(r"ok\s+tunnel to west\s+up", said)
+        before = fingerprint(host_of["west"])
+        type_all(boxes("rotate"), host_of, lines)
+        wait_for(lambda: fingerprint(host_of["west"]) != before, "the new certificate is not in use")
+        wait_up(host_of)
+        replicated(wan)
+        type_all(boxes("back"), host_of, lines)
+        with wan.inside("east"), pytest.raises(ConnectionRefusedError):
+            connect(("127.0.0.1", 3260))
+    assert len(array.arrivals) == 2
+
+
+def install(at: Host, text: str) -> None:
+    """With packages from wherever pip has them from. Skips the test if they are out of reach."""
+    try:
+        at.type(text, online=True)
+    except AssertionError as error:
+        if any(word in str(error) for word in UNREACHABLE):
+            pytest.skip(f"packages cannot be installed here: {error}")
+        raise
+
+
+def without_packages(text: str) -> str:
+    """For the second host, which has the first one's /opt/isthmus."""
+    return "".join(line for line in text.splitlines(keepends=True) if "pip install" not in line)
+
+
+def type_all(typed: list[Box], host_of: dict[str, Host], lines: dict[str, str]) -> None:
+    """Each at its hosts; what `isthmus invite` prints takes the place of LINE-OF-... in the boxes after it."""
+    assert typed
+    for box in typed:
+        for name in box.hosts:
+            text = re.sub(r"LINE-OF-(\w+)", lambda match: lines[match[1].lower()], box.text)
+            said = host_of[name].type(text)
+            if "isthmus invite" in text:
+                lines[name] = said.splitlines()[-1]
+
+
+def replicated(wan: Wan) -> None:
+    """Data goes through."""
+    with wan.inside("east"):
+        sending = send(cut(CONTENT, 256 << 10), ("127.0.0.1", 3260))
+    assert (sending.ended, sending.answer) == (END, receipt(CONTENT))
+
+
+def status(at: Host) -> dict[str, object]:
+    found: dict[str, object] = json.loads(at.type(f"isthmus status /etc/isthmus/{at.name}.toml --json"))
+    return found
+
+
+def wait_up(host_of: dict[str, Host]) -> None:
+    """Until both tunnels are up."""
+    for at in host_of.values():
+        asked = f"isthmus status /etc/isthmus/{at.name}.toml --json || true"
+        wait_for(lambda at=at, asked=asked: '"state": "up"' in at.type(asked), f"{at.name} has no tunnel{at.log()}")  # type: ignore[misc]
+
+
+def fingerprint(west: Host) -> str:
+    """Of the certificate that west takes for east's."""
+    return west.type("sha256sum /etc/isthmus/east.crt").split()[0]
+
+
+def wait_for(condition: Callable[[], bool], otherwise: str) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.2)
+
+
+def test_versions_are_this_one() -> None:
+    assert set(re.findall(r"isthmus[:-](\d+\.\d+\.\d+)", TEXT)) == {__version__}
+
+
+@pytest.mark.parametrize("place", sorted(set(re.findall(r"\]\(([\w./-]+?)\)", TEXT))))
+def test_what_it_refers_to_is_there(place: str) -> None:
+    assert (ROOT / "deploy" / place).exists()

@@ -1,0 +1,50 @@
+"""The disk under the history stands still (I5): the site answers, carries data, forgets nothing, and ends in order."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from bench.sites import Site
+from proxy.web.routes import API
+from tests.integration.bed.contents import cut, volume
+from tests.integration.bed.disks import failing_disk, silent
+from tests.integration.bed.ends import Array, receipt, send
+from tests.integration.bed.sites import Bed
+from tests.patience import PATIENCE
+
+SIZE = 2 << 20
+LONGER_THAN_A_FLUSH = 12.0
+
+
+@pytest.mark.root
+def test_the_page_outlives_its_disk(bed: Bed, tmp_path: Path) -> None:
+    with failing_disk(tmp_path / "disk", tmp_path / "image", 32) as disk, Array() as array:
+        pair = bed.pair(array.address)
+        east = pair.east
+        text = east.config.read_text()
+        east.config.write_text(text.replace("[status]\n", f'[status]\nhistory = "{disk / "history.db"}"\n'))
+        with pair.running():
+            assert json.loads(east.get(f"{API}/history")[1])["kept"] == "disk"
+            with silent(disk):
+                began, number = time.monotonic(), 0
+                while time.monotonic() - began < LONGER_THAN_A_FLUSH:
+                    content = volume(f"silent {number}", SIZE)
+                    assert send(cut(content, 1 << 17), pair.entrance).answer == receipt(content)
+                    number += 1
+                    assert east.get("/healthz")[0] == 200
+                    time.sleep(0.5)
+                east.wait_for(
+                    lambda: raw(pair.east) == number * SIZE, "does not count while its disk is silent", PATIENCE
+                )
+        east.start()
+        east.wait_ready()
+        assert raw(east) == number * SIZE
+        east.stop()
+
+
+def raw(site: Site) -> int:
+    """What the history says was sent in the last hour."""
+    found = json.loads(site.get(f"{API}/history?range=1h")[1])
+    return int(found["waterfall"]["raw"])

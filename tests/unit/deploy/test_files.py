@@ -1,0 +1,57 @@
+"""Site files and compose files of deploy/: sound, and as strict as they claim to be."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from proxy.config import parse
+
+DEPLOY = Path(__file__).parents[3] / "deploy"
+VALUES = {"ISTHMUS_IMAGE": "isthmus", "ISTHMUS_SITE": "east"}
+
+
+@pytest.mark.parametrize("name", ["east", "west"])
+def test_the_labs_site_files_are_sound(name: str) -> None:
+    path = DEPLOY / "lab" / f"{name}.toml"
+    assert parse(path.read_bytes(), path, files=False).site.name == name
+
+
+@pytest.mark.parametrize("place", ["site", "lab"])
+def test_every_container_is_confined(place: str) -> None:
+    """Nothing to write to, no way to more rights, and no capability but that of the lab's hosts."""
+    services = composed(DEPLOY / place / "compose.yaml")["services"]
+    for name, service in services.items():
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["read_only"] is True, name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service.get("cap_add", []) == (["NET_ADMIN"] if name in ("host-east", "host-west") else []), name
+        assert not service.get("privileged"), name
+
+
+def composed(path: Path) -> dict[str, dict[str, dict[str, object]]]:
+    """What the compose command makes of it, profiles included."""
+    for command in (["docker", "compose"], ["docker-compose"]):
+        if not shutil.which(command[0]):
+            continue
+        arguments = ["--profile", "monitoring", "-f", str(path), "config"]
+        done = subprocess.run(
+            [*command, *arguments],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+            env={**os.environ, **VALUES},
+        )
+        if done.returncode == 0:
+            return as_data(done.stdout)
+    pytest.skip("neither docker compose nor docker-compose is installed")
+
+
+def as_data(text: str) -> dict[str, dict[str, dict[str, object]]]:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    found: dict[str, dict[str, dict[str, object]]] = json.loads(json.dumps(yaml.safe_load(text)))
+    return found

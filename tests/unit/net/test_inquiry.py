@@ -1,0 +1,101 @@
+"""Asking a status listener: one connection, kept as long as the listener keeps it; the token that is to be shown."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from proxy.config import SiteConfig, parse
+from proxy.net.inquiry import Inquiry, read_token
+from tests.unit.config.contract import EAST
+
+PATIENCE = 60.0
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+class Listener:
+    """Answers so many requests of each connection, then ends it."""
+
+    def __init__(self, answers: int) -> None:
+        self.connections = 0
+        self.requests: list[bytes] = []
+        self._answers = answers
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._socket.getsockname()[1]
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._thread.join(PATIENCE)
+
+    def _run(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            self.connections += 1
+            with connection:
+                connection.settimeout(PATIENCE)
+                for _ in range(self._answers):
+                    request = connection.recv(4096)
+                    if not request:
+                        break
+                    self.requests.append(request)
+                    connection.sendall(ANSWER)
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    listener = Listener(2)
+    yield listener
+    listener.close()
+
+
+def site(listen: str, more: str = "", directory: Path = Path()) -> SiteConfig:
+    text = EAST.replace('listen = "127.0.0.1:8900"', f'listen = "{listen}"\n{more}')
+    return parse(text.encode(), directory / "east.toml", files=False)
+
+
+def test_a_connection_that_was_ended_meanwhile_is_made_anew(listener: Listener) -> None:
+    with Inquiry(site(f"127.0.0.1:{listener.port}"), PATIENCE) as inquiry:
+        for _ in range(5):
+            assert inquiry.ask("/healthz")[1] == b"ok"
+    assert listener.connections == 3
+    assert all(request.startswith(b"GET /healthz HTTP/1.1\r\n") for request in listener.requests)
+
+
+def test_a_listener_on_all_addresses_is_asked_on_loopback(listener: Listener) -> None:
+    more = 'certificate = "c"\nkey = "k"\ntoken = "t"\n'
+    config = site(f"0.0.0.0:{listener.port}", more)
+    plain = config.model_copy(update={"status": config.status.model_copy(update={"certificate": None})})
+    with Inquiry(plain, PATIENCE) as inquiry:
+        assert inquiry.ask("/")[1] == b"ok"
+    assert f"Host: 127.0.0.1:{listener.port}\r\n".encode() in listener.requests[0]
+
+
+def test_nobody_listens() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with Inquiry(site(f"127.0.0.1:{port}"), PATIENCE) as inquiry, pytest.raises(ConnectionRefusedError):
+        inquiry.ask("/")
+
+
+def test_which_token_is_shown(listener: Listener, tmp_path: Path) -> None:
+    for name in ("reading", "control"):
+        (tmp_path / name).write_text(f"{name}-0123456789abcdef\n")
+        (tmp_path / name).chmod(0o600)
+    config = site(f"127.0.0.1:{listener.port}", 'token = "reading"\ncontrol_token = "control"\n', tmp_path)
+    with Inquiry(config, PATIENCE) as inquiry:
+        inquiry.ask("/")
+        inquiry.ask("/", "POST", control=True)
+    shown = [b"Authorization: Bearer " + name + b"-0123456789abcdef\r\n" for name in (b"reading", b"control")]
+    assert all(header in request for header, request in zip(shown, listener.requests, strict=True))
+    (tmp_path / "reading").chmod(0o644)
+    assert read_token(config.status, control=False) == "control-0123456789abcdef", "what may do more may read, too"
+    (tmp_path / "control").unlink()
+    assert read_token(config.status, control=False) is None

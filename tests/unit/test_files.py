@@ -1,0 +1,44 @@
+"""Files that are written whole or not at all."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from proxy.files import create_all, replace_all
+
+
+def test_all_or_none(tmp_path: Path) -> None:
+    (tmp_path / "second").write_text("mine")
+    with pytest.raises(FileExistsError):
+        create_all([(tmp_path / "first", b"1", 0o644), (tmp_path / "second", b"2", 0o644)])
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("second", "mine")]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644])
+def test_the_mode_does_not_depend_on_the_umask(tmp_path: Path, mode: int) -> None:
+    before = os.umask(0o077)
+    try:
+        create_all([(tmp_path / "file", b"content", mode)])
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == mode
+
+
+def test_what_is_replaced_is_so_at_once(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("old")
+    with (tmp_path / "file").open() as reader:
+        replace_all([(tmp_path / "file", b"new", 0o600)])
+        assert reader.read() == "old"
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "new")]
+
+
+@pytest.mark.root
+def test_a_file_keeps_its_owner(tmp_path: Path) -> None:
+    """Root edits the file of the site's own user, who is to read it afterwards as well."""
+    (tmp_path / "file").write_text("old")
+    os.chown(tmp_path / "file", 12345, 23456)
+    replace_all([(tmp_path / "file", b"new", 0o600)])
+    owned = (tmp_path / "file").stat()
+    assert (owned.st_uid, owned.st_gid) == (12345, 23456)
