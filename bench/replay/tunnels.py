@@ -146,9 +146,23 @@ def _started(
     try:
         yield process
     finally:
+        own_groups = _descendants(process.pid)  # as sshd's connections have, which would not see that the line is gone
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        for pid in own_groups:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         process.wait()
+
+
+def _descendants(pid: int) -> list[int]:
+    """Processes that it has started, and those that these have."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):  # it has ended
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            children = [int(child) for child in (thread / "children").read_text().split()]
+            found += [each for child in children for each in (child, *_descendants(child))]
+    return found
 
 
 def _listens(wan: Wan, end: str, port: int) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import psutil
 import pytest
 
 from bench.datasets import Dataset
@@ -58,8 +59,13 @@ def test_a_volume_arrives(name: str, tmp_path: Path) -> None:
     ways: dict[str, Opening] = {"ssh": tunnels.ssh, "stunnel": tunnels.stunnel, "own": own}
     through = ways[name]
     with line_or_skip(rate="100Mbit", delay="1ms") as wan, sinks(wan) as (end,):
+        before = set(psutil.Process().children(recursive=True))
         with through(wan, tmp_path, end.address) as entrance:
             flow = send(wan, [Dataset("tunnel", 300_000, 38)], [entrance], [end])
+            started = set(psutil.Process().children(recursive=True)) - before
+            assert started
+        _, alive = psutil.wait_procs(started, timeout=60)
+        assert not [each for each in alive if each.status() != psutil.STATUS_ZOMBIE]
         (transfer,) = flow.transfers
         assert transfer is not None
         assert (transfer.bytes, transfer.verified, flow.complaint) == (300_000, True, "")
