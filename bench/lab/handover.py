@@ -46,6 +46,9 @@ def take(listener: socket.socket, ends: tuple[str, ...]) -> tuple[dict[str, int]
         name, descriptors, _, _ = socket.recv_fds(giver, NAME_BYTES, 1)
         end = name.decode(errors="replace")
         if end not in ends or len(descriptors) != 1:
+            giver.close()
+            for descriptor in [*descriptors, *devices.values()]:
+                os.close(descriptor)
             raise WanFailure(f"{end!r} came with {len(descriptors)} devices; an end is one of {', '.join(ends)}")
         if end in devices:  # it has begun anew meanwhile
             os.close(devices[end])

@@ -11,6 +11,7 @@ from proxy.analysis.stores import Stores
 AVERAGES = (4 << 10, 8 << 10, AVERAGE, 32 << 10, 64 << 10)
 """Chunk sizes that are compared; a site uses the middle one if nothing else is configured."""
 MIB = 1 << 20
+GATHERED = MIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +41,19 @@ class Analysis:
         self._plain_stretches = Stretches(total, MIB, bounds.plain)
         self._quick, self._thorough = quickly(), thoroughly()
         self._literal_stretches = Stretches(total, 64 * MIB, bounds.literals)
-        self._read = self._cut = 0
+        self._waiting: list[bytes] = []
+        self._gathered = self._read = self._cut = 0
 
     def feed(self, data: bytes) -> None:
-        """The next bytes, at most some MiB at once."""
-        self._take(data, final=False)
+        """The next bytes, at most some MiB at once. Small pieces are gathered: each costs a search anew."""
+        self._waiting.append(data)
+        self._gathered += len(data)
+        if self._gathered >= GATHERED:
+            self._take(final=False)
 
     def finish(self) -> Findings:
         """Nothing follows."""
-        self._take(b"", final=True)
+        self._take(final=True)
         for literals in (self._quick, self._thorough):
             literals.flush()
         chunked = sorted((cutter.result() for cutter in (self._cutter, *self._others)), key=lambda each: each.average)
@@ -60,7 +65,9 @@ class Analysis:
             stores=tuple(self._stores.result(self._cutter.result().duplicates)),
         )
 
-    def _take(self, data: bytes, final: bool) -> None:
+    def _take(self, final: bool) -> None:
+        data = b"".join(self._waiting)
+        self._waiting, self._gathered = [], 0
         if data and self._plain_stretches.includes(self._read):
             self._plain.take(data)
         self._read += len(data)

@@ -141,5 +141,5 @@ def _say(wishes: Wishes, config: Path, made: identity.Identity, reach: Address |
     click.echo(f"{config.parent / container.COMPOSE}, .env: to run it in a container\n")
     click.echo(f"1. Type this one line on {wishes.peer}'s host, in the directory of its file:\n")
     click.echo(f"isthmus pair {line} {wishes.peer}.toml\n")
-    click.echo("2. Type the one that `isthmus init` prints there here, in the directory of this file.")
+    click.echo(f"2. `isthmus init` prints such a line on {wishes.peer}'s host, too: type it here, beside this file.")
     click.echo(f"3. isthmus serve {config}")

@@ -31,7 +31,7 @@ class Batch:
 
 
 class Keeper:
-    """All methods but the thread's own: any one thread; none of them waits for the disk but `close`."""
+    """All methods but the thread's own: any one thread; none of them waits for the disk but `rest` and `close`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -57,6 +57,10 @@ class Keeper:
         """Write it some time; only when `idle`."""
         self._idle.clear()
         self._work.put(batch)
+
+    def rest(self, seconds: float) -> bool:
+        """Wait until it is idle; False if it is not within so many seconds."""
+        return self._thread.ident is None or self._idle.wait(seconds)
 
     def close(self, seconds: float) -> bool:
         """Write what is left, and end; False if the disk did not answer within so many seconds."""

@@ -79,9 +79,10 @@ class Watching:
         """Write down what is left."""
         if self._keeper is None:
             return
-        keeper = self._keeper
+        loop, keeper = asyncio.get_running_loop(), self._keeper
+        await loop.run_in_executor(None, keeper.rest, CLOSE_SECONDS)
         self._flush(time.time())
-        if not await asyncio.get_running_loop().run_in_executor(None, keeper.close, CLOSE_SECONDS):
+        if not await loop.run_in_executor(None, keeper.close, CLOSE_SECONDS):
             log.warning("the disk of %s does not answer: the last seconds of history are lost", keeper.path)
 
     async def _open(self) -> Kept:

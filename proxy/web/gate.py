@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Of connections, and of the seconds that they may hold a place."""
+    """Of connections, of the seconds that they may hold a place, and of requests."""
 
     visits: int = 128
     of_a_party: int = 64
@@ -31,6 +31,9 @@ class Limits:
     answer: float = 30.0
     """That answering may take."""
     handshake: float = 10.0
+    requests: int = 400
+    """Of a party at once."""
+    requests_per_second: float = 200.0
 
 
 Accept = Callable[[socket.socket], Awaitable[tuple[socket.socket, Any]]]

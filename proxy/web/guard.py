@@ -18,7 +18,7 @@ from aiohttp.typedefs import Middleware
 from proxy.observe import codes
 from proxy.observe.journal import Journal
 from proxy.web.answering import failure
-from proxy.web.gate import Gate
+from proxy.web.gate import Gate, Limits
 from proxy.web.parties import Budget, party_of
 from proxy.web.rights import Rights
 from proxy.web.routes import ROUTES, Right
@@ -38,8 +38,6 @@ HEADERS = {
 }
 LARGEST_BODY = 8 << 10
 """Bytes; no request needs one."""
-_BURST, _RATE = 400, 200.0
-"""Requests of a party at once, and a second."""
 _RIGHTS = {route.path: route.right for route in ROUTES}
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::[0-9]*)?")
 """A Host header: an address in brackets or a name, perhaps a port."""
@@ -56,9 +54,11 @@ class Guard:
     budget: Budget
 
     @classmethod
-    def of(cls, settings: Settings, rights: Rights, journal: Journal, gate: Callable[[], Gate | None]) -> "Guard":
-        """With the budget that all listeners have."""
-        return cls(settings, rights, journal, gate, Budget(_BURST, _RATE))
+    def of(
+        cls, settings: Settings, rights: Rights, journal: Journal, gate: Callable[[], Gate | None], limits: Limits
+    ) -> "Guard":
+        """With a budget of requests for each party."""
+        return cls(settings, rights, journal, gate, Budget(limits.requests, limits.requests_per_second))
 
     def middleware(self) -> Middleware:
         """For the application."""

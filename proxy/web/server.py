@@ -46,7 +46,7 @@ class StatusServer:
     async def start(self) -> None:
         """Begin to answer. Raises OSError if the address cannot be had, OperatorError for files that are unsound."""
         self._rights = Rights(self._settings)
-        guard = Guard.of(self._settings, self._rights, self._site.watch.journal, lambda: self.gate)
+        guard = Guard.of(self._settings, self._rights, self._site.watch.journal, lambda: self.gate, self._limits)
         app = web.Application(middlewares=[guard.middleware(), _bad_requests], client_max_size=1024)
         self._api.add_to(app, self._serve_live)
         Page().add_to(app)

@@ -136,7 +136,7 @@ def pins(name: str) -> dict[str, str]:
     return {entry.split()[0]: entry for entry in entries if entry and not entry.startswith("#")}
 
 
-@pytest.mark.parametrize("name", ["build.txt", "develop.txt", "image.txt", "lock.txt", "runtime.txt"])
+@pytest.mark.parametrize("name", ["build.txt", "develop.txt", "image.txt", "lock.txt", "runtime.txt", "site.txt"])
 def test_every_pin_is_exact_and_hashed(name: str) -> None:
     for requirement, entry in pins(name).items():
         assert "==" in requirement
@@ -146,6 +146,9 @@ def test_every_pin_is_exact_and_hashed(name: str) -> None:
 def test_the_lists_agree_and_cover_what_pyproject_names() -> None:
     develop, runtime = pins("develop.txt"), pins("runtime.txt")
     assert set(runtime) | set(pins("build.txt")) <= set(develop)
+    assert set(pins("site.txt")) <= set(runtime)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     pinned = {requirement.split("==")[0] for requirement in runtime}
     assert {entry.split(">")[0] for entry in project["dependencies"]} <= pinned
+    site = {requirement.split("==")[0] for requirement in pins("site.txt")}
+    assert {entry.split(">")[0] for entry in project["dependencies"]} <= site

@@ -33,6 +33,13 @@ HEADINGS = (
 )
 
 
+ALONE = (
+    "MB/min is the volume's size by the time from its first byte to the far end's receipt for all of it. The limit is"
+    " what zstd -12 --long leaves of the volume, at what a perfect line carries; later passes have none."
+)
+TOGETHER = "The limit shares a perfect line evenly among the volumes that are not done yet."
+
+
 class Place(NamedTuple):
     """A cell of the published tables, or beside them."""
 
@@ -57,21 +64,13 @@ def report(results: Results) -> Iterator[Section]:
     """One volume at a time, then all three."""
     singly = [Place("singly", *rest) for rest in _places(VOLUMES)]
     together = [Place("together", *rest) for rest in _places((*VOLUMES, published.TOTAL))]
-    yield _section(
-        results,
-        "One volume at a time",
-        "MB/min is the volume's size by the time from its first byte to the far end's receipt for all of it. The limit"
-        " is what zstd -12 --long leaves of the volume, at what a perfect line carries; later passes have none.",
-        singly,
-        [f"singly/{volume}/disk/1" for volume in VOLUMES],
-    )
-    yield _section(
-        results,
-        "All three volumes at once",
-        "The limit shares a perfect line evenly among the volumes that are not done yet.",
-        together,
-        [f"together/{store}/{published.TOTAL}/1" for store in STORES],
-    )
+    if any(results.like("singly/*")):
+        yield _section(
+            results, "One volume at a time", ALONE, singly, [f"singly/{volume}/disk/1" for volume in VOLUMES]
+        )
+    if any(results.like("together/*")):
+        courses = [f"together/{store}/{published.TOTAL}/1" for store in STORES]
+        yield _section(results, "All three volumes at once", TOGETHER, together, courses)
 
 
 def _places(volumes: Sequence[str]) -> Iterator[tuple[str, str, int]]:
@@ -161,7 +160,7 @@ def _findings(results: Results, places: list[Place]) -> Iterator[str]:
         if some:
             least, most = (choose(some, key=lambda place: some[place]) for choose in (min, max))
             low, high = (f"{times(some[place])} ({place.text})" for place in (least, most))
-            yield f"{words} {low} to {high} as fast as published."
+            yield f"{words} {low if len(some) == 1 else f'{low} to {high}'} as fast as published."
     slower = [place.text for place, ratio in ratios.items() if ratio < 1]
     if ratios:
         yield f"Slower than published: {'; '.join(slower)}." if slower else "No cell is slower than published."

@@ -35,6 +35,8 @@ def test_back_pressure_reaches_the_near_array(bed: Bed) -> None:
     with Array(stand_still) as array:
         pair = bed.pair(array.address, tunnel=settings, store={"size": "64MiB"})
         run(*pair.sites)
+        for site in pair.sites:
+            site.wait_prepared(PATIENCE)
         watch = Watch(pair.sites, standing, read_on)
         watch.start()
         sending = send(cut(content, 1 << 18), pair.entrance, watch.written)

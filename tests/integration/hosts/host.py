@@ -68,7 +68,7 @@ class Host:
 
     def log(self) -> str:
         """The end of its site's log."""
-        log = Path(f"/proc/{self.root}/root/var/lib/{self.name}.log")
+        log = Path("/proc", str(self.root), "root", "var", "lib", f"{self.name}.log")
         return log.read_text(errors="replace")[-2000:] if log.exists() else ""
 
 

@@ -68,7 +68,7 @@ def carried(files: Path) -> None:
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(files), str(ROOT)]
     done = subprocess.run(build, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
-    shutil.copy(ROOT / "requirements" / "runtime.txt", files)
+    shutil.copy(ROOT / "requirements" / "site.txt", files)
 
 
 def test_two_hosts_are_paired_by_what_is_written(hosts: tuple[Wan, dict[str, Host]]) -> None:
@@ -127,7 +127,7 @@ def type_all(typed: list[Box], host_of: dict[str, Host], lines: dict[str, str]) 
 def replicated(wan: Wan) -> None:
     """Data goes through."""
     with wan.inside("east"):
-        sending = send(cut(CONTENT, 256 << 10), ("127.0.0.1", 3260))
+        sending = send(cut(CONTENT, 256 << 10), ("127.0.0.1", 3260), patience=PATIENCE)
     assert (sending.ended, sending.answer) == (END, receipt(CONTENT))
 
 

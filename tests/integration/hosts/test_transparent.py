@@ -27,6 +27,7 @@ pytestmark = [pytest.mark.root, pytest.mark.serial]
 RULES = Path(__file__).parents[3] / "deploy" / "nftables" / "transparent.nft"
 FIRST, SECOND, OUTSIDE = "10.1.0.5", "10.1.0.6", "10.2.0.5"
 SIZE = 2 << 20
+PATIENCE = 60.0
 
 
 @pytest.fixture
@@ -67,13 +68,14 @@ def test_connections_keep_their_destination(bed: Bed, wan: Wan, hosts: str) -> N
         pair = transparent(bed, wan, port)
         with pair.running(), namespaces.inside(hosts):
             for array, address in ((second, SECOND), (first, FIRST)):
-                sending = send(cut(content, 256 << 10), (address, port))
+                sending = send(cut(content, 256 << 10), (address, port), patience=PATIENCE)
                 assert (sending.ended, sending.answer) == (END, receipt(content))
-                assert array.arrival().wait(60).data == content
+                assert array.arrival(0, PATIENCE).wait(PATIENCE).data == content
             assert len(first.arrivals) == len(second.arrivals) == 1
-            direct = send(cut(content, 256 << 10), ("10.0.0.1", pair.entrance[1]))  # to the forward itself
+            # And one that nothing redirects, to the forward itself.
+            direct = send(cut(content, 256 << 10), ("10.0.0.1", pair.entrance[1]), patience=PATIENCE)
             assert (direct.ended, direct.answer) == (END, receipt(content))
-            assert first.arrival(1, 60).wait(60).data == content
+            assert first.arrival(1, PATIENCE).wait(PATIENCE).data == content
 
 
 def test_what_is_out_of_range_is_refused(bed: Bed, wan: Wan, hosts: str) -> None:
@@ -81,12 +83,12 @@ def test_what_is_out_of_range_is_refused(bed: Bed, wan: Wan, hosts: str) -> None
     with arrays(wan) as (first, _, port):
         pair = transparent(bed, wan, port, exported=f"10.1.0.4/31:{port}")
         with pair.running(), namespaces.inside(hosts):
-            with connect((OUTSIDE, port), 60) as refused:
+            with connect((OUTSIDE, port), PATIENCE) as refused:
                 assert how_it_ends(refused) == (b"", RESET)
-            logged(pair.east, f"it was meant for {OUTSIDE}:{port}, which is not in its range", 60)
-            with connect((SECOND, port), 60) as refused:
+            logged(pair.east, f"it was meant for {OUTSIDE}:{port}, which is not in its range", PATIENCE)
+            with connect((SECOND, port), PATIENCE) as refused:
                 assert how_it_ends(refused) == (b"", RESET)
-            logged(pair.west, f"{SECOND}:{port} is not in a range of export array", 60)
+            logged(pair.west, f"{SECOND}:{port} is not in a range of export array", PATIENCE)
             assert not first.arrivals
 
 

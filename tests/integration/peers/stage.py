@@ -96,6 +96,7 @@ def watch_memory(site: Site) -> Callable[[], int]:
 
     Begins when the store has made itself ready.
     """
+    site.wait_prepared(PATIENCE)
     before, deadline = -1, time.monotonic() + PATIENCE
     while (now := resident(site)) != before and time.monotonic() < deadline:
         before = now

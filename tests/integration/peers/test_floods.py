@@ -109,16 +109,18 @@ def give_up(number: int) -> bytes:
 
 def test_lanes_beyond_the_cap(bed: Bed) -> None:
     """Of one tunnel so many lanes come up; a further one is told that it is not wanted, and the tunnel goes on."""
-    with Array() as array, hub(bed, array.address) as stage:
+    with Array() as array, hub(bed, array.address, keepalive="1h", dead_after="2h") as stage:
         first = stage.dial()
         lanes = [first]
         with first:
             mine = hello("rogue", "west")
             said = first.come_up(mine)
+            answer_ping(first)
             for _ in range(LANES_MAX - 1):
                 lane = stage.dial()
                 lanes.append(lane)
                 lane.come_up(replace(mine, known_half=said.half))
+                answer_ping(lane)
             with stage.dial() as surplus:
                 surplus.greet(replace(mine, known_half=said.half))
                 assert surplus.close_of()[0] == CloseCode.SURPLUS
@@ -128,6 +130,11 @@ def test_lanes_beyond_the_cap(bed: Bed) -> None:
         for lane in lanes:
             lane.connection.close()
         stage.still_works(array)
+
+
+def answer_ping(lane: ScriptedLane) -> None:
+    """The first one comes at once; who leaves it unanswered for seconds has to make room for others."""
+    lane.send(encode(FrameType.PONG, 0, 0, lane.expect(FrameType.PING).payload))
 
 
 def check_alive(lane: ScriptedLane) -> None:

@@ -144,6 +144,8 @@ def test_a_link_that_flaps(bed: Bed) -> None:
         near_array(wan, pair) as near,
     ):
         exchange(near, 0)
+        for site in pair.sites:
+            site.wait_prepared(PATIENCE)
         before = [(descriptors(site), resident(site)) for site in pair.sites]
         for number in range(1, FLAPS + 1):
             wan.outage(True)

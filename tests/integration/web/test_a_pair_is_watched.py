@@ -13,27 +13,10 @@ from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import END, Array, receipt, send
 from tests.integration.bed.sites import Bed, drain
 from tests.integration.bed.wire import Wire
+from tests.integration.web.stage import ask, until, wait_written
 from tests.patience import PATIENCE
 
 SIZE = 4 << 20
-
-
-def ask(site: Site, path: str) -> Any:
-    code, body = site.get(f"{API}/{path}")
-    assert code == http.client.OK, body
-    return json.loads(body)
-
-
-def until(site: Site, path: str, holds: Callable[[Any], bool]) -> Any:
-    """Wait until an answer is as it should be; that answer."""
-    found: list[Any] = []
-
-    def look() -> bool:
-        found[:] = [ask(site, path)]
-        return holds(found[0])
-
-    site.wait_for(look, f"does not answer {path} as it should", PATIENCE)
-    return found[0]
 
 
 def codes(site: Site) -> list[str]:
@@ -110,6 +93,7 @@ def test_history_and_events_outlive_a_restart_and_damage(bed: Bed) -> None:
             assert send(cut(content, 1 << 17), pair.entrance).answer == receipt(content)
             until(pair.east, "history?range=1h", lambda answer: answer["waterfall"]["raw"] == SIZE)
             before = ask(pair.east, "events")
+            wait_written(pair.east, bed.directory / "east-history.db", SIZE, len(before["events"]))
         pair.east.start()
         pair.east.wait_ready()
         after = ask(pair.east, "history?range=1h")

@@ -1,17 +1,15 @@
 """The disk under the history stands still (I5): the site answers, carries data, forgets nothing, and ends in order."""
 
-import json
 import time
 from pathlib import Path
 
 import pytest
 
-from bench.sites import Site
-from proxy.web.routes import API
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.disks import failing_disk, silent
 from tests.integration.bed.ends import Array, receipt, send
 from tests.integration.bed.sites import Bed
+from tests.integration.web.stage import ask, raw, wait_written
 from tests.patience import PATIENCE
 
 SIZE = 2 << 20
@@ -26,7 +24,7 @@ def test_the_page_outlives_its_disk(bed: Bed, tmp_path: Path) -> None:
         text = east.config.read_text()
         east.config.write_text(text.replace("[status]\n", f'[status]\nhistory = "{disk / "history.db"}"\n'))
         with pair.running():
-            assert json.loads(east.get(f"{API}/history")[1])["kept"] == "disk"
+            assert ask(east, "history")["kept"] == "disk"
             with silent(disk):
                 began, number = time.monotonic(), 0
                 while time.monotonic() - began < LONGER_THAN_A_FLUSH:
@@ -38,13 +36,8 @@ def test_the_page_outlives_its_disk(bed: Bed, tmp_path: Path) -> None:
                 east.wait_for(
                     lambda: raw(pair.east) == number * SIZE, "does not count while its disk is silent", PATIENCE
                 )
+            wait_written(east, disk / "history.db", number * SIZE, 1)
         east.start()
         east.wait_ready()
         assert raw(east) == number * SIZE
         east.stop()
-
-
-def raw(site: Site) -> int:
-    """What the history says was sent in the last hour."""
-    found = json.loads(site.get(f"{API}/history?range=1h")[1])
-    return int(found["waterfall"]["raw"])

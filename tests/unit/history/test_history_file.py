@@ -124,6 +124,7 @@ def test_the_keeper_writes_behind(tmp_path: Path) -> None:
     keeper = Keeper(tmp_path / "history.db")
     assert not keeper.idle
     assert keeper.open(NOW).result(PATIENCE).steps == []
+    assert keeper.rest(PATIENCE)
     keeper.write(Batch({step("5m"): row()}, [EVENT], {"a": "b"}, NOW))
     assert keeper.close(PATIENCE)
     kept = open_history(tmp_path / "history.db", NOW)[1]
@@ -138,4 +139,6 @@ def test_a_keeper_that_cannot_open_says_why(tmp_path: Path) -> None:
 
 
 def test_a_keeper_that_was_never_opened_ends(tmp_path: Path) -> None:
-    assert Keeper(tmp_path / "history.db").close(PATIENCE)
+    keeper = Keeper(tmp_path / "history.db")
+    assert keeper.rest(PATIENCE)
+    assert keeper.close(PATIENCE)

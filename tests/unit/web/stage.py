@@ -21,6 +21,9 @@ from proxy.web.settings import Settings
 from tests.patience import PATIENCE
 from tests.unit.observe.snapshots import NOW, changed
 
+PATIENT = Limits(idle=PATIENCE, answer=PATIENCE, handshake=PATIENCE)
+"""A machine that stands still for seconds ends no connection."""
+
 
 @dataclass
 class FakeSite:
@@ -124,7 +127,7 @@ async def listening(
 ) -> AsyncIterator[Stage]:
     site = site or FakeSite()
     chosen = replace(Settings("127.0.0.1", free_port()), **settings)
-    server = StatusServer(chosen, site, limits)
+    server = StatusServer(chosen, site, limits or PATIENT)
     await server.start()
     try:
         yield Stage(site, chosen, server, context)

@@ -14,15 +14,15 @@ from aiohttp import web
 
 from bench.sites import free_port
 from proxy.observe.codes import STARTED
-from proxy.web.gate import Gate, Limits
+from proxy.web.gate import Gate
 from proxy.web.live import LISTENERS_MAX, Live
 from proxy.web.routes import API
 from proxy.web.sockets import listen
 from tests.patience import PATIENCE
 from tests.unit.observe.snapshots import NOW, changed, stream
-from tests.unit.web.stage import FakeSite, Stage, eventually, hang_up, listening, parse, play
+from tests.unit.web.stage import PATIENT, FakeSite, Stage, eventually, hang_up, listening, parse, play
 
-FEW = Limits(visits=8, of_a_party=6)
+FEW = replace(PATIENT, visits=8, of_a_party=6)
 SHORT = replace(FEW, idle=0.05, answer=0.05)
 LIVE = f"GET {API}/live HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
 LINGER_RESET = struct.pack("ii", 1, 0)
@@ -101,7 +101,7 @@ def test_failures_of_accept_do_not_end_the_listener() -> None:
             return web.Response(text="here")
 
         listener, server = listen("127.0.0.1", free_port()), web.Server(answer)
-        gate = Gate(listener, server, lambda: None, Limits(), failing)
+        gate = Gate(listener, server, lambda: None, PATIENT, failing)
         task = asyncio.get_running_loop().create_task(gate.run())
         for _ in range(3):
             reader, writer = await asyncio.open_connection(*listener.getsockname())
@@ -177,7 +177,7 @@ def test_a_newcomer_takes_the_place_of_who_is_idle_longest() -> None:
     """Parties with all places cannot lock others out: here one party may have them all."""
 
     async def scene() -> None:
-        async with listening(limits=Limits(visits=4, of_a_party=99)) as stage:
+        async with listening(limits=replace(PATIENT, visits=4, of_a_party=99)) as stage:
             first, *others = await crowd(stage, 4)
             await eventually(lambda: gate_of(stage).visits == 4)
             assert (await stage.ask("/healthz")).status == 200
