@@ -64,7 +64,8 @@ wheel: $(VENV)/.develop  ## wheel and sdist in dist/
 lock: $(BIN)/python  ## pin the newest versions that pyproject.toml allows (UPGRADE= keeps those that are pinned)
 	@$(PIP) $(HASHED) -r requirements/lock.txt
 	@$(UV) $(UPGRADE) pyproject.toml --extra bench -o requirements/runtime.txt
-	@$(UV) $(UPGRADE) pyproject.toml -o requirements/site.txt -c requirements/runtime.txt
+	@$(UV) $(UPGRADE) pyproject.toml --no-emit-package numpy -o requirements/site.txt \
+	    -c requirements/runtime.txt
 	@$(UV) $(UPGRADE) --group build -o requirements/build.txt
 	@$(UV) $(UPGRADE) pyproject.toml --extra bench --group test --group check --group build -o requirements/develop.txt \
 	    -c requirements/runtime.txt -c requirements/build.txt
