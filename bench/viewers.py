@@ -1,12 +1,15 @@
 """`make bench-viewers`: what ten open pages cost a pair that replicates.
 
 Volumes that both sites know go through the pair, in turns without and with ten viewers at each site who listen to
-`/api/v1/live`, as open pages do. Beside the throughput stands what a byte costs each site in CPU time, which the
-viewers' own work on the same cores does not change. The exit status is 1 if a byte differs.
+`/api/v1/live` and ask for the rest as often as the page does (proxy/web/static/js). Beside the throughput stands what
+a byte costs each site in CPU time, which the viewers' own work on the same cores does not change. The exit status is 1
+if a byte differs.
 """
 
 import argparse
 import contextlib
+import heapq
+import http.client
 import os
 import selectors
 import socket
@@ -14,6 +17,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +41,8 @@ MOST = 2.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 _REQUEST = b"GET /api/v1/live HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
 _READ = 1 << 20
+POLLS = {"history?range=1h": 5.0, "streams": 4.0, "status": 5.0, "store": 10.0}
+"""What a page asks for, and each how many seconds."""
 
 
 @dataclass
@@ -116,12 +123,32 @@ def view(ports: list[int]) -> None:
                 if not connection.recv(_READ).startswith(b"HTTP/1.1 200"):
                     return
                 selector.register(connection, selectors.EVENT_READ)
+        threading.Thread(target=poll, args=(ports,), daemon=True).start()
         print("all are connected", flush=True)
         while selector.get_map():
             for key, _ in selector.select():
                 assert isinstance(key.fileobj, socket.socket)
                 if not key.fileobj.recv(_READ):
                     selector.unregister(key.fileobj)
+
+
+def poll(ports: list[int]) -> None:
+    """Ask for what is not sent by itself, each viewer at times of its own."""
+    due = [
+        (every * number / VIEWERS, every, port, path)
+        for port in ports
+        for number in range(VIEWERS)
+        for path, every in POLLS.items()
+    ]
+    heapq.heapify(due)
+    began = time.monotonic()
+    connections = {port: http.client.HTTPConnection("127.0.0.1", port, timeout=30) for port in ports}
+    while True:
+        at, every, port, path = due[0]
+        time.sleep(max(0.0, began + at - time.monotonic()))
+        connections[port].request("GET", f"/api/v1/{path}")
+        connections[port].getresponse().read()
+        heapq.heapreplace(due, (at + every, every, port, path))
 
 
 def cpu_seconds(site: Site) -> float:
