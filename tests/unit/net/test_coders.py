@@ -12,6 +12,7 @@ from proxy.net.tally import Tally
 from proxy.observe.volumes import Volumes
 from proxy.protocol.codes import Capability
 from proxy.protocol.tunnel import Tunnel
+from proxy.reduction.beginnings import Beginnings
 from proxy.reduction.spans import SpanEncoder
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import site
@@ -25,6 +26,7 @@ def workbench(capabilities: set[Capability]) -> Workbench:
         worker=SimpleNamespace(store=ShelfStore()),
         chunker=Chunker(),
         config=SimpleNamespace(compression=compression),
+        beginnings=Beginnings(1),
     )
     tunnel: Any = SimpleNamespace(agreement=SimpleNamespace(capabilities=capabilities), remembers=0)
     return Workbench(cast(Environment, environment), cast(Tunnel, tunnel), lambda: 1)
