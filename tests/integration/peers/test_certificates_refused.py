@@ -112,6 +112,7 @@ def test_a_dialler_refuses(bed: Bed) -> None:
         east = bed.site("east", {name: answerer.address for name, answerer in answerers.items()})
         authority.recognise_by(east)
         east.start()
+        east.wait_ready()
         for name, (_, logged) in cases.items():
             says(east, name, logged)
             assert logged in peer_of(east, name)["last_error"]
@@ -127,6 +128,7 @@ def test_a_dialler_is_refused(bed: Bed) -> None:
     with Answerer(asking(bed.directory / "west", bed.directory / "another.crt"), lambda lane: None) as west:
         east = bed.site("east", {"west": west.address})
         east.start()
+        east.wait_ready()
         says(east, "west", "the other side refuses our certificate: unknown ca")
         assert "refuses our certificate" in peer_of(east, "west")["last_error"]
         assert east.stop() == 0
