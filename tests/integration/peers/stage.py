@@ -106,7 +106,8 @@ def watch_memory(site: Site) -> Callable[[], int]:
 
 
 def peer_of(site: Site, name: str) -> dict[str, Any]:
-    """What the site's status says of that peer."""
+    """What the site's status says of that peer, as soon as it answers."""
+    site.wait_ready()
     found: dict[str, Any] = next(peer for peer in site.status()["peers"] if peer["name"] == name)
     return found
 
