@@ -134,39 +134,37 @@ def test_small_commands_between_long_ones_spoil_nothing() -> None:
 @pytest.mark.parametrize("burst", [24 * KIB, 40 * KIB])
 def test_commands_that_take_turns_go_on_where_they_broke_off(burst: int) -> None:
     """Data of four at once in bursts that end nowhere in particular, as a target asks for it."""
-    near, far = two_sites()
     size = 256 * KIB
     bursts = [(at, n) for n in range(0, size, burst) for at in in_order(size)]
     second = b"".join(command(at // size, write_10(at // 512, size // 512)) for at in in_order(size)) + b"".join(
         data_out(at // size, VOLUME[at + n : at + min(n + burst, size)], n) for at, n in bursts
     )
-    for content in (writes(in_order(size), size, 64 * KIB), second):
-        talk = Talk(near, far, Chunker())
-        talk.log_in()
-        before = talk.out.literal
-        talk.out.say(content, READ_BYTES)
-        literal = talk.out.literal - before
-        talk.end()
-    assert literal < len(VOLUME) // 4
+    assert literal_of_the_last(writes(in_order(size), size, 64 * KIB), second) < len(VOLUME) // 4
 
 
 def test_immediate_data_of_many_commands_is_found_by_how_it_begins() -> None:
     """8 KiB with each command, all commands before the rest of any: nothing announces the beginnings."""
-    near, far = two_sites()
     size, immediate = 64 * KIB, 8 * KIB
     order = shuffled(size)
     second = b"".join(
         command(at // size, write_10(at // 512, size // 512)) + data_out(at // size, VOLUME[at : at + immediate])
         for at in order
     ) + b"".join(data_out(at // size, VOLUME[at + immediate : at + size], immediate) for at in order)
-    for content in (writes(in_order(512 * KIB), 512 * KIB, 64 * KIB), second):
+    first = writes(in_order(512 * KIB), 512 * KIB, 64 * KIB)
+    assert literal_of_the_last(first, second) < len(VOLUME) // 20
+
+
+def literal_of_the_last(*contents: bytes) -> int:
+    """Bytes that crossed as they are, of the last of these connections."""
+    near, far = two_sites()
+    for content in contents:
         talk = Talk(near, far, Chunker())
         talk.log_in()
         before = talk.out.literal
         talk.out.say(content, READ_BYTES)
         literal = talk.out.literal - before
         talk.end()
-    assert literal < len(VOLUME) // 20
+    return literal
 
 
 def test_pauses_within_pieces_of_chunks_cost_nothing() -> None:
