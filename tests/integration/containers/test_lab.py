@@ -61,6 +61,7 @@ def test_sites_have_no_rights(lab: Project, service: str) -> None:
 
 
 def test_killing_either_proxy_loses_nothing(lab: Project) -> None:
+    assert ended(lab.container("story")) == 0  # docker-compose 1.29 links a second one to the first while that runs
     for attempt in range(ATTEMPTS):
         if killed_in_the_middle(lab, f"kills-{attempt}"):
             return
