@@ -399,12 +399,14 @@ class Encoder:
             return False
         if self._expected is None or not self._course.may_still(self._expected):
             self._expected = self._course.recall(self._view[self._start : self._end], self._course.ahead())
+        began = self._sent
         while self._expected is not None and self._sent < self._end:
             name, place, data, begins = self._expected
             at = begins + self._sent - self._start
             n = alike(data, at, self._view[self._sent : self._end])
             crosses = at + n == len(data)
-            if self._sent + n < self._end and not (crosses and self.follows):
+            worth = n >= _WORTH_FOLLOWING or self._sent == began  # more of the short ones would be too many tokens
+            if self._sent + n < self._end and not (crosses and worth and self.follows):
                 self._surprised = True
                 return False
             if not self._draft.may_name(name, len(data)):

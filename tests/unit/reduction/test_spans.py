@@ -190,6 +190,23 @@ def test_pauses_within_pieces_of_chunks_cost_nothing() -> None:
     assert literal < len(VOLUME) // 20
 
 
+def test_a_pause_behind_many_tiny_chunks_stays_a_legal_batch() -> None:
+    """Each of them came as a connection of its own; a batch has no room for a slice of each."""
+    near, far = two_sites()
+    tiny = [noise(80, 500 + n) for n in range(45)]
+    for content in (VOLUME[: 20 * KIB], *tiny):
+        stream = Stream(near, far, chunker=Chunker())
+        stream.write(content)
+        stream.pause()
+        stream.end()
+    talk = Talk(near, far, Chunker())
+    talk.log_in()
+    rest = b"".join(tiny) + bytes(496)
+    talk.out.say(command(1, write_10(0, 20 * 2 + len(rest) // 512)) + data_out(1, VOLUME[: 20 * KIB]))
+    talk.out.say(data_out(1, rest, 20 * KIB))
+    talk.end()
+
+
 def test_what_broke_off_may_have_left_the_store() -> None:
     """Then it goes as if nobody had remembered it; and of more commands than are remembered each arrives."""
     near, far = two_sites()
