@@ -189,21 +189,27 @@ class Weaver:
             self._connection.passed(self._sender, header, data, now)
 
     def _weave_payload(self, pieces: list[bytes | memoryview]) -> None:
-        data = self._payload.popleft()
-        if len(data) > self._left:
-            self._payload.appendleft(data[self._left :])
-            data = data[: self._left]
-        if self._flags & DATA_DIGEST:
-            self._crc = crc32c(data, self._crc)
-        self._left -= len(data)
-        if not self._left:
-            self._tail_due = tail_length(self._flags, self._length)
-        if self._gathered is None:
-            pieces.append(data)
+        """To the PDU's end, or as far as there is some."""
+        payload, left = self._payload, self._left
+        digested, gathered = self._flags & DATA_DIGEST, self._gathered
+        while left and payload:
+            data = payload.popleft()
+            if len(data) > left:
+                payload.appendleft(data[left:])
+                data = data[:left]
+            if digested:
+                self._crc = crc32c(data, self._crc)
+            left -= len(data)
+            if gathered is None:
+                pieces.append(data)
+            else:
+                gathered += data
+        self._left = left
+        if left:
             return
-        self._gathered += data
-        if not self._left and not self._tail_due:
-            self._release(self._gathered, pieces)
+        self._tail_due = tail_length(self._flags, self._length)
+        if gathered is not None and not self._tail_due:
+            self._release(gathered, pieces)
             pieces.append(self._computed_tail(self._crc))
 
     def _tail(self, record: bytes, pieces: list[bytes | memoryview]) -> None:

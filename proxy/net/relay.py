@@ -290,10 +290,11 @@ class Relay(asyncio.BufferedProtocol):
         self._cost += batch.plain + DATA_OVERHEAD
         self._outstanding.append((self._cost, batch))
         traffic = self._traffic
+        traffic.literal += batch.literal
         traffic.after_deduplication += batch.after_deduplication
         traffic.after_compression += length
         traffic.compression_microseconds = int(self.compression.seconds * 1e6)
-        traffic.references += len(batch.references)
+        traffic.references += batch.references
 
     def _rest_if_needed(self) -> None:
         """Stop reading while the tunnel has no credit for more, or the disk lags."""

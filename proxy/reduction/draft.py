@@ -19,10 +19,10 @@ class Draft:
     literals: list[bytes] = field(default_factory=list)
     pinned: set[int] = field(default_factory=set)
     learned: list[tuple[bytes, Place]] = field(default_factory=list)
-    references: list[bytes] = field(default_factory=list)
-    """The chunks that tokens refer to, as often as they do."""
+    references: int = 0
+    """Tokens that name a chunk."""
     named: set[bytes] = field(default_factory=set)
-    """These, once each."""
+    """The chunks that these name."""
     named_bytes: int = 0
     """Lengths of these chunks."""
 
@@ -32,7 +32,7 @@ class Draft:
 
     def name(self, name: bytes, length: int) -> None:
         """A token refers to that chunk."""
-        self.references.append(name)
+        self.references += 1
         if name not in self.named:
             self.named.add(name)
             self.named_bytes += length
@@ -45,8 +45,11 @@ class EncodedBatch:
     data: bytes
     plain: int
     """What it costs and END counts: bytes that tokens deliver, and records."""
+    literal: int
+    """Of these, bytes that go as they are."""
     after_deduplication: int
     """Bytes of tokens, and of literals and records before compression."""
-    references: list[bytes]
+    references: int
+    named: set[bytes]
     pinned: set[int]
     learned: list[tuple[bytes, Place]]

@@ -7,6 +7,7 @@ bytes: the chunk that was stored after the last one is expected, and if the piec
 """
 
 from collections import Counter, deque
+from collections.abc import Iterable
 
 from dedupstore.chunker import Chunker
 from dedupstore.fingerprint import fingerprint
@@ -192,19 +193,22 @@ class Encoder:
         literals = b"".join(draft.literals)
         codec, encoded = self.compression.encode(literals)
         data = assemble(draft.plain, codec, tokens, len(literals), encoded, section)
-        self._note_outstanding(draft)
+        self._outstanding.update(draft.named)
+        self._holdings.referred(draft.references)
         if draft.learned:
             self._holdings.send(place for _, place in draft.learned)
         plain, reduced = draft.plain + section.records, len(tokens) + len(literals) + section.length
-        return EncodedBatch(data, plain, reduced, draft.references, draft.pinned, draft.learned)
+        literal, references = draft.literal, draft.references
+        return EncodedBatch(data, plain, literal, reduced, references, draft.named, draft.pinned, draft.learned)
 
     def delivered(self, batch: EncodedBatch) -> None:
         """The peer has consumed the batch: its pins end, and it holds what the batch taught or had to be filled for."""
         self.abandon(batch)
-        for name in set(batch.references):
-            self._release(name)
-        for name, place in batch.learned:
-            _uncount(self._course.learning, name)
+        _uncount(self._outstanding, batch.named)
+        for name in self._missed.keys() & batch.named:
+            self._filled(name)
+        _uncount(self._course.learning, (name for name, _ in batch.learned))
+        for _, place in batch.learned:
             self._holdings.add(place)
 
     def abandon(self, batch: EncodedBatch) -> None:
@@ -435,22 +439,16 @@ class Encoder:
             draft.pinned.add(place[0])
             self._store.pin(place[0])
 
-    def _note_outstanding(self, draft: Draft) -> None:
-        if draft.references:
-            self._outstanding.update(set(draft.references))
-        self._holdings.referred(len(draft.references))
-
-    def _release(self, name: bytes) -> None:
-        _uncount(self._outstanding, name)
-        if name in self._missed:
-            _uncount(self._missed, name)
-            place = self._store.find(name)
-            if place is not None:
-                self._holdings.add(place)
+    def _filled(self, name: bytes) -> None:
+        """The peer has asked for the chunk, and has it."""
+        _uncount(self._missed, (name,))
+        place = self._store.find(name)
+        if place is not None:
+            self._holdings.add(place)
 
 
-def _uncount(counts: Counter[bytes], name: bytes) -> None:
-    """Take one from a count, and forget it at zero."""
-    counts[name] -= 1
-    if not counts[name]:
-        del counts[name]
+def _uncount(counts: Counter[bytes], names: Iterable[bytes]) -> None:
+    """Take one from the count of each, and forget it at zero. (`del` of a Counter's is slow.)"""
+    for name in names:
+        if left := counts.pop(name) - 1:
+            counts[name] = left

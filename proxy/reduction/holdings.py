@@ -39,7 +39,7 @@ class Holdings:
 
     def shares(self, place: Place) -> bool:
         """True if the peer holds the chunk, or will as soon as it has what is under way."""
-        return place in self._underway or self.holds(place)
+        return self.holds(place) or place in self._underway
 
     def send(self, places: Iterable[Place]) -> None:
         """These chunks are under way to the peer, which may refer to them before it is known that they have arrived."""
@@ -48,9 +48,8 @@ class Holdings:
     def unsend(self, places: Iterable[Place]) -> None:
         """Undo one `send`: they have arrived (see `add`) or never will."""
         for place in places:
-            self._underway[place] -= 1
-            if not self._underway[place]:
-                del self._underway[place]
+            if left := self._underway.pop(place) - 1:
+                self._underway[place] = left
 
     def add(self, place: Place) -> None:
         """The chunk was exchanged with the peer."""

@@ -54,6 +54,7 @@ def test_traffic_an_outage_and_what_is_told_of_it(bed: Bed) -> None:
             assert fall["raw"] == status["bytes"]["raw"] == 2 * SIZE
             assert fall["after_deduplication"] == status["bytes"]["after_deduplication"]
             assert fall["after_compression"] == status["bytes"]["after_compression"]
+            assert SIZE // 2 < status["bytes"]["literal"] < status["bytes"]["after_deduplication"]
             assert history["summary"]["lan_sent"]["peak"] >= history["summary"]["lan_sent"]["average"] > 0
             assert history["gains"][0]["share"] == "forward array"
             assert history["gains"][0]["raw"] == 2 * SIZE

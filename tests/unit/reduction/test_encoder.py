@@ -165,7 +165,7 @@ def test_more_of_a_chunk_needs_it_no_longer(near: Site) -> None:
     start = sum(LENGTHS[:2])
     assert opcodes(written(encoder, DATA[: start + 70]))[-1] == SLICE
     more = written(encoder, DATA[start + 70 : start + 140])
-    assert (opcodes(more), more.references, more.pinned) == ([MORE], [], set())
+    assert (opcodes(more), more.references, more.named, more.pinned) == ([MORE], 0, set(), set())
 
 
 # -- what the peer may miss ------------------------------------------------------------------------------------
@@ -176,7 +176,7 @@ def test_only_what_is_referred_to_may_be_missed(near: Site) -> None:
     name = near.store.names[0]
     assert not encoder.missed(name)
     batch = written(encoder, DATA[:10_000])
-    assert name in batch.references
+    assert name in batch.named
     assert not encoder.missed(bytes(32))
     assert encoder.missed(name)
     assert not encoder.missed(name)
@@ -216,7 +216,7 @@ def test_each_batch_may_miss_a_chunk_once(near: Site) -> None:
         encoder.finish()
         batch = encoder.take()
         assert batch is not None
-        assert batch.references.count(name) == 1
+        assert name in batch.named
         batches.append(batch)
     assert [encoder.missed(name) for _ in range(4)] == [True, True, True, False]
     encoder.delivered(batches[0])
