@@ -23,7 +23,7 @@ class Supervisor:
 
     def __init__(self, address: str | None, watchdog: float | None = None) -> None:
         """`address`: of a Unix socket, "@" before an abstract name; `watchdog`: seconds within which it wants signs."""
-        self._address = None if address is None else address.replace("@", "\0", 1)
+        self._address = f"\0{address[1:]}" if address is not None and address.startswith("@") else address
         self._pause = None if watchdog is None or address is None else watchdog / _SIGNS
         self._task: asyncio.Task[None] | None = None
 

@@ -13,9 +13,9 @@ from proxy.net.supervisor import Supervisor
 
 @pytest.fixture
 def listener(site_directory: Path) -> Iterator[socket.socket]:
-    """The service manager's end."""
+    """The service manager's end; an "@" further on makes no abstract name of its path."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
-        listener.bind(str(site_directory / "notify"))
+        listener.bind(str(site_directory / "notify@east"))
         listener.settimeout(60)
         yield listener
 
