@@ -24,9 +24,10 @@ class Inquiry:
     """One connection, opened when it is needed and kept. A context manager; one thread."""
 
     def __init__(self, config: SiteConfig, timeout: float = TIMEOUT) -> None:
-        """`timeout`: seconds that connecting and each read may take. Raises IdentityFault."""
+        """`timeout`: seconds that connecting and each read may take."""
         self._status = config.status
-        self._connection = _connection(config.status, timeout)
+        self._timeout = timeout
+        self._made: HTTPConnection | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -34,30 +35,39 @@ class Inquiry:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._connection.close()
+        if self._made is not None:
+            self._made.close()
 
     def ask(self, path: str, method: str = "GET", *, control: bool = False) -> tuple[HTTPResponse, bytes]:
         """The answer's head and body. `control`: with the token for what changes something.
 
-        Raises OSError or HTTPException if there is no answer.
+        Raises OSError or HTTPException if there is no answer, IdentityFault if the listener's certificate, by which it
+        is known, cannot be read.
         """
-        kept = self._connection.sock is not None
+        connection = self._connection()
+        kept = connection.sock is not None
         try:
-            return self._ask(path, method, control=control)
+            return self._ask(connection, path, method, control=control)
         except (OSError, HTTPException):
-            self._connection.close()
+            connection.close()
             if not kept:
                 raise
-        return self._ask(path, method, control=control)  # the listener ends connections that rest
+        return self._ask(connection, path, method, control=control)  # the listener ends connections that rest
 
-    def _ask(self, path: str, method: str, *, control: bool) -> tuple[HTTPResponse, bytes]:
+    def _connection(self) -> HTTPConnection:
+        """Made with the first question, so that what it cannot be made without is a failure of questions alone."""
+        if self._made is None:
+            self._made = _pointed_at(self._status, self._timeout)
+        return self._made
+
+    def _ask(self, connection: HTTPConnection, path: str, method: str, *, control: bool) -> tuple[HTTPResponse, bytes]:
         token = read_token(self._status, control=control)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._connection.request(method, path, headers=headers)
-        with self._connection.getresponse() as response:
+        connection.request(method, path, headers=headers)
+        with connection.getresponse() as response:
             body = response.read(LARGEST_ANSWER)
             if not response.isclosed():  # its end is not its length's: nothing can follow it
-                self._connection.close()
+                connection.close()
         return response, body
 
 
@@ -70,7 +80,7 @@ def read_token(status: Status, *, control: bool) -> str | None:
     return None
 
 
-def _connection(status: Status, timeout: float) -> HTTPConnection:
+def _pointed_at(status: Status, timeout: float) -> HTTPConnection:
     host = _reached(status)
     if status.certificate is None:
         return HTTPConnection(host, status.listen.port, timeout=timeout)

@@ -84,6 +84,17 @@ def test_of_a_site_that_is_down(isthmus: Isthmus, pair: Path, bundle: Path) -> N
     assert "status.json: missing: no status of site east" in shown.stdout
 
 
+def test_of_a_site_whose_listener_cannot_be_known(isthmus: Isthmus, pair: Path, bundle: Path) -> None:
+    """Its certificate is missing: that is what the bundle is to tell, and costs nothing but the site's answers."""
+    file = pair / "east.toml"
+    file.write_text(file.read_text().replace("[status]\n", '[status]\ncertificate = "none.crt"\nkey = "east.key"\n'))
+    assert isthmus("support-bundle", file, "-o", bundle).exit_code == 0
+    found = parts(bundle)
+    assert f"status.json: missing: {pair / 'none.crt'} does not exist" in found["contents.txt"].decode()
+    assert b"none.crt" in found["mistakes.txt"]
+    assert {"configuration.toml", "doctor.json", "versions.txt"} <= set(found)
+
+
 def test_of_a_file_with_mistakes(isthmus: Isthmus, pair: Path, bundle: Path) -> None:
     (pair / "east.toml").write_text("[site]\nname = 1\n")
     assert isthmus("support-bundle", pair / "east.toml", "-o", bundle).exit_code == 0
