@@ -92,7 +92,7 @@ def run(config: Path, output: Path | None) -> None:
 
 def collect(config: Path, site: SiteConfig | None, mistakes: str | None) -> Bundle:
     """Everything that can be had."""
-    bundle = Bundle(Secrets(_secret_files(site) if site else ()))
+    bundle = Bundle(Secrets(_content(config), config.parent))
     bundle.add("configuration.toml", config.read_bytes)
     bundle.add("mistakes.txt", lambda: mistakes.encode() if mistakes else None)
     bundle.add("versions.txt", _versions)
@@ -117,10 +117,11 @@ def _loaded(config: Path) -> tuple[SiteConfig | None, str | None]:
     return site, None
 
 
-def _secret_files(site: SiteConfig) -> list[Path]:
-    status = site.status
-    named = (site.identity.key, status.key, status.token, status.control_token)
-    return [path for path in named if path is not None]
+def _content(config: Path) -> bytes:
+    try:
+        return config.read_bytes()
+    except OSError:
+        return b""  # then there is nothing of it in the bundle
 
 
 def _ask_site(bundle: Bundle, site: SiteConfig) -> None:

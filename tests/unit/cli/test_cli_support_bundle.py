@@ -138,5 +138,40 @@ def test_secrets_of_all_lengths(tmp_path: Path) -> None:
     (tmp_path / "long").write_text("a-secret-token\n")
     (tmp_path / "longer").write_text("a-secret-token-and-more\n")
     (tmp_path / "short").write_text("is\n")
-    secrets = Secrets([tmp_path / name for name in ("long", "longer", "short", "none")])
+    secrets = Secrets(b'token="long"\ncontrol_token="longer"\nkey="short"\nother.key="none"', tmp_path)
     assert secrets.removed(b"this is a-secret-token-and-more.") == b"this is " + REMOVED + b"."
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'token = "{}"',
+        "control_token='{}'",
+        "key = {}",
+        'api-token = "{}',
+        "'token' = [ '{}' ]",
+        "# token = [{}]",
+        'key = """\n{}"""',
+        r'token.of.it = "x\"{}"',
+    ],
+)
+def test_a_secret_in_place_of_its_files_path(isthmus: Isthmus, pair: Path, bundle: Path, line: str) -> None:
+    """However wrong the file is otherwise, and whoever repeats it."""
+    file = pair / "east.toml"
+    file.write_text(file.read_text().replace("[status]\n", f"[status]\n{line.replace('{}', TOKEN)}\n"))
+    assert isthmus("support-bundle", file, "-o", bundle).exit_code == 0
+    found = parts(bundle)
+    assert b"[status]" in found["configuration.toml"]
+    assert not [part for part, content in found.items() if TOKEN.encode() in content]
+
+
+def test_a_long_secret_that_was_cut(tmp_path: Path) -> None:
+    """A mistake shows the beginning of a value, of which there may be more."""
+    token = "0123456789abcdef" * 8
+    secrets = Secrets(f'token = "{token}"'.encode(), tmp_path)
+    assert secrets.removed(f'token = "{token[:78]}…; add'.encode()) == b'token = "' + REMOVED + b"; add"
+
+
+def test_a_path_that_may_not_be_read_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a-directory").mkdir()
+    assert Secrets(b'key = "a-directory"', tmp_path).removed(b"a-directory") == b"a-directory"
