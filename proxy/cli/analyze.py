@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import click
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
@@ -16,6 +15,7 @@ from proxy.analysis.findings import Findings
 from proxy.analysis.inputs import Remarks, Unreadable, find, read
 from proxy.cli import quantities
 from proxy.cli.analyze_report import report
+from proxy.cli.output import say
 from proxy.errors import OperatorError
 from proxy.plan.line import Line
 
@@ -40,7 +40,7 @@ def run(paths: Sequence[Path], rates: Sequence[str], round_trip: str, loss: str,
     if not found["bytes"]:
         raise OperatorError(_nothing(paths, remarks))
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        say(json.dumps(found, indent=2))
         return
     console = Console()
     for part in report(found):

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import click
-
 from proxy import identity
+from proxy.cli.output import say
 from proxy.config import Forward, Peer, SiteConfig, load
 from proxy.config.units import show_size
 
@@ -17,11 +16,11 @@ SOON = timedelta(days=30)
 def run(config: Path) -> None:
     """Say what the site would do, and what it should be warned of."""
     site = load(config)
-    click.echo(f"{config} is valid.")
+    say(f"{config} is valid.")
     for what, text in _summary(site):
-        click.echo(f"  {what:<8} {text}")
+        say(f"  {what:<8} {text}")
     for warning in _warnings(site, datetime.now(UTC)):
-        click.echo(f"warning: {warning}", err=True)
+        say(f"warning: {warning}", err=True)
 
 
 def _summary(site: SiteConfig) -> Iterator[tuple[str, str]]:

@@ -4,9 +4,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import click
-
 from proxy.cli.api import Api
+from proxy.cli.output import say
 from proxy.config import SiteConfig, load
 from proxy.config.units import show_duration
 from proxy.errors import ExitCode, OperatorError
@@ -24,10 +23,10 @@ def drain(config: Path, wait: bool) -> None:
         started = api.status().get("started")
         api.post("drain")
     limit = show_duration(site.tunnel.drain)
-    click.echo(f"{site.site.name} accepts nothing new, gives live streams {limit} to end, and ends.")
+    say(f"{site.site.name} accepts nothing new, gives live streams {limit} to end, and ends.")
     if wait:
         _wait(site, started)
-        click.echo(f"{site.site.name} has ended.")
+        say(f"{site.site.name} has ended.")
 
 
 def reload(config: Path) -> int:
@@ -38,7 +37,7 @@ def reload(config: Path) -> int:
     if answer.get("reloaded") is not True:
         problem = printable(str(answer.get("problem") or "it does not say why"))
         raise OperatorError(f"{site.site.name} keeps what it had: {problem}; `isthmus check {config}` says more")
-    click.echo(f"{site.site.name} has read its certificates, keys, pins and tokens anew.")
+    say(f"{site.site.name} has read its certificates, keys, pins and tokens anew.")
     return ExitCode.OK
 
 

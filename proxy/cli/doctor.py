@@ -9,12 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import click
-
 from proxy import identity
 from proxy.cli import quantities
 from proxy.cli.api import fetch_status
 from proxy.cli.doctor_report import as_data, count, show
+from proxy.cli.output import say
 from proxy.cli.serve import history_of
 from proxy.config import ConfigError, Peer, SiteConfig, load
 from proxy.doctor import addresses, host, kernel, peers, resources, trust, windows
@@ -43,7 +42,7 @@ def run(config: Path, rate: str | None, round_trip: str | None, as_json: bool) -
     )
     findings = list(examine(site, line))
     if as_json:
-        click.echo(json.dumps(as_data(site.site.name, findings), indent=2))
+        say(json.dumps(as_data(site.site.name, findings), indent=2))
     else:
         show(findings)
     return ExitCode.FAILED if count(findings, Level.PROBLEM) else ExitCode.OK

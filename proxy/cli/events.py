@@ -9,11 +9,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import click
 from rich.console import Console
 
 from proxy.cli.api import Api
 from proxy.cli.cells import as_dicts, moment, plain
+from proxy.cli.output import say
 from proxy.config import load
 from proxy.config.units import DURATION, parse_duration
 from proxy.errors import ExitCode, OperatorError
@@ -100,7 +100,7 @@ def _time(event: dict[str, Any]) -> float:
 
 
 def _show_json(event: dict[str, Any]) -> None:
-    click.echo(json.dumps(event))
+    say(json.dumps(event))
 
 
 def _show_text(event: dict[str, Any]) -> None:
@@ -117,7 +117,7 @@ def _show_text(event: dict[str, Any]) -> None:
 
 
 def _tell(words: str) -> None:
-    click.echo(f"isthmus: {words}; waiting for it", err=True)
+    say(f"isthmus: {words}; waiting for it", err=True)
 
 
 @contextmanager

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import click
-
 from proxy import identity
+from proxy.cli.output import say
 from proxy.cli.pair import invitation_line, read_reach
 from proxy.cli.questions import ask
 from proxy.config import Mistake
@@ -135,11 +134,11 @@ def _refused(reasons: list[str]) -> OperatorError:
 def _say(wishes: Wishes, config: Path, made: identity.Identity, reach: Address | None) -> None:
     shown = identity.show_fingerprint(made.certificate.fingerprint)
     line = invitation_line(wishes.site, reach, made.certificate_path)
-    click.echo(f"{config}: the site's file")
-    click.echo(f"{made.key_path}: its private key; keep it here, and secret")
-    click.echo(f"{made.certificate_path}: its certificate until {made.certificate.expires:%Y-%m-%d}, SHA-256 {shown}")
-    click.echo(f"{config.parent / container.COMPOSE}, .env: to run it in a container\n")
-    click.echo(f"1. Type this one line on {wishes.peer}'s host, in the directory of its file:\n")
-    click.echo(f"isthmus pair {line} {wishes.peer}.toml\n")
-    click.echo(f"2. `isthmus init` prints such a line on {wishes.peer}'s host, too: type it here, beside this file.")
-    click.echo(f"3. isthmus serve {config}")
+    say(f"{config}: the site's file")
+    say(f"{made.key_path}: its private key; keep it here, and secret")
+    say(f"{made.certificate_path}: its certificate until {made.certificate.expires:%Y-%m-%d}, SHA-256 {shown}")
+    say(f"{config.parent / container.COMPOSE}, .env: to run it in a container\n")
+    say(f"1. Type this one line on {wishes.peer}'s host, in the directory of its file:\n")
+    say(f"isthmus pair {line} {wishes.peer}.toml\n")
+    say(f"2. `isthmus init` prints such a line on {wishes.peer}'s host, too: type it here, beside this file.")
+    say(f"3. isthmus serve {config}")

@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-import click
-
 from proxy import identity
+from proxy.cli.output import say
 from proxy.config.model import NAME_REMEDY, is_name
 from proxy.errors import ExitCode, OperatorError
 
@@ -14,7 +13,7 @@ def run(site: str, out: Path, force: bool) -> None:
     if not is_name(site):
         raise OperatorError(f"--site {site!r} is not a name; {NAME_REMEDY}", ExitCode.USAGE)
     made = identity.generate(site, out, force=force)
-    click.echo(f"key          {made.key_path}  (keep it here, and secret)")
-    click.echo(f"certificate  {made.certificate_path}  (copy it to each peer)")
-    click.echo(f"SHA-256      {identity.show_fingerprint(made.certificate.fingerprint)}")
-    click.echo(f"valid until  {made.certificate.expires:%Y-%m-%d}")
+    say(f"key          {made.key_path}  (keep it here, and secret)")
+    say(f"certificate  {made.certificate_path}  (copy it to each peer)")
+    say(f"SHA-256      {identity.show_fingerprint(made.certificate.fingerprint)}")
+    say(f"valid until  {made.certificate.expires:%Y-%m-%d}")

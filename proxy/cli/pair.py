@@ -3,10 +3,9 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
-import click
-
 from proxy import identity
 from proxy.cli.check import SOON
+from proxy.cli.output import say
 from proxy.config import SiteConfig, load
 from proxy.config.addresses import Address, parse_address
 from proxy.errors import ExitCode, OperatorError
@@ -22,9 +21,9 @@ def run(line: str, config: Path, replace: bool) -> None:
     _say(config, invitation, admitted)
     expires = invitation.facts.expires
     if expires - datetime.now(UTC) < SOON:
-        click.echo(f"warning: {invitation.name}'s certificate expires on {expires:%Y-%m-%d}", err=True)
+        say(f"warning: {invitation.name}'s certificate expires on {expires:%Y-%m-%d}", err=True)
     for mistake in admitted.left:
-        click.echo(f"still to be put right: {mistake}", err=True)
+        say(f"still to be put right: {mistake}", err=True)
 
 
 def invite(config: Path, reach: str | None) -> None:
@@ -33,9 +32,9 @@ def invite(config: Path, reach: str | None) -> None:
     address = read_reach(reach) if reach is not None else listen_address(site)
     line = invitation_line(site.site.name, address, site.identity.certificate)
     peer = site.peers[0].name if len(site.peers) == 1 else "OTHER"
-    click.echo(f"isthmus pair {line} {peer}.toml")
+    say(f"isthmus pair {line} {peer}.toml")
     shown = identity.show_fingerprint(identity.fingerprint(site.identity.certificate))
-    click.echo(f"SHA-256 {shown}: has to be what the other host shows", err=True)
+    say(f"SHA-256 {shown}: has to be what the other host shows", err=True)
 
 
 def listen_address(site: SiteConfig) -> Address | None:
@@ -64,11 +63,11 @@ def invitation_line(name: str, address: Address | None, certificate: Path) -> st
 def _say(config: Path, invitation: Invitation, admitted: Admitted) -> None:
     name, address = invitation.name, invitation.address
     if not admitted.changed:
-        click.echo(f"{config} knows {name} already; nothing was changed.")
+        say(f"{config} knows {name} already; nothing was changed.")
     else:
         written = " and ".join(str(path) for path in admitted.changed)
         reached = f"dialled at {address}" if address else "waited for"
-        click.echo(f"{name} is a peer now, {reached}; written: {written}")
-    click.echo(f"SHA-256 {identity.show_fingerprint(invitation.facts.fingerprint)}: has to be what {name}'s host shows")
+        say(f"{name} is a peer now, {reached}; written: {written}")
+    say(f"SHA-256 {identity.show_fingerprint(invitation.facts.fingerprint)}: has to be what {name}'s host shows")
     if admitted.changed:
-        click.echo(f"Next: isthmus serve {config}; a site that runs already knows {name} after a restart.")
+        say(f"Next: isthmus serve {config}; a site that runs already knows {name} after a restart.")

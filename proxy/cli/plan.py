@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-import click
 from rich.console import Console
 
 from proxy.cli import quantities
+from proxy.cli.output import say
 from proxy.cli.plan_report import report
 from proxy.errors import ExitCode, OperatorError
 from proxy.plan.congestion import BBR_LOSS_MAX, bbr, cubic, cubic_lanes, reno
@@ -29,7 +29,7 @@ def run(options: Options, as_json: bool) -> None:
     """Compute what the options allow. Raises OperatorError (USAGE) if one is wrong, or nothing can be computed."""
     found = compute(options)
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        say(json.dumps(found, indent=2))
         return
     console = Console()
     for part in report(found):

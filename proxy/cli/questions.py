@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from proxy.cli.output import say
 from proxy.config.addresses import parse_address, parse_listen
 from proxy.config.model import NAME_REMEDY, is_name
 from proxy.config.units import SIZE, parse_size
@@ -13,7 +14,7 @@ from proxy.config.units import SIZE, parse_size
 
 def ask() -> dict[str, Any]:
     """Options as `isthmus init` takes them."""
-    click.echo("A few questions; an empty answer takes what stands in brackets, Ctrl-C leaves everything as it is.\n")
+    say("A few questions; an empty answer takes what stands in brackets, Ctrl-C leaves everything as it is.\n")
     site = _ask("Name of this site", _name, _own_name())
     peer = _ask("Name of the other site", lambda text: _other_name(text, site))
     listen = _ask('Address of this host for the tunnel, such as 198.18.0.1:4500 ("none": it only dials)', _listen)

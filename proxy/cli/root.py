@@ -1,5 +1,6 @@
 """Where errors become messages and exit codes: the group that all commands belong to."""
 
+import io
 import os
 import sys
 import traceback
@@ -8,6 +9,7 @@ from typing import Any
 
 import click
 
+from proxy.cli.output import say
 from proxy.errors import ExitCode, OperatorError
 from proxy.text import printable
 
@@ -39,10 +41,9 @@ def explain(error: Exception) -> int:
     """Tell the operator what happened; the exit code."""
     match error:
         case OperatorError():
-            return _say(error.message, error.code)
+            return _explain(error.message, error.code)
         case click.ClickException():
-            error.show()
-            return error.exit_code
+            return _show(error)
         case click.Abort():
             return ExitCode.INTERRUPTED
         case _:
@@ -51,12 +52,20 @@ def explain(error: Exception) -> int:
 
 def _explain_defect(error: Exception) -> int:
     if os.environ.get("ISTHMUS_DEBUG") == "1":
-        click.echo("".join(traceback.format_exception(error)), err=True)
+        say("".join(traceback.format_exception(error)), err=True)
     what = printable(f"{type(error).__name__}: {error}")
     hint = "this is a defect; run it again with ISTHMUS_DEBUG=1 and report what that shows"
-    return _say(f"unexpected {what} ({hint})", ExitCode.DEFECT)
+    return _explain(f"unexpected {what} ({hint})", ExitCode.DEFECT)
 
 
-def _say(message: str, code: ExitCode) -> int:
-    click.echo(f"isthmus: {message}", err=True)
+def _show(error: click.ClickException) -> int:
+    """Click's own words, in which what was typed is repeated: it may have been copied from elsewhere."""
+    words = io.StringIO()
+    error.show(words)
+    say(words.getvalue().removesuffix("\n"), err=True)
+    return error.exit_code
+
+
+def _explain(message: str, code: ExitCode) -> int:
+    say(f"isthmus: {message}", err=True)
     return code

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import click
 from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
 from proxy.cli.api import fetch_status
+from proxy.cli.output import say
 from proxy.cli.report import report
 from proxy.cli.watch import watch as watch_site
 from proxy.config import load
@@ -36,7 +36,7 @@ def run(config: Path, as_json: bool, watch: bool) -> None:
     elif watch:
         follow(fetch, as_json=as_json)
     elif as_json:
-        click.echo(json.dumps(fetch(), indent=2))
+        say(json.dumps(fetch(), indent=2))
     else:
         Console().print(report(fetch()))
 
@@ -58,7 +58,7 @@ def follow(fetch: Callable[[], dict[str, Any]], *, as_json: bool, pause: Callabl
 def _follow_lines(fetch: Callable[[], dict[str, Any]], pause: Callable[[float], None]) -> None:
     """One JSON object a line; an error ends it, as other programs would expect."""
     while True:
-        click.echo(json.dumps(fetch()))
+        say(json.dumps(fetch()))
         pause(INTERVAL)
 
 

@@ -17,6 +17,7 @@ from dedupstore.errors import StoreBusy, StoreError
 from dedupstore.store import ChunkStore
 from proxy.cli.api import fetch_status
 from proxy.cli.cells import plain
+from proxy.cli.output import say
 from proxy.cli.report import store_table
 from proxy.config import SiteConfig, load
 from proxy.errors import ExitCode, OperatorError
@@ -27,7 +28,7 @@ def stats(config: Path, as_json: bool) -> None:
     site = load(config, files=False)
     figures = _figures(site)
     if as_json:
-        click.echo(json.dumps(figures, indent=2))
+        say(json.dumps(figures, indent=2))
         return
     console = Console()
     console.print(store_table(figures))
@@ -41,7 +42,7 @@ def verify(config: Path) -> int:
     with _opened(site, path) as store, _progress() as progress:
         bar = progress.add_task("", total=None)
         sound, dropped = store.verify(lambda done, total: progress.update(bar, completed=done, total=total))
-    click.echo(f"{sound:,} chunks are sound, {dropped:,} were not and have been dropped.")
+    say(f"{sound:,} chunks are sound, {dropped:,} were not and have been dropped.")
     return ExitCode.FAILED if dropped else ExitCode.OK
 
 
@@ -52,7 +53,7 @@ def purge(config: Path, yes: bool) -> None:
         raise OperatorError("nothing was purged", ExitCode.USAGE)
     with _translated():
         purge_store(path)
-    click.echo(f"The store in {path} is empty.")
+    say(f"The store in {path} is empty.")
 
 
 def _figures(site: SiteConfig) -> dict[str, Any]:
@@ -107,7 +108,7 @@ def _opened(site: SiteConfig, path: Path) -> Iterator[ChunkStore]:
         store = open_store(site.store.mode, site.store.size, path, site.store.cache)
     try:
         for alarm in store.alarms:
-            click.echo(f"warning: {alarm}", err=True)
+            say(f"warning: {alarm}", err=True)
         yield store
     finally:
         store.close()

@@ -19,13 +19,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import click
-
 from proxy import __version__, identity
 from proxy.cli import logs
 from proxy.cli.api import Api
 from proxy.cli.doctor import Line, examine
 from proxy.cli.doctor_report import as_data
+from proxy.cli.output import say
 from proxy.cli.secrets import Secrets
 from proxy.cli.serve import history_of
 from proxy.config import SiteConfig, load
@@ -84,10 +83,10 @@ def run(config: Path, output: Path | None) -> None:
         bundle = collect(config, site, mistakes)
         _write(file, bundle, output.name.removesuffix(".tar.gz"), now)
     missing = [line for line in bundle.contents if ": missing: " in line]
-    click.echo(f"{output}: {len(bundle.parts)} parts, {output.stat().st_size:,} bytes, readable by its owner only")
+    say(f"{output}: {len(bundle.parts)} parts, {output.stat().st_size:,} bytes, readable by its owner only")
     for line in missing:
-        click.echo(f"  {line}")
-    click.echo("No key and no token is in it; names and addresses are. Look into it before you give it away.")
+        say(f"  {line}")
+    say("No key and no token is in it; names and addresses are. Look into it before you give it away.")
 
 
 def collect(config: Path, site: SiteConfig | None, mistakes: str | None) -> Bundle:

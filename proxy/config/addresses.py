@@ -32,8 +32,10 @@ class Address(NamedTuple):
         return one == two or one.is_unspecified or two.is_unspecified
 
 
-_ADDRESS_PATTERN = r"^(\[[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?\]|[A-Za-z0-9_][A-Za-z0-9_.-]*):[0-9]{1,5}$"
-_LISTEN_PATTERN = r"^(\[[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?\]|[0-9.]+):[0-9]{1,5}$"
+_SCOPE = "[A-Za-z0-9_.-]+"
+"""Of a link-local address: the network interface."""
+_ADDRESS_PATTERN = rf"^(\[[0-9A-Fa-f:.]+(%{_SCOPE})?\]|[A-Za-z0-9_][A-Za-z0-9_.-]*):[0-9]{{1,5}}$"
+_LISTEN_PATTERN = rf"^(\[[0-9A-Fa-f:.]+(%{_SCOPE})?\]|[0-9.]+):[0-9]{{1,5}}$"
 _ADDRESS_REMEDY = 'write host and port, such as "198.18.0.1:4500", "[2001:db8::1]:4500" or "host.example:3260"'
 _LISTEN_REMEDY = (
     'write an IP address of this host and a port, such as "198.18.0.1:4500" or "[::1]:4500"'
@@ -79,6 +81,9 @@ def _is_name(text: str) -> bool:
 
 
 def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    _, percent, scope = text.partition("%")
+    if percent and not re.fullmatch(_SCOPE, scope):
+        return None  # the standard library takes any text for a scope
     try:
         return ipaddress.ip_address(text)
     except ValueError:

@@ -31,6 +31,21 @@ def test_an_operators_error(isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch, c
     assert shown.stderr == "isthmus: the thing at the place is wrong; do this\n"
 
 
+@pytest.mark.parametrize(
+    "error",
+    [OperatorError("names: \x1b]0;\x07;\n  do this\u202e"), click.BadParameter("names: \x1b]0;\x07;\n  do this\u202e")],
+)
+def test_what_others_sent_moves_no_cursor(
+    isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch, error: click.ClickException | OperatorError
+) -> None:
+    """A certificate's names, what a program answers that is no site, a line that was copied: lines stay lines."""
+    raising(monkeypatch, error)
+    shown = isthmus(*KEYGEN)
+    *_, first, last = shown.stderr.splitlines()
+    assert first.endswith(r"names: \x1b]0;\x07;")
+    assert last == r"  do this\u202e"
+
+
 @pytest.mark.parametrize("error", [KeyError("x\x1b[2J"), AssertionError(), OSError(errno.EIO, "bad"), RecursionError()])
 def test_a_defect(isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     monkeypatch.delenv("ISTHMUS_DEBUG", raising=False)

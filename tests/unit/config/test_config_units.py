@@ -133,6 +133,8 @@ def test_addresses(text: str, host: str, port: int, shown: str) -> None:
         ("[127.0.0.1]:80", "no IPv6 address within the brackets"),
         ("[host]:80", "no IPv6 address within the brackets"),
         ("[]:80", "no IPv6 address within the brackets"),
+        ("[fe80::1%\x1b]0;x\x07]:80", "no IPv6 address within the brackets"),
+        ("[fe80::1%]:80", "no IPv6 address within the brackets"),
         ("1.2.3:80", "no valid host"),
         ("1.2.3.4.5:80", "no valid host"),
         ("256.1.1.1:80", "no valid host"),
