@@ -4,9 +4,12 @@ The file stays as it was written, comments and all. What is to be its content is
 before it replaces anything, each file at once.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+
+from pydantic import BaseModel
 
 from proxy import identity
 from proxy.config import ConfigError, Mistake, SiteConfig, load, parse
@@ -49,7 +52,8 @@ def admit(config: Path, invitation: Invitation, now: datetime, *, replace: bool 
     text = config.read_bytes().decode()
     _check(site, invitation, now)
     draft = _draft(site, text, invitation, replace=replace)
-    old = _there(draft.certificate, invitation, replace=replace)
+    old = identity.read_der(draft.certificate) if draft.certificate.exists() else None
+    _check_change(site, draft.certificate, old, invitation, replace=replace)
     before = _mistakes(text, config, now)
     try:
         if old != invitation.certificate:
@@ -104,23 +108,38 @@ def _draft(site: SiteConfig, text: str, invitation: Invitation, *, replace: bool
     return _Draft(peer.certificate, _checked(site, text, *meant))
 
 
+def _check_change(site: SiteConfig, path: Path, old: bytes | None, invitation: Invitation, *, replace: bool) -> None:
+    """That the file is this peer's alone, since others have chosen its name; and that replacing it was asked for."""
+    if old == invitation.certificate:
+        return
+    others = site.model_copy(update={"peers": tuple(peer for peer in site.peers if peer.name != invitation.name)})
+    if path.resolve() in {each.resolve() for each in (site.source, *_paths(others))}:
+        wrong = f"its certificate would be {path}, which {site.source} uses for something else"
+        raise _refused(invitation, wrong, "give that file another name, here and there")
+    if old is not None and not replace:
+        shown = identity.show_fingerprint(identity.fingerprint(path))
+        raise _refused(invitation, f"its certificate is not the one in {path} (SHA-256 {shown})", REPLACE)
+
+
+def _paths(value: object) -> Iterator[Path]:
+    """All that a section names."""
+    match value:
+        case Path():
+            yield value
+        case tuple():
+            for each in value:
+                yield from _paths(each)
+        case BaseModel():
+            for _, each in value:
+                yield from _paths(each)
+
+
 def _checked(site: SiteConfig, old: str, new: str, index: int, values: dict[str, str]) -> str:
     if not as_meant(old, new, index, values):
         keys = ", ".join(f'{key} = "{value}"' for key, value in values.items())
         wrong = f"{site.source} is written in a way that this command cannot add to"
         raise OperatorError(f"{wrong}; write by hand, for peer[{index}]: {keys}")
     return new
-
-
-def _there(path: Path, invitation: Invitation, *, replace: bool) -> bytes | None:
-    """The certificate that the file holds now, DER; None if there is no file."""
-    if not path.exists():
-        return None
-    held = identity.read_der(path)
-    if held != invitation.certificate and not replace:
-        shown = identity.show_fingerprint(identity.fingerprint(path))
-        raise _refused(invitation, f"its certificate is not the one in {path} (SHA-256 {shown})", REPLACE)
-    return held
 
 
 def _write_certificate(path: Path, der: bytes) -> None:

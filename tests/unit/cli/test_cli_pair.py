@@ -170,6 +170,42 @@ def test_a_peer_that_is_known_by_name(isthmus: Isthmus, tmp_path: Path, hosts: d
     assert "recognises it by its name" in shown.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("ca", '[identity]\nca = "ca.crt"'),
+        ("page", '[status]\ncertificate = "./page.crt"\nkey = "page.key"\n[identity]'),
+    ],
+)
+def test_a_site_that_is_called_like_another_file(
+    isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str], name: str, key: str
+) -> None:
+    """Not even with --replace is a file replaced that stands there for something else, nor made where it is missing."""
+    file = tmp_path / "east" / "east.toml"
+    file.write_text(file.read_text().replace("[identity]", key))
+    line = encode(Invitation(name, None, of(tmp_path / "made", name, (-1, 100))))
+    for there in (True, False):
+        make(tmp_path / "east" / name, name)
+        if not there:
+            (tmp_path / "east" / f"{name}.crt").unlink()
+        before = content(tmp_path / "east")
+        shown = isthmus("pair", line, file, "--replace")
+        assert shown.exit_code == ExitCode.FAILED
+        assert f"{name}.crt, which {file} uses for something else; give that file another name" in shown.stderr
+        assert content(tmp_path / "east") == before
+
+
+def test_a_certificate_that_is_there_may_serve_others(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+    """Nothing is replaced: the operator has let the other site's programs read the status, too."""
+    file = tmp_path / "east" / "east.toml"
+    isthmus("pair", hosts["west"], file)
+    make(tmp_path / "east" / "page", "page")
+    status = '[status]\ncertificate = "page.crt"\nkey = "page.key"\nclients = "west.crt"\n'
+    file.write_text(file.read_text() + status)
+    shown = isthmus("pair", hosts["west"], file)
+    assert (shown.exit_code, shown.stderr) == (0, "")
+
+
 def test_a_file_that_is_written_in_another_way(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
     file = tmp_path / "east" / "east.toml"
     file.write_text(file.read_text().replace("[[peer]]", '[["peer"]]'))
