@@ -71,15 +71,10 @@ class Connection:
         self._observer = observer
         self._functions: dict[bytes, bytes] = {}
         self._watched: dict[int, Callable[[Sender, bytes, bytes, float], None]] = {
-            Opcode.SCSI_COMMAND: self._command,
-            Opcode.DATA_IN: self._data_in,
-            Opcode.SCSI_RESPONSE: self._response,
             Opcode.LOGIN_REQUEST: self._login,
             Opcode.LOGIN_RESPONSE: self._login,
             Opcode.TEXT_REQUEST: self._text,
             Opcode.TEXT_RESPONSE: self._text,
-            Opcode.TASK_MANAGEMENT: self._function,
-            Opcode.TASK_MANAGEMENT_RESPONSE: self._function_response,
         }
 
     def passed(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
@@ -122,11 +117,22 @@ class Connection:
         self._failed = sender is Sender.TARGET and header[_STATUS_CLASS] != 0
         self._text(sender, header, data, now)
         if sender is Sender.TARGET and header[1] & FINAL and header[1] & 3 == FULL_FEATURE and not self._failed:
-            self.full_feature = True
+            self._begin_full_feature()
             self.header_digest = self.keys.value("HeaderDigest") == "CRC32C"
             self.header_bytes += DIGEST_BYTES if self.header_digest else 0
             self.data_digest = self.keys.value("DataDigest") == "CRC32C"
             self.opaque = self.opaque or self._unknown()
+
+    def _begin_full_feature(self) -> None:
+        """From now on there are commands. What a stranger sends as one before the target has let it in is none."""
+        self.full_feature = True
+        self._watched |= {
+            Opcode.SCSI_COMMAND: self._command,
+            Opcode.DATA_IN: self._data_in,
+            Opcode.SCSI_RESPONSE: self._response,
+            Opcode.TASK_MANAGEMENT: self._function,
+            Opcode.TASK_MANAGEMENT_RESPONSE: self._function_response,
+        }
 
     def _unknown(self) -> str:
         """What was agreed on that hides PDUs, or nothing.

@@ -2,7 +2,8 @@
 
 A command counts when its status passes: its bytes and its time if that is GOOD, else as failed. Whether it is
 sequential shows when it begins. Volumes are told apart up to a bound (`VOLUMES_MAX`); the rest is one, "others".
-Nothing here knows iSCSI; the time is an argument, in seconds. Loop thread.
+Their names are an initiator's words, so there is a bound for them, too (`NAMES_MAX`). Nothing here knows iSCSI; the
+time is an argument, in seconds. Loop thread.
 """
 
 from collections import deque
@@ -13,6 +14,9 @@ from proxy.observe.histogram import Histogram
 VOLUMES_MAX = 32
 """Volumes of a peer that are told apart: arrays replicate 16 at once. Each is 45 series and half a millisecond of the
 loop's time whenever Prometheus asks."""
+NAMES_MAX = 256
+"""Volumes of a peer that are ever told apart. Each leaves series where metrics are kept, long after it joined the
+others."""
 SIZES = tuple(512 << n for n in range(14))
 """Bounds in bytes: 512 to 4 MiB."""
 SECONDS = tuple(2**n / 2000 for n in range(16))
@@ -167,6 +171,7 @@ class Volumes:
         self.written = Rate()
         """Bytes of writes to all of them."""
         self._told_apart: dict[VolumeName, Volume] = {}
+        self._names: set[VolumeName] = set()  # that have been told apart
 
     def enter(self, name: VolumeName) -> Volume:
         """A connection begins to use that volume. It may have to be counted among the others; `leave` what this is."""
@@ -200,11 +205,14 @@ class Volumes:
 
     def _new(self, name: VolumeName) -> Volume:
         """Where there are too many, the one with the least bytes that nobody uses joins the others."""
+        if name not in self._names and len(self._names) >= NAMES_MAX:
+            return self.others
         if len(self._told_apart) >= VOLUMES_MAX:
             idle = [volume for volume in self._told_apart.values() if not volume.connections]
             if not idle:
                 return self.others
             least = min(idle, key=lambda volume: volume.bytes)
             self.others.add(self._told_apart.pop(least.name))
+        self._names.add(name)
         volume = self._told_apart[name] = Volume(name)
         return volume

@@ -3,12 +3,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.iscsi.pdu import Sender
+from proxy.iscsi.pdu import BASIC_BYTES, Sender
 from proxy.iscsi.tasks import DEFAULT_UNIT_LENGTH
 from proxy.net.tally import Tally
 from proxy.observe.histogram import Histogram, within
 from proxy.observe.volumes import SIZES, VOLUMES_MAX, Volumes
-from tests.unit.iscsi.pdus import command, read_10, response, write_10
+from tests.unit.iscsi.pdus import command, login, login_answer, read_10, response, write_10
 
 CONNECTIONS = 3
 UNITS = VOLUMES_MAX + 20
@@ -53,7 +53,7 @@ class Model:
 @given(steps, st.booleans())
 def test_sums(steps: list[tuple[object, ...]], crowded: bool) -> None:
     volumes, model = Volumes(), Model()
-    tallies = [Tally(volumes, "export array") for _ in range(CONNECTIONS)]
+    tallies = [logged_in(volumes) for _ in range(CONNECTIONS)]
     if crowded:
         crowd(tallies[0], model)
     for now, (kind, *rest) in enumerate(steps):
@@ -67,7 +67,7 @@ def test_sums(steps: list[tuple[object, ...]], crowded: bool) -> None:
                 model.response(at, tag, status)
             case "end", [int(at)]:
                 tallies[at].close()
-                tallies[at] = Tally(volumes, "export array")
+                tallies[at] = logged_in(volumes)
                 model.end(at)
         volumes.sample(float(now))
     agree(volumes, model)
@@ -76,6 +76,13 @@ def test_sums(steps: list[tuple[object, ...]], crowded: bool) -> None:
         model.end(at)
     agree(volumes, model)
     assert {volume.connections for volume in volumes.all()} == {0}
+
+
+def logged_in(volumes: Volumes) -> Tally:
+    tally = Tally(volumes, "export array")
+    tally.connection.passed(Sender.INITIATOR, login()[:BASIC_BYTES], b"", 0)
+    tally.connection.passed(Sender.TARGET, login_answer()[:BASIC_BYTES], b"", 0)
+    return tally
 
 
 def crowd(tally: Tally, model: Model) -> None:

@@ -39,10 +39,14 @@ class Site:
         self.connect("iqn.target")
 
     def connect(self, target: str) -> None:
+        self.ask(target)
+        self.back(login_answer())
+
+    def ask(self, target: str) -> None:
+        """To be let in."""
         self.tally = Tally(self.volumes, "forward replication")
         self._framers = {sender: Framer(self.tally.connection, sender) for sender in Sender}
         self.out(login(text(InitiatorName="iqn.host", TargetName=target)))
-        self.back(login_answer())
 
     def out(self, *whole: bytes) -> None:
         self._send(Sender.INITIATOR, whole)
@@ -87,6 +91,21 @@ def test_what_moves_no_volumes_data_is_no_volume(site: Site) -> None:
     site.out(command(1, INQUIRY))
     site.back(data_in(1, bytes(96), status=True))
     assert [volume.name.target for volume in site.volumes.all()] == ["others"]
+
+
+@pytest.mark.parametrize(
+    "refusal", [b"", login_answer(first=0), login_answer(status=2)], ids=["no answer", "not yet", "refused"]
+)
+def test_who_is_not_let_in_names_no_volume(site: Site, refusal: bytes) -> None:
+    """A stranger may name any target and send any command."""
+    site.ask("iqn.stranger")
+    if refusal:
+        site.back(refusal)
+    site.out(command(1, write_10(0, 16)))
+    site.back(response(1))
+    site.tally.close()
+    (others,) = site.volumes.all()
+    assert (others.outstanding, others.dropped, others.writes.random) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import pytest
 
 from proxy.observe.volume_status import volume_status
-from proxy.observe.volumes import OTHERS, RUNS_MAX, VOLUMES_MAX, Commands, Rate, Volume, VolumeName, Volumes
+from proxy.observe.volumes import NAMES_MAX, OTHERS, RUNS_MAX, VOLUMES_MAX, Commands, Rate, Volume, VolumeName, Volumes
 
 KiB, MiB = 1 << 10, 1 << 20
 
@@ -113,6 +113,17 @@ def test_while_all_are_in_use_a_new_one_counts_among_the_others() -> None:
         volumes.enter(named(number))
     assert volumes.enter(named(VOLUMES_MAX)) is volumes.others
     assert volumes.others.connections == 1
+
+
+def test_names_without_end_are_not_told_apart_without_end() -> None:
+    """Who has been told apart will be again; what is new beyond the bound counts among the others."""
+    volumes, seen = Volumes(), set()
+    for number in range(2 * NAMES_MAX):
+        written(volumes, number, KiB)
+        seen |= {volume.name for volume in volumes.all()}
+    assert len(seen) == NAMES_MAX + 1
+    assert sum(volume.bytes for volume in volumes.all()) == 2 * NAMES_MAX * KiB
+    assert written(volumes, 0, KiB).name == named(0)
 
 
 def test_joining_the_others_is_no_burst_of_writes() -> None:
