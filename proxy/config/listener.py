@@ -3,13 +3,17 @@
 As `checks` and `trust`: each looks at the draft, skips what is unsound already, and notes what it finds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
+from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from proxy import identity
+from proxy.config.addresses import Address
 from proxy.config.mistakes import ABSENT, KeyPath
 from proxy.config.reading import Draft
 from proxy.identity import IdentityFault
+
+IPAddress = IPv4Address | IPv6Address
 
 LISTEN: KeyPath = ("status", "listen")
 CERTIFICATE: KeyPath = ("status", "certificate")
@@ -40,7 +44,49 @@ def certificate_and_key_belong_together(draft: Draft) -> None:
         draft.wrong(CLIENTS, "means nothing without TLS", "add certificate and key to [status]")
 
 
-CHECKS: tuple[Callable[[Draft], None], ...] = (status_is_protected, certificate_and_key_belong_together)
+def peers_do_not_pass_as_local(draft: Draft) -> None:
+    """What asks for no password because only this host reaches it is not exported without one."""
+    listen = draft.get(*LISTEN)
+    if listen is None or not listen.ip.is_loopback:
+        return
+    reading = draft.raw(TOKENS[0]) is not ABSENT or draft.raw(CLIENTS) is not ABSENT
+    lacks = [] if reading else ["status.token"]
+    lacks += ["status.control_token"] if draft.raw(TOKENS[1]) is ABSENT else []
+    for where in _exported(draft, listen) if lacks else ():
+        wrong = f"leads peers to status.listen of this site ({listen}), which asks them for no password"
+        draft.wrong(where, wrong, f"add {' and '.join(lacks)}, or name the array's address")
+
+
+CHECKS: tuple[Callable[[Draft], None], ...] = (
+    status_is_protected,
+    certificate_and_key_belong_together,
+    peers_do_not_pass_as_local,
+)
+
+
+def _exported(draft: Draft, listen: Address) -> Iterator[KeyPath]:
+    """Exports by which that loopback address may be reached."""
+    reached = _ways_to(listen)
+    for where, address in draft.column("export", "address").items():
+        if address.port == listen.port and (address.ip is None or _bare(address.ip) in reached):
+            yield where  # what a name stands for may change
+    for where, covered in draft.column("export", "range").items():
+        if covered.port == listen.port and any(ip in covered.network for ip in reached):
+            yield where
+
+
+def _ways_to(listen: Address) -> set[IPAddress]:
+    """Addresses that a host takes for that one of its own: who connects to none at all reaches loopback, too."""
+    assert listen.ip is not None
+    if listen.ip.version == 6:
+        return {_bare(listen.ip), IPv6Address("::")}
+    four = {listen.ip, IPv4Address("0.0.0.0")}
+    return {*four, *(IPv6Address(f"::ffff:{ip}") for ip in four)}
+
+
+def _bare(ip: IPAddress) -> IPAddress:
+    """Without the interface that it may name."""
+    return ip_address(ip.packed)
 
 
 def check_files(draft: Draft, now: datetime) -> None:

@@ -274,7 +274,7 @@ class Status(Section):
 
     listen: ListenAddress = setting(
         "Where it is served. A loopback address asks for no password. Any other one needs `certificate` and `key`, and"
-        " `token` or `clients`.",
+        " `token` or `clients`. Where an export leads peers to it, it needs `token` or `clients`, and `control_token`.",
         "127.0.0.1:8900",
     )
     certificate: FilePath | None = setting("Of the listener (PEM): with it, HTTPS (TLS 1.3) is spoken.", None)

@@ -87,3 +87,58 @@ def test_a_key_that_others_may_read_is_said(tmp_path: Path) -> None:
     (tmp_path / "listener.key").chmod(0o640)
     with pytest.raises(ConfigError, match="chmod 600"):
         load(path)
+
+
+def exporting(directory: Path, keys: str, export: str) -> Path:
+    path = site(directory, keys)
+    path.write_text(f'{path.read_text()}[[export]]\nname = "it"\n{export}\npeers = ["west"]\n')
+    return path
+
+
+FAR = 'address = "10.1.0.5:3260"\n'
+
+
+@pytest.mark.parametrize(
+    ("listen", "export", "key"),
+    [
+        ("127.0.0.1:8900", 'address = "127.0.0.1:8900"', "address"),
+        ("127.0.0.1:8900", 'address = "0.0.0.0:8900"', "address"),
+        ("127.0.0.1:8900", 'address = "[::ffff:127.0.0.1]:8900"', "address"),
+        ("127.0.0.1:8900", 'address = "localhost:8900"', "address"),
+        ("127.0.0.1:8900", FAR + 'range = "127.0.0.0/8:8900"', "range"),
+        ("127.0.0.1:8900", FAR + 'range = "[::ffff:0:0/96]:8900"', "range"),
+        ("[::1]:8900", 'address = "[::1]:8900"', "address"),
+        ("[::1]:8900", 'address = "[::]:8900"', "address"),
+        ("[::1]:8900", 'address = "[::1%lo]:8900"', "address"),
+        ("[::1]:3260", FAR + 'range = "::/64"', "range"),
+    ],
+)
+def test_peers_do_not_reach_an_open_status(tmp_path: Path, listen: str, export: str, key: str) -> None:
+    keys = f'listen = "{listen}"\n'
+    for lacking, more in (
+        ("status.token and status.control_token", ""),
+        ("status.control_token", TOKEN),
+        ("status.control_token", TLS + 'clients = "west.crt"\n'),
+        ("status.token", 'control_token = "reading"\n'),
+    ):
+        with pytest.raises(ConfigError) as caught:
+            load(exporting(tmp_path, keys + more, export))
+        (mistake,) = caught.value.mistakes
+        assert mistake.key == f"export[0].{key}"
+        assert mistake.wrong == f"leads peers to status.listen of this site ({listen}), which asks them for no password"
+        assert mistake.remedy == f"add {lacking}, or name the array's address"
+    load(exporting(tmp_path, f'{keys}{TOKEN}control_token = "reading"\n', export))
+
+
+@pytest.mark.parametrize(
+    ("listen", "export"),
+    [
+        ("127.0.0.1:8900", 'address = "127.0.0.1:8901"'),
+        ("127.0.0.1:8900", 'address = "127.0.0.2:8900"'),
+        ("127.0.0.1:8900", 'address = "[::1]:8900"'),
+        ("127.0.0.1:8900", FAR + 'range = "127.0.0.0/8:3261"'),
+        ("[::1]:8900", 'address = "10.1.0.5:8900"'),
+    ],
+)
+def test_other_exports_ask_for_nothing(tmp_path: Path, listen: str, export: str) -> None:
+    load(exporting(tmp_path, f'listen = "{listen}"\n', export))

@@ -57,6 +57,8 @@ def test_prometheus_takes_the_configuration(promtool: str, tmp_path: Path) -> No
         shutil.copy(MONITORING / name, tmp_path)
     check(promtool, "check", "config", "prometheus.yml", directory=tmp_path)
     shutil.copy(DEPLOY / "lab" / "prometheus.yml", tmp_path)
+    (tmp_path / "keys").mkdir()
+    (tmp_path / "keys" / "west.token.prometheus").write_text("0123456789abcdef\n")  # the lab's `keys` makes one
     check(promtool, "check", "config", "prometheus.yml", directory=tmp_path)
 
 
