@@ -6,6 +6,7 @@ and blocks for as long as they do.
 """
 
 import hashlib
+import secrets
 import stat
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -170,6 +171,11 @@ def read_token(path: Path) -> bytes:
         wrong = f"holds no token of {LEAST_TOKEN} or more letters and digits"
         raise IdentityFault(path, wrong, f"make one: (umask 077; openssl rand -hex 32 > {path})")
     return token
+
+
+def make_token() -> bytes:
+    """A new one, as its file holds it."""
+    return f"{secrets.token_hex(32)}\n".encode()
 
 
 def is_open(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""`isthmus init`: a new site's file, key and certificate, and what runs it in a container."""
+"""`isthmus init`: a new site's file, key, certificate and token, and what runs it in a container."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -45,7 +45,8 @@ def run(options: Options, out: Path) -> None:
     if found:
         raise _refused(found)
     made, keys = identity.draft(wishes.site, out)
-    files = [(config, sitefile.render(wishes).encode(), 0o644), *keys, *container.files(wishes.site, out)]
+    token = out / f"{wishes.site}.token", identity.make_token(), 0o600
+    files = [(config, sitefile.render(wishes).encode(), 0o644), *keys, token, *container.files(wishes.site, out)]
     _write(files, out)
     _say(wishes, config, made, _reached(options))
 
@@ -112,7 +113,7 @@ def _reached(options: Options) -> Address | None:
 
 def _present(site: str, out: Path) -> Iterator[str]:
     """Nothing is ever written over."""
-    for name in (f"{site}.toml", f"{site}.key", f"{site}.crt", *container.NAMES):
+    for name in (f"{site}.toml", f"{site}.key", f"{site}.crt", f"{site}.token", *container.NAMES):
         if (out / name).exists():
             yield f"{out / name} exists already; choose another directory (--out), or remove it if it is not needed"
 
@@ -137,6 +138,7 @@ def _say(wishes: Wishes, config: Path, made: identity.Identity, reach: Address |
     say(f"{config}: the site's file")
     say(f"{made.key_path}: its private key; keep it here, and secret")
     say(f"{made.certificate_path}: its certificate until {made.certificate.expires:%Y-%m-%d}, SHA-256 {shown}")
+    say(f"{config.with_suffix('.token')}: what `isthmus drain` and `isthmus reload` have to show; secret as well")
     say(f"{config.parent / container.COMPOSE}, .env: to run it in a container\n")
     say(f"1. Type this one line on {wishes.peer}'s host, in the directory of its file:\n")
     say(f"isthmus pair {line} {wishes.peer}.toml\n")

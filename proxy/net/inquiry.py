@@ -41,8 +41,8 @@ class Inquiry:
     def ask(self, path: str, method: str = "GET", *, control: bool = False) -> tuple[HTTPResponse, bytes]:
         """The answer's head and body. `control`: with the token for what changes something.
 
-        Raises OSError or HTTPException if there is no answer, IdentityFault if the listener's certificate, by which it
-        is known, cannot be read.
+        Raises OSError or HTTPException if there is no answer, IdentityFault if that token cannot be read, or the
+        listener's certificate, by which it is known.
         """
         connection = self._connection()
         kept = connection.sock is not None
@@ -72,8 +72,13 @@ class Inquiry:
 
 
 def read_token(status: Status, *, control: bool) -> str | None:
-    """The token for reading, or for what changes something; None if none is named or this user may not read it."""
-    for path in (status.control_token,) if control else (status.token, status.control_token):
+    """The token for reading, None if none is named or this user may not read it; or that for what changes something.
+
+    Without that one, which is named, nothing will be changed: raises IdentityFault.
+    """
+    if control:
+        return identity.read_token(status.control_token).decode() if status.control_token else None
+    for path in (status.token, status.control_token):
         if path is not None:
             with contextlib.suppress(IdentityFault):
                 return identity.read_token(path).decode()

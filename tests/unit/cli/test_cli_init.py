@@ -11,11 +11,12 @@ import pytest
 
 from proxy.config import load
 from proxy.errors import ExitCode
+from proxy.identity import read_token
 from proxy.setup.invitation import decode
 from tests.unit.cli.conftest import Isthmus
 
 EAST = ("--site", "east", "--peer", "west", "--listen", "198.18.0.1:4500", "--forward", "127.0.0.1:3260")
-NAMES = {"east.toml", "east.key", "east.crt", "compose.yaml", ".env"}
+NAMES = {"east.toml", "east.key", "east.crt", "east.token", "compose.yaml", ".env"}
 
 
 def line_of(shown: str) -> str:
@@ -32,6 +33,18 @@ def test_the_files_and_what_to_do_next(isthmus: Isthmus, tmp_path: Path) -> None
     invitation = decode(line_of(shown.stdout))
     assert (invitation.name, str(invitation.address)) == ("east", "198.18.0.1:4500")
     assert f"isthmus serve {tmp_path}/new/east.toml" in shown.stdout
+
+
+def test_drain_and_reload_need_a_token_of_its_own(isthmus: Isthmus, tmp_path: Path) -> None:
+    """Or whoever has an account on the host could drain the site."""
+    tokens = set()
+    for name in ("one", "two"):
+        isthmus("init", *EAST, "--out", tmp_path / name)
+        status = load(tmp_path / name / "east.toml", files=False).status
+        assert status.control_token == tmp_path / name / "east.token"
+        assert stat.S_IMODE(status.control_token.stat().st_mode) == 0o600
+        tokens.add(read_token(status.control_token))
+    assert len(tokens) == 2
 
 
 def test_every_flag_is_in_the_file(isthmus: Isthmus, tmp_path: Path) -> None:

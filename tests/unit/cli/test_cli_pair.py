@@ -174,7 +174,7 @@ def test_a_peer_that_is_known_by_name(isthmus: Isthmus, tmp_path: Path, hosts: d
     ("name", "key"),
     [
         ("ca", '[identity]\nca = "ca.crt"'),
-        ("page", '[status]\ncertificate = "./page.crt"\nkey = "page.key"\n[identity]'),
+        ("page", '[status]\ncertificate = "./page.crt"\nkey = "page.key"'),
     ],
 )
 def test_a_site_that_is_called_like_another_file(
@@ -182,7 +182,7 @@ def test_a_site_that_is_called_like_another_file(
 ) -> None:
     """Not even with --replace is a file replaced that stands there for something else, nor made where it is missing."""
     file = tmp_path / "east" / "east.toml"
-    file.write_text(file.read_text().replace("[identity]", key))
+    file.write_text(file.read_text().replace(key.partition("\n")[0], key))
     line = encode(Invitation(name, None, of(tmp_path / "made", name, (-1, 100))))
     for there in (True, False):
         make(tmp_path / "east" / name, name)
@@ -201,7 +201,7 @@ def test_a_certificate_that_is_there_may_serve_others(isthmus: Isthmus, tmp_path
     isthmus("pair", hosts["west"], file)
     make(tmp_path / "east" / "page", "page")
     status = '[status]\ncertificate = "page.crt"\nkey = "page.key"\nclients = "west.crt"\n'
-    file.write_text(file.read_text() + status)
+    file.write_text(file.read_text().replace("[status]\n", status))
     shown = isthmus("pair", hosts["west"], file)
     assert (shown.exit_code, shown.stderr) == (0, "")
 

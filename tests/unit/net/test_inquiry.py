@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from proxy.config import SiteConfig, parse
+from proxy.identity import IdentityFault
 from proxy.net.inquiry import Inquiry, read_token
 from tests.unit.config.contract import EAST
 
@@ -98,4 +99,6 @@ def test_which_token_is_shown(listener: Listener, tmp_path: Path) -> None:
     (tmp_path / "reading").chmod(0o644)
     assert read_token(config.status, control=False) == "control-0123456789abcdef", "what may do more may read, too"
     (tmp_path / "control").unlink()
+    with Inquiry(config, PATIENCE) as inquiry, pytest.raises(IdentityFault, match="control does not exist"):
+        inquiry.ask("/", "POST", control=True)
     assert read_token(config.status, control=False) is None
