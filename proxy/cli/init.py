@@ -122,6 +122,7 @@ def _write(files: list[File], out: Path) -> None:
     """All or nothing."""
     try:
         out.mkdir(parents=True, exist_ok=True)
+        (out / container.STATE).mkdir(mode=0o700, exist_ok=True)
         create_all(files)
     except OSError as error:
         wrong = f"{error.filename or out} cannot be written: {error.strerror}"

@@ -10,6 +10,8 @@ from proxy.files import File
 COMPOSE = "compose.yaml"
 VALUES = ".env"
 NAMES = COMPOSE, VALUES
+STATE = "state"
+"""The one directory that a site may write in its container, beside its file."""
 
 
 def files(site: str, directory: Path) -> list[File]:

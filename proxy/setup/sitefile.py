@@ -7,11 +7,12 @@ from pathlib import Path
 
 from proxy.config import ConfigError, Mistake, parse
 from proxy.config.model import Export, Forward, Identity, Peer, Section, Site, Status, Store, Tunnel
+from proxy.setup.container import STATE
 from proxy.setup.wishes import Way, Wishes
 
 WIDTH = 110
 """Characters a line of a comment."""
-STORE_DIRECTORY = "store"
+STORE_DIRECTORY = f"{STATE}/store"
 
 Values = Mapping[str, str | list[str] | None]
 

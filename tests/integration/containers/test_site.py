@@ -9,7 +9,7 @@ import pytest
 from bench.datasets import Dataset
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Site, free_port, keygen
-from tests.integration.containers.engine import ROOT, Project, docker, wait_for
+from tests.integration.containers.engine import ROOT, EngineFailure, Project, docker, wait_for
 
 pytestmark = [pytest.mark.root, pytest.mark.serial, pytest.mark.slow, pytest.mark.timeout(1500)]
 
@@ -32,13 +32,14 @@ class Beside:
         common = (
             f'[site]\nname = "{self.site.name}"\n'
             f'[identity]\ncertificate = "{self.site.name}.crt"\nkey = "{self.site.name}.key"\n'
-            f'[store]\nmode = "disk"\npath = "store"\nsize = "64MiB"\n'
+            f'[store]\nmode = "disk"\npath = "state/store"\nsize = "64MiB"\n'
             f'[status]\nlisten = "127.0.0.1:{self.site.status_port}"\n'
         )
         self.site.config.write_text(common + text)
         (self._directory / "compose.yaml").write_bytes(FILE.read_bytes())
         values = {"ISTHMUS_IMAGE": self._image, "ISTHMUS_SITE": self.site.name, "ISTHMUS_USER": f"{USER}:{USER}"}
         (self._directory / ".env").write_text("".join(f"{key}={value}\n" for key, value in values.items()))
+        (self._directory / "state").mkdir()
         for path in (self._directory, *self._directory.iterdir()):
             os.chown(path, USER, USER)
         name = f"isthmus{self.site.name}{os.getpid()}"
@@ -51,6 +52,18 @@ class Beside:
             return all(peer["state"] == "up" for peer in self.site.status()["peers"])
         except OSError:
             return False
+
+    def writes_only_its_state(self) -> None:
+        """Its store and its history are there, and nothing else beside its file can be changed."""
+        assert self.project is not None
+        assert {path.name for path in (self._directory / "state").iterdir()} >= {
+            "store",
+            f"{self.site.name}-history.db",
+        }
+        self.project.execute("isthmus", "touch", "state/new")
+        for name in ("compose.yaml", ".env", self.site.config.name, f"{self.site.name}.key", "new"):
+            with pytest.raises(EngineFailure, match="Read-only file system"):
+                self.project.execute("isthmus", "touch", name)
 
     def down(self) -> None:
         if self.project is not None:
@@ -85,6 +98,7 @@ def test_a_pair_of_compose_files_replicates(sites: tuple[Beside, Beside]) -> Non
         project = each.project
         assert project is not None
         project.wait_healthy("isthmus")
+        each.writes_only_its_state()
         container = project.container("isthmus")
         docker("stop", "--time", "60", container)
         assert docker("inspect", "--format", "{{.State.ExitCode}}", container).strip() == "0"

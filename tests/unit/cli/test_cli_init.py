@@ -28,7 +28,7 @@ def line_of(shown: str) -> str:
 def test_the_files_and_what_to_do_next(isthmus: Isthmus, tmp_path: Path) -> None:
     shown = isthmus("init", *EAST, "--out", tmp_path / "new")
     assert (shown.exit_code, shown.stderr) == (0, "")
-    assert {path.name for path in (tmp_path / "new").iterdir()} == NAMES
+    assert {path.name for path in (tmp_path / "new").iterdir()} == NAMES | {"state"}
     assert stat.S_IMODE((tmp_path / "new" / "east.key").stat().st_mode) == 0o600
     invitation = decode(line_of(shown.stdout))
     assert (invitation.name, str(invitation.address)) == ("east", "198.18.0.1:4500")
@@ -45,6 +45,13 @@ def test_drain_and_reload_need_a_token_of_its_own(isthmus: Isthmus, tmp_path: Pa
         assert stat.S_IMODE(status.control_token.stat().st_mode) == 0o600
         tokens.add(read_token(status.control_token))
     assert len(tokens) == 2
+
+
+def test_what_the_site_writes_has_a_place_of_its_own(isthmus: Isthmus, tmp_path: Path) -> None:
+    """All else is only read in the container."""
+    isthmus("init", *EAST, "--out", tmp_path)
+    assert load(tmp_path / "east.toml", files=False).store.path == tmp_path / "state" / "store"
+    assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
 
 
 def test_every_flag_is_in_the_file(isthmus: Isthmus, tmp_path: Path) -> None:

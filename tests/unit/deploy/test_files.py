@@ -5,10 +5,12 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from proxy.config import parse
+from proxy.setup.container import STATE
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 VALUES = {"ISTHMUS_IMAGE": "isthmus", "ISTHMUS_SITE": "east"}
@@ -32,7 +34,22 @@ def test_every_container_is_confined(place: str) -> None:
         assert not service.get("privileged"), name
 
 
-def composed(path: Path) -> dict[str, dict[str, dict[str, object]]]:
+def test_a_site_cannot_write_what_its_operator_runs() -> None:
+    """Whoever takes it over shall not find the compose file: what that says the next `up` does, as root."""
+    file = DEPLOY / "site" / "compose.yaml"
+    site = as_data(file.read_text())["services"]["isthmus"]
+    beside, state = site["volumes"]
+    assert beside == ".:/etc/isthmus:ro"
+    assert state == {
+        "type": "bind",
+        "source": f"./{STATE}",
+        "target": f"/etc/isthmus/{STATE}",
+        "bind": {"create_host_path": False},
+    }
+    assert site["environment"] == {"STATE_DIRECTORY": f"/etc/isthmus/{STATE}"}
+
+
+def composed(path: Path) -> dict[str, dict[str, dict[str, Any]]]:
     """What the compose command makes of it, profiles included."""
     for command in (["docker", "compose"], ["docker-compose"]):
         if not shutil.which(command[0]):
@@ -51,7 +68,7 @@ def composed(path: Path) -> dict[str, dict[str, dict[str, object]]]:
     pytest.skip("neither docker compose nor docker-compose is installed")
 
 
-def as_data(text: str) -> dict[str, dict[str, dict[str, object]]]:
+def as_data(text: str) -> dict[str, dict[str, dict[str, Any]]]:
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
-    found: dict[str, dict[str, dict[str, object]]] = json.loads(json.dumps(yaml.safe_load(text)))
+    found: dict[str, dict[str, dict[str, Any]]] = json.loads(json.dumps(yaml.safe_load(text)))
     return found
