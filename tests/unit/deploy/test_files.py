@@ -49,6 +49,17 @@ def test_a_site_cannot_write_what_its_operator_runs() -> None:
     assert site["environment"] == {"STATE_DIRECTORY": f"/etc/isthmus/{STATE}"}
 
 
+@pytest.mark.parametrize("place", ["site", "lab"])
+def test_nobody_is_let_into_grafana_by_a_password_that_everybody_knows(place: str) -> None:
+    """Grafana's own is admin, for a user of that name."""
+    grafana = as_data((DEPLOY / place / "compose.yaml").read_text())["services"]["grafana"]["environment"]
+    assert grafana["GF_SECURITY_DISABLE_INITIAL_ADMIN_CREATION"] == "true"
+    assert grafana["GF_AUTH_BASIC_ENABLED"] == "false"
+    assert grafana["GF_AUTH_DISABLE_LOGIN_FORM"] == "true"
+    assert grafana["GF_AUTH_ANONYMOUS_ENABLED"] == "true"
+    assert grafana.get("GF_AUTH_ANONYMOUS_ORG_ROLE", "Viewer") == "Viewer"
+
+
 def composed(path: Path) -> dict[str, dict[str, dict[str, Any]]]:
     """What the compose command makes of it, profiles included."""
     for command in (["docker", "compose"], ["docker-compose"]):
