@@ -1,9 +1,11 @@
 """The files for hosts: nftables takes the rules, and they do what they say; sysctl has what `isthmus plan` asks for."""
 
+import contextlib
 import os
 import re
 import shutil
 import socket
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,51 +44,86 @@ def test_nftables_takes_them_again_and_again(namespace: str, rules: Path) -> Non
     assert "table" in once
 
 
-def test_only_peers_and_arrays_reach_the_site(namespace: str) -> None:
-    """The rules of door.nft, with this namespace's own addresses for a stranger's and a peer's."""
+@pytest.fixture
+def others(namespace: str) -> Iterator[tuple[str, str]]:
+    """Two more hosts."""
+    names = f"{namespace}-other", f"{namespace}-third"
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            namespaces.add(name)
+            stack.callback(namespaces.remove, name)
+        yield names
+
+
+def test_only_peers_arrays_and_viewers_reach_the_site(namespace: str, others: tuple[str, str]) -> None:
+    """The rules of door.nft, with one host's addresses for a stranger's, a peer's and an array's."""
+    other, _ = others
+    joined((namespace, "near0", ["198.18.0.1/24"]), (other, "far0", ["198.18.0.2/24", "198.18.0.9/24", "10.0.0.9/32"]))
+    command(["ip", "-n", namespace, "route", "add", "10.0.0.0/24", "dev", "near0"])
+    ports = "define FORWARDS = { 3260 }", "define FORWARDS = { 3260, 3261-3276 }"
+    viewers = "define VIEWERS = { 127.0.0.0/8 }", "define VIEWERS = { 198.18.0.2 }"
+    load(namespace, "door.nft", ports)
+    with listening(namespace, "198.18.0.1", 4500, 3260, 3270, 8900, 8080), namespaces.inside(other):
+        target = "198.18.0.1"
+        assert reached(target, 4500, "198.18.0.2")
+        assert reached(target, 3270, "10.0.0.9")
+        assert reached(target, 8080, "198.18.0.9")
+        assert dropped(target, 4500, "198.18.0.9")
+        assert dropped(target, 3260, "198.18.0.2")
+        assert dropped(target, 3270, "198.18.0.2")
+        assert dropped(target, 8900, "198.18.0.2")
+    load(namespace, "door.nft", viewers)
+    with listening(namespace, "198.18.0.1", 8900), namespaces.inside(other):
+        assert reached("198.18.0.1", 8900, "198.18.0.2")
+        assert dropped("198.18.0.1", 8900, "198.18.0.9")
+
+
+def joined(*ends: tuple[str, str, list[str]]) -> None:
+    """A cable between two hosts: of each its name, the interface and that one's addresses."""
+    (one, near, _), (two, far, _) = ends
+    command(["ip", "-n", one, "link", "add", near, "type", "veth", "peer", far, "netns", two])
+    for name, interface, addresses in ends:
+        for address in addresses:
+            command(["ip", "-n", name, "address", "add", address, "dev", interface])
+        command(["ip", "-n", name, "link", "set", interface, "up"])
+
+
+def load(namespace: str, rules: str, *changes: tuple[str, str]) -> None:
+    """The rules of that file, with these lines for those."""
     if not shutil.which("nft"):
         pytest.skip("not installed: nft (Debian: package nftables)")
-    other = f"{namespace}-other"
-    namespaces.add(other)
-    try:
-        peer = ["peer", "name", "far0", "netns", other]
-        command(["ip", "-n", namespace, "link", "add", "near0", "type", "veth", *peer])
-        for name, interface, addresses in (
-            (namespace, "near0", ["198.18.0.1/24"]),
-            (other, "far0", ["198.18.0.2/24", "198.18.0.9/24"]),
-        ):
-            for address in addresses:
-                command(["ip", "-n", name, "address", "add", address, "dev", interface])
-            command(["ip", "-n", name, "link", "set", interface, "up"])
-        command(["ip", "netns", "exec", namespace, "nft", "-f", str(DEPLOY / "nftables" / "door.nft")])
+    text = (DEPLOY / "nftables" / rules).read_text()
+    for line, other in changes:
+        assert line in text
+        text = text.replace(line, other)
+    nft = ["ip", "netns", "exec", namespace, "nft", "-f", "-"]
+    subprocess.run(nft, input=text, text=True, check=True, timeout=60)
+
+
+@contextlib.contextmanager
+def listening(namespace: str, address: str, *ports: int) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
         with namespaces.inside(namespace):
-            listeners = {port: socket.create_server(("198.18.0.1", port)) for port in (4500, 3260, 8080)}
-        try:
-            with namespaces.inside(other):
-                assert reached("198.18.0.2", 4500)
-                assert not reached("198.18.0.9", 4500)
-                assert not reached("198.18.0.2", 3260)
-                assert reached("198.18.0.9", 8080)
-        finally:
-            for listener in listeners.values():
-                listener.close()
-    finally:
-        namespaces.remove(other)
+            for port in ports:
+                stack.enter_context(socket.create_server((address, port)))
+        yield
 
 
-def reached(source: str, port: int) -> bool:
-    """Whether a connection from that address is accepted; packets that are dropped are waited for."""
-    seconds = DROPPED_SECONDS if (source, port) in DROPPED else 60
+def reached(target: str, port: int, source: str = "0.0.0.0", seconds: float = 60) -> bool:
+    """Whether a connection is accepted; packets that are dropped are waited for."""
     try:
-        socket.create_connection(("198.18.0.1", port), timeout=seconds, source_address=(source, 0)).close()
+        socket.create_connection((target, port), timeout=seconds, source_address=(source, 0)).close()
     except TimeoutError:
         return False
     return True
 
 
+def dropped(target: str, port: int, source: str = "0.0.0.0") -> bool:
+    """A packet that is dropped never arrives, however long one waits: no machine is too slow for this."""
+    return not reached(target, port, source, DROPPED_SECONDS)
+
+
 DROPPED_SECONDS = 2
-"""A packet that is dropped never arrives, however long one waits: no machine is too slow for this."""
-DROPPED = {("198.18.0.9", 4500), ("198.18.0.2", 3260)}
 
 
 def test_buffers_are_enough_for_the_line_that_the_file_names() -> None:
