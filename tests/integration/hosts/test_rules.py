@@ -78,6 +78,25 @@ def test_only_peers_arrays_and_viewers_reach_the_site(namespace: str, others: tu
         assert dropped("198.18.0.1", 8900, "198.18.0.9")
 
 
+def test_transparent_mode_makes_no_router(namespace: str, others: tuple[str, str]) -> None:
+    """Forwarding is on; nothing comes through from one network to another, but where that is said."""
+    other, third = others
+    joined((namespace, "storage0", ["10.0.0.1/24"]), (other, "far0", ["10.0.0.9/24"]))
+    joined((namespace, "wan0", ["10.9.0.1/24"]), (third, "far0", ["10.9.0.9/24", "10.1.0.5/32"]))
+    command(["ip", "-n", namespace, "route", "add", "10.1.0.0/24", "via", "10.9.0.9"])
+    for name, gateway in ((other, "10.0.0.1"), (third, "10.9.0.1")):
+        command(["ip", "-n", name, "route", "add", "default", "via", gateway])
+    command(["ip", "netns", "exec", namespace, "sysctl", "-q", "-w", "net.ipv4.ip_forward=1"])
+    with listening(third, "0.0.0.0", 8080), listening(third, "10.1.0.5", 3260), namespaces.inside(other):
+        assert reached("10.9.0.9", 8080)
+        load(namespace, "transparent.nft")
+        assert dropped("10.9.0.9", 8080)
+        load(namespace, "transparent.nft", ("define ROUTED = { 127.0.0.0/8 }", "define ROUTED = { 10.0.0.0/24 }"))
+        assert reached("10.9.0.9", 8080)
+        with pytest.raises(ConnectionRefusedError):  # by this host, since no forward listens
+            reached("10.1.0.5", 3260)
+
+
 def joined(*ends: tuple[str, str, list[str]]) -> None:
     """A cable between two hosts: of each its name, the interface and that one's addresses."""
     (one, near, _), (two, far, _) = ends
