@@ -14,7 +14,7 @@ from typing import cast
 from dedupstore.errors import StoreError
 from proxy.net.blaming import Blaming
 from proxy.net.coders import Coders
-from proxy.net.endings import end_connection, reset_connection, reset_transport, socket_of
+from proxy.net.endings import Leaving, reset_connection, reset_transport, socket_of
 from proxy.net.gathering import Gathering
 from proxy.net.pauses import Pauses
 from proxy.net.relay_owner import RelayOwner
@@ -39,9 +39,6 @@ _CPU, _SOURCE, _PEER = Waiting.CPU, Waiting.SOURCE, Waiting.PEER  # each read pa
 _WRITE_HIGH = 256 << 10
 """Bytes waiting for a slow array above which decoding rests; they count as consumed."""
 _WRITE_LOW = 64 << 10
-
-_LEAVE_SECONDS = 120.0
-"""How long an array may take for the last bytes of a stream that has ended; then its connection is reset."""
 
 _LOADS_MAX = 8
 """How often a chunk is loaded for a FILL, if others drive it out of the cache before it is read."""
@@ -85,9 +82,9 @@ class Relay(asyncio.BufferedProtocol):
         self._ended_there = False
         self._store_busy = False
         self.closed = False
-        self._ended_at = 0.0
+        self._leaving: Leaving | None = None
         self.in_order = False
-        """Both arrays have ended their sides, and ours has been given everything."""
+        """Both arrays have ended their sides, and nothing is left to be sent to either site."""
 
     @property
     def share(self) -> str:
@@ -161,8 +158,8 @@ class Relay(asyncio.BufferedProtocol):
         self._owner.pump()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._transport is not None and self.in_order and exc is None:
-            end_connection(socket_of(self._transport))
+        if self._leaving is not None:
+            self._leaving.lost(exc)
         self._transport = None
         self._owner.left(self)
         reason = "the array reset its connection" if exc is None else f"the array's connection failed: {exc}"
@@ -222,9 +219,8 @@ class Relay(asyncio.BufferedProtocol):
         """Once a second: an array whose socket is not read has nobody else to notice its reset."""
         if self._transport is None:
             return
-        if self.in_order:
-            if self._loop.time() - self._ended_at > _LEAVE_SECONDS:
-                reset_transport(self._transport)
+        if self._leaving is not None:
+            self._leaving.sample(self._loop.time())
         elif (self._resting or self._ended_here) and was_reset(socket_of(self._transport)):
             self.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
 
@@ -438,10 +434,9 @@ class Relay(asyncio.BufferedProtocol):
         if not (self._ended_here and self._ended_there) or self._outstanding or self.closed:
             return
         self.closed = self.in_order = True
-        self._ended_at = self._loop.time()
         self.reason = "both arrays ended it"
         if self._transport is not None:
-            self._transport.close()
+            self._leaving = Leaving(self._transport, self._loop.time())
         self._encoder.close()
         self._owner.gone(self)
 
