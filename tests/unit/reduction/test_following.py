@@ -64,7 +64,7 @@ def test_a_chunk_that_is_a_stored_one_and_more_is_no_new_one() -> None:
 
 
 def test_a_stored_chunk_of_a_few_bytes_is_told_literally_and_is_no_border() -> None:
-    """What is left before a window's end may be shorter than a slice is worth; data that has moved goes on beyond it."""
+    """What is left before a window's end may be shorter than a slice is worth; moved data goes on beyond it."""
     chunker, window = Chunker(), 64 * KIB
     ends_tiny = next(data for number in count() if chunker.cut(data := noise(window, number), True)[-1] < 64)
     volume = noise(window) + ends_tiny + noise(2 * window, 1)
