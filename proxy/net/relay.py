@@ -12,6 +12,7 @@ from collections import deque
 from typing import cast
 
 from dedupstore.errors import StoreError
+from proxy.net.allowance import divided
 from proxy.net.blaming import Blaming
 from proxy.net.coders import Coders
 from proxy.net.endings import Leaving, reset_connection, reset_transport, socket_of
@@ -29,7 +30,6 @@ from proxy.reduction.batch import CODEC_NONE
 from proxy.reduction.compression import decode
 from proxy.reduction.decoder import DecodedBatch
 from proxy.reduction.draft import EncodedBatch
-from proxy.reduction.encoder import GRAIN_MAX
 from proxy.reduction.errors import BatchError, CorruptStream
 
 log = logging.getLogger(__name__)
@@ -246,14 +246,12 @@ class Relay(asyncio.BufferedProtocol):
     # -- outward -----------------------------------------------------------------------------------------------
 
     def _renew_allowance(self) -> None:
-        """What is read, and what the encoder holds, may need some batches; `sendable` counts the overhead of one."""
-        encoder = self._encoder
-        tunnel = self._owner.tunnel
+        encoder, tunnel = self._encoder, self._owner.tunnel
         frame = int(self._owner.grain / max(self.compression.ratio, _RATIO_MIN))  # what is literal will be shorter
-        encoder.grain = grain = min(frame, GRAIN_MAX, tunnel.grain(self.stream))
-        sendable = tunnel.sendable(self.stream)
-        batches = 2 + sendable // grain
-        self._allowance = encoder.affordable(sendable - encoder.plain - encoder.unsent - batches * DATA_OVERHEAD)
+        grain = min(frame, tunnel.grain(self.stream))
+        held = encoder.plain + encoder.unsent
+        encoder.grain, allowance = divided(tunnel.sendable(self.stream), held, grain)
+        self._allowance = encoder.affordable(allowance)
 
     def _flush(self, *, patient: bool = False) -> None:
         """Send what is left; `patient`: but for what need not be sent once the store's disk has been read."""
