@@ -44,6 +44,8 @@ class StatusSite:
         self.paths: list[str] = []
         self.status = 200
         self.body = b"{}"
+        self.known: tuple[str, ...] | None = None
+        """Paths; all others are not found. None: all are answered."""
         self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
@@ -63,7 +65,7 @@ class StatusSite:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 site.paths.append(self.path)
-                self.send_response(site.status)
+                self.send_response(site.status if site.known is None or self.path in site.known else 404)
                 self.end_headers()
                 self.wfile.write(site.body)
 
