@@ -219,7 +219,7 @@ def store() -> None:
 def stats(config: Path, as_json: bool) -> int | None:
     """Show how full the store is and what it was good for.
 
-    Asks the running site; of a stopped one the disk store is opened.
+    Asks the running site; of one that does not answer the disk store is opened, which only the site's user can do.
     """
     return _perform("store", config, as_json, action="stats")
 
@@ -229,8 +229,8 @@ def stats(config: Path, as_json: bool) -> int | None:
 def verify(config: Path) -> int | None:
     """Verify every chunk of a disk store.
 
-    The site must be stopped. Reads each chunk and compares it with its fingerprint. Chunks that differ are dropped
-    (the peer is asked for them when they are needed); the exit code is then 1.
+    The site must be stopped, and this be its user. Reads each chunk and compares it with its fingerprint. Chunks that
+    differ are dropped (the peer is asked for them when they are needed); the exit code is then 1.
     """
     return _perform("store", config, action="verify")
 
@@ -241,7 +241,8 @@ def verify(config: Path) -> int | None:
 def purge(config: Path, yes: bool) -> int | None:
     """Empty a disk store.
 
-    The site must be stopped. Nothing is lost but speed: what is replicated next crosses the WAN whole again.
+    The site must be stopped, and this be its user. Nothing is lost but speed: what is replicated next crosses the WAN
+    whole again.
     """
     return _perform("store", config, yes, action="purge")
 
