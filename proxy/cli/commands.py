@@ -59,6 +59,7 @@ def root() -> None:
 @click.option("--store-path", metavar="DIR", help="Of a disk store. [default: store, beside the file]")
 @click.option("--rate", metavar="RATE", help="Most that is sent to the other site, such as 45Mbit.")
 @click.option("--status", metavar="ADDRESS", help="Of the status listener. [default: 127.0.0.1:8900]")
+@click.option("--history", metavar="FILE", help="Of events and figures. [default: see CONFIGURATION.md]")
 @click.option("--out", type=click.Path(path_type=Path), default=".", metavar="DIR", help="Where the files go.")
 def init(out: Path, **options: Any) -> int | None:
     """Make a new site: its file, its key, and a compose file.

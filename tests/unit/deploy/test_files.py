@@ -32,6 +32,12 @@ def test_every_container_is_confined(place: str) -> None:
         assert not service.get("privileged"), name
 
 
+def test_no_directory_is_made_where_a_file_of_the_monitoring_is_missing() -> None:
+    text = (DEPLOY / "site" / "compose.yaml").read_text()
+    mounts = text.count("${ISTHMUS_MONITORING")
+    assert mounts == text.count("source: ${ISTHMUS_MONITORING") == text.count("create_host_path: false") == 4
+
+
 def composed(path: Path) -> dict[str, dict[str, dict[str, object]]]:
     """What the compose command makes of it, profiles included."""
     for command in (["docker", "compose"], ["docker-compose"]):
