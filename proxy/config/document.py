@@ -30,7 +30,8 @@ that has one. Editors that know JSON Schema complete and check the file with
 - Names are letters, digits, dots, dashes and underscores, at most 63, beginning with a letter or digit.
 - Unknown keys are mistakes.
 
-The running site reads certificates, keys and pins anew on SIGHUP; everything else at the next start.
+The running site reads certificates, keys, pins and tokens anew on SIGHUP (`isthmus reload`); everything else at the
+next start.
 """
 
 

@@ -154,7 +154,8 @@ def _build(config: SiteConfig) -> Site:
         return Site(config, store)
     except (OSError, ValueError) as error:
         store.close()
-        raise OperatorError(f"the site's certificates cannot be used: {error}", ExitCode.CONFIGURATION) from None
+        wrong = f"the site's certificates cannot be used: {error}; make them by `isthmus keygen`, as TLS accepts them"
+        raise OperatorError(wrong, ExitCode.CONFIGURATION) from None
 
 
 async def _start(site: Site, watching: Watching, status: StatusListener) -> None:
