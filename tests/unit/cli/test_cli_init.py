@@ -38,8 +38,11 @@ def test_the_files_and_what_to_do_next(isthmus: Isthmus, tmp_path: Path) -> None
 def test_every_flag_is_in_the_file(isthmus: Isthmus, tmp_path: Path) -> None:
     more = ("--export", "10.1.0.5:3260", "--export", "second=[2001:db8::5]:860", "--forward", "second=127.0.0.1:3261")
     rest = ("--store", "memory", "--store-size", "1GiB", "--rate", "45Mbit", "--status", "127.0.0.1:8999")
-    rest += ("--history", "/var/lib/isthmus/east/history.db")
-    assert isthmus("init", *EAST, *more, *rest, "--peer", "west=west.example:4500", "--out", tmp_path).exit_code == 0
+    kept = ("--history", "/var/lib/isthmus/east/history.db")
+    assert (
+        isthmus("init", *EAST, *more, *rest, *kept, "--peer", "west=west.example:4500", "--out", tmp_path).exit_code
+        == 0
+    )
     site = load(tmp_path / "east.toml", files=False)
     assert [(str(peer.address), peer.rate) for peer in site.peers] == [("west.example:4500", 45_000_000)]
     assert [(forward.export, forward.listen.port) for forward in site.forwards] == [("array", 3260), ("second", 3261)]
