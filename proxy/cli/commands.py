@@ -319,7 +319,8 @@ def doctor(config: Path, rate: str | None, round_trip: str | None, as_json: bool
 
     Reaches each peer with the site's own certificates and each export, and looks at the kernel's TCP, the clock,
     certificates, listen addresses, file descriptors, memory and disk. What is not as it should be comes with its
-    remedy. Changes nothing, and may be run beside a running site. Exits with 1 if there is a problem.
+    remedy. Run it as the site's user, for others may do more or less. Changes nothing, and may be run beside a running
+    site. Exits with 1 if there is a problem.
     """
     return _perform("doctor", config, rate, round_trip, as_json)
 
