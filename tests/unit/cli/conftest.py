@@ -37,7 +37,7 @@ def pair(tmp_path: Path, free_port: Callable[[], int]) -> Path:
 
 
 class StatusSite:
-    """Answers every GET at a site's status listener with what it was given."""
+    """Answers every request at a site's status listener with what it was given."""
 
     def __init__(self, config: Path) -> None:
         port = int(config.read_text().split('[status]\nlisten = "127.0.0.1:')[1].split('"')[0])
@@ -68,6 +68,8 @@ class StatusSite:
                 self.send_response(site.status if site.known is None or self.path in site.known else 404)
                 self.end_headers()
                 self.wfile.write(site.body)
+
+            do_POST = do_GET
 
             def log_message(self, format: str, *args: object) -> None:
                 pass
