@@ -9,8 +9,10 @@ from proxy.protocol.errors import Misuse, PeerError
 
 DATA_OVERHEAD = 256
 """Cost of a DATA frame beyond its plain length; pays for the bookkeeping of tiny ones."""
-OPENING_PART = 8
+OPENING_PART = 4
 """One part in so many of the memory is for windows that are wide from the beginning."""
+STEP = 4
+"""A window grows to so many times its size at once, or to twice where that does not fit."""
 ROUND_TRIP_MIN = 0.005
 """Seconds: on a LAN the event loops take longer than the wire, so windows grow as if the round trip were this."""
 
@@ -78,11 +80,16 @@ class WindowBudget:
 
     @property
     def spare(self) -> int:
-        """What may still be given to a stream that has just been opened: half of what others have left of an eighth.
+        """What may still be given to a stream that has just been opened: half of what others have left of a quarter.
 
         Some streams never send much, and what the peer was told cannot be taken back.
         """
         return max(0, min(self.total // OPENING_PART - self.opening, self.total - self.reserved)) // 2
+
+    @property
+    def room(self) -> int:
+        """What windows may still grow by."""
+        return min(self.total // 2 - self.grown, self.total - self.reserved)
 
     def reserve(self, n: int) -> bool:
         """Room for a new stream's initial credit. False: the stream has to be refused."""
@@ -94,7 +101,7 @@ class WindowBudget:
 
     def grow(self, n: int) -> bool:
         """Room for `n` bytes beyond a stream's initial credit."""
-        if self.grown + n > self.total // 2 or self.reserved + n > self.total:
+        if n > self.room:
             self.short = True
             return False
         self.grown += n
@@ -179,7 +186,7 @@ class ReceiveWindow:
         return True
 
     def press(self, kept: int) -> bool:
-        """Double if the peer has used what it was given while the array waited; True if it has to be told.
+        """Grow if the peer has used what it was given while the array waited; True if it has to be told.
 
         `kept`: costs that came ahead of a gap. The line is what is slow then: what is on it must not be short.
         """
@@ -236,14 +243,17 @@ class ReceiveWindow:
         self._grown = self._opened = 0
 
     def _tune(self, fast: bool) -> None:
-        """Double while the array takes a window in less than two round trips; where growth is short, share it."""
+        """Grow while the array takes a window in less than two round trips; where growth is short, share it."""
         most = self._maximum
         if self._budget.short:
             most = min(most, self._initial + self._budget.share)
         if self.size > most:
             self.size = max(most, self.size // 2)
         elif fast and self.size < most:
-            more = min(self.size, most - self.size)
+            most -= self.size
+            more = min((STEP - 1) * self.size, most)
+            if more > self._budget.room:
+                more = min(self.size, most)
             self._note_grower(True)
             if self._budget.grow(more):
                 self._grown += more

@@ -12,7 +12,7 @@ class TunnelSettings:
 
     initial_credit: int = 256 << 10
     """What the peer may send on each stream at once; windows grow from here. Less if `memory` is small."""
-    opening_window: int = 16 << 20
+    opening_window: int = 24 << 20
     """What a stream's window grows to as soon as it is open, if there is so much to spare."""
     window_max: int = 96 << 20
     """Plain bytes that one stream may have under way towards us."""

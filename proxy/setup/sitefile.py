@@ -63,7 +63,8 @@ def _tables(wishes: Wishes) -> Iterator[tuple[str, type[Section], Values]]:
         yield "[tunnel]", Tunnel, {"listen": wishes.listen}
     path = wishes.store_path or (STORE_DIRECTORY if wishes.store == "disk" else None)
     yield "[store]", Store, {"mode": wishes.store, "size": wishes.store_size, "path": path}
-    yield "[status]", Status, {"listen": wishes.status, "control_token": f"{wishes.site}.token"}
+    token = f"{wishes.site}.token"
+    yield "[status]", Status, {"listen": wishes.status, "history": wishes.history, "control_token": token}
     yield "[[peer]]", Peer, _peer(wishes)
     for forward in wishes.forwards:
         yield "[[forward]]", Forward, _forward(forward, wishes.peer)

@@ -31,7 +31,7 @@ def hosts(isthmus: Isthmus, tmp_path: Path) -> dict[str, str]:
 
 
 def content(directory: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in directory.iterdir()}
+    return {path.name: path.read_bytes() for path in directory.iterdir() if path.is_file()}
 
 
 def test_one_line_each_way(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.protocol.credit import ReceiveWindow, SendCredit, WindowBudget
+from proxy.protocol.credit import STEP, ReceiveWindow, SendCredit, WindowBudget
 from proxy.protocol.errors import Misuse, PeerError
 from tests.unit.protocol.playbook import Script, batch
 
@@ -69,10 +69,10 @@ def test_nothing_is_consumed_that_has_not_come() -> None:
         script.tunnel.consumed(2, 101)
 
 
-def test_a_window_doubles_while_the_array_takes_one_in_less_than_two_round_trips() -> None:
+def test_a_window_grows_while_the_array_takes_one_in_less_than_two_round_trips() -> None:
     receiver = window(WindowBudget(256 * MIB))
     now = pass_through(receiver, 10 * MIB, 0.0, 100 * MIB)
-    assert receiver.size == 8 * MIB
+    assert receiver.size == STEP**2 * MIB
     pass_through(receiver, 200 * MIB, now, 1000 * MIB)
     assert receiver.size == 64 * MIB
 
@@ -88,13 +88,19 @@ def test_a_pause_of_the_source_is_not_held_against_the_array() -> None:
     now = 0.0
     for _ in range(4):
         now = pass_through(receiver, MIB, now + 10.0, 100 * MIB)
-    assert receiver.size == 2 * MIB
+    assert receiver.size == STEP * MIB
 
 
 def test_on_a_lan_windows_grow_as_if_the_round_trip_were_5_ms() -> None:
     receiver = window(WindowBudget(256 * MIB))
     pass_through(receiver, 8 * MIB, 0.0, 1000 * MIB, round_trip=0.0001)
-    assert receiver.size == 8 * MIB
+    assert receiver.size == STEP**2 * MIB
+
+
+def test_where_a_long_step_does_not_fit_a_window_doubles() -> None:
+    receiver = window(WindowBudget(4 * MIB))
+    pass_through(receiver, MIB, 0.0, 1000 * MIB)
+    assert receiver.size == 2 * MIB
 
 
 def test_what_is_promised_never_exceeds_the_memory() -> None:

@@ -1,6 +1,6 @@
 """Windows of streams that have just been opened: wide at once, out of what is to spare."""
 
-from proxy.protocol.credit import OPENING_PART, ReceiveWindow, WindowBudget
+from proxy.protocol.credit import OPENING_PART, STEP, ReceiveWindow, WindowBudget
 from proxy.protocol.frames import FrameType
 from tests.unit.protocol.playbook import Script
 
@@ -16,7 +16,7 @@ def opened(budget: WindowBudget, maximum: int = 64 * MIB) -> ReceiveWindow:
 
 
 def test_the_first_streams_begin_wide_and_later_ones_with_less() -> None:
-    budget = WindowBudget(128 * MIB)
+    budget = WindowBudget(64 * MIB)
     sizes = [opened(budget).size for _ in range(100)]
     assert sizes[0] == INITIAL + 8 * MIB
     assert sizes == sorted(sizes, reverse=True)
@@ -57,7 +57,7 @@ def test_a_window_is_pressed_once_until_the_peer_is_told() -> None:
     window.arrive(INITIAL, 1.0, 0.1)
     assert window.press(INITIAL)
     assert not window.press(INITIAL)
-    assert window.size == 2 * INITIAL
+    assert window.size == STEP * INITIAL
 
 
 def test_the_peer_is_told_with_the_acceptance() -> None:
@@ -84,8 +84,8 @@ def test_a_window_that_the_line_has_used_up_grows() -> None:
     window.arrive(INITIAL - 1000, 1.0, 0.1)
     assert not window.press(0), "the array has not taken it"
     assert window.press(INITIAL - 1000), "it is not the array that it waits for"
-    assert window.size == 2 * INITIAL
-    assert window.tell() == (0, 2 * INITIAL)
+    assert window.size == STEP * INITIAL
+    assert window.tell() == (0, STEP * INITIAL)
     assert not window.press(INITIAL - 1000), "there is room now"
 
 
@@ -93,6 +93,6 @@ def test_gaps_make_room_for_what_other_lanes_bring() -> None:
     script = Script()
     script.open(2)
     assert script.data(2, 2, 63_000) == []
-    assert script.take() == ["CREDIT 2:0/131072"]
-    assert script.data(2, 3, 60_000) == []
-    assert script.take()[0].startswith("CREDIT 2:0/262144")
+    assert script.take() == ["CREDIT 2:0/262144"]
+    assert script.data(2, 3, 180_000) == []
+    assert script.take()[0].startswith("CREDIT 2:0/1048576")
