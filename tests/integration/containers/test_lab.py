@@ -60,6 +60,23 @@ def test_sites_have_no_rights(lab: Project, service: str) -> None:
     assert re.search(r"^Uid:\s*10001\b", status, re.MULTILINE)
 
 
+def test_wests_status_asks_for_a_token(lab: Project) -> None:
+    """It is exported to east, through whose tunnel Prometheus reads it, as a user to whom everything is foreign."""
+    wait_for(lambda: up(lab), "the tunnel is not up")
+    token = docker("exec", "--user", "65534", lab.container("east"), "cat", "/var/lib/isthmus/west.token.prometheus")
+    assert lab.execute("east", "python", "-c", ASK, token.strip()).split() == ["401", "200", "401"]
+
+
+ASK = """
+import http.client, sys
+given = sys.argv[1]
+for token, method, path in (("", "GET", "/metrics"), (given, "GET", "/metrics"), (given, "POST", "/api/v1/drain")):
+    listener = http.client.HTTPConnection("127.0.0.1", 8901, timeout=60)
+    listener.request(method, path, headers={"Authorization": f"Bearer {token}"} if token else {})
+    print(listener.getresponse().status)
+"""
+
+
 def test_killing_either_proxy_loses_nothing(lab: Project) -> None:
     assert ended(lab.container("story")) == 0  # docker-compose 1.29 links a second one to the first while that runs
     for attempt in range(ATTEMPTS):

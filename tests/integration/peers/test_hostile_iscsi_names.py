@@ -1,6 +1,7 @@
 """An initiator says whatever it likes in its login: names cannot move a cursor, or break JSON, tables or metrics.
 
-The target never answers, so what the initiator asks for is under way until it leaves, and is dropped then.
+The target lets everybody in, and then never answers: what the initiator asks for is under way until it leaves, and is
+dropped then.
 """
 
 import socket
@@ -8,22 +9,26 @@ import socket
 from prometheus_client.parser import text_string_to_metric_families
 
 from bench.sites import Site
-from tests.integration.bed.ends import Array, swallow
+from proxy.iscsi.pdu import BASIC_BYTES
+from tests.integration.bed.ends import Array, Arrival, swallow
 from tests.integration.bed.sites import Bed, drain, eventually, look_up, run
 from tests.integration.peers.test_hostile_names import NAMES, look
-from tests.unit.iscsi.pdus import command, login, read_10, text
+from tests.unit.iscsi.pdus import command, login, login_answer, read_10, text
 
 VOLUMES = len(NAMES)
+LET_IN = login_answer()
 
 
 def test_hostile_iscsi_names(bed: Bed) -> None:
-    with Array(swallow) as array:
+    with Array(let_in) as array:
         pair = bed.pair(array.address, tunnel={"drain": "0s"})
         run(*pair.sites)
         for name in NAMES.values():
             said = name.replace("\0", "")  # it ends a value
             with socket.create_connection(pair.entrance) as initiator:
-                initiator.sendall(login(text(InitiatorName=said, TargetName=f"iqn.{said}")) + command(1, read_10(0, 8)))
+                initiator.sendall(login(text(InitiatorName=said, TargetName=f"iqn.{said}")))
+                assert initiator.recv(len(LET_IN), socket.MSG_WAITALL) == LET_IN
+                initiator.sendall(command(1, read_10(0, 8)))
                 for site in pair.sites:
                     judge_live(site, said)
             for site in pair.sites:
@@ -31,6 +36,15 @@ def test_hostile_iscsi_names(bed: Bed) -> None:
         for site in pair.sites:
             judge_ended(site)
         drain(*pair.sites)
+
+
+def let_in(arrival: Arrival) -> None:
+    """Answer the login, which has come whole, and nothing else."""
+    header = arrival.connection.recv(BASIC_BYTES, socket.MSG_WAITALL)
+    length = int.from_bytes(header[5:8])
+    arrival.connection.recv(length + -length % 4, socket.MSG_WAITALL)
+    arrival.connection.sendall(LET_IN)
+    swallow(arrival)
 
 
 def judge_live(site: Site, said: str) -> None:
