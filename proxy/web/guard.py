@@ -36,8 +36,6 @@ HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
 }
-LARGEST_BODY = 8 << 10
-"""Bytes; no request needs one."""
 _RIGHTS = {route.path: route.right for route in ROUTES}
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::[0-9]*)?")
 """A Host header: an address in brackets or a name, perhaps a port."""
@@ -70,7 +68,7 @@ class Guard:
             if visit is not None:
                 visit.busy, visit.since = True, asyncio.get_running_loop().time()
             try:
-                response = self._refuse(request) or await _answer(request, handler)
+                response = _refuse_body(request) or self._refuse(request) or await _answer(request, handler)
             finally:
                 if visit is not None:
                     visit.busy, visit.since = False, asyncio.get_running_loop().time()
@@ -93,8 +91,6 @@ class Guard:
         if not _is_ours(request):
             self._tell(f"a page of another site asked for {request.path}, from {party}")
             return failure(403, "requests from pages of other sites are refused", "open this listener's own page")
-        if (request.content_length or 0) > LARGEST_BODY:
-            return failure(413, "the body is too large", "send none")
         return self._refuse_right(request, party)
 
     def _refuse_right(self, request: web.Request, party: str) -> web.Response | None:
@@ -128,6 +124,15 @@ class Guard:
         except ValueError:
             return here.is_loopback and name == "localhost"
         return asked == here or (here.is_loopback and asked.is_loopback)
+
+
+def _refuse_body(request: web.Request) -> web.Response | None:
+    """No request needs a body, so none is read or unpacked, whatever its length: the connection ends instead."""
+    if not request.body_exists:
+        return None
+    answer = failure(413, "no request has a body here", "send none")
+    answer.force_close()
+    return answer
 
 
 def _right(request: web.Request) -> Right:

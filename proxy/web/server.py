@@ -23,8 +23,6 @@ from proxy.web.sockets import listen
 log = logging.getLogger(__name__)
 
 _HEADER_MAX = 8190
-_LINGER_SECONDS = 2.0
-"""For the rest of a body that nobody wants."""
 _STOP_SECONDS = 1.0
 
 
@@ -47,7 +45,7 @@ class StatusServer:
         """Begin to answer. Raises OSError if the address cannot be had, OperatorError for files that are unsound."""
         self._rights = Rights(self._settings)
         guard = Guard.of(self._settings, self._rights, self._site.watch.journal, lambda: self.gate, self._limits)
-        app = web.Application(middlewares=[guard.middleware(), _bad_requests], client_max_size=1024)
+        app = web.Application(middlewares=[guard.middleware(), _bad_requests])
         self._api.add_to(app, self._serve_live)
         Page().add_to(app)
         self._runner = web.AppRunner(
@@ -55,7 +53,8 @@ class StatusServer:
             access_log=None,
             logger=request_log(),
             keepalive_timeout=self._limits.idle,
-            lingering_time=_LINGER_SECONDS,
+            lingering_time=0.0,  # bodies are not read, nor unpacked on the way
+            auto_decompress=False,
             max_line_size=_HEADER_MAX,
             max_field_size=_HEADER_MAX,
             handler_cancellation=True,

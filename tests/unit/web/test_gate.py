@@ -10,7 +10,9 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from aiohttp import web
+from aiohttp.http_parser import DeflateBuffer
 
 from bench.sites import free_port
 from proxy.observe.codes import STARTED
@@ -120,10 +122,9 @@ def test_failures_of_accept_do_not_end_the_listener() -> None:
 def test_who_says_nothing_or_half_a_request_is_ended() -> None:
     async def scene() -> None:
         async with listening(limits=SHORT) as stage:
-            silent, half, body = await crowd(stage, 3)
+            silent, half = await crowd(stage, 2)
             half[1].write(b"GET /healthz HTT")
-            body[1].write(b"POST /api/v1/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nx")
-            await eventually(lambda: gate_of(stage).visits == 3)
+            await eventually(lambda: gate_of(stage).visits == 2)
 
             async def seconds_pass() -> None:
                 while gate_of(stage).visits:
@@ -131,7 +132,7 @@ def test_who_says_nothing_or_half_a_request_is_ended() -> None:
                     await asyncio.sleep(0.02)
 
             await asyncio.wait_for(seconds_pass(), PATIENCE)
-            for connection in (silent, half, body):
+            for connection in (silent, half):
                 assert await ended(connection)
                 connection[1].close()
             assert (await stage.ask("/healthz")).status == 200
@@ -162,13 +163,30 @@ def test_who_does_not_take_an_answer_is_ended() -> None:
     play(scene)
 
 
-def test_huge_bodies_are_refused_unread() -> None:
+@pytest.mark.parametrize(
+    "head",
+    [
+        "Content-Length: 2",
+        "Content-Length: 1073741824",
+        "Transfer-Encoding: chunked",
+        "Content-Length: 8000\r\nContent-Encoding: deflate",
+        "Transfer-Encoding: chunked\r\nContent-Encoding: gzip",
+    ],
+)
+def test_bodies_are_refused_unread(head: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything else, and the connection ends: nothing is waited for, and nothing is ever unpacked."""
+    unpacking: list[object] = []
+    monkeypatch.setattr(DeflateBuffer, "__init__", lambda *_, **__: unpacking.append(1))
+
     async def scene() -> None:
         async with listening() as stage:
             reader, writer = await stage.connect()
-            writer.write(b"POST /api/v1/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1073741824\r\n\r\n")
-            assert b" 413 " in await reader.readline()
+            writer.write(f"POST /api/v1/reload HTTP/1.1\r\nHost: localhost\r\n{head}\r\n\r\n".encode())
+            answer = parse(await asyncio.wait_for(reader.read(-1), PATIENCE))
+            assert (answer.status, answer.headers["connection"]) == (413, "close")
+            assert not stage.site.watch.journal.last, "nothing was reloaded"
             await hang_up(writer)
+        assert not unpacking
 
     play(scene)
 
