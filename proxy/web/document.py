@@ -24,6 +24,7 @@ _FAILURES = {
     403: "This right is not granted, or the request comes from a page of another site.",
     405: "Another method is needed.",
     413: "It has a body.",
+    417: "It expects something.",
     421: "The Host header names another host.",
     429: "Too many requests, or too many who listen; `Retry-After` says when to come again.",
 }
@@ -43,9 +44,9 @@ seconds since 1970 (UTC), rates bits a second, shares of a whole 0 to 1. New key
   a loopback listener without `status.control_token` grants them to whoever reaches it.
 - **Pages of other sites** get nothing: the Host header has to name this listener (an address of its own, or one of
   `status.names`), and `Origin` and `Sec-Fetch-Site`, where they are sent, have to say that the request comes from here.
-- **Limits.** 400 requests at once and 200 a second from one address; header lines of 8 KiB and no body; 128
-  connections, 64 from one address; 32 who listen to `/api/v1/live`. All users of the host itself count as one. Above
-  that: 429.
+- **Limits.** 400 requests at once and 200 a second from one address, four times that from all others than this host;
+  header lines of 8 KiB and no body; 128 connections, 64 from one address; 32 who listen to `/api/v1/live`. All users of
+  the host itself count as one. Above that: 429, and the connection ends.
 - **Failures** are `{"error": ..., "remedy": ...}` with the status codes of HTTP.
 - **`/api/v1/live`** sends `event: live` once a second with the JSON below as `data`, and `event: event` with one event
   as soon as it is noted. Who does not read is dropped. Browsers send no `Authorization` with `EventSource`: where a

@@ -13,18 +13,17 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from aiohttp import web
-from aiohttp.typedefs import Middleware
 
 from proxy.observe import codes
 from proxy.observe.journal import Journal
-from proxy.web.answering import failure
+from proxy.web.answering import BadRequest, failure
 from proxy.web.gate import Gate, Limits
 from proxy.web.parties import Budget, party_of
 from proxy.web.rights import Rights
 from proxy.web.routes import ROUTES, Right
 from proxy.web.settings import Settings
 
-Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Handler: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -43,7 +42,7 @@ _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::[0-9]*)?")
 
 @dataclass(slots=True)
 class Guard:
-    """Loop thread. `middleware` goes around all handlers."""
+    """Loop thread. `around` puts it before everything that answers."""
 
     settings: Settings
     rights: Rights
@@ -58,33 +57,49 @@ class Guard:
         """With a budget of requests for each party."""
         return cls(settings, rights, journal, gate, Budget(limits.requests, limits.requests_per_second))
 
-    def middleware(self) -> Middleware:
-        """For the application."""
+    def around(self, handler: Handler) -> Handler:
+        """That handler, guarded: also what an application refuses before its middlewares (`Expect`) comes by here."""
 
-        @web.middleware
-        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-            gate = self.gate()
-            visit = gate.visit_of(request.protocol) if gate is not None else None
-            if visit is not None:
-                visit.busy, visit.since = True, asyncio.get_running_loop().time()
-            try:
-                response = _refuse_body(request) or self._refuse(request) or await _answer(request, handler)
-            finally:
-                if visit is not None:
-                    visit.busy, visit.since = False, asyncio.get_running_loop().time()
+        async def guarded(request: web.BaseRequest) -> web.StreamResponse:
+            response = self._turn_away(request) or await self._serve(request, handler)
             for name, value in HEADERS.items():
                 if not response.prepared:
                     response.headers.setdefault(name, value)
             return response
 
-        return guard
+        return guarded
 
-    def _refuse(self, request: web.Request) -> web.Response | None:
-        party = party_of(request.remote or "")
-        if not self.budget.spend(party, asyncio.get_running_loop().time()):
+    def _turn_away(self, request: web.BaseRequest) -> web.Response | None:
+        """What is not even looked at. The connection ends, so that the budget of connections bounds what follows."""
+        answer = self._refuse_kind(request)
+        if answer is not None:
+            answer.force_close()
+        return answer
+
+    def _refuse_kind(self, request: web.BaseRequest) -> web.Response | None:
+        if not self.budget.spend(party_of(request.remote or ""), asyncio.get_running_loop().time()):
             answer = failure(429, "too many requests", "ask less often")
             answer.headers["Retry-After"] = "1"
             return answer
+        if "Expect" in request.headers:
+            return failure(417, "no request has a body here, so nothing is expected", "send no Expect header")
+        if request.body_exists:
+            return failure(413, "no request has a body here", "send none")
+        return None
+
+    async def _serve(self, request: web.BaseRequest, handler: Handler) -> web.StreamResponse:
+        gate = self.gate()
+        visit = gate.visit_of(request.protocol) if gate is not None else None
+        if visit is not None:
+            visit.busy, visit.since = True, asyncio.get_running_loop().time()
+        try:
+            return self._refuse(request) or await _answer(request, handler)
+        finally:
+            if visit is not None:
+                visit.busy, visit.since = False, asyncio.get_running_loop().time()
+
+    def _refuse(self, request: web.BaseRequest) -> web.Response | None:
+        party = party_of(request.remote or "")
         if not self._is_here(request):
             remedy = "use an address of this listener, or add the name to status.names"
             return failure(421, "this listener does not answer under that name", remedy)
@@ -93,7 +108,7 @@ class Guard:
             return failure(403, "requests from pages of other sites are refused", "open this listener's own page")
         return self._refuse_right(request, party)
 
-    def _refuse_right(self, request: web.Request, party: str) -> web.Response | None:
+    def _refuse_right(self, request: web.BaseRequest, party: str) -> web.Response | None:
         right = _right(request)
         if self.rights.granted(right, request.headers.get("Authorization", ""), request.get_extra_info("peercert")):
             return None
@@ -108,7 +123,7 @@ class Guard:
     def _tell(self, words: str) -> None:
         self.journal.note(codes.ACCESS_DENIED, "listener", words, time.time())
 
-    def _is_here(self, request: web.Request) -> bool:
+    def _is_here(self, request: web.BaseRequest) -> bool:
         found = _HOST.fullmatch(request.headers.get("Host", ""))
         if found is None or len(request.headers.getall("Host", ())) != 1:
             return False
@@ -126,23 +141,14 @@ class Guard:
         return asked == here or (here.is_loopback and asked.is_loopback)
 
 
-def _refuse_body(request: web.Request) -> web.Response | None:
-    """No request needs a body, so none is read or unpacked, whatever its length: the connection ends instead."""
-    if not request.body_exists:
-        return None
-    answer = failure(413, "no request has a body here", "send none")
-    answer.force_close()
-    return answer
-
-
-def _right(request: web.Request) -> Right:
+def _right(request: web.BaseRequest) -> Right:
     """By the route; what is under no route of the API is a file of the page, which holds no data, or nothing."""
     path = request.path
     fallback = Right.READ if path.startswith(("/api", "/metrics")) else Right.NONE
     return _RIGHTS.get(path, fallback)
 
 
-def _is_ours(request: web.Request) -> bool:
+def _is_ours(request: web.BaseRequest) -> bool:
     """What browsers say of where a request comes from; other programs say nothing.
 
     A link to the page from elsewhere may be followed: it shows nothing to who has set it.
@@ -156,10 +162,12 @@ def _is_ours(request: web.Request) -> bool:
     return navigates and request.method == "GET" and request.path == "/"
 
 
-async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def _answer(request: web.BaseRequest, handler: Handler) -> web.StreamResponse:
     """The handler's answer, or in our own form what aiohttp or a handler raises."""
     try:
         return await handler(request)
+    except BadRequest as error:
+        return failure(400, str(error), "see deploy/API.md")
     except web.HTTPMethodNotAllowed as error:
         answer = failure(405, "that method is not answered here", "see deploy/API.md")
         answer.headers["Allow"] = ", ".join(sorted(error.allowed_methods))

@@ -3,13 +3,11 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from aiohttp import web
 
 from proxy.errors import OperatorError
-from proxy.web.answering import BadRequest, failure
 from proxy.web.api import Api, Site
 from proxy.web.blame import request_log
 from proxy.web.gate import Gate, Limits
@@ -45,7 +43,7 @@ class StatusServer:
         """Begin to answer. Raises OSError if the address cannot be had, OperatorError for files that are unsound."""
         self._rights = Rights(self._settings)
         guard = Guard.of(self._settings, self._rights, self._site.watch.journal, lambda: self.gate, self._limits)
-        app = web.Application(middlewares=[guard.middleware(), _bad_requests])
+        app = web.Application()
         self._api.add_to(app, self._serve_live)
         Page().add_to(app)
         self._runner = web.AppRunner(
@@ -62,8 +60,10 @@ class StatusServer:
         )
         listener = listen(self._settings.host, self._settings.port)
         await self._runner.setup()
-        assert self._runner.server is not None
-        self.gate = Gate(listener, self._runner.server, self._context, self._limits)
+        server = self._runner.server
+        assert server is not None
+        server.request_handler = guard.around(server.request_handler)
+        self.gate = Gate(listener, server, self._context, self._limits)
         self._accepting = asyncio.get_running_loop().create_task(self.gate.run())
         self._site.watch.journal.listen(self.live.tell)
         self._site.ticked.extend((self.live.tick, self.gate.sweep))
@@ -95,13 +95,3 @@ class StatusServer:
 
     def _context(self) -> ssl.SSLContext | None:
         return self._rights.context if self._rights is not None else None
-
-
-@web.middleware
-async def _bad_requests(
-    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
-    try:
-        return await handler(request)
-    except BadRequest as error:
-        return failure(400, str(error), "see deploy/API.md")

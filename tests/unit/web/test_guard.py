@@ -1,5 +1,6 @@
 """Who gets what: hosts, pages of other sites, tokens, client certificates, how often (row 37 of the faults)."""
 
+import asyncio
 import ssl
 from dataclasses import replace
 from pathlib import Path
@@ -8,9 +9,10 @@ from typing import Any
 import pytest
 
 from proxy.errors import OperatorError
-from proxy.web.parties import Budget, party_of
+from proxy.web.parties import THIS_HOST, TOGETHER, Budget, party_of
 from proxy.web.routes import API, ROUTES, Right
 from tests.certificates import make
+from tests.patience import PATIENCE
 from tests.unit.web.stage import PATIENT, FakeSite, listening, play
 
 STATUS, DRAIN = f"{API}/status", f"{API}/drain"
@@ -206,20 +208,46 @@ def test_headers_that_keep_others_out() -> None:
 
 
 def test_too_many_requests_of_one_party() -> None:
-    """The budget is spent on one connection; then 429 says when to come again."""
+    """The budget is spent on one connection; then 429 says when to come again, and what else was sent is dropped."""
 
     async def scene() -> None:
         async with listening(limits=replace(PATIENT, requests=5, requests_per_second=1e-3)) as stage:
             reader, writer = await stage.connect()
-            request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-            writer.write(request * 20 + request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
-            answers = await reader.read(-1)
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
+            answers = await asyncio.wait_for(reader.read(-1), PATIENCE)
             writer.close()
             assert answers.count(b"HTTP/1.1 200") == 5
-            assert answers.count(b"HTTP/1.1 429") == 16
+            assert answers.count(b"HTTP/1.1 429") == 1
             assert b"Retry-After: 1" in answers
+            assert b"Connection: close" in answers
 
     play(scene)
+
+
+@pytest.mark.parametrize("expected", ["100-continue", "a miracle"])
+def test_expectations_are_within_the_rules(expected: str) -> None:
+    """They spend the budget, get our form and headers, and end the connection."""
+
+    async def scene() -> None:
+        async with listening(limits=replace(PATIENT, requests=2, requests_per_second=1e-3)) as stage:
+            for _ in range(2):
+                answer = await stage.ask(STATUS, Connection="", Expect=expected)
+                assert (answer.status, answer.headers["connection"], answer.headers["server"]) == (
+                    417,
+                    "close",
+                    "isthmus",
+                )
+                assert set(answer.json) == {"error", "remedy"}
+            assert (await stage.ask(STATUS, Connection="", Expect=expected)).status == 429
+
+    play(scene)
+
+
+def test_strangers_together_have_a_budget_and_this_host_its_own() -> None:
+    budget = Budget(burst=3, rate=2.0)
+    assert sum(budget.spend(f"party {number}", 0.0) for number in range(100)) == 3 * TOGETHER
+    assert [budget.spend(THIS_HOST, 0.0) for _ in range(4)] == [True, True, True, False]
+    assert sum(budget.spend(f"party {number}", 1.0) for number in range(100, 200)) == 2 * TOGETHER
 
 
 def test_budgets() -> None:
