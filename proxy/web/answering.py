@@ -7,6 +7,18 @@ from aiohttp import web
 
 from proxy.observe.answers import Problem
 
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Server": "isthmus",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+"""Of every answer, unless it says otherwise."""
+
 
 def encode(value: object) -> bytes:
     """Compact JSON of plain values and of the shapes (dataclasses with slots), without a copy of them."""

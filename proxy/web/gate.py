@@ -68,16 +68,19 @@ class Gate:
         self,
         listener: socket.socket,
         server: web.Server,
+        begin: Callable[[], asyncio.BaseProtocol],
         context: Callable[[], ssl.SSLContext | None],
         limits: Limits,
         accept: Accept | None = None,
     ) -> None:
-        """`listener` is bound, listening and non-blocking; `context` is asked for each connection.
+        """`listener` is bound, listening and non-blocking; `begin` makes a protocol of the server and `context`
+        is asked, for each connection.
 
         `accept`: the loop's `sock_accept`, or what stands for it.
         """
         self._listener = listener
         self._server = server
+        self._begin = begin
         self._context = context
         self._limits = limits
         self._visits: list[Visit] = []
@@ -156,7 +159,7 @@ class Gate:
 
     async def _admit(self, visit: Visit, connection: socket.socket) -> None:
         def begin() -> asyncio.BaseProtocol:
-            visit.handler = self._server()
+            visit.handler = self._begin()
             return visit.handler
 
         context = self._context()

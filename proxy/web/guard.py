@@ -25,16 +25,6 @@ from proxy.web.settings import Settings
 
 Handler: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
-HEADERS = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "Server": "isthmus",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
 _RIGHTS = {route.path: route.right for route in ROUTES}
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::[0-9]*)?")
 """A Host header: an address in brackets or a name, perhaps a port."""
@@ -61,11 +51,7 @@ class Guard:
         """That handler, guarded: also what an application refuses before its middlewares (`Expect`) comes by here."""
 
         async def guarded(request: web.BaseRequest) -> web.StreamResponse:
-            response = self._turn_away(request) or await self._serve(request, handler)
-            for name, value in HEADERS.items():
-                if not response.prepared:
-                    response.headers.setdefault(name, value)
-            return response
+            return self._turn_away(request) or await self._serve(request, handler)
 
         return guarded
 
@@ -81,6 +67,8 @@ class Guard:
             answer = failure(429, "too many requests", "ask less often")
             answer.headers["Retry-After"] = "1"
             return answer
+        if not request.path.startswith("/"):
+            return failure(400, "the request names no path of this listener", "see deploy/API.md")
         if "Expect" in request.headers:
             return failure(417, "no request has a body here, so nothing is expected", "send no Expect header")
         if request.body_exists:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from aiohttp import web
 
 from proxy.observe.answers import Event
-from proxy.web.answering import encode, failure
+from proxy.web.answering import HEADERS, encode, failure
 from proxy.web.gate import Visit
 
 LISTENERS_MAX = 32
@@ -57,7 +57,7 @@ class Live:
             answer = failure(429, f"{LISTENERS_MAX} listen already", "close a page, or ask /api/v1/health instead")
             answer.headers["Retry-After"] = "30"
             return answer
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+        response = web.StreamResponse(headers=HEADERS | {"Content-Type": "text/event-stream"})
         queue: asyncio.Queue[bytes | None] = asyncio.Queue(_FRAMES_MAX)
         queue.put_nowait(self._frame())
         self._queues[queue] = request.transport

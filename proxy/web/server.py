@@ -4,12 +4,14 @@ import asyncio
 import logging
 import ssl
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 from aiohttp import web
 
 from proxy.errors import OperatorError
 from proxy.web.api import Api, Site
-from proxy.web.blame import request_log
+from proxy.web.conversation import Conversation, lenient
 from proxy.web.gate import Gate, Limits
 from proxy.web.guard import Guard
 from proxy.web.live import Live
@@ -46,25 +48,16 @@ class StatusServer:
         app = web.Application()
         self._api.add_to(app, self._serve_live)
         Page().add_to(app)
-        self._runner = web.AppRunner(
-            app,
-            access_log=None,
-            logger=request_log(),
-            keepalive_timeout=self._limits.idle,
-            lingering_time=0.0,  # bodies are not read, nor unpacked on the way
-            auto_decompress=False,
-            max_line_size=_HEADER_MAX,
-            max_field_size=_HEADER_MAX,
-            handler_cancellation=True,
-            shutdown_timeout=_STOP_SECONDS,
-        )
-        listener = listen(self._settings.host, self._settings.port)
+        self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=_STOP_SECONDS)
+        loop, listener = asyncio.get_running_loop(), listen(self._settings.host, self._settings.port)
         await self._runner.setup()
         server = self._runner.server
         assert server is not None
         server.request_handler = guard.around(server.request_handler)
-        self.gate = Gate(listener, server, self._context, self._limits)
-        self._accepting = asyncio.get_running_loop().create_task(self.gate.run())
+        server.request_factory = lenient(server.request_factory)
+        begin = partial(Conversation, server, loop=loop, **self._manners())
+        self.gate = Gate(listener, server, begin, self._context, self._limits)
+        self._accepting = loop.create_task(self.gate.run())
         self._site.watch.journal.listen(self.live.tell)
         self._site.ticked.extend((self.live.tick, self.gate.sweep))
 
@@ -92,6 +85,17 @@ class StatusServer:
     async def _serve_live(self, request: web.Request) -> web.StreamResponse:
         gate = self.gate
         return await self.live.serve(request, gate.visit_of(request.protocol) if gate is not None else None)
+
+    def _manners(self) -> dict[str, Any]:
+        """Of each connection."""
+        return {
+            "keepalive_timeout": self._limits.idle,
+            "lingering_time": 0.0,  # bodies are not read, nor unpacked on the way
+            "auto_decompress": False,
+            "max_line_size": _HEADER_MAX,
+            "max_field_size": _HEADER_MAX,
+            "access_log": None,
+        }
 
     def _context(self) -> ssl.SSLContext | None:
         return self._rights.context if self._rights is not None else None

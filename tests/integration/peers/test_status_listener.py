@@ -35,6 +35,7 @@ ODD: dict[str, tuple[bytes, set[int]]] = {
     "a host of brackets": (b"GET /healthz HTTP/1.1\r\nHost: [::1\r\n\r\n", {400, 421}),
     "HTTP/1.0 without a host": (b"GET /healthz HTTP/1.0\r\n\r\n", {400, 421}),
     "absolute address": (b"GET http://evil.example/metrics HTTP/1.1\r\nHost: evil.example\r\n\r\n", {400, 421}),
+    "an address of noise": (b"GET http://xn--/ HTTP/1.1\r\n" + HOST + b"\r\n", {400}),
     "no such page": (b"GET /nothing HTTP/1.1\r\n" + HOST + b"\r\n", {404}),
     "out of the tree": (b"GET /../../etc/passwd HTTP/1.1\r\n" + HOST + b"\r\n", {400, 404}),
     "a path of noise": (b"GET /%00%ff%0d%0a\xff HTTP/1.1\r\n" + HOST + b"\r\n", {400, 404}),

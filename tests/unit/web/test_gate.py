@@ -103,7 +103,7 @@ def test_failures_of_accept_do_not_end_the_listener() -> None:
             return web.Response(text="here")
 
         listener, server = listen("127.0.0.1", free_port()), web.Server(answer)
-        gate = Gate(listener, server, lambda: None, PATIENT, failing)
+        gate = Gate(listener, server, server, lambda: None, PATIENT, failing)
         task = asyncio.get_running_loop().create_task(gate.run())
         for _ in range(3):
             reader, writer = await asyncio.open_connection(*listener.getsockname())

@@ -1,6 +1,7 @@
 """Who gets what: hosts, pages of other sites, tokens, client certificates, how often (row 37 of the faults)."""
 
 import asyncio
+import gc
 import ssl
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +10,13 @@ from typing import Any
 import pytest
 
 from proxy.errors import OperatorError
+from proxy.observe.snapshot import Snapshot
+from proxy.web.answering import HEADERS
 from proxy.web.parties import THIS_HOST, TOGETHER, Budget, party_of
 from proxy.web.routes import API, ROUTES, Right
 from tests.certificates import make
 from tests.patience import PATIENCE
-from tests.unit.web.stage import PATIENT, FakeSite, listening, play
+from tests.unit.web.stage import PATIENT, FakeSite, hang_up, listening, parse, play
 
 STATUS, DRAIN = f"{API}/status", f"{API}/drain"
 READING, CONTROL = "r" * 32, "c" * 32
@@ -203,8 +206,77 @@ def test_headers_that_keep_others_out() -> None:
                 assert "default-src 'none'" in headers["content-security-policy"]
                 assert headers["x-frame-options"] == "DENY"
                 assert "aiohttp" not in headers["server"]
+            reader, writer = await stage.connect()
+            writer.write(f"GET {API}/live HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            headers = parse(await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)).headers
+            assert headers.items() >= {name.lower(): value for name, value in HEADERS.items()}.items()
+            await hang_up(writer)
 
     play(scene)
+
+
+UNREADABLE = ("http://xn--/", "http://xn--a/", "http://xn--ls8h=.la/", "*")
+
+
+@pytest.mark.parametrize("target", UNREADABLE)
+@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+def test_addresses_that_cannot_be_read(target: str, method: str) -> None:
+    """They are refused, and are no defect of a task."""
+
+    async def scene() -> None:
+        lost: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: lost.append(context))
+        async with listening() as stage:
+            answer = await stage.ask(target, method)
+            assert (answer.status, answer.headers["server"]) == (400, "isthmus")
+            assert set(answer.json) == {"error", "remedy"}
+            assert (await stage.ask("/healthz")).status == 200
+        gc.collect()
+        assert not lost
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"GET <script> HTTP/1.1\r\n\r\n",
+        b"GET /<script> HTTP/1.1\r\nHost: a\r\nHo st: <script>\r\n\r\n",
+        b"<script>\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\n\r\n",
+    ],
+)
+def test_malformed_requests_are_refused_in_our_form(request_: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    """With the headers of every answer, nothing of the request in it, and one line in the log."""
+
+    async def scene() -> None:
+        async with listening() as stage:
+            reader, writer = await stage.connect()
+            writer.write(request_)
+            answer = parse(await asyncio.wait_for(reader.read(-1), PATIENCE))
+            await hang_up(writer)
+            assert (answer.status, answer.json["error"]) == (400, "the request is malformed")
+            assert answer.headers.items() >= {name.lower(): value for name, value in HEADERS.items()}.items()
+
+    play(scene)
+    told = [(record.levelname, record.exc_info) for record in caplog.records if record.name.startswith("proxy")]
+    assert told == [("WARNING", None)]
+
+
+def test_a_defect_is_answered_in_our_form_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(FakeSite):
+        def take(self) -> Snapshot:
+            raise ArithmeticError("<script>")
+
+    async def scene() -> None:
+        async with listening(Broken()) as stage:
+            answer = await stage.ask(STATUS)
+            assert (answer.status, answer.headers["server"], set(answer.json)) == (500, "isthmus", {"error", "remedy"})
+            assert b"script" not in answer.body
+
+    play(scene)
+    assert [record.levelname for record in caplog.records if record.exc_info] == ["ERROR"]
 
 
 def test_too_many_requests_of_one_party() -> None:
