@@ -49,8 +49,9 @@ seconds since 1970 (UTC), rates bits a second, shares of a whole 0 to 1. New key
   the host itself count as one. Above that: 429, and the connection ends.
 - **Failures** are `{"error": ..., "remedy": ...}` with the status codes of HTTP.
 - **`/api/v1/live`** sends `event: live` once a second with the JSON below as `data`, and `event: event` with one event
-  as soon as it is noted. Who does not read is dropped. Browsers send no `Authorization` with `EventSource`: where a
-  token is needed, read the stream by `fetch`.
+  as soon as it is noted; more of them in the same second, and counts that have risen, come with the next "live", 64 of
+  them at most. Who does not read is dropped. Browsers send no `Authorization` with `EventSource`: where a token is
+  needed, read the stream by `fetch`.
 
 | route | right | what |
 |---|---|---|

@@ -4,6 +4,7 @@ Row 38 of what it must survive. Limits are short here, and every wait is for wha
 """
 
 import asyncio
+import re
 import socket
 import struct
 from contextlib import suppress
@@ -15,9 +16,9 @@ from aiohttp import web
 from aiohttp.http_parser import DeflateBuffer
 
 from bench.sites import free_port
-from proxy.observe.codes import STARTED
+from proxy.observe.codes import ACCESS_DENIED, STARTED
 from proxy.web.gate import Gate
-from proxy.web.live import LISTENERS_MAX, Live
+from proxy.web.live import EVENTS_MAX, LISTENERS_MAX, Live
 from proxy.web.routes import API
 from proxy.web.sockets import listen
 from tests.patience import PATIENCE
@@ -278,6 +279,46 @@ def test_events_come_at_once() -> None:
             await reader.readuntil(b"event: live")
             site.watch.journal.note(STARTED, "site", "here we are", NOW)
             assert b"here we are" in await asyncio.wait_for(reader.readuntil(b"here we are"), PATIENCE)
+            await hang_up(writer)
+
+    play(scene)
+
+
+def test_strangers_do_not_throw_out_who_listens() -> None:
+    """However many are refused meanwhile: the first is told at once, how many there were with the next second."""
+
+    async def scene() -> None:
+        site = FakeSite()
+        async with listening(site) as stage:
+            reader, writer = await stage.connect()
+            writer.write(LIVE)
+            await reader.readuntil(b"event: live")
+            for _ in range(1000):
+                site.watch.journal.note(ACCESS_DENIED, "listener", "no token", NOW)
+            site.tick()
+            await asyncio.wait_for(reader.readuntil(b"event: event"), PATIENCE)
+            assert b'"count":1}' in await asyncio.wait_for(reader.readuntil(b"event: event"), PATIENCE)
+            assert b'"count":1000}' in await asyncio.wait_for(reader.readuntil(b"event: live"), PATIENCE)
+            assert stage.server.live.listeners == 1
+            await hang_up(writer)
+
+    play(scene)
+
+
+def test_many_new_events_are_told_in_order_and_bounded() -> None:
+    async def scene() -> None:
+        site = FakeSite()
+        async with listening(site) as stage:
+            reader, writer = await stage.connect()
+            writer.write(LIVE)
+            await reader.readuntil(b"event: live")
+            for at in range(1000):
+                site.watch.journal.note(STARTED, f"site {at}", "here we are", NOW)
+            site.tick()
+            said = await asyncio.wait_for(reader.readuntil(b"event: live"), PATIENCE)
+            numbers = [int(number) for number in re.findall(rb'event: event\ndata: {"number":([0-9]+)', said)]
+            last = site.watch.journal.last
+            assert numbers == [1, *range(last + 1 - EVENTS_MAX, last + 1)]
             await hang_up(writer)
 
     play(scene)
