@@ -45,8 +45,9 @@ seconds since 1970 (UTC), rates bits a second, shares of a whole 0 to 1. New key
 - **Pages of other sites** get nothing: the Host header has to name this listener (an address of its own, or one of
   `status.names`), and `Origin` and `Sec-Fetch-Site`, where they are sent, have to say that the request comes from here.
 - **Limits.** 400 requests at once and 200 a second from one address, four times that from all others than this host;
-  header lines of 8 KiB and no body; 128 connections, 64 from one address; 32 who listen to `/api/v1/live`. All users of
-  the host itself count as one. Above that: 429, and the connection ends.
+  who shows a right token or certificate has a budget apart. Header lines of 8 KiB and no body. 128 connections, 64 from
+  one address: who has been idle longest goes. 32 who listen to `/api/v1/live`. All users of the host itself count as
+  one. Above that: 429, and the connection ends.
 - **Failures** are `{"error": ..., "remedy": ...}` with the status codes of HTTP.
 - **`/api/v1/live`** sends `event: live` once a second with the JSON below as `data`, and `event: event` with one event
   as soon as it is noted; more of them in the same second, and counts that have risen, come with the next "live", 64 of

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -142,15 +142,18 @@ class Gate:
         visit.task = self._loop.create_task(self._admit(visit, connection))
 
     def _has_place(self, party: str) -> bool:
-        """Within its budget, and room for it: who has been idle longest goes, if need be."""
+        """Within its budget, and room for it: with all places taken, those of its party first, one is made free."""
         self._forget_gone()
         if not self._budget.spend(party, self._loop.time()):
             return False
-        if sum(visit.party == party for visit in self._visits) >= self._limits.of_a_party:
-            return False
-        if len(self._visits) < self._limits.visits:
-            return True
-        idle = min((visit for visit in self._visits if not visit.busy), key=lambda visit: visit.since, default=None)
+        own = [visit for visit in self._visits if visit.party == party]
+        if len(own) >= self._limits.of_a_party:
+            return self._make_room(own)
+        return len(self._visits) < self._limits.visits or self._make_room(self._visits)
+
+    def _make_room(self, among: Sequence[Visit]) -> bool:
+        """Who has been idle longest goes: who only holds a place locks nobody out, not even of its own party."""
+        idle = min((visit for visit in among if not visit.busy), key=lambda visit: visit.since, default=None)
         if idle is None:
             return False
         _end(idle)

@@ -63,7 +63,8 @@ class Guard:
         return answer
 
     def _refuse_kind(self, request: web.BaseRequest) -> web.Response | None:
-        if not self.budget.spend(party_of(request.remote or ""), asyncio.get_running_loop().time()):
+        known = self.rights.shown(request.headers.get("Authorization", ""), request.get_extra_info("peercert"))
+        if not self.budget.spend(party_of(request.remote or ""), asyncio.get_running_loop().time(), known=known):
             answer = failure(429, "too many requests", "ask less often")
             answer.headers["Retry-After"] = "1"
             return answer

@@ -1,7 +1,7 @@
 """Who asks: a party is an address, or for IPv6 the network that one host has; all users of this host are one party.
 
 `Budget` bounds how often a party may do something: so many at once, and so many a second; and how often all strangers
-together may, while this host keeps its own.
+together may, while this host, and who has shown a token, keep their own.
 """
 
 from functools import partial
@@ -32,18 +32,18 @@ class Budget:
     """A bucket of tokens for each party. The clock is an argument, in seconds."""
 
     def __init__(self, burst: int, rate: float) -> None:
-        """Of one party: `burst` at once, `rate` a second. All but this host together have `TOGETHER` times that."""
+        """Of one party: `burst` at once, `rate` a second. All strangers together have `TOGETHER` times that."""
         self._new = partial(_Bucket, burst, rate)
-        self._parties: dict[str, _Bucket] = {}
+        self._parties: dict[tuple[str, bool], _Bucket] = {}
         self._together = _Bucket(TOGETHER * burst, TOGETHER * rate, 0.0)
 
-    def spend(self, party: str, now: float) -> bool:
-        """One more, if it is within the budgets."""
-        bucket = self._parties.pop(party, None) or self._new(now)
-        self._parties[party] = bucket
+    def spend(self, party: str, now: float, *, known: bool = False) -> bool:
+        """One more, if it is within the budgets. `known`: it has shown that it is no stranger, and has one apart."""
+        bucket = self._parties.pop((party, known), None) or self._new(now)
+        self._parties[party, known] = bucket
         if len(self._parties) > _PARTIES_MAX:
             del self._parties[next(iter(self._parties))]
-        return bucket.spend(now) and (party == THIS_HOST or self._together.spend(now))
+        return bucket.spend(now) and (known or party == THIS_HOST or self._together.spend(now))
 
 
 class _Bucket:

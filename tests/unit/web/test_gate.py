@@ -52,7 +52,7 @@ def gate_of(stage: Stage) -> Any:
 
 
 def test_each_connection_is_counted_once() -> None:
-    """As many as are allowed find a place, not half of them; and a place that is left is there for the next."""
+    """As many as are allowed find a place, not half and no more; and a place that is left is there for the next."""
 
     async def scene() -> None:
         async with listening(limits=FEW) as stage:
@@ -63,8 +63,10 @@ def test_each_connection_is_counted_once() -> None:
                     writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 answers = [await reader.readuntil(b"ok\n") for reader, _ in crowd_]
                 assert all(parse(answer).status == 200 for answer in answers)
-                assert await ended(await stage.connect())
-                for _, writer in crowd_:
+                one_more = await stage.connect()
+                assert await ended(crowd_[0])
+                assert gate_of(stage).visits == FEW.of_a_party
+                for _, writer in (*crowd_, one_more):
                     await hang_up(writer)
                 await eventually(lambda: gate_of(stage).visits == 0)
 
@@ -203,6 +205,26 @@ def test_a_newcomer_takes_the_place_of_who_is_idle_longest() -> None:
             assert await ended(first)
             for _, writer in (first, *others):
                 writer.close()
+
+    play(scene)
+
+
+def test_who_only_holds_places_does_not_lock_out_its_own_party() -> None:
+    """All users of a host are one party. Those who are being answered stay."""
+
+    async def scene() -> None:
+        async with listening(limits=FEW) as stage:
+            viewer = await stage.connect()
+            viewer[1].write(LIVE)
+            await viewer[0].readuntil(b"event: live")
+            for _ in range(3):
+                holding = await crowd(stage, 2 * FEW.of_a_party)
+                assert (await stage.ask("/healthz")).status == 200
+                for _, writer in holding:
+                    writer.close()
+            stage.site.tick()
+            assert await asyncio.wait_for(viewer[0].readuntil(b"event: live"), PATIENCE)
+            await hang_up(viewer[1])
 
     play(scene)
 

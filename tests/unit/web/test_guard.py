@@ -315,10 +315,26 @@ def test_expectations_are_within_the_rules(expected: str) -> None:
     play(scene)
 
 
+def test_strangers_do_not_spend_the_budget_of_who_has_a_token(tmp_path: Path) -> None:
+    """Of the same address: as all users and programs of one host are."""
+    (tmp_path / "token").touch(0o600)
+    (tmp_path / "token").write_text(READING)
+
+    async def scene() -> None:
+        limits = replace(PATIENT, requests=3, requests_per_second=1e-3)
+        async with listening(limits=limits, token=tmp_path / "token") as stage:
+            assert [(await stage.ask(STATUS)).status for _ in range(5)] == [401] * 3 + [429] * 2
+            asked = [await stage.ask(STATUS, Authorization=f"Bearer {READING}") for _ in range(4)]
+            assert [answer.status for answer in asked] == [200] * 3 + [429]
+
+    play(scene)
+
+
 def test_strangers_together_have_a_budget_and_this_host_its_own() -> None:
     budget = Budget(burst=3, rate=2.0)
     assert sum(budget.spend(f"party {number}", 0.0) for number in range(100)) == 3 * TOGETHER
     assert [budget.spend(THIS_HOST, 0.0) for _ in range(4)] == [True, True, True, False]
+    assert budget.spend("party 99", 0.0, known=True)
     assert sum(budget.spend(f"party {number}", 1.0) for number in range(100, 200)) == 2 * TOGETHER
 
 
