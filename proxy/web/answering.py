@@ -39,5 +39,9 @@ class BadRequest(Exception):
     """A parameter is not one of its values; the message says which, and what is."""
 
 
+class Busy(Exception):
+    """There is no time for an answer: it would have to wait for too long."""
+
+
 def _plain(value: Any) -> dict[str, Any]:
     return {name: getattr(value, name) for name in value.__slots__}

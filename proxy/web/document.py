@@ -26,7 +26,7 @@ _FAILURES = {
     413: "It has a body.",
     417: "It expects something.",
     421: "The Host header names another host.",
-    429: "Too many requests, or too many who listen; `Retry-After` says when to come again.",
+    429: "Too many requests, too many who listen, or no time for more answers; `Retry-After` says when to come again.",
 }
 
 _HEAD = """\
@@ -47,7 +47,8 @@ seconds since 1970 (UTC), rates bits a second, shares of a whole 0 to 1. New key
 - **Limits.** 400 requests at once and 200 a second from one address, four times that from all others than this host;
   who shows a right token or certificate has a budget apart. Header lines of 8 KiB and no body. 128 connections, 64 from
   one address: who has been idle longest goes. 32 who listen to `/api/v1/live`. All users of the host itself count as
-  one. Above that: 429, and the connection ends.
+  one. Above that: 429, and the connection ends. All answers together take a tenth of the loop's time at most: who asks
+  for much may wait for half a second, be given what is up to 30 s old, or where nothing is, after 5 s, 429.
 - **Failures** are `{"error": ..., "remedy": ...}` with the status codes of HTTP.
 - **`/api/v1/live`** sends `event: live` once a second with the JSON below as `data`, and `event: event` with one event
   as soon as it is noted; more of them in the same second, and counts that have risen, come with the next "live", 64 of

@@ -16,7 +16,7 @@ from aiohttp import web
 
 from proxy.observe import codes
 from proxy.observe.journal import Journal
-from proxy.web.answering import BadRequest, failure
+from proxy.web.answering import BadRequest, Busy, failure
 from proxy.web.gate import Gate, Limits
 from proxy.web.parties import Budget, party_of
 from proxy.web.rights import Rights
@@ -65,9 +65,7 @@ class Guard:
     def _refuse_kind(self, request: web.BaseRequest) -> web.Response | None:
         known = self.rights.shown(request.headers.get("Authorization", ""), request.get_extra_info("peercert"))
         if not self.budget.spend(party_of(request.remote or ""), asyncio.get_running_loop().time(), known=known):
-            answer = failure(429, "too many requests", "ask less often")
-            answer.headers["Retry-After"] = "1"
-            return answer
+            return _too_often("too many requests")
         if not request.path.startswith("/"):
             return failure(400, "the request names no path of this listener", "see deploy/API.md")
         if "Expect" in request.headers:
@@ -157,9 +155,17 @@ async def _answer(request: web.BaseRequest, handler: Handler) -> web.StreamRespo
         return await handler(request)
     except BadRequest as error:
         return failure(400, str(error), "see deploy/API.md")
+    except Busy:
+        return _too_often("the site has no more time for answers")
     except web.HTTPMethodNotAllowed as error:
         answer = failure(405, "that method is not answered here", "see deploy/API.md")
         answer.headers["Allow"] = ", ".join(sorted(error.allowed_methods))
         return answer
     except web.HTTPException as error:
         return failure(error.status, error.reason.lower(), "see deploy/API.md")
+
+
+def _too_often(error: str) -> web.Response:
+    answer = failure(429, error, "ask less often")
+    answer.headers["Retry-After"] = "1"
+    return answer
