@@ -59,6 +59,8 @@ class Visit:
     """A request is being answered."""
     lasting: bool = False
     """It is meant to last (server-sent events), and whoever answers sees to its pace."""
+    renewed: bool = False
+    """What it was admitted by holds no more: the answer under way says that it is the last."""
 
 
 class Gate:
@@ -122,6 +124,14 @@ class Gate:
         for visit in self._visits:
             allowed = self._limits.answer if visit.busy else self._limits.idle
             if not visit.lasting and now - visit.since > allowed:
+                _end(visit)
+
+    def renew(self) -> None:
+        """End all visits, as what they were admitted by holds no more: at once, or with the answer under way."""
+        self._forget_gone()
+        for visit in self._visits:
+            visit.renewed = True
+            if not visit.busy or visit.lasting:
                 _end(visit)
 
     def close(self) -> None:

@@ -77,13 +77,16 @@ class Guard:
     async def _serve(self, request: web.BaseRequest, handler: Handler) -> web.StreamResponse:
         gate = self.gate()
         visit = gate.visit_of(request.protocol) if gate is not None else None
-        if visit is not None:
-            visit.busy, visit.since = True, asyncio.get_running_loop().time()
-        try:
+        if visit is None:
             return self._refuse(request) or await _answer(request, handler)
+        visit.busy, visit.since = True, asyncio.get_running_loop().time()
+        try:
+            response = self._refuse(request) or await _answer(request, handler)
         finally:
-            if visit is not None:
-                visit.busy, visit.since = False, asyncio.get_running_loop().time()
+            visit.busy, visit.since = False, asyncio.get_running_loop().time()
+        if visit.renewed:
+            response.force_close()
+        return response
 
     def _refuse(self, request: web.BaseRequest) -> web.Response | None:
         party = party_of(request.remote or "")

@@ -62,12 +62,17 @@ class StatusServer:
         self._site.ticked.extend((self.live.tick, self.gate.sweep))
 
     def reload(self) -> str:
-        """Read certificates and tokens anew; why the old ones stay in use, or nothing."""
+        """Read certificates and tokens anew, and end all connections, so that none outlives what it was let in by.
+
+        Why the old ones stay in use, or nothing.
+        """
+        if self._rights is None or self.gate is None:
+            return ""
         try:
-            if self._rights is not None:
-                self._rights.reload()
+            self._rights.reload()
         except OperatorError as error:
             return error.message
+        self.gate.renew()
         return ""
 
     async def stop(self) -> None:

@@ -3,6 +3,8 @@
 import asyncio
 import gc
 import ssl
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from proxy.web.parties import THIS_HOST, TOGETHER, Budget, party_of
 from proxy.web.routes import API, ROUTES, Right
 from tests.certificates import make
 from tests.patience import PATIENCE
-from tests.unit.web.stage import PATIENT, FakeSite, hang_up, listening, parse, play
+from tests.unit.web.stage import PATIENT, FakeSite, eventually, hang_up, listening, parse, play
 
 STATUS, DRAIN = f"{API}/status", f"{API}/drain"
 READING, CONTROL = "r" * 32, "c" * 32
@@ -166,6 +168,48 @@ def test_a_token_is_replaced_and_a_broken_one_is_not_taken(files: dict[str, Any]
             assert stage.server.reload() == ""
             assert (await stage.ask(STATUS, Authorization=f"Bearer {READING}")).status == 401
             assert (await stage.ask(STATUS, Authorization=f"Bearer {'n' * 40}")).status == 200
+
+    play(scene)
+
+
+def test_no_connection_outlives_what_it_was_let_in_by(files: dict[str, Any]) -> None:
+    """Idle ones, those who listen, and those in their handshake; who is being answered has its answer first."""
+
+    class Reloading(FakeSite):
+        def reload(self) -> str:
+            return reload()
+
+    reload: Callable[[], str]
+    bearer = f"Host: localhost\r\nAuthorization: Bearer {CONTROL}\r\n\r\n".encode()
+
+    async def scene() -> None:
+        nonlocal reload
+        async with listening(Reloading(), context=trusting(files), **files) as stage:
+            reload = stage.server.reload
+            idle, viewer, asking = [await stage.connect() for _ in range(3)]
+            silent = await asyncio.open_connection(stage.settings.host, stage.settings.port)
+            idle[1].write(b"GET /healthz HTTP/1.1\r\n" + bearer)
+            await asyncio.wait_for(idle[0].readuntil(b"ok\n"), PATIENCE)
+            viewer[1].write(f"GET {API}/live HTTP/1.1\r\n".encode() + bearer)
+            await asyncio.wait_for(viewer[0].readuntil(b"event: live"), PATIENCE)
+            gate = stage.server.gate
+            assert gate is not None
+            await eventually(lambda: gate.visits == 4)
+            files["token"].write_text("short")
+            assert "holds no token" in stage.server.reload()
+            assert gate.visits == 4
+            files["token"].write_text("n" * 40)
+            asking[1].write(f"POST {API}/reload HTTP/1.1\r\n".encode() + bearer)
+            answer = parse(await asyncio.wait_for(asking[0].read(-1), PATIENCE))
+            assert (answer.status, answer.json["reloaded"]) == (200, True)
+            assert answer.headers["connection"] == "close", "so that nobody asks on"
+            for reader, _ in (idle, viewer, silent):
+                with suppress(ConnectionError):
+                    await asyncio.wait_for(reader.read(-1), PATIENCE)
+            await eventually(lambda: gate.visits == 0)
+            assert (await stage.ask(STATUS, Authorization=f"Bearer {'n' * 40}")).status == 200
+            for _, writer in (idle, viewer, asking, silent):
+                writer.close()
 
     play(scene)
 
