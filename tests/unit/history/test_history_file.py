@@ -1,6 +1,7 @@
 """The history file: what is written comes back, out of range goes, damage is set aside, 30 days stay below 50 MB."""
 
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -78,6 +79,55 @@ def test_another_releases_layout_is_set_aside(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE other (x)")
     connection.close()
     assert open_history(path, NOW)[1].set_aside is not None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE step SET row = 'text'",
+        "UPDATE step SET row = 5",
+        "UPDATE step SET row = x'00'",
+        "UPDATE step SET series = x'00'",
+        "UPDATE event SET severity = 'other'",
+        "UPDATE event SET count = 'many'",
+        "UPDATE event SET words = x'00'",
+        "UPDATE event SET time = 'now'",
+        "UPDATE fact SET value = x'00'",
+        "ALTER TABLE step RENAME COLUMN row TO line",
+        "ALTER TABLE step ADD COLUMN more",
+        "ALTER TABLE fact DROP COLUMN value",
+        "DROP TABLE event; CREATE TABLE event (number)",
+        "DROP TABLE fact; CREATE VIEW fact AS SELECT 1 AS name",
+    ],
+)
+def test_what_this_release_cannot_read_or_write_is_set_aside(tmp_path: Path, statement: str) -> None:
+    """SQLite takes any value in any column; a file that stayed in its place would never be used again."""
+    path = tmp_path / "history.db"
+    file, _ = open_history(path, NOW)
+    file.write({step("5m"): row()}, [EVENT], {"file": "abc"}, NOW)
+    file.close()
+    with sqlite3.connect(path) as connection:
+        connection.executescript(statement)
+    connection.close()
+    file, kept = open_history(path, NOW)
+    assert (kept.set_aside, kept.steps, kept.events) == (tmp_path / "history.db.damaged", [], [])
+    file.write({step("5m"): row()}, [EVENT], {"file": "abc"}, NOW)
+    assert len(file.read(NOW).steps) == 1
+
+
+def test_a_file_that_is_in_use_is_not_set_aside(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    file, _ = open_history(path, NOW)
+    file.write({step("5m"): row()}, [EVENT], {}, NOW)
+    file.close()
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(HistoryFault, match="locked"):
+            open_history(path, NOW)
+    file, kept = open_history(path, NOW)
+    assert (kept.set_aside, len(kept.steps)) == (None, 1)
+    file.close()
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
