@@ -1,13 +1,15 @@
 """The history file: what is written comes back, out of range goes, damage is set aside, 30 days stay below 50 MB."""
 
+import asyncio
 import sqlite3
+import threading
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from proxy.history.file import LARGEST_FILE, HistoryFault, open_history
+from proxy.history.file import LARGEST_FILE, HistoryFault, Kept, open_history
 from proxy.history.keeper import Batch, Keeper
 from proxy.observe.answers import Event, Severity
 from proxy.observe.journal import EVENTS_MAX, WORDS_MAX
@@ -179,6 +181,42 @@ def test_the_keeper_writes_behind(tmp_path: Path) -> None:
     assert keeper.close(PATIENCE)
     kept = open_history(tmp_path / "history.db", NOW)[1]
     assert (len(kept.steps), kept.events, kept.facts) == (1, [EVENT], {"a": "b"})
+
+
+@pytest.mark.parametrize("fault", [None, HistoryFault("broken"), ArithmeticError("broken")])
+def test_nobody_waits_any_more_for_a_disk_that_answers_at_last(
+    fault: Exception | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread ends, without a traceback and with the file closed."""
+    asked, answers, lost = threading.Event(), threading.Event(), list[object]()
+    closed = threading.Event()
+    monkeypatch.setattr(threading, "excepthook", lost.append)
+
+    class File:
+        def close(self) -> None:
+            closed.set()
+
+    def slow(path: Path, now: float) -> tuple[File, Kept]:
+        asked.set()
+        answers.wait(PATIENCE)
+        if fault is not None:
+            raise fault
+        return File(), Kept()
+
+    monkeypatch.setattr("proxy.history.keeper.open_history", slow)
+    keeper = Keeper(tmp_path / "history.db")
+
+    async def start() -> None:
+        opening = asyncio.wrap_future(keeper.open(NOW))
+        await asyncio.to_thread(asked.wait, PATIENCE)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(opening, 0.01)
+        answers.set()
+
+    asyncio.run(start())
+    assert keeper.close(PATIENCE)
+    assert not lost
+    assert closed.is_set() == (fault is None)
 
 
 def test_a_keeper_that_cannot_open_says_why(tmp_path: Path) -> None:
