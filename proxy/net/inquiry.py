@@ -1,11 +1,16 @@
 """Asking a running site's status listener, by what its file says: where, over TLS or not, with which token. Blocking.
 
-The listener's certificate is not judged by a CA: it has to be the very one that the site's file names.
+The listener's certificate is not judged by a CA: it has to be the very one that the site's file names. Over plain HTTP,
+which is for loopback only, any local user may hold the port while the site does not run: so a token is shown only if
+whoever listens is root or the token's owner, as the site is.
 """
 
 import contextlib
 import ssl
+from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from pathlib import Path
+from socket import socket
 from types import TracebackType
 from typing import Self
 
@@ -13,9 +18,11 @@ from proxy import identity
 from proxy.config import SiteConfig
 from proxy.config.model import Status
 from proxy.identity import IdentityFault
+from proxy.net.holders import holders
 
 TIMEOUT = 15.0
 """Seconds that connecting and each read may take: the host may be busy."""
+_ROOT = 0
 LARGEST_ANSWER = 64 << 20
 """Bytes; 65536 streams a peer need some 30 MiB."""
 
@@ -27,7 +34,8 @@ class Inquiry:
         """`timeout`: seconds that connecting and each read may take."""
         self._status = config.status
         self._timeout = timeout
-        self._made: HTTPConnection | None = None
+        self._vouched: socket | None = None
+        """The connection whose other end may see a token."""
 
     def __enter__(self) -> Self:
         return self
@@ -35,8 +43,8 @@ class Inquiry:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._made is not None:
-            self._made.close()
+        if "_connection" in vars(self):
+            self._connection.close()
 
     def ask(self, path: str, method: str = "GET", *, control: bool = False) -> tuple[HTTPResponse, bytes]:
         """The answer's head and body. `control`: with the token for what changes something.
@@ -44,44 +52,59 @@ class Inquiry:
         Raises OSError or HTTPException if there is no answer, IdentityFault if that token cannot be read, or the
         listener's certificate, by which it is known.
         """
-        connection = self._connection()
-        kept = connection.sock is not None
+        kept = self._connection.sock is not None
         try:
-            return self._ask(connection, path, method, control=control)
+            return self._ask(path, method, control=control)
         except (OSError, HTTPException):
-            connection.close()
+            self._connection.close()
             if not kept:
                 raise
-        return self._ask(connection, path, method, control=control)  # the listener ends connections that rest
+        return self._ask(path, method, control=control)  # the listener ends connections that rest
 
+    @cached_property
     def _connection(self) -> HTTPConnection:
         """Made with the first question, so that what it cannot be made without is a failure of questions alone."""
-        if self._made is None:
-            self._made = _pointed_at(self._status, self._timeout)
-        return self._made
+        return _pointed_at(self._status, self._timeout)
 
-    def _ask(self, connection: HTTPConnection, path: str, method: str, *, control: bool) -> tuple[HTTPResponse, bytes]:
-        token = read_token(self._status, control=control)
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        connection.request(method, path, headers=headers)
-        with connection.getresponse() as response:
+    def _ask(self, path: str, method: str, *, control: bool) -> tuple[HTTPResponse, bytes]:
+        headers = {}
+        if found := find_token(self._status, control=control):
+            self._vouch(found[0])
+            headers["Authorization"] = f"Bearer {found[1]}"
+        self._connection.request(method, path, headers=headers)
+        with self._connection.getresponse() as response:
             body = response.read(LARGEST_ANSWER)
             if not response.isclosed():  # its end is not its length's: nothing can follow it
-                connection.close()
+                self._connection.close()
         return response, body
 
+    def _vouch(self, token: Path) -> None:
+        """Connect, to somebody who may see that token. Raises OSError otherwise; then nothing has been said."""
+        if self._connection.sock is None:
+            self._connection.connect()
+        if self._status.certificate is not None or self._connection.sock is self._vouched:
+            return
+        users = holders(*self._connection.sock.getpeername()[:2])
+        strangers = users - {_ROOT, token.stat().st_uid}
+        if strangers or not users:
+            self._connection.close()
+            who = f"user {min(strangers)} listens" if strangers else "nobody is known to listen"
+            raise OSError(
+                f"{who} there, not root or the owner of {token}, so no token was shown; `ss -ltnp` tells what it is"
+            )
+        self._vouched = self._connection.sock
 
-def read_token(status: Status, *, control: bool) -> str | None:
-    """The token for reading, None if none is named or this user may not read it; or that for what changes something.
 
-    Without that one, which is named, nothing will be changed: raises IdentityFault.
-    """
+def find_token(status: Status, *, control: bool) -> tuple[Path, str] | None:
+    """The token for reading and its file, None if none is named or this user may not read it; or that for what changes
+    something. Without that one, which is named, nothing will be changed: raises IdentityFault."""
     if control:
-        return identity.read_token(status.control_token).decode() if status.control_token else None
+        path = status.control_token
+        return (path, identity.read_token(path).decode()) if path else None
     for path in (status.token, status.control_token):
         if path is not None:
             with contextlib.suppress(IdentityFault):
-                return identity.read_token(path).decode()
+                return path, identity.read_token(path).decode()
     return None
 
 
