@@ -41,7 +41,7 @@ seconds since 1970 (UTC), rates bits a second, shares of a whole 0 to 1. New key
 - **Rights.** On a loopback address reading needs no token. Anywhere else the listener speaks TLS 1.3 only, and reading
   needs `Authorization: Bearer TOKEN` with the content of the file `status.token`, or a client certificate that
   `status.clients` signed or holds. `drain` and `reload` need the token of `status.control_token` (which may read, too);
-  a loopback listener without `status.control_token` grants them to whoever reaches it.
+  a loopback listener without `status.control_token`, which `isthmus init` writes, grants them to whoever reaches it.
 - **Pages of other sites** get nothing: the Host header has to name this listener (an address of its own, or one of
   `status.names`), and `Origin` and `Sec-Fetch-Site`, where they are sent, have to say that the request comes from here.
 - **Limits.** 400 requests at once and 200 a second from one address, four times that from all others than this host;
