@@ -15,6 +15,7 @@ from proxy.net.asking import NotExported, granted
 from proxy.net.coders import Coders, Protocol, Workbench
 from proxy.net.connecting import connect
 from proxy.net.environment import Environment
+from proxy.net.fills import Fills
 from proxy.net.lane import Lane
 from proxy.net.lanes import Lanes
 from proxy.net.lookout import Lookout
@@ -84,6 +85,7 @@ class Peer:
             software=environment.software,
             needed=(Capability.SLICES,),
         )
+        self.fills = Fills(self.tunnel, self.worker, self.pump)
         self._workbench = Workbench(environment, self.tunnel, lambda: len(self.relays))
         self.shares = Shares(self.tunnel, environment.config, config, self._loop.time())
         late = environment.load.compresses
@@ -209,6 +211,7 @@ class Peer:
         if (connecting := self._connecting.pop(relay, None)) is not None:
             connecting.cancel()
         self.lookout.ended(relay)
+        self.fills.drop(relay)
         relay.coders.close()
         if relay.in_order:
             self.leaving.add(relay)
@@ -323,6 +326,7 @@ class Peer:
         """All that one read brought has been given: acknowledge and answer."""
         self.tunnel.heard(lane.number, self._loop.time())
         self.lanes.speak(lane)
+        self.fills.go_on()
         self.pump()
         self._dispatch()
 
@@ -385,6 +389,7 @@ class Peer:
         relay = self.relays.get(event.stream)
         if relay is not None:
             relay.waits.look()
+            self.fills.arrived(relay)
 
     def _consumed(self, event: events.Consumed) -> None:
         relay = self.relays.get(event.stream)

@@ -11,7 +11,6 @@ import time
 from collections import deque
 from typing import cast
 
-from dedupstore.errors import StoreError
 from proxy.net.blaming import Blaming
 from proxy.net.coders import Coders
 from proxy.net.endings import end_connection, reset_connection, reset_transport, socket_of
@@ -42,9 +41,6 @@ _WRITE_LOW = 64 << 10
 
 _LEAVE_SECONDS = 120.0
 """How long an array may take for the last bytes of a stream that has ended; then its connection is reset."""
-
-_LOADS_MAX = 8
-"""How often a chunk is loaded for a FILL, if others drive it out of the cache before it is read."""
 
 _ALLOWANCE_MIN = 4 << 10
 """Plain bytes below which the socket rests: reading a few at a time would cost more than it moves."""
@@ -204,8 +200,12 @@ class Relay(asyncio.BufferedProtocol):
             if not self._encoder.missed(name):
                 raise PeerError(f"MISS on stream {self.stream}", f"chunk {name.hex()[:16]} was not referred to")
         self._owner.holdings.missed(len(names), self._loop.time())
-        for name in names:
-            self._send_fill(name)
+        self._owner.fills.add(self, names)
+
+    def fill(self, name: bytes, data: bytes) -> None:
+        """A chunk that the peer has missed, in its turn; empty: it is gone."""
+        self._traffic.fills += 1
+        self._owner.tunnel.send_fill(self.stream, name, CODEC_NONE, len(data), data)
 
     def consumed(self, cost: int) -> None:
         """The far array has taken everything up to that sum of costs."""
@@ -325,20 +325,6 @@ class Relay(asyncio.BufferedProtocol):
             self.waits.resume()
         else:
             self.waits.rest()
-
-    def _send_fill(self, name: bytes, loads: int = 0) -> None:
-        if self.closed:
-            return
-        try:
-            data = self._owner.worker.store.read(name)
-        except StoreError:
-            data = b""
-        if data is None and loads < _LOADS_MAX:
-            self._owner.worker.load(name, lambda: self._send_fill(name, loads + 1))
-            return
-        self._traffic.fills += 1
-        self._owner.tunnel.send_fill(self.stream, name, CODEC_NONE, len(data or b""), data or b"")
-        self._owner.pump()
 
     # -- inward ------------------------------------------------------------------------------------------------
 

@@ -114,6 +114,19 @@ class Streams:
         stream.asked = True
         return stream.outgoing.flow(stream.account.held.seconds(now))
 
+    @property
+    def fills(self) -> bool:
+        """True if what all streams have unacknowledged lets a FILL go."""
+        return self._ledger.fills
+
+    def may_fill(self, number: int) -> bool:
+        """True if what the stream has unacknowledged does; otherwise `Arrived` will tell when that has changed."""
+        stream = self._find(number)
+        if stream is None:
+            return False
+        stream.asked = stream.asked or not stream.outgoing.fills
+        return stream.outgoing.fills
+
     def grain(self, number: int) -> int:
         """Bytes that a frame should have at most under the caps that there are."""
         stream = self._find(number)
