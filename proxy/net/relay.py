@@ -315,7 +315,7 @@ class Relay(asyncio.BufferedProtocol):
         self.waits.rest()
 
     def _resume_if_possible(self) -> None:
-        if not self._resting or self._transport is None:
+        if self.closed or not self._resting or self._transport is None:
             return
         self._renew_allowance()
         if self._allowance >= _ALLOWANCE_MIN:

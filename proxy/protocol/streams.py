@@ -276,6 +276,7 @@ class Streams:
     def _meet(self, frame: Frame, now: float) -> Stream | None:
         """A frame for a stream that is not live: the first one, or a late one."""
         number = frame.stream
+        self.notices.asked(number)
         if not self._table.was_never(number):
             self._figures.late += 1
             self.notices.over(number)
@@ -342,6 +343,7 @@ class Streams:
             if next_:
                 raise PeerError("ACK", f"stream {number} was never opened")
         elif next_ != OVER:
+            self.notices.asked(number)
             self.notices.over(number)
 
     def _told_over(self, stream: Stream) -> None:
