@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from dedupstore.fingerprint import fingerprint
 from proxy.config.addresses import Address
 from proxy.config.model import Peer as PeerConfig
 from proxy.iscsi.portals import Portals
@@ -33,7 +32,7 @@ from proxy.protocol.frames import LANES_MAX, Frame, FrameType, encode
 from proxy.protocol.hello import Hello
 from proxy.protocol.reader import HELLO_MAX
 from proxy.protocol.tunnel import Tunnel
-from proxy.reduction.holdings import Holdings
+from proxy.reduction.holdings import Holdings, belief_key, recognise
 
 log = logging.getLogger(__name__)
 
@@ -488,11 +487,8 @@ class Peer:
         if seen == self._peer_store:
             return
         store = self.worker.store
-        key = fingerprint(self.name.encode() + b"\0" + hello.store)[:16]  # no peer can speak for another's store
-        known = store.recall(key)
-        if known is not None and known not in hello.epochs:
+        key = belief_key(self.name, hello.store)
+        if not recognise(store, key, hello.epochs):
             log.warning("the store of %s is not the one that we knew: it is believed to be empty", self.name)
-            store.disbelieve(key)
-        store.remember(key, hello.epochs[0])
         self._peer_store = seen
         self._holdings = Holdings(store, key)
