@@ -204,6 +204,11 @@ class Outgoing:
     # -- emptying it ---------------------------------------------------------------------------------------------
 
     @property
+    def asking(self) -> int:
+        """How many MISS wait to be sent."""
+        return sum(kind == FrameType.MISS for kind, _ in self._control)
+
+    @property
     def fills(self) -> bool:
         """True if one more FILL need not wait for what this stream has unacknowledged."""
         return self._uncredited + len(self._control) < UNCREDITED_FRAMES
