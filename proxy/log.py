@@ -1,9 +1,9 @@
 """What is written to stderr: text for people on a terminal, one JSON object a line for everything else.
 
 `configure` sets up the root logger, once, at the command line; all other code just uses `logging`. Nothing that a
-peer or an array sends can move a cursor or forge a line (`proxy.text.printable`), and the volume is bounded: each
-message template may come `BURST` times in `PERIOD` seconds, all together `BURST_OF_ALL` times; what was held back
-is counted and told.
+peer or an array sends can move a cursor or forge a line (`proxy.text.printable`), and the volume is bounded: what one
+place of the code writes may come `BURST` times in `PERIOD` seconds, all together `BURST_OF_ALL` times; what was held
+back is counted and told. By place, because a message may be another one each time (asyncio's have a task's number).
 """
 
 import json
@@ -12,15 +12,16 @@ import os
 import sys
 import time
 from collections import Counter
+from collections.abc import Hashable
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from proxy.text import printable
 
 BURST = 20
-"""Records of one template that are let through in a period."""
+"""Records of one place that are let through in a period."""
 BURST_OF_ALL = 1000
-"""Records that are let through in a period, and templates that are told apart."""
+"""Records that are let through in a period, and places that are told apart."""
 PERIOD = 10.0
 """Seconds."""
 
@@ -77,28 +78,30 @@ class Limit:
     def __init__(self) -> None:
         self._since = 0.0
         self._admitted = 0
-        self._seen: Counter[str] = Counter()
-        self._held_back: Counter[str] = Counter()
+        self._seen: Counter[Hashable] = Counter()
+        self._held_back: Counter[Hashable] = Counter()
+        self._templates: dict[Hashable, str] = {}
 
-    def admit(self, template: str) -> bool:
-        """Whether a record of that template may be written now."""
-        known = template in self._seen or len(self._seen) < BURST_OF_ALL
-        template = template if known else "(of many kinds)"
-        self._seen[template] += 1
-        if self._seen[template] <= BURST and self._admitted < BURST_OF_ALL:
+    def admit(self, place: Hashable, template: str) -> bool:
+        """Whether a record of that place, with that message, may be written now."""
+        if place not in self._seen and len(self._seen) >= BURST_OF_ALL:
+            place, template = None, "(of many kinds)"
+        self._seen[place] += 1
+        if self._seen[place] <= BURST and self._admitted < BURST_OF_ALL:
             self._admitted += 1
             return True
-        self._held_back[template] += 1
+        self._held_back[place] += 1
+        self._templates.setdefault(place, template)
         return False
 
-    def settle(self, now: float) -> dict[str, int]:
-        """Begin a new period if it is time; then what was held back in the old one, by template."""
+    def settle(self, now: float) -> list[tuple[str, int]]:
+        """Begin a new period if it is time; then what was held back before: a message of each place, and how many."""
         if now - self._since < PERIOD:
-            return {}
-        held_back = dict(self._held_back)
+            return []
+        held_back = [(self._templates[place], number) for place, number in self._held_back.items()]
         self._since, self._admitted = now, 0
-        self._seen.clear()
-        self._held_back.clear()
+        for kept in (self._seen, self._held_back, self._templates):
+            kept.clear()
         return held_back
 
 
@@ -112,7 +115,8 @@ class BoundedHandler(logging.StreamHandler[TextIO]):
     def emit(self, record: logging.LogRecord) -> None:
         """Any thread (`handle` holds the handler's lock)."""
         self._tell(time.monotonic())
-        if self._limit.admit(str(record.msg)):
+        place = (record.name, record.pathname, record.lineno)
+        if self._limit.admit(place, str(record.msg).partition("\n")[0]):
             super().emit(record)
 
     def close(self) -> None:
@@ -124,7 +128,7 @@ class BoundedHandler(logging.StreamHandler[TextIO]):
         """A log that cannot be written (a closed pipe) is no reason to stop carrying data, nor to write elsewhere."""
 
     def _tell(self, now: float) -> None:
-        for template, number in self._limit.settle(now).items():
+        for template, number in self._limit.settle(now):
             told = {"msg": "%d more like this were not logged: %s", "args": (number, template), "levelname": "WARNING"}
             super().emit(logging.makeLogRecord(told | {"levelno": logging.WARNING, "name": __name__}))
 

@@ -17,7 +17,7 @@ import pytest
 from pytest_timeout import Settings
 
 TESTS = Path(__file__).parent
-GIVEN_TO = [TESTS / "integration", TESTS / "browser", TESTS / "containers"]
+GIVEN_TO = [TESTS / "integration", TESTS / "browser"]
 """Directories whose tests start real processes."""
 SAID = "held only the second time: a defect of the test or the product, to be mended"
 _LIMIT = pytest.StashKey[Settings]()

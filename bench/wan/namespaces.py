@@ -26,6 +26,7 @@ _TUNSETIFF = 0x400454CA
 _IFF_TUN_NO_PI = 0x0001 | 0x1000
 _CLONE_NEWNET = 0x40000000
 _TUN = Path("/dev/net/tun")
+_TUN_REMEDY = "load the module tun, or give the container the device"
 _NAMESPACES = Path("/run/netns")
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -49,7 +50,7 @@ def lacking_tun() -> str:
     try:
         os.close(os.open(_TUN, os.O_RDWR))
     except OSError as error:
-        return f"{_TUN} cannot be opened ({error.strerror}); load the module tun, or give the container the device"
+        return f"{_TUN} cannot be opened ({error.strerror}); {_TUN_REMEDY}"
     return ""
 
 
@@ -57,10 +58,13 @@ def run(command: Sequence[str]) -> str:
     """What the command prints. Raises WanFailure with its complaint."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise WanFailure(f"`{' '.join(command)}` failed: {error}") from None
+    except OSError as error:
+        raise WanFailure(f"`{' '.join(command)}` failed: {error}; install it, and run this as root") from None
+    except subprocess.TimeoutExpired as error:
+        raise WanFailure(f"`{' '.join(command)}` failed: {error}; try again on a less busy machine") from None
     if done.returncode:
-        raise WanFailure(f"`{' '.join(command)}` failed: {done.stderr.strip() or done.returncode}")
+        wrong = f"`{' '.join(command)}` failed: {done.stderr.strip() or done.returncode}"
+        raise WanFailure(f"{wrong}; type it as root to see what is in its way")
     return done.stdout
 
 
@@ -113,12 +117,13 @@ def open_tun_here() -> int:
     try:
         descriptor = os.open(_TUN, os.O_RDWR | os.O_NONBLOCK)
     except OSError as error:
-        raise WanFailure(f"{_TUN} cannot be opened: {error.strerror}") from None
+        raise WanFailure(f"{_TUN} cannot be opened: {error.strerror}; {_TUN_REMEDY}") from None
     try:
         fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", INTERFACE.encode(), _IFF_TUN_NO_PI))
     except OSError as error:
         os.close(descriptor)
-        raise WanFailure(f"no TUN device can be made here: {error.strerror}") from None
+        remedy = f"run this as root; if {INTERFACE} is there already, remove it"
+        raise WanFailure(f"no TUN device can be made here: {error.strerror}; {remedy}") from None
     return descriptor
 
 
@@ -143,10 +148,12 @@ def _enter(where: Path) -> None:
     try:
         namespace = os.open(where, os.O_RDONLY)
     except OSError as error:
-        raise WanFailure(f"there is no network namespace {where}: {error.strerror}") from None
+        raise WanFailure(
+            f"there is no network namespace {where}: {error.strerror}; `isthmus wan up` makes a line's"
+        ) from None
     try:
         if _libc.setns(namespace, _CLONE_NEWNET):
             wrong = os.strerror(ctypes.get_errno())
-            raise WanFailure(f"the network namespace {where} cannot be entered: {wrong}")
+            raise WanFailure(f"the network namespace {where} cannot be entered: {wrong}; run this as root")
     finally:
         os.close(namespace)

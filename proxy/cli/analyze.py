@@ -117,7 +117,7 @@ def _line(findings: Findings, line: Line) -> dict[str, Any]:
 def _nothing(paths: Sequence[Path], remarks: Remarks) -> str:
     named = ", ".join(map(str, paths))
     why = "; ".join(remarks.examples) or "there is no file with any content"
-    return f"nothing was read of {named}: {why}"
+    return f"nothing was read of {named}: {why}; name files, directories or devices with data that this user can read"
 
 
 def _bar() -> Progress:

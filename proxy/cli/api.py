@@ -47,6 +47,15 @@ class Api:
         """`what`: below /api/v1, query included. Raises OperatorError (UNREACHABLE, or FAILED if it is refused)."""
         return self._decode(self._answer(f"{API}/{what}", partial(self._inquiry.ask, f"{API}/{what}")))
 
+    def get_if_known(self, what: str) -> dict[str, Any]:
+        """As `get`; nothing of what a site of an earlier version does not know, or will not tell."""
+        try:
+            return self.get(what)
+        except OperatorError as error:
+            if error.code == ExitCode.UNREACHABLE and "HTTP 404" not in error.message:
+                raise
+            return {}
+
     def metrics(self) -> bytes:
         """As Prometheus reads them. Raises OperatorError."""
         return self._answer("/metrics", partial(self._inquiry.ask, "/metrics"))

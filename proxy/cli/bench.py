@@ -4,10 +4,10 @@ import importlib
 from pathlib import Path
 from typing import Any
 
+from proxy.cli.parts import WITH_BENCH
 from proxy.errors import ExitCode, OperatorError
 
 LEAST, MOST = 1 / 65536, 1.0
-REMEDY = "install Isthmus with its extra: pip install 'isthmus[bench]'"
 
 
 def list_suites(suites: tuple[str, ...], scale: str | None) -> int:
@@ -50,4 +50,4 @@ def _bench(module: str) -> Any:
     try:
         return importlib.import_module(f"bench.replay.{module}")
     except ImportError as error:
-        raise OperatorError(f"the bench is not installed ({error}); {REMEDY}") from None
+        raise OperatorError(f"the bench is not installed ({error}); {WITH_BENCH}") from None

@@ -36,7 +36,7 @@ def _summary(site: SiteConfig) -> Iterator[tuple[str, str]]:
         yield "export", f"{export.name}: {reach} for {', '.join(export.peers)}"
     place = f" in {site.store.path}" if site.store.mode == "disk" else ""
     yield "store", f"{site.store.mode}, {show_size(site.store.size)}{place}"
-    yield "status", f"http://{site.status.listen}"
+    yield "status", f"{'https' if site.status.certificate else 'http'}://{site.status.listen}"
 
 
 def _peer(peer: Peer) -> str:

@@ -59,6 +59,7 @@ def root() -> None:
 @click.option("--store-path", metavar="DIR", help="Of a disk store. [default: store, beside the file]")
 @click.option("--rate", metavar="RATE", help="Most that is sent to the other site, such as 45Mbit.")
 @click.option("--status", metavar="ADDRESS", help="Of the status listener. [default: 127.0.0.1:8900]")
+@click.option("--history", metavar="FILE", help="Of events and figures. [default: see CONFIGURATION.md]")
 @click.option("--out", type=click.Path(path_type=Path), default=".", metavar="DIR", help="Where the files go.")
 def init(out: Path, **options: Any) -> int | None:
     """Make a new site: its file, its key, and a compose file.
@@ -150,9 +151,10 @@ def serve(config: Path) -> int | None:
 def status(config: Path, as_json: bool, watch: bool) -> int | None:
     """Show what a running site does.
 
-    Its peers, streams and store, what limits each of them and by which figure (the README's "Why is it slow?"), and
-    what reduction saves. With --watch, live: health and its reasons, throughput, volumes and events as well; where
-    there is no terminal, and with --json, anew each second until Ctrl-C. Asks the site's status listener, so it works
+    How well it is and why, and its warnings, each with a code and a remedy (deploy/EVENTS.md); its peers, streams and
+    store, what limits each of them and by which figure (deploy/GUIDE.md, "Why is it slow?"), and what reduction saves.
+    With --watch, live: throughput, volumes and events as well; where there is no terminal, and with --json, anew each
+    second until Ctrl-C. Asks the site's status listener, so it works
     on the site's own host, for anybody who can read its file and, where that names one, the token.
     """
     return _perform("status", config, as_json, watch)
@@ -218,7 +220,7 @@ def store() -> None:
 def stats(config: Path, as_json: bool) -> int | None:
     """Show how full the store is and what it was good for.
 
-    Asks the running site; of a stopped one the disk store is opened.
+    Asks the running site; of one that does not answer the disk store is opened, which only the site's user can do.
     """
     return _perform("store", config, as_json, action="stats")
 
@@ -228,8 +230,8 @@ def stats(config: Path, as_json: bool) -> int | None:
 def verify(config: Path) -> int | None:
     """Verify every chunk of a disk store.
 
-    The site must be stopped. Reads each chunk and compares it with its fingerprint. Chunks that differ are dropped
-    (the peer is asked for them when they are needed); the exit code is then 1.
+    The site must be stopped, and this be its user. Reads each chunk and compares it with its fingerprint. Chunks that
+    differ are dropped (the peer is asked for them when they are needed); the exit code is then 1.
     """
     return _perform("store", config, action="verify")
 
@@ -240,7 +242,8 @@ def verify(config: Path) -> int | None:
 def purge(config: Path, yes: bool) -> int | None:
     """Empty a disk store.
 
-    The site must be stopped. Nothing is lost but speed: what is replicated next crosses the WAN whole again.
+    The site must be stopped, and this be its user. Nothing is lost but speed: what is replicated next crosses the WAN
+    whole again.
     """
     return _perform("store", config, yes, action="purge")
 
@@ -316,7 +319,8 @@ def doctor(config: Path, rate: str | None, round_trip: str | None, as_json: bool
 
     Reaches each peer with the site's own certificates and each export, and looks at the kernel's TCP, the clock,
     certificates, listen addresses, file descriptors, memory and disk. What is not as it should be comes with its
-    remedy. Changes nothing, and may be run beside a running site. Exits with 1 if there is a problem.
+    remedy. Run it as the site's user, for others may do more or less. Changes nothing, and may be run beside a running
+    site. Exits with 1 if there is a problem.
     """
     return _perform("doctor", config, rate, round_trip, as_json)
 

@@ -46,7 +46,8 @@ def _wait(site: SiteConfig, started: Any) -> None:
     deadline = time.monotonic() + site.tunnel.drain + SLACK
     while _runs(site, started):
         if time.monotonic() > deadline:
-            raise OperatorError(f"{site.site.name} still answers after {show_duration(site.tunnel.drain + SLACK)}")
+            wrong = f"{site.site.name} still answers after {show_duration(site.tunnel.drain + SLACK)}"
+            raise OperatorError(f"{wrong}; its log says what it waits for, and kill -KILL ends its process")
         time.sleep(INTERVAL)
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 
+from proxy.cli.parts import WITH_BENCH
 from proxy.config.units import SIZE, parse_size
 from proxy.errors import ExitCode, OperatorError
 
@@ -15,7 +16,6 @@ def run(volume_size: str, mode: str, as_json: bool) -> int:
     try:
         demo = importlib.import_module("bench.demo")
     except ImportError as error:
-        remedy = "install Isthmus with its extra: pip install 'isthmus[bench]'"
-        raise OperatorError(f"the demo is not installed ({error}); {remedy}") from None
+        raise OperatorError(f"the demo is not installed ({error}); {WITH_BENCH}") from None
     code: int = demo.run(size, mode, as_json)
     return code

@@ -16,6 +16,7 @@ from proxy.cli import quantities
 from proxy.cli.api import fetch_status
 from proxy.cli.doctor_report import as_data, count, show
 from proxy.cli.serve import history_of
+from proxy.cli.users import as_user, other_owner
 from proxy.config import ConfigError, Peer, SiteConfig, load
 from proxy.doctor import addresses, host, kernel, peers, resources, trust, windows
 from proxy.doctor.facts import Contact, Kernel
@@ -55,6 +56,8 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     mistakes = _mistakes(site)
     certificates = None if mistakes else _load_certificates(site, mistakes)
     reached = reach_all(site.peers, site.exports, certificates, site.tunnel.connect_timeout)
+    owner = other_owner(site.identity.key)
+    yield from resources.user(owner, as_user(owner or "", f"isthmus doctor {site.source}"))
     yield from mistakes
     yield from _of_certificates(site)
     for peer in site.peers:
@@ -164,7 +167,8 @@ def _of_listeners(site: SiteConfig, *, running: bool) -> Iterator[Finding]:
 def _of_line(site: SiteConfig, line: Line, reached: Neighbours, status: dict[str, Any] | None) -> Iterator[Finding]:
     facts = host.kernel()
     round_trip = line.round_trip or _longest(reached, status)
-    yield from kernel.congestion(facts, site.tunnel, privileged=os.geteuid() == 0)
+    root = os.geteuid() == 0 and other_owner(site.identity.key) is None
+    yield from kernel.congestion(facts, site.tunnel, privileged=root)
     yield from kernel.tuning(facts)
     yield from windows.buffers(facts, line.rate, round_trip)
     yield from windows.tunnel(site.tunnel, len(site.peers), line.rate, round_trip)

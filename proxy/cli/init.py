@@ -1,5 +1,6 @@
 """`isthmus init`: a new site's file, key and certificate, and what runs it in a container."""
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -29,6 +30,7 @@ _OPTIONS = {
     ("store", "size"): "--store-size",
     ("store", "path"): "--store-path",
     ("status", "listen"): "--status",
+    ("status", "history"): "--history",
     ("peer", 0, "name"): "--peer",
     ("peer", 0, "address"): "--peer",
     ("peer", 0, "rate"): "--rate",
@@ -53,7 +55,8 @@ def run(options: Options, out: Path) -> None:
 
 def _asked() -> Options:
     if not sys.stdin.isatty():
-        raise OperatorError("--site and --peer are missing, and there is no terminal to ask at", ExitCode.USAGE)
+        wrong = "--site and --peer are missing, and there is no terminal to ask at"
+        raise OperatorError(f"{wrong}; give them, as `isthmus init --help` shows", ExitCode.USAGE)
     return ask()
 
 
@@ -71,6 +74,7 @@ def _wishes(options: Options) -> Wishes:
         store_path=options["store_path"],
         rate=options["rate"],
         status=options["status"],
+        history=options["history"],
     )
 
 
@@ -138,8 +142,16 @@ def _say(wishes: Wishes, config: Path, made: identity.Identity, reach: Address |
     click.echo(f"{config}: the site's file")
     click.echo(f"{made.key_path}: its private key; keep it here, and secret")
     click.echo(f"{made.certificate_path}: its certificate until {made.certificate.expires:%Y-%m-%d}, SHA-256 {shown}")
-    click.echo(f"{config.parent / container.COMPOSE}, .env: to run it in a container\n")
+    click.echo(f"{config.parent / container.COMPOSE}, .env: to run it in a container{_owner(config.parent)}\n")
     click.echo(f"1. Type this one line on {wishes.peer}'s host, in the directory of its file:\n")
     click.echo(f"isthmus pair {line} {wishes.peer}.toml\n")
     click.echo(f"2. `isthmus init` prints such a line on {wishes.peer}'s host, too: type it here, beside this file.")
     click.echo(f"3. isthmus serve {config}")
+
+
+def _owner(directory: Path) -> str:
+    """Who has to be given the files that root has made, for there the site does not run as root."""
+    if os.getuid() != 0:
+        return ""
+    user = container.user()
+    return f", as {user}: chown -R {user} {directory} first"

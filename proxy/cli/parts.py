@@ -3,6 +3,11 @@
 import importlib
 from typing import Any
 
+from proxy import __version__
+
+WITH_BENCH = f"install its extra from the wheel's file: pip install './isthmus-{__version__}-py3-none-any.whl[bench]'"
+"""The remedy where the bench, or what it needs, is not installed. No index has Isthmus."""
+
 
 def examples(*lines: str) -> str:
     """An epilog that shows the lines as they are."""

@@ -7,6 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from proxy.cli.cells import duration, headed_table, milliseconds, number, plain, rate
+from proxy.doctor.wording import SYSCTL_FILE
 from proxy.plan.line import KM_PER_MILE
 
 _LATENCY = (
@@ -71,7 +72,7 @@ def _buffers(buffers: dict[str, Any]) -> Iterator[RenderableType]:
     table.add_row("needed: bandwidth x round trip", f"{buffers['bandwidth_delay']:,}")
     table.add_row("buffer limits of both kernels, at least twice that", f"{buffers['limit']:,}")
     yield table
-    yield plain("/etc/sysctl.d/90-isthmus.conf on both sites' hosts (then: sysctl --system):")
+    yield plain(f"{SYSCTL_FILE} on both sites' hosts (then: sysctl --system):")
     for line in buffers["sysctl"]:
         yield plain(f"  {line}")
     yield plain("")

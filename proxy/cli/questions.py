@@ -35,6 +35,7 @@ def ask() -> dict[str, Any]:
         "store_path": None,
         "rate": None,
         "status": None,
+        "history": None,
     }
 
 

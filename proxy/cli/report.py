@@ -1,10 +1,10 @@
-"""A site's status as a page of tables for a terminal.
+"""A site's status as a page of tables for a terminal, its health above it.
 
 The status may come from another version, so nothing in it is taken for granted: what is missing shows as a dash, and
 text is shown without control characters and without being taken for markup.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -24,8 +24,11 @@ from proxy.cli.cells import (
     rate,
     size,
 )
+from proxy.cli.health_report import Condition, conditions
 from proxy.cli.volumes_report import advice_table, volumes_table
 
+ASKED = ("health", "warnings")
+"""What is asked for beside the status: paths below /api/v1."""
 MOST_STREAMS = 40
 """Streams that are listed; --json has all."""
 BAR = 24
@@ -34,9 +37,10 @@ BAR = 24
 _STATES = {"up": "green", "outage": "red", "connecting": "yellow", "waiting": "yellow"}
 
 
-def report(status: dict[str, Any]) -> RenderableType:
-    """The whole page."""
-    return Group(*_parts(status))
+def report(answers: Mapping[str, dict[str, Any]], now: float) -> RenderableType:
+    """The whole page, of the status and of those of `ASKED` that there are. `now`: seconds since 1970."""
+    health, warnings = answers.get("health"), answers.get("warnings", {})
+    return Group(*_parts(answers["status"], list(conditions(health, warnings, now)) if health else []))
 
 
 def store_table(store: dict[str, Any]) -> Table:
@@ -51,8 +55,10 @@ def store_table(store: dict[str, Any]) -> Table:
     return table
 
 
-def _parts(status: dict[str, Any]) -> Iterator[RenderableType]:
+def _parts(status: dict[str, Any], health: list[Condition]) -> Iterator[RenderableType]:
     yield _headline(status)
+    if health:
+        yield _health(health)
     for alarm in as_list(status.get("alarms")):
         yield plain(f"! {alarm}", "bold red")
     yield _peers(as_dicts(status.get("peers")))
@@ -82,6 +88,14 @@ def _headline(status: dict[str, Any]) -> Text:
         (state, "green" if state == "ready" else "yellow"),
         f", up {duration(status.get('uptime_seconds'))}",
     )
+
+
+def _health(health: list[Condition]) -> Table:
+    table = headed_table("Health", "", "Since")
+    for each in health:
+        words = Text("\n").join([each.words, each.remedy]) if each.remedy else each.words
+        table.add_row(each.level, words, each.since.removeprefix("for "))
+    return table
 
 
 def _peers(peers: list[dict[str, Any]]) -> Table:

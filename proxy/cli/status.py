@@ -4,6 +4,7 @@ import contextlib
 import json
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from proxy.cli.api import fetch_status
-from proxy.cli.report import report
+from proxy.cli.api import Api, fetch_status
+from proxy.cli.report import ASKED, report
 from proxy.cli.watch import watch as watch_site
-from proxy.config import load
+from proxy.config import SiteConfig, load
 from proxy.errors import OperatorError
 from proxy.text import printable
 
@@ -26,52 +27,45 @@ INTERVAL = 1.0
 def run(config: Path, as_json: bool, watch: bool) -> None:
     """Show the status of the site whose file that is."""
     site = load(config, files=False)
-
-    def fetch() -> dict[str, Any]:
-        return fetch_status(site)
-
-    if watch and not as_json and Console().is_terminal:
+    if as_json and watch:
+        follow_lines(partial(fetch_status, site))
+    elif as_json:
+        click.echo(json.dumps(fetch_status(site), indent=2))
+    elif not watch:
+        Console().print(_page(site))
+    elif Console().is_terminal:
         with contextlib.suppress(KeyboardInterrupt):
             watch_site(site)
-    elif watch:
-        follow(fetch, as_json=as_json)
-    elif as_json:
-        click.echo(json.dumps(fetch(), indent=2))
     else:
-        Console().print(report(fetch()))
+        follow_pages(partial(_page, site))
 
 
-def follow(fetch: Callable[[], dict[str, Any]], *, as_json: bool, pause: Callable[[float], None] = time.sleep) -> None:
-    """Show what `fetch` gives again and again until Ctrl-C, where there is no terminal to keep a page on.
-
-    A site that does not answer is waited for.
-    """
-    try:
-        if as_json:
-            _follow_lines(fetch, pause)
-        else:
-            _follow_screen(fetch, pause)
-    except KeyboardInterrupt:
-        return
+def _page(site: SiteConfig) -> RenderableType:
+    with Api(site) as api:
+        return report({"status": api.status(), **{name: api.get_if_known(name) for name in ASKED}}, time.time())
 
 
-def _follow_lines(fetch: Callable[[], dict[str, Any]], pause: Callable[[float], None]) -> None:
-    """One JSON object a line; an error ends it, as other programs would expect."""
-    while True:
-        click.echo(json.dumps(fetch()))
-        pause(INTERVAL)
-
-
-def _follow_screen(fetch: Callable[[], dict[str, Any]], pause: Callable[[float], None]) -> None:
-    console = Console()
-    with Live(console=console, auto_refresh=False) as live:
+def follow_lines(fetch: Callable[[], dict[str, Any]], pause: Callable[[float], None] = time.sleep) -> None:
+    """One JSON object a line, until Ctrl-C; an error ends it, as other programs would expect."""
+    with contextlib.suppress(KeyboardInterrupt):
         while True:
-            live.update(_look(fetch), refresh=True)
+            click.echo(json.dumps(fetch()))
             pause(INTERVAL)
 
 
-def _look(fetch: Callable[[], dict[str, Any]]) -> RenderableType:
+def follow_pages(look: Callable[[], RenderableType], pause: Callable[[float], None] = time.sleep) -> None:
+    """A page again and again until Ctrl-C, where there is no terminal to keep one on.
+
+    A site that does not answer is waited for.
+    """
+    with contextlib.suppress(KeyboardInterrupt), Live(console=Console(), auto_refresh=False) as live:
+        while True:
+            live.update(_page_or_words(look), refresh=True)
+            pause(INTERVAL)
+
+
+def _page_or_words(look: Callable[[], RenderableType]) -> RenderableType:
     try:
-        return report(fetch())
+        return look()
     except OperatorError as error:
         return Text(printable(error.message), style="red")

@@ -13,11 +13,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
 from dedupstore import open_store, purge_store
-from dedupstore.errors import StoreBusy, StoreError
+from dedupstore.errors import StoreError
 from dedupstore.store import ChunkStore
 from proxy.cli.api import fetch_status
 from proxy.cli.cells import plain
 from proxy.cli.report import store_table
+from proxy.cli.users import as_user, other_owner
 from proxy.config import SiteConfig, load
 from proxy.errors import ExitCode, OperatorError
 
@@ -37,7 +38,7 @@ def stats(config: Path, as_json: bool) -> None:
 
 def verify(config: Path) -> int:
     """Read everything; FAILED if something was dropped."""
-    path, site = _disk_store(config)
+    path, site = _disk_store(config, "verify")
     with _opened(site, path) as store, _progress() as progress:
         bar = progress.add_task("", total=None)
         sound, dropped = store.verify(lambda done, total: progress.update(bar, completed=done, total=total))
@@ -47,7 +48,7 @@ def verify(config: Path) -> int:
 
 def purge(config: Path, yes: bool) -> None:
     """Empty the store, if the operator says so."""
-    path, _ = _disk_store(config)
+    path, _ = _disk_store(config, "purge")
     if not yes and not click.confirm(f"Empty the store in {path}?"):
         raise OperatorError("nothing was purged", ExitCode.USAGE)
     with _translated():
@@ -56,48 +57,47 @@ def purge(config: Path, yes: bool) -> None:
 
 
 def _figures(site: SiteConfig) -> dict[str, Any]:
-    if site.store.mode == "memory":
-        return _figures_of_running(site)
-    try:
-        with _opened(site, _existing(site)) as store:
-            return asdict(store.figures())
-    except OperatorError as error:
-        if not isinstance(error.__cause__, StoreBusy):
-            raise
-        return _figures_of_running(site, error)
-
-
-def _figures_of_running(site: SiteConfig, otherwise: OperatorError | None = None) -> dict[str, Any]:
-    """What the site itself says; if it does not answer, that is the error, or the one that led here."""
+    """What the site itself says, or else the disk."""
     try:
         figures = fetch_status(site).get("store")
-    except OperatorError:
-        if otherwise is not None:
-            raise otherwise from None
-        raise
+    except OperatorError as error:
+        if error.code != ExitCode.UNREACHABLE or site.store.mode == "memory":
+            raise
+        with _opened(site, _existing(site, "stats")) as store:
+            return asdict(store.figures())
     return figures if isinstance(figures, dict) else {}
 
 
-def _disk_store(config: Path) -> tuple[Path, SiteConfig]:
+def _disk_store(config: Path, action: str) -> tuple[Path, SiteConfig]:
     """The directory of the site's disk store. Raises OperatorError if it has none."""
     site = load(config, files=False)
     if site.store.mode == "memory":
         wrong = f"the store of site {site.site.name} is in memory: it ends with the site, and nothing of it is on disk"
         raise OperatorError(f"{wrong}; to empty it, restart the site", ExitCode.STORE)
-    return _existing(site), site
+    return _existing(site, action), site
 
 
-def _existing(site: SiteConfig) -> Path:
+def _existing(site: SiteConfig, action: str) -> Path:
+    """The store's directory, which has to be this user's: what root writes there the site could not open."""
     path = site.store.path
     assert path is not None  # proxy.config sees to that
+    command = f"isthmus store {action} {site.source}"
     try:
         present = {"containers", "index"} & set(os.listdir(path))
     except FileNotFoundError:
         present = set()
+    except PermissionError as error:
+        owner = other_owner(path) or other_owner(site.identity.key)
+        remedy = as_user(owner, command) if owner else "run this as the site's user"
+        raise OperatorError(f"store {path} cannot be looked into: {error.strerror}; {remedy}", ExitCode.STORE) from None
     except OSError as error:
-        raise OperatorError(f"store {path} cannot be looked into: {error.strerror}", ExitCode.STORE) from None
+        remedy = "name a directory as store.path"
+        raise OperatorError(f"store {path} cannot be looked into: {error.strerror}; {remedy}", ExitCode.STORE) from None
     if not present:
         raise OperatorError(f"there is no store in {path} yet; `isthmus serve` makes it", ExitCode.STORE)
+    if owner := other_owner(path):
+        wrong = f"store {path} belongs to {owner}, who could not open what another user writes there"
+        raise OperatorError(f"{wrong}; {as_user(owner, command)}", ExitCode.STORE)
     return path
 
 

@@ -3,6 +3,7 @@
 import importlib
 from typing import Any
 
+from proxy.cli.parts import WITH_BENCH
 from proxy.errors import OperatorError
 
 
@@ -12,8 +13,7 @@ def run(what: str, *arguments: Any) -> int | None:
         command = importlib.import_module("bench.wan.command")
         failure = importlib.import_module("bench.wan.errors").WanFailure
     except ImportError as error:
-        remedy = "install Isthmus with its extra: pip install 'isthmus[bench]'"
-        raise OperatorError(f"the WAN emulator is not installed ({error}); {remedy}") from None
+        raise OperatorError(f"the WAN emulator is not installed ({error}); {WITH_BENCH}") from None
     try:
         code: int | None = getattr(command, what)(*arguments)
     except failure as error:

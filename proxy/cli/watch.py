@@ -8,7 +8,6 @@ import termios
 import time
 import tty
 from collections.abc import Iterator
-from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.live import Live
@@ -18,7 +17,7 @@ from proxy.cli.api import Api
 from proxy.cli.fitting import page
 from proxy.cli.watch_report import ASKED, sections
 from proxy.config import SiteConfig
-from proxy.errors import ExitCode, OperatorError
+from proxy.errors import OperatorError
 from proxy.text import printable
 
 INTERVAL = 1.0
@@ -37,22 +36,10 @@ def watch(site: SiteConfig) -> None:
 
 def _look(api: Api, console: Console) -> RenderableType:
     try:
-        answers = {name: _answer(api, name, path) for name, path in ASKED.items()}
+        answers = {"status": api.status(), **{name: api.get_if_known(path) for name, path in ASKED.items()}}
     except OperatorError as error:
         return Text(printable(error.message), style="red")
     return page(sections(answers, time.time(), console.width), console.height)
-
-
-def _answer(api: Api, name: str, path: str) -> dict[str, Any]:
-    """Nothing of what a site of an earlier version does not know; its status it has to give."""
-    if name == "status":
-        return api.status()
-    try:
-        return api.get(path)
-    except OperatorError as error:
-        if error.code == ExitCode.UNREACHABLE and "HTTP 404" not in error.message:
-            raise
-        return {}
 
 
 @contextlib.contextmanager

@@ -23,10 +23,10 @@ from proxy.cli.cells import (
     size,
 )
 from proxy.cli.fitting import Cell, Section
+from proxy.cli.health_report import LEVELS, conditions
 from proxy.cli.volumes_report import HEADINGS, volume_rows
 
 ASKED = {
-    "status": "status",
     "health": "health",
     "warnings": "warnings",
     "history": "history?range=5m",
@@ -34,7 +34,7 @@ ASKED = {
     "store": "store",
     "events": "events?limit=50",
 }
-"""What is asked for, by the name under which it is here: paths below /api/v1."""
+"""What is asked for beside the status, by the name under which it is here: paths below /api/v1."""
 SPARKS = 120
 """Seconds of a line of throughput at most: one a character."""
 BESIDE_SPARKS = 64
@@ -46,7 +46,6 @@ LEFT_OUT = frozenset({"lanes", "loss", "peer", "origin", "compression", "By", "A
 """Columns that a narrower one does without."""
 
 _SPARK = " ▁▂▃▄▅▆▇█"
-_LEVELS = {"healthy": "green", "attention": "yellow", "degraded": "dark_orange", "critical": "bold red"}
 _SEVERITIES = {"info": "", "warning": "yellow", "error": "bold red"}
 _LINES = {
     "lan_sent": "from arrays here",
@@ -62,7 +61,7 @@ _STEPS = {
 }
 
 Answers = Mapping[str, dict[str, Any]]
-"""By the names of `ASKED`; empty where there is no answer."""
+"""The status, and the others by the names of `ASKED`; empty where there is no answer."""
 Row = tuple[Cell, ...]
 
 
@@ -70,10 +69,10 @@ def sections(answers: Answers, now: float, width: int) -> list[Section]:
     """The page, from what matters most. `now`: seconds since 1970; `width`: of the terminal, in characters."""
     status, health = answers["status"], answers["health"]
     peers = as_dicts(status.get("peers"))
-    warnings, events = as_dicts(answers["warnings"].get("warnings")), as_dicts(answers["events"].get("events"))
+    events = as_dicts(answers["events"].get("events"))
     sparks = max(1, min(SPARKS, width - BESIDE_SPARKS))
     shown = [
-        Section((_headline(status), "", "", ""), list(_health(health, warnings, now))),
+        Section((_headline(status), "", "", ""), list(_health(answers, now))),
         Section(("Throughput", "now", "peak", "average", "until now"), list(_throughput(answers["history"], sparks))),
         Section(("Sent since the start", "", "", ""), list(_waterfall(as_dict(status.get("bytes"))))),
         Section(
@@ -97,25 +96,9 @@ def _headline(status: dict[str, Any]) -> Text:
     return Text(f"{name}, {state}, up {duration(status.get('uptime_seconds'))}")
 
 
-def _health(health: dict[str, Any], warnings: list[dict[str, Any]], now: float) -> Iterator[Row]:
-    yield _level(health.get("level")), plain(health.get("words")), _since(health.get("since"), now), ""
-    for subject, reason in _reasons(health):
-        words = f"{subject}: {plain(reason.get('words'))}"
-        yield _level(reason.get("level")), plain(words), _since(reason.get("since"), now), _remedy(reason)
-    for warning in warnings:
-        words = f"{plain(warning.get('subject'))}: {plain(warning.get('words'))}"
-        yield Text("warning", "yellow"), plain(words), _since(warning.get("since"), now), _remedy(warning)
-
-
-def _reasons(health: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """With what each is about, from the site down to lanes."""
-    steps = [("site", health), ("store", as_dict(health.get("store")))]
-    for peer in as_dicts(health.get("peers")):
-        name, tunnel = f"peer {plain(peer.get('name'))}", as_dict(peer.get("tunnel"))
-        steps += [(name, peer), (f"tunnel of {name}", tunnel)]
-        steps += [(f"lane {number(lane.get('number'))} of {name}", lane) for lane in as_dicts(tunnel.get("lanes"))]
-    for subject, step in steps:
-        yield from ((subject, reason) for reason in as_dicts(step.get("reasons")))
+def _health(answers: Answers, now: float) -> Iterator[Row]:
+    for each in conditions(answers["health"], answers["warnings"], now):
+        yield each.level, each.words, each.since, each.remedy
 
 
 def _throughput(history: dict[str, Any], sparks: int) -> Iterator[Row]:
@@ -163,7 +146,7 @@ def _tunnels(peers: list[dict[str, Any]], healths: list[dict[str, Any]]) -> Iter
         tunnel = known.get(str(peer.get("name")), {})
         yield (
             plain(peer.get("name")),
-            plain(peer.get("state"), _LEVELS.get(str(tunnel.get("level")), "")),
+            plain(peer.get("state"), LEVELS.get(str(tunnel.get("level")), "")),
             number(len(as_list(peer.get("lanes")))),
             milliseconds(peer.get("round_trip_seconds")),
             _percent(tunnel.get("loss")),
@@ -217,18 +200,6 @@ def _event(event: dict[str, Any]) -> Row:
         plain(event.get("code")),
         plain(words),
     )
-
-
-def _level(level: Any) -> Text:
-    return plain(level, _LEVELS.get(str(level), ""))
-
-
-def _remedy(reason: dict[str, Any]) -> Text:
-    return plain(f"→ {reason['remedy']}") if reason.get("remedy") else Text()
-
-
-def _since(value: Any, now: float) -> str:
-    return f"for {duration(now - value)}" if is_number(value) and value <= now else ""
 
 
 def _percent(share: Any) -> str:

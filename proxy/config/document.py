@@ -29,8 +29,10 @@ that has one. Editors that know JSON Schema complete and check the file with
 - Addresses are `"198.18.0.1:4500"`, `"[2001:db8::1]:4500"` or, where something is connected to, `"host.example:3260"`.
 - Names are letters, digits, dots, dashes and underscores, at most 63, beginning with a letter or digit.
 - Unknown keys are mistakes.
+- What the words mean: [GUIDE.md](GUIDE.md#words).
 
-The running site reads certificates, keys and pins anew on SIGHUP; everything else at the next start.
+The running site reads certificates, keys, pins and tokens anew on SIGHUP (`isthmus reload`); everything else at the
+next start.
 """
 
 

@@ -62,15 +62,25 @@ def _check_pair(draft: Draft, now: datetime) -> None:
     try:
         shown = identity.read_certificates(certificate)[0] if certificate else None
     except IdentityFault as fault:
-        draft.wrong(CERTIFICATE, f"{fault.wrong} ({certificate})", fault.remedy)
+        draft.wrong(CERTIFICATE, f"{fault.wrong} ({certificate})", f"{fault.remedy}; or make both: {_making(draft)}")
     try:
         public_key = identity.read_public_key(key) if key else None
     except IdentityFault as fault:
-        draft.wrong(KEY, f"{fault.wrong} ({key})", fault.remedy)
+        draft.wrong(KEY, f"{fault.wrong} ({key})", f"{fault.remedy}; or make both: {_making(draft)}")
     if key is not None and identity.is_open(key):
         draft.wrong(KEY, "can be read or written by others than its owner", f"chmod 600 {key}")
     if shown is not None and shown.expires <= now:
         wrong = f"has expired ({shown.name}, {shown.expires:%Y-%m-%d %H:%M} UTC)"
-        draft.wrong(CERTIFICATE, wrong, "have a new one made")
+        draft.wrong(CERTIFICATE, wrong, f"have a new one made, or make it: {_making(draft)}")
     if shown is not None and public_key is not None and shown.public_key != public_key:
         draft.wrong(KEY, f"does not belong to the certificate in {certificate}", "name the key that was made with it")
+
+
+def _making(draft: Draft) -> str:
+    """What to type for a key and a certificate that it signs itself, for the address by which the listener is asked."""
+    listen, certificate, key = draft.get(*LISTEN), draft.get(*CERTIFICATE), draft.get(*KEY)
+    known = listen is not None and not listen.ip.is_unspecified
+    name = f"IP:{listen.ip}" if known else "IP:ADDRESS"
+    files = f"-keyout {key or 'listener.key'} -out {certificate or 'listener.crt'}"
+    made = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3650"
+    return f"{made} -subj /CN=isthmus -addext subjectAltName={name} {files}"

@@ -223,7 +223,9 @@ class Tunnel(Section):
         "How long connecting may take, to a peer or to an export.", "10s"
     )
     drain: Annotated[Duration, Within("0s", "1h")] = setting(
-        "After SIGTERM live streams have so long to end by themselves; then they are reset.", "30s"
+        "After SIGTERM live streams have so long to end by themselves; then they are reset. The site tells systemd how"
+        " long it may take; a container's `stop_grace_period` has to be longer.",
+        "30s",
     )
     reconnect_max: Annotated[Duration, Within("100ms", "1h")] = setting(
         "Longest pause between two attempts to reach a peer.", "15s"
@@ -237,7 +239,10 @@ class Store(Section):
         "`memory` is fastest and empty after a restart; `disk` is larger and stays warm.", "memory"
     )
     size: Annotated[Size, Within("64MiB", "1024TiB")] = setting(
-        "Bound of the store, everything included. The oldest chunks go first.", "1GiB"
+        "Bound of the store, everything included but the copies of a disk store that were set aside because they could"
+        " not be trusted: at most three, until you delete them. What was stored first goes first, a container of 4 MiB"
+        " at a time, however often it was used.",
+        "1GiB",
     )
     path: FilePath | None = setting(
         "Directory of the disk store; made if it is missing. Needed for `disk`, unused for `memory`.", None

@@ -1,4 +1,4 @@
-"""File descriptors, memory and disk, against what the configuration may come to need."""
+"""The user, file descriptors, memory and disk, against what the configuration may come to need."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +8,7 @@ from proxy.doctor.facts import Disk, Memory
 from proxy.doctor.findings import Finding, attention, ok, problem
 from proxy.doctor.wording import size as show_size
 
+USER = "user"
 DESCRIPTORS = "file descriptors"
 MEMORY = "memory"
 STORE = "store"
@@ -29,6 +30,13 @@ CONTEXTS = 192 << 20
 """Bytes of long contexts a peer where compression adapts: 64 MiB of windows each way, and the sender's tables."""
 BASE = 128 << 20
 """Bytes of a process without its store and what is under way (README: below 280 MiB with a cache of 160)."""
+
+
+def user(owner: str | None, again: str) -> Iterator[Finding]:
+    """`owner`: whose the site's key is, if not this user's; `again`: how that one runs this."""
+    if owner is not None:
+        found = f"the site's key is {owner}'s, and this is another user: what {owner} may do and has to is not seen"
+        yield attention(USER, found, again)
 
 
 def descriptors(config: SiteConfig, limit: int) -> Iterator[Finding]:

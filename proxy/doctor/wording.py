@@ -1,6 +1,7 @@
 """Figures as an operator reads them, to three figures; and commands to be typed as they are."""
 
-SYSCTL_FILE = "/etc/sysctl.d/90-isthmus.conf"
+SYSCTL_FILE = "/etc/sysctl.d/91-isthmus-local.conf"
+"""Beside 90-isthmus.conf, which comes with Isthmus and may be installed anew."""
 
 
 def sysctl(*settings: str) -> str:

@@ -2,10 +2,11 @@
 
 import sqlite3
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from proxy.observe.answers import Event, Severity
 from proxy.observe.journal import EVENTS_MAX
@@ -18,6 +19,7 @@ _PAGE = 4096
 _LAYOUT = 1
 """Raised when tables or columns change: a file with another one is begun anew."""
 _BUSY_SECONDS = 2.0
+_WORDS_MAX = 200
 _TABLES = """
 CREATE TABLE IF NOT EXISTS step (
     range TEXT NOT NULL, series TEXT NOT NULL, number INTEGER NOT NULL, row BLOB NOT NULL,
@@ -29,6 +31,19 @@ CREATE TABLE IF NOT EXISTS event (
 );
 CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
+_EVENT_COLUMNS = "number, time, code, severity, subject, words, remedy, count"
+_EVENT_KINDS = int, float, str, str, str, str, str, int
+_OUT_OF_REACH = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+}
+"""What says nothing of what the file holds. After anything else it is set aside: else none would be kept ever again."""
 
 
 class HistoryFault(Exception):
@@ -56,7 +71,7 @@ class HistoryFile:
     def read(self, now: float) -> Kept:
         """Everything that is within its range at that time of day. Raises sqlite3.Error."""
         ask = self._connection.execute
-        kept = Kept(facts=dict(ask("SELECT name, value FROM fact").fetchall()))
+        kept = Kept(facts=dict(_of_kinds(ask("SELECT name, value FROM fact"), (str, str))))
         for name, wanted in RANGES.items():
             last = int(now // wanted.step)
             rows = ask(
@@ -64,11 +79,10 @@ class HistoryFile:
                 " WHERE range = ? AND number > ? AND number <= ? ORDER BY series, number",
                 (name, last - wanted.steps, last),
             )
-            kept.steps += [((name, series, number), array("d", blob)) for series, number, blob in rows]
+            steps = _of_kinds(rows, (str, int, bytes))
+            kept.steps += [((name, series, number), array("d", blob)) for series, number, blob in steps]
         kept.steps = [(key, row) for key, row in kept.steps if len(row) == len(COLUMNS)]
-        columns = "number, time, code, severity, subject, words, remedy, count"
-        events = ask(f"SELECT {columns} FROM event ORDER BY number DESC LIMIT ?", (EVENTS_MAX,)).fetchall()
-        kept.events = _unbroken([_event(*row) for row in reversed(events)])
+        kept.events = _unbroken(newest_events(self._connection, EVENTS_MAX))
         return kept
 
     def write(self, steps: Mapping[Key, Row], events: Iterable[Event], facts: Mapping[str, str], now: float) -> None:
@@ -99,8 +113,8 @@ def open_history(path: Path, now: float) -> tuple[HistoryFile, Kept]:
     """Open or make the file, and read it. A damaged one is set aside. Raises HistoryFault. Blocks as the disk does."""
     try:
         return _open(path, now)
-    except (sqlite3.DatabaseError, ValueError) as error:
-        if isinstance(error, sqlite3.OperationalError) or not path.is_file():
+    except (sqlite3.Error, ValueError) as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OUT_OF_REACH or not path.is_file():
             raise HistoryFault(f"{path}: {error}") from None
     aside = path.with_name(f"{path.name}.damaged")
     try:
@@ -108,7 +122,7 @@ def open_history(path: Path, now: float) -> tuple[HistoryFile, Kept]:
         for suffix in ("-wal", "-shm"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)
         file, kept = _open(path, now)
-    except (OSError, sqlite3.Error) as error:
+    except (OSError, sqlite3.Error, ValueError) as error:
         raise HistoryFault(f"{path}: {error}") from None
     kept.set_aside = aside
     return file, kept
@@ -142,7 +156,34 @@ def _prepare(connection: sqlite3.Connection) -> None:
     if layout not in (0, _LAYOUT):
         raise sqlite3.DatabaseError(f"its layout is {layout}, that of another release")
     connection.executescript(_TABLES)
+    if _columns(connection) != _wanted_columns():
+        raise sqlite3.DatabaseError("its tables have other columns")
     connection.execute(f"PRAGMA user_version = {_LAYOUT}")
+
+
+def _wanted_columns() -> list[tuple[object, ...]]:
+    with closing(sqlite3.connect(":memory:")) as empty:
+        empty.executescript(_TABLES)
+        return _columns(empty)
+
+
+def _columns(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
+    ask = "SELECT name, type, [notnull], pk FROM pragma_table_info(?)"
+    return [row for table in ("step", "event", "fact") for row in connection.execute(ask, (table,))]
+
+
+def newest_events(connection: sqlite3.Connection, limit: int) -> list[Event]:
+    """Oldest first. Raises sqlite3.Error, or ValueError if they are none."""
+    rows = connection.execute(f"SELECT {_EVENT_COLUMNS} FROM event ORDER BY number DESC LIMIT ?", (limit,)).fetchall()
+    return [_event(*row) for row in _of_kinds(reversed(rows), _EVENT_KINDS)]
+
+
+def _of_kinds(rows: Iterable[tuple[Any, ...]], kinds: tuple[type, ...]) -> Iterator[tuple[Any, ...]]:
+    """Those rows. Raises ValueError for one with other values: SQLite takes any value in any column."""
+    for row in rows:
+        if tuple(map(type, row)) != kinds:
+            raise ValueError(f"a row has other values: {row!r}"[:_WORDS_MAX])
+        yield row
 
 
 def _event(

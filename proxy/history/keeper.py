@@ -48,7 +48,10 @@ class Keeper:
         return self._idle.is_set()
 
     def open(self, now: float) -> "Future[Kept]":
-        """Open and read the file on the thread. The future raises HistoryFault if that cannot be. Once."""
+        """Open and read the file on the thread. The future raises HistoryFault if that cannot be. Once.
+
+        Who waits no longer may cancel it: then the thread ends, with the file closed, as soon as the disk answers.
+        """
         self._now = now
         self._thread.start()
         return self._opened
@@ -75,14 +78,19 @@ class Keeper:
             file, kept = open_history(self.path, self._now)
         except Exception as error:  # whatever it is, nobody may wait for it for ever
             fault = error if isinstance(error, HistoryFault) else HistoryFault(f"{self.path}: {error}")
-            self._opened.set_exception(fault)
+            if self._opened.set_running_or_notify_cancel():
+                self._opened.set_exception(fault)
             return
-        self._opened.set_result(kept)
+        if self._opened.set_running_or_notify_cancel():
+            self._opened.set_result(kept)
+            self._serve(file)
+        file.close()
+
+    def _serve(self, file: HistoryFile) -> None:
         self._idle.set()
         while (batch := self._work.get()) is not None:
             self._write(file, batch)
             self._idle.set()
-        file.close()
 
     def _write(self, file: HistoryFile, batch: Batch) -> None:
         try:

@@ -1,8 +1,13 @@
 """How an array's connection ends: by FIN only where everything has been carried across, otherwise by RST."""
 
 import asyncio
+import logging
 import socket
 import struct
+
+from proxy.net.listener import name_of
+
+log = logging.getLogger(__name__)
 
 _LINGER_RESET = struct.pack("ii", 1, 0)
 _LINGER_NOT = struct.pack("ii", 0, 0)
@@ -28,3 +33,34 @@ def reset_transport(transport: asyncio.Transport) -> None:
     """End it by RST, now."""
     reset_connection(socket_of(transport))
     transport.abort()
+
+
+LEAVE_SECONDS = 120.0
+"""How long an array may take for the last bytes of a stream that has ended; then its connection is reset."""
+
+
+class Leaving:
+    """An array's connection after its stream has ended in order: it gets what it has not taken yet, then FIN.
+
+    Loop thread. One that takes too long gets RST: what is dropped with it must not look like an end.
+    """
+
+    def __init__(self, transport: asyncio.Transport, now: float) -> None:
+        """`now`: seconds, monotonic."""
+        self._transport = transport
+        self._latest = now + LEAVE_SECONDS
+        self._whole = True
+        transport.close()
+
+    def sample(self, now: float) -> None:
+        """To be called once a second."""
+        if self._whole and now > self._latest:
+            self._whole = False
+            array = name_of(self._transport.get_extra_info("peername"))
+            log.warning("array %s did not take the last bytes in %.0f s and is reset", array, LEAVE_SECONDS)
+            reset_transport(self._transport)
+
+    def lost(self, error: Exception | None) -> None:
+        """The transport has let go of the connection, and is about to close it."""
+        if self._whole and error is None:
+            end_connection(socket_of(self._transport))

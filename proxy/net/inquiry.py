@@ -1,11 +1,15 @@
 """Asking a running site's status listener, by what its file says: where, over TLS or not, with which token. Blocking.
 
-The listener's certificate is not judged by a CA: it has to be the very one that the site's file names.
+The listener's certificate is not judged by a CA: it has to be the very one that the site's file names. Over plain HTTP,
+which is for loopback only, any local user may hold the port while the site does not run: so a token is shown only if
+whoever listens is root or the token's owner, as the site is.
 """
 
 import contextlib
 import ssl
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from pathlib import Path
+from socket import socket
 from types import TracebackType
 from typing import Self
 
@@ -13,9 +17,11 @@ from proxy import identity
 from proxy.config import SiteConfig
 from proxy.config.model import Status
 from proxy.identity import IdentityFault
+from proxy.net.holders import holders
 
 TIMEOUT = 15.0
 """Seconds that connecting and each read may take: the host may be busy."""
+_ROOT = 0
 LARGEST_ANSWER = 64 << 20
 """Bytes; 65536 streams a peer need some 30 MiB."""
 
@@ -27,6 +33,8 @@ class Inquiry:
         """`timeout`: seconds that connecting and each read may take. Raises IdentityFault."""
         self._status = config.status
         self._connection = _connection(config.status, timeout)
+        self._vouched: socket | None = None
+        """The connection whose other end may see a token."""
 
     def __enter__(self) -> Self:
         return self
@@ -51,8 +59,10 @@ class Inquiry:
         return self._ask(path, method, control=control)  # the listener ends connections that rest
 
     def _ask(self, path: str, method: str, *, control: bool) -> tuple[HTTPResponse, bytes]:
-        token = read_token(self._status, control=control)
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers = {}
+        if found := find_token(self._status, control=control):
+            self._vouch(found[0])
+            headers["Authorization"] = f"Bearer {found[1]}"
         self._connection.request(method, path, headers=headers)
         with self._connection.getresponse() as response:
             body = response.read(LARGEST_ANSWER)
@@ -60,13 +70,30 @@ class Inquiry:
                 self._connection.close()
         return response, body
 
+    def _vouch(self, token: Path) -> None:
+        """Connect, to somebody who may see that token. Raises OSError otherwise; then nothing has been said."""
+        if self._connection.sock is None:
+            self._connection.connect()
+        if self._status.certificate is not None or self._connection.sock is self._vouched:
+            return
+        users = holders(*self._connection.sock.getpeername()[:2])
+        strangers = users - {_ROOT, token.stat().st_uid}
+        if strangers or not users:
+            self._connection.close()
+            who = f"user {min(strangers)} listens" if strangers else "nobody is known to listen"
+            raise OSError(
+                f"{who} there, not root or the owner of {token}, so no token was shown; `ss -ltnp` tells what it is"
+            )
+        self._vouched = self._connection.sock
 
-def read_token(status: Status, *, control: bool) -> str | None:
-    """The token for reading, or for what changes something; None if none is named or this user may not read it."""
+
+def find_token(status: Status, *, control: bool) -> tuple[Path, str] | None:
+    """The token for reading, or for what changes something, and its file; None if none is named or this user may not
+    read it."""
     for path in (status.control_token,) if control else (status.token, status.control_token):
         if path is not None:
             with contextlib.suppress(IdentityFault):
-                return identity.read_token(path).decode()
+                return path, identity.read_token(path).decode()
     return None
 
 

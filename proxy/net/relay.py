@@ -11,9 +11,10 @@ import time
 from collections import deque
 from typing import cast
 
+from proxy.net.allowance import divided
 from proxy.net.blaming import Blaming
 from proxy.net.coders import Coders
-from proxy.net.endings import end_connection, reset_connection, reset_transport, socket_of
+from proxy.net.endings import Leaving, reset_connection, reset_transport, socket_of
 from proxy.net.gathering import Gathering
 from proxy.net.pauses import Pauses
 from proxy.net.relay_owner import RelayOwner
@@ -28,7 +29,6 @@ from proxy.reduction.batch import CODEC_NONE
 from proxy.reduction.compression import decode
 from proxy.reduction.decoder import DecodedBatch
 from proxy.reduction.draft import EncodedBatch
-from proxy.reduction.encoder import GRAIN_MAX
 from proxy.reduction.errors import BatchError, CorruptStream
 
 log = logging.getLogger(__name__)
@@ -38,9 +38,6 @@ _CPU, _SOURCE, _PEER = Waiting.CPU, Waiting.SOURCE, Waiting.PEER  # each read pa
 _WRITE_HIGH = 256 << 10
 """Bytes waiting for a slow array above which decoding rests; they count as consumed."""
 _WRITE_LOW = 64 << 10
-
-_LEAVE_SECONDS = 120.0
-"""How long an array may take for the last bytes of a stream that has ended; then its connection is reset."""
 
 _ALLOWANCE_MIN = 4 << 10
 """Plain bytes below which the socket rests: reading a few at a time would cost more than it moves."""
@@ -81,9 +78,9 @@ class Relay(asyncio.BufferedProtocol):
         self._ended_there = False
         self._store_busy = False
         self.closed = False
-        self._ended_at = 0.0
+        self._leaving: Leaving | None = None
         self.in_order = False
-        """Both arrays have ended their sides, and ours has been given everything."""
+        """Both arrays have ended their sides, and nothing is left to be sent to either site."""
 
     @property
     def share(self) -> str:
@@ -157,8 +154,8 @@ class Relay(asyncio.BufferedProtocol):
         self._owner.pump()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self._transport is not None and self.in_order and exc is None:
-            end_connection(socket_of(self._transport))
+        if self._leaving is not None:
+            self._leaving.lost(exc)
         self._transport = None
         self._owner.left(self)
         reason = "the array reset its connection" if exc is None else f"the array's connection failed: {exc}"
@@ -222,9 +219,8 @@ class Relay(asyncio.BufferedProtocol):
         """Once a second: an array whose socket is not read has nobody else to notice its reset."""
         if self._transport is None:
             return
-        if self.in_order:
-            if self._loop.time() - self._ended_at > _LEAVE_SECONDS:
-                reset_transport(self._transport)
+        if self._leaving is not None:
+            self._leaving.sample(self._loop.time())
         elif (self._resting or self._ended_here) and was_reset(socket_of(self._transport)):
             self.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
 
@@ -250,14 +246,12 @@ class Relay(asyncio.BufferedProtocol):
     # -- outward -----------------------------------------------------------------------------------------------
 
     def _renew_allowance(self) -> None:
-        """What is read, and what the encoder holds, may need some batches; `sendable` counts the overhead of one."""
-        encoder = self._encoder
-        tunnel = self._owner.tunnel
+        encoder, tunnel = self._encoder, self._owner.tunnel
         frame = int(self._owner.grain / max(self.compression.ratio, _RATIO_MIN))  # what is literal will be shorter
-        encoder.grain = grain = min(frame, GRAIN_MAX, tunnel.grain(self.stream))
-        sendable = tunnel.sendable(self.stream)
-        batches = 2 + sendable // grain
-        self._allowance = encoder.affordable(sendable - encoder.plain - encoder.unsent - batches * DATA_OVERHEAD)
+        grain = min(frame, tunnel.grain(self.stream))
+        held = encoder.plain + encoder.unsent
+        encoder.grain, allowance = divided(tunnel.sendable(self.stream), held, grain)
+        self._allowance = encoder.affordable(allowance)
 
     def _flush(self, *, patient: bool = False) -> None:
         """Send what is left; `patient`: but for what need not be sent once the store's disk has been read."""
@@ -424,10 +418,9 @@ class Relay(asyncio.BufferedProtocol):
         if not (self._ended_here and self._ended_there) or self._outstanding or self.closed:
             return
         self.closed = self.in_order = True
-        self._ended_at = self._loop.time()
         self.reason = "both arrays ended it"
         if self._transport is not None:
-            self._transport.close()
+            self._leaving = Leaving(self._transport, self._loop.time())
         self._encoder.close()
         self._owner.gone(self)
 

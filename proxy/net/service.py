@@ -41,6 +41,8 @@ class StatusListener(Protocol):
         """Answer no more."""
 
 
+ENDING = 60.0
+"""Seconds that the end may take beyond `tunnel.drain`: a store is written, a large one in memory is given back."""
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -115,7 +117,7 @@ async def _serve(config: SiteConfig, make_status: MakeStatusListener, history: P
         supervisor.ready(_running(site))
         await stop.wait()
         log.info("site %s drains", config.site.name)
-        supervisor.stopping("drains")
+        supervisor.stopping("drains", config.tunnel.drain + ENDING)
         await site.drain("the site shuts down")
     finally:
         await status.stop()
@@ -152,7 +154,8 @@ def _build(config: SiteConfig) -> Site:
         return Site(config, store)
     except (OSError, ValueError) as error:
         store.close()
-        raise OperatorError(f"the site's certificates cannot be used: {error}", ExitCode.CONFIGURATION) from None
+        wrong = f"the site's certificates cannot be used: {error}; make them by `isthmus keygen`, as TLS accepts them"
+        raise OperatorError(wrong, ExitCode.CONFIGURATION) from None
 
 
 async def _start(site: Site, watching: Watching, status: StatusListener) -> None:

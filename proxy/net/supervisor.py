@@ -47,9 +47,9 @@ class Supervisor:
         """Certificates are read anew; `ready` follows."""
         self._say("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
-    def stopping(self, words: str) -> None:
-        """No more is accepted. Signs of life go on."""
-        self._say("STOPPING=1", f"STATUS={words}")
+    def stopping(self, words: str, seconds: float) -> None:
+        """No more is accepted; it may take so long, whatever the service manager would have allowed. Life goes on."""
+        self._say("STOPPING=1", f"STATUS={words}", f"EXTEND_TIMEOUT_USEC={round(seconds * 1e6)}")
 
     async def close(self) -> None:
         """No more signs of life."""

@@ -5,6 +5,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from proxy.history.file import HistoryFault, Kept
@@ -62,18 +63,21 @@ class Watching:
             self.watch.history.kept = "disk"
 
     def tick(self) -> None:
-        """One more second has passed. A defect here is logged, and no reason to stop carrying data."""
-        try:
-            self._tick(time.time())
-        except Exception:
-            log.exception("a defect: the watch missed a second")
+        """One more second has passed. A defect is logged, and no reason for others to miss it, nor to stop."""
+        now = time.time()
+        own: list[Callable[[], None]] = [partial(self._note, now), partial(self._flush_when_due, now)]
+        for call in own + self.ticked:
+            try:
+                call()
+            except Exception:
+                log.exception("a defect: something missed a second")
 
-    def _tick(self, now: float) -> None:
+    def _note(self, now: float) -> None:
         self.watch.note(survey(self._site), now, time.monotonic())
+
+    def _flush_when_due(self, now: float) -> None:
         if now - self._flushed >= FLUSH_SECONDS or now < self._flushed:
             self._flush(now)
-        for call in self.ticked:
-            call()
 
     async def stop(self) -> None:
         """Write down what is left."""

@@ -172,19 +172,20 @@ SHAPED = Code(
     "IST-502",
     _WARNING,
     "A configured rate holds data back for most of the time.",
-    "raise `rate`, `maximum` or the schedule, if the line has more to give",
+    "raise `rate`, `maximum` or the schedule, if the line has more to give, then restart the site",
 )
 WINDOW_LIMITS = Code(
     "IST-503",
     _WARNING,
     "A window or buffer limits the throughput, not the line.",
-    "raise what the words name: `tunnel.window`, `memory` or `unacked`, or the hosts' tcp_rmem and tcp_wmem",
+    "raise what the words name: `tunnel.window`, `memory` or `unacked`, then restart the site; or the hosts' tcp_rmem"
+    " and tcp_wmem",
 )
 STORE_SMALL = Code(
     "IST-504",
     _WARNING,
     "The store replaces data that is asked for again soon after.",
-    "make `store.size` larger at both sites",
+    "make `store.size` larger at both sites, then restart them",
 )
 TURNS = Code(
     "IST-505",

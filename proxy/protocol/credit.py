@@ -12,7 +12,7 @@ DATA_OVERHEAD = 256
 OPENING_PART = 4
 """One part in so many of the memory is for windows that are wide from the beginning."""
 STEP = 4
-"""A window grows so many times wider at once, or only twice where that does not fit: a round trip later it may again."""
+"""A window grows to so many times its size at once, or to twice where that does not fit."""
 ROUND_TRIP_MIN = 0.005
 """Seconds: on a LAN the event loops take longer than the wire, so windows grow as if the round trip were this."""
 

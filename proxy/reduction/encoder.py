@@ -311,6 +311,7 @@ class Encoder:
 
     def _slice_along(self, start: int, end: int) -> tuple[int, bool]:
         """Where the chunk begins that is left to be learned, and whether it is known what is stored after its end."""
+        border = start
         stored = self._ahead(start, end)
         while stored is not None:
             name, place, data, at = stored
@@ -319,17 +320,17 @@ class Encoder:
                 break
             if n and not self._draft.may_name(name, len(data), _FOLLOWED_MAX):
                 break
-            self._slice_or_tell(stored, self._sent + n)
+            sliced = self._slice_or_tell(stored, self._sent + n)
             if at + n < len(data):
                 self._course.inside = name, place, at + n
-                return start, self._sent == end
-            if n and self._sent - start == len(data) and data.startswith(self._view[start : self._sent]):
-                start = self._sent  # the peer sees the whole chunk, and so a border
+                return border, self._sent == end
+            if sliced and self._sent - border == len(data) and data.startswith(self._view[border : self._sent]):
+                border = self._sent  # the peer sees the whole chunk, and so a border
             self._course.passed(name, place)
             if self._sent == end:
-                return start, True
+                return border, True
             stored = self._course.ahead()
-        return start, False
+        return border, False
 
     def _bridges(self, ends: bool, n: int, start: int, end: int) -> bool:
         """A few bytes are worth a slice where more may follow: up to a stored chunk's end at first, or to our own."""
@@ -346,12 +347,13 @@ class Encoder:
             return None
         return self._course.recall(self._view[start:end], self._course.ahead() if self._known else None)
 
-    def _slice_or_tell(self, stored: Stored, end: int) -> None:
-        """What is not sent yet up to `end` is that chunk from `at` on; a few bytes go as they are."""
+    def _slice_or_tell(self, stored: Stored, end: int) -> bool:
+        """What is not sent yet up to `end` is that chunk from `at` on; a few bytes go as they are: then False."""
         if end - self._sent < _WORTH_SLICING:
             self._literal(end)
-        else:
-            self._slice_to(stored.name, stored.place, len(stored.data), stored.at, end)
+            return False
+        self._slice_to(stored.name, stored.place, len(stored.data), stored.at, end)
+        return True
 
     def _slice_to(self, name: bytes, place: Place, length: int, offset: int, end: int) -> None:
         """What is not sent yet up to `end` is that chunk of so many bytes, from the offset on."""

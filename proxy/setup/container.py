@@ -10,6 +10,8 @@ from proxy.files import File
 COMPOSE = "compose.yaml"
 VALUES = ".env"
 NAMES = COMPOSE, VALUES
+IMAGE_USER = "10001:10001"
+"""The image's own."""
 
 
 def files(site: str, directory: Path) -> list[File]:
@@ -18,10 +20,17 @@ def files(site: str, directory: Path) -> list[File]:
     return [(directory / COMPOSE, content, 0o644), (directory / VALUES, _values(site).encode(), 0o644)]
 
 
+def user() -> str:
+    """As whom the site runs in the container, and who has to own its files: whoever makes them, but never root."""
+    return IMAGE_USER if os.getuid() == 0 else f"{os.getuid()}:{os.getgid()}"
+
+
 def _values(site: str) -> str:
     return (
         f"# For {COMPOSE}: the image, the site's file without .toml, and as whom it runs, who has to own its files.\n"
         f"ISTHMUS_IMAGE=isthmus:{__version__}\n"
         f"ISTHMUS_SITE={site}\n"
-        f"ISTHMUS_USER={os.getuid()}:{os.getgid()}\n"
+        f"ISTHMUS_USER={user()}\n"
+        "# For --profile monitoring: a copy of the directory `monitoring` that comes with Isthmus (OPERATIONS.md).\n"
+        "ISTHMUS_MONITORING=./monitoring\n"
     )

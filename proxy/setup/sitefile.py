@@ -62,8 +62,8 @@ def _tables(wishes: Wishes) -> Iterator[tuple[str, type[Section], Values]]:
         yield "[tunnel]", Tunnel, {"listen": wishes.listen}
     path = wishes.store_path or (STORE_DIRECTORY if wishes.store == "disk" else None)
     yield "[store]", Store, {"mode": wishes.store, "size": wishes.store_size, "path": path}
-    if wishes.status is not None:
-        yield "[status]", Status, {"listen": wishes.status}
+    if wishes.status is not None or wishes.history is not None:
+        yield "[status]", Status, {"listen": wishes.status, "history": wishes.history}
     yield "[[peer]]", Peer, _peer(wishes)
     for forward in wishes.forwards:
         yield "[[forward]]", Forward, _forward(forward, wishes.peer)

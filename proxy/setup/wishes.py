@@ -33,3 +33,5 @@ class Wishes:
     """What is sent to the other site at most."""
     status: str | None
     """Where the status listener is."""
+    history: str | None
+    """The file that keeps history and events."""

@@ -7,6 +7,18 @@ from aiohttp import web
 
 from proxy.observe.answers import Problem
 
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Server": "isthmus",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+"""Of every answer, unless it says otherwise."""
+
 
 def encode(value: object) -> bytes:
     """Compact JSON of plain values and of the shapes (dataclasses with slots), without a copy of them."""
@@ -25,6 +37,10 @@ def failure(status: int, error: str, remedy: str) -> web.Response:
 
 class BadRequest(Exception):
     """A parameter is not one of its values; the message says which, and what is."""
+
+
+class Busy(Exception):
+    """There is no time for an answer: it would have to wait for too long."""
 
 
 def _plain(value: Any) -> dict[str, Any]:

@@ -1,11 +1,11 @@
 """What the routes answer: reads of snapshots and of the watch, and the two things that may be done."""
 
-import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
-from typing import Protocol
+from types import MappingProxyType
+from typing import Any, Protocol
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, generate_latest
@@ -19,17 +19,15 @@ from proxy.observe.store_report import store_answer
 from proxy.observe.streams import busiest, select
 from proxy.observe.watch import Watch
 from proxy.observe.watch_metrics import WATCH_DECLARATIONS
-from proxy.web.answering import BadRequest, answer
+from proxy.web.answering import BadRequest, answer, encode
+from proxy.web.fresh import Fresh
 from proxy.web.query import read
 from proxy.web.routes import API, ROUTES
 
 log = logging.getLogger(__name__)
 
 STREAMS_LIVE = 50
-_SHARE = 0.1
-"""Of the loop's time that may go into snapshots, however often they are asked for."""
-_PATIENCE = 0.5
-"""Seconds that who asks for a new snapshot waits for it at most."""
+_READY = b"ok\n"
 
 
 class Site(Protocol):
@@ -53,50 +51,14 @@ class Site(Protocol):
         """Read certificates and tokens anew; why some of the old ones stay in use, or nothing."""
 
 
-class Fresh:
-    """Snapshots on demand, each taken after it was asked for. Loop thread.
-
-    While one more would cost more than its share, who asks waits, and all who wait are given the same one; only who
-    has waited for long is given an older one.
-    """
-
-    def __init__(
-        self,
-        take: Callable[[], Snapshot],
-        clock: Callable[[], float] = time.monotonic,
-        cost: Callable[[], float] = time.thread_time,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        self._take = take
-        self._clock = clock
-        self._cost = cost
-        self._sleep = sleep
-        self._until = 0.0
-        self._taken = 0
-        self.last: Snapshot
-        """The newest; there is one when the first was asked for."""
-
-    async def __call__(self) -> Snapshot:
-        """A snapshot that is as new as may be."""
-        taken, latest = self._taken, self._clock() + _PATIENCE
-        while taken == self._taken and (rest := min(self._until, latest) - self._clock()) > 0:
-            await self._sleep(rest)
-        if taken == self._taken and self._clock() >= self._until:
-            before = self._cost()
-            self.last = self._take()
-            self._taken += 1
-            self._until = self._clock() + (self._cost() - before) / _SHARE
-        return self.last
-
-
 class Api:
     """The handlers, by route. Loop thread."""
 
     def __init__(self, site: Site) -> None:
         self._site = site
-        self._take = Fresh(site.take)
+        self._fresh = Fresh(site.take)
         self._registry = CollectorRegistry()
-        self._registry.register(SiteCollector(lambda: self._take.last, DECLARATIONS))
+        self._registry.register(SiteCollector(self._fresh.snapshot, DECLARATIONS))
         self._registry.register(SiteCollector(lambda: site.watch, WATCH_DECLARATIONS))
         self._document = files("proxy.web").joinpath("openapi.json").read_bytes()
 
@@ -144,45 +106,58 @@ class Api:
         )
 
     async def _status(self, request: web.Request) -> web.Response:
-        return answer(await self._take())
+        return await self._json(request, self._fresh.snapshot)
 
     async def _health(self, request: web.Request) -> web.Response:
-        return answer(self._site.watch.health)
+        return await self._json(request, lambda: self._site.watch.health)
 
     async def _history(self, request: web.Request) -> web.Response:
         wanted = _parameters(request)
         try:
-            found = self._site.watch.history.answer(str(wanted["range"]), str(wanted["of"]), time.time())
+            return await self._json(
+                request,
+                lambda: self._site.watch.history.answer(str(wanted["range"]), str(wanted["of"]), time.time()),
+                wanted,
+            )
         except KeyError:
             raise BadRequest("of is no series of this site; an answer's `choices` has all of them") from None
-        return answer(found)
 
     async def _streams(self, request: web.Request) -> web.Response:
-        return answer(select((await self._take()).streams, **_parameters(request)))  # type: ignore[arg-type]
+        wanted: dict[str, Any] = _parameters(request)
+        return await self._json(request, lambda: select(self._fresh.snapshot().streams, **wanted), wanted)
 
     async def _events(self, request: web.Request) -> web.Response:
         wanted = _parameters(request)
-        return answer(self._site.watch.journal.after(int(wanted["after"]), int(wanted["limit"])))
+        journal = self._site.watch.journal
+        return await self._json(request, lambda: journal.after(int(wanted["after"]), int(wanted["limit"])), wanted)
 
     async def _warnings(self, request: web.Request) -> web.Response:
-        return answer(WarningsAnswer(self._site.watch.cautions))
+        return await self._json(request, lambda: WarningsAnswer(self._site.watch.cautions))
 
     async def _store(self, request: web.Request) -> web.Response:
-        snapshot = await self._take()
-        return answer(store_answer(snapshot, self._site.watch.replaced_last_hour(snapshot)))
+        return await self._json(request, self._store_answer)
+
+    def _store_answer(self) -> object:
+        snapshot = self._fresh.snapshot()
+        return store_answer(snapshot, self._site.watch.replaced_last_hour(snapshot))
+
+    async def _json(
+        self, request: web.Request, make: Callable[[], object], wanted: Mapping[str, object] = MappingProxyType({})
+    ) -> web.Response:
+        """What `make` gives, computed and encoded in its turn, once for all who want the same of that route."""
+        body = await self._fresh((request.path, *wanted.values()), lambda: encode(make()))
+        return web.Response(body=body, content_type="application/json")
 
     async def _openapi(self, request: web.Request) -> web.Response:
         return web.Response(body=self._document, content_type="application/json")
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        await self._take()
-        return web.Response(body=generate_latest(self._registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        body = await self._fresh(request.path, lambda: generate_latest(self._registry))
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def _healthz(self, request: web.Request) -> web.Response:
-        snapshot = await self._take()
-        if snapshot.draining or not snapshot.ready:
-            return web.Response(status=503, text="draining\n" if snapshot.draining else "starting\n")
-        return web.Response(text="ok\n")
+        said = await self._fresh(request.path, lambda: _readiness(self._fresh.snapshot()))
+        return web.Response(status=200 if said == _READY else 503, body=said, content_type="text/plain")
 
     async def _drain(self, request: web.Request) -> web.Response:
         self._note(request, "drain")
@@ -198,6 +173,12 @@ class Api:
         words = f"{what} was asked for over the API from {request.remote}"
         log.info("%s", words)
         self._site.watch.journal.note(codes.CONTROLLED, "listener", words, time.time())
+
+
+def _readiness(snapshot: Snapshot) -> bytes:
+    if snapshot.draining:
+        return b"draining\n"
+    return _READY if snapshot.ready else b"starting\n"
 
 
 _PARAMETERS = {route.path: route.parameters for route in ROUTES}

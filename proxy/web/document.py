@@ -23,9 +23,10 @@ _FAILURES = {
     401: "A token or client certificate is needed, and none was shown, or a wrong one.",
     403: "This right is not granted, or the request comes from a page of another site.",
     405: "Another method is needed.",
-    413: "The body is too large.",
+    413: "It has a body.",
+    417: "It expects something.",
     421: "The Host header names another host.",
-    429: "Too many requests, or too many who listen; `Retry-After` says when to come again.",
+    429: "Too many requests, too many who listen, or no time for more answers; `Retry-After` says when to come again.",
 }
 
 _HEAD = """\
@@ -43,12 +44,16 @@ seconds since 1970 (UTC), rates bits a second, shares of a whole 0 to 1. New key
   a loopback listener without `status.control_token` grants them to whoever reaches it.
 - **Pages of other sites** get nothing: the Host header has to name this listener (an address of its own, or one of
   `status.names`), and `Origin` and `Sec-Fetch-Site`, where they are sent, have to say that the request comes from here.
-- **Limits.** 400 requests at once and 200 a second from one address; header lines and bodies of 8 KiB; 128 connections,
-  64 from one address; 32 who listen to `/api/v1/live`. All users of the host itself count as one. Above that: 429.
+- **Limits.** 400 requests at once and 200 a second from one address, four times that from all others than this host;
+  who shows a right token or certificate has a budget apart. Header lines of 8 KiB and no body. 128 connections, 64 from
+  one address: who has been idle longest goes. 32 who listen to `/api/v1/live`. All users of the host itself count as
+  one. Above that: 429, and the connection ends. All answers together take a tenth of the loop's time at most: who asks
+  for much may wait for half a second, be given what is up to 30 s old, or where nothing is, after 5 s, 429.
 - **Failures** are `{"error": ..., "remedy": ...}` with the status codes of HTTP.
 - **`/api/v1/live`** sends `event: live` once a second with the JSON below as `data`, and `event: event` with one event
-  as soon as it is noted. Who does not read is dropped. Browsers send no `Authorization` with `EventSource`: where a
-  token is needed, read the stream by `fetch`.
+  as soon as it is noted; more of them in the same second, and counts that have risen, come with the next "live", 64 of
+  them at most. Who does not read is dropped. Browsers send no `Authorization` with `EventSource`: where a token is
+  needed, read the stream by `fetch`.
 
 | route | right | what |
 |---|---|---|

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -59,6 +59,8 @@ class Visit:
     """A request is being answered."""
     lasting: bool = False
     """It is meant to last (server-sent events), and whoever answers sees to its pace."""
+    renewed: bool = False
+    """What it was admitted by holds no more: the answer under way says that it is the last."""
 
 
 class Gate:
@@ -68,16 +70,19 @@ class Gate:
         self,
         listener: socket.socket,
         server: web.Server,
+        begin: Callable[[], asyncio.BaseProtocol],
         context: Callable[[], ssl.SSLContext | None],
         limits: Limits,
         accept: Accept | None = None,
     ) -> None:
-        """`listener` is bound, listening and non-blocking; `context` is asked for each connection.
+        """`listener` is bound, listening and non-blocking; `begin` makes a protocol of the server and `context`
+        is asked, for each connection.
 
         `accept`: the loop's `sock_accept`, or what stands for it.
         """
         self._listener = listener
         self._server = server
+        self._begin = begin
         self._context = context
         self._limits = limits
         self._visits: list[Visit] = []
@@ -121,6 +126,14 @@ class Gate:
             if not visit.lasting and now - visit.since > allowed:
                 _end(visit)
 
+    def renew(self) -> None:
+        """End all visits, as what they were admitted by holds no more: at once, or with the answer under way."""
+        self._forget_gone()
+        for visit in self._visits:
+            visit.renewed = True
+            if not visit.busy or visit.lasting:
+                _end(visit)
+
     def close(self) -> None:
         """Accept no more, and end all visits that are being admitted."""
         self._closed = True
@@ -139,15 +152,18 @@ class Gate:
         visit.task = self._loop.create_task(self._admit(visit, connection))
 
     def _has_place(self, party: str) -> bool:
-        """Within its budget, and room for it: who has been idle longest goes, if need be."""
+        """Within its budget, and room for it: with all places taken, those of its party first, one is made free."""
         self._forget_gone()
         if not self._budget.spend(party, self._loop.time()):
             return False
-        if sum(visit.party == party for visit in self._visits) >= self._limits.of_a_party:
-            return False
-        if len(self._visits) < self._limits.visits:
-            return True
-        idle = min((visit for visit in self._visits if not visit.busy), key=lambda visit: visit.since, default=None)
+        own = [visit for visit in self._visits if visit.party == party]
+        if len(own) >= self._limits.of_a_party:
+            return self._make_room(own)
+        return len(self._visits) < self._limits.visits or self._make_room(self._visits)
+
+    def _make_room(self, among: Sequence[Visit]) -> bool:
+        """Who has been idle longest goes: who only holds a place locks nobody out, not even of its own party."""
+        idle = min((visit for visit in among if not visit.busy), key=lambda visit: visit.since, default=None)
         if idle is None:
             return False
         _end(idle)
@@ -156,7 +172,7 @@ class Gate:
 
     async def _admit(self, visit: Visit, connection: socket.socket) -> None:
         def begin() -> asyncio.BaseProtocol:
-            visit.handler = self._server()
+            visit.handler = self._begin()
             return visit.handler
 
         context = self._context()

@@ -13,31 +13,18 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from aiohttp import web
-from aiohttp.typedefs import Middleware
 
 from proxy.observe import codes
 from proxy.observe.journal import Journal
-from proxy.web.answering import failure
+from proxy.web.answering import BadRequest, Busy, failure
 from proxy.web.gate import Gate, Limits
 from proxy.web.parties import Budget, party_of
 from proxy.web.rights import Rights
 from proxy.web.routes import ROUTES, Right
 from proxy.web.settings import Settings
 
-Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Handler: TypeAlias = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
-HEADERS = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "Server": "isthmus",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
-LARGEST_BODY = 8 << 10
-"""Bytes; no request needs one."""
 _RIGHTS = {route.path: route.right for route in ROUTES}
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::[0-9]*)?")
 """A Host header: an address in brackets or a name, perhaps a port."""
@@ -45,7 +32,7 @@ _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^:\[\]]+))(?::[0-9]*)?")
 
 @dataclass(slots=True)
 class Guard:
-    """Loop thread. `middleware` goes around all handlers."""
+    """Loop thread. `around` puts it before everything that answers."""
 
     settings: Settings
     rights: Rights
@@ -60,44 +47,58 @@ class Guard:
         """With a budget of requests for each party."""
         return cls(settings, rights, journal, gate, Budget(limits.requests, limits.requests_per_second))
 
-    def middleware(self) -> Middleware:
-        """For the application."""
+    def around(self, handler: Handler) -> Handler:
+        """That handler, guarded: also what an application refuses before its middlewares (`Expect`) comes by here."""
 
-        @web.middleware
-        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-            gate = self.gate()
-            visit = gate.visit_of(request.protocol) if gate is not None else None
-            if visit is not None:
-                visit.busy, visit.since = True, asyncio.get_running_loop().time()
-            try:
-                response = self._refuse(request) or await _answer(request, handler)
-            finally:
-                if visit is not None:
-                    visit.busy, visit.since = False, asyncio.get_running_loop().time()
-            for name, value in HEADERS.items():
-                if not response.prepared:
-                    response.headers.setdefault(name, value)
-            return response
+        async def guarded(request: web.BaseRequest) -> web.StreamResponse:
+            return self._turn_away(request) or await self._serve(request, handler)
 
-        return guard
+        return guarded
 
-    def _refuse(self, request: web.Request) -> web.Response | None:
+    def _turn_away(self, request: web.BaseRequest) -> web.Response | None:
+        """What is not even looked at. The connection ends, so that the budget of connections bounds what follows."""
+        answer = self._refuse_kind(request)
+        if answer is not None:
+            answer.force_close()
+        return answer
+
+    def _refuse_kind(self, request: web.BaseRequest) -> web.Response | None:
+        known = self.rights.shown(request.headers.get("Authorization", ""), request.get_extra_info("peercert"))
+        if not self.budget.spend(party_of(request.remote or ""), asyncio.get_running_loop().time(), known=known):
+            return _too_often("too many requests")
+        if not request.path.startswith("/"):
+            return failure(400, "the request names no path of this listener", "see deploy/API.md")
+        if "Expect" in request.headers:
+            return failure(417, "no request has a body here, so nothing is expected", "send no Expect header")
+        if request.body_exists:
+            return failure(413, "no request has a body here", "send none")
+        return None
+
+    async def _serve(self, request: web.BaseRequest, handler: Handler) -> web.StreamResponse:
+        gate = self.gate()
+        visit = gate.visit_of(request.protocol) if gate is not None else None
+        if visit is None:
+            return self._refuse(request) or await _answer(request, handler)
+        visit.busy, visit.since = True, asyncio.get_running_loop().time()
+        try:
+            response = self._refuse(request) or await _answer(request, handler)
+        finally:
+            visit.busy, visit.since = False, asyncio.get_running_loop().time()
+        if visit.renewed:
+            response.force_close()
+        return response
+
+    def _refuse(self, request: web.BaseRequest) -> web.Response | None:
         party = party_of(request.remote or "")
-        if not self.budget.spend(party, asyncio.get_running_loop().time()):
-            answer = failure(429, "too many requests", "ask less often")
-            answer.headers["Retry-After"] = "1"
-            return answer
         if not self._is_here(request):
             remedy = "use an address of this listener, or add the name to status.names"
             return failure(421, "this listener does not answer under that name", remedy)
         if not _is_ours(request):
             self._tell(f"a page of another site asked for {request.path}, from {party}")
             return failure(403, "requests from pages of other sites are refused", "open this listener's own page")
-        if (request.content_length or 0) > LARGEST_BODY:
-            return failure(413, "the body is too large", "send none")
         return self._refuse_right(request, party)
 
-    def _refuse_right(self, request: web.Request, party: str) -> web.Response | None:
+    def _refuse_right(self, request: web.BaseRequest, party: str) -> web.Response | None:
         right = _right(request)
         if self.rights.granted(right, request.headers.get("Authorization", ""), request.get_extra_info("peercert")):
             return None
@@ -112,7 +113,7 @@ class Guard:
     def _tell(self, words: str) -> None:
         self.journal.note(codes.ACCESS_DENIED, "listener", words, time.time())
 
-    def _is_here(self, request: web.Request) -> bool:
+    def _is_here(self, request: web.BaseRequest) -> bool:
         found = _HOST.fullmatch(request.headers.get("Host", ""))
         if found is None or len(request.headers.getall("Host", ())) != 1:
             return False
@@ -130,14 +131,14 @@ class Guard:
         return asked == here or (here.is_loopback and asked.is_loopback)
 
 
-def _right(request: web.Request) -> Right:
+def _right(request: web.BaseRequest) -> Right:
     """By the route; what is under no route of the API is a file of the page, which holds no data, or nothing."""
     path = request.path
     fallback = Right.READ if path.startswith(("/api", "/metrics")) else Right.NONE
     return _RIGHTS.get(path, fallback)
 
 
-def _is_ours(request: web.Request) -> bool:
+def _is_ours(request: web.BaseRequest) -> bool:
     """What browsers say of where a request comes from; other programs say nothing.
 
     A link to the page from elsewhere may be followed: it shows nothing to who has set it.
@@ -151,13 +152,23 @@ def _is_ours(request: web.Request) -> bool:
     return navigates and request.method == "GET" and request.path == "/"
 
 
-async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def _answer(request: web.BaseRequest, handler: Handler) -> web.StreamResponse:
     """The handler's answer, or in our own form what aiohttp or a handler raises."""
     try:
         return await handler(request)
+    except BadRequest as error:
+        return failure(400, str(error), "see deploy/API.md")
+    except Busy:
+        return _too_often("the site has no more time for answers")
     except web.HTTPMethodNotAllowed as error:
         answer = failure(405, "that method is not answered here", "see deploy/API.md")
         answer.headers["Allow"] = ", ".join(sorted(error.allowed_methods))
         return answer
     except web.HTTPException as error:
         return failure(error.status, error.reason.lower(), "see deploy/API.md")
+
+
+def _too_often(error: str) -> web.Response:
+    answer = failure(429, error, "ask less often")
+    answer.headers["Retry-After"] = "1"
+    return answer

@@ -1,4 +1,9 @@
-"""Server-sent events: one frame a second, encoded once, the same for all who listen. Who lags behind is dropped."""
+"""Server-sent events, encoded once, the same for all who listen. Who lags behind is dropped.
+
+A frame goes out once a second, and one more in between at most, however much happens: the first new event of a second
+comes at once, more of them and counts that have risen come with the next frame. So no stranger who has events noted
+(refusals, above all) can make those lag who listen.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -6,10 +11,12 @@ from collections.abc import Callable
 from aiohttp import web
 
 from proxy.observe.answers import Event
-from proxy.web.answering import encode, failure
+from proxy.web.answering import HEADERS, encode, failure
 from proxy.web.gate import Visit
 
 LISTENERS_MAX = 32
+EVENTS_MAX = 64
+"""Events that wait for the next frame; the oldest are dropped, and `/api/v1/events` has them."""
 _FRAMES_MAX = 8
 """Frames that wait for one who listens."""
 _WRITE_SECONDS = 10.0
@@ -29,6 +36,10 @@ class Live:
         self._take = take
         self._queues: dict[asyncio.Queue[bytes | None], asyncio.Transport | None] = {}
         self._latest = b""
+        self._told = False
+        """An event has gone out in this second."""
+        self._later: dict[int, Event] = {}
+        """Events that wait, by number."""
 
     @property
     def listeners(self) -> int:
@@ -37,13 +48,19 @@ class Live:
 
     def tick(self) -> None:
         """A second has passed."""
-        self._latest = b""
+        self._latest, self._told = b"", False
+        later, self._later = self._later, {}
         if self._queues:
-            self._send(self._frame())
+            self._send(b"".join(frame("event", event) for event in later.values()) + self._frame())
 
     def tell(self, event: Event) -> None:
         """An event was noted, or happened again."""
-        if self._queues:
+        if self._told or event.count > 1:
+            self._later[event.number] = event
+            if len(self._later) > EVENTS_MAX:
+                del self._later[next(iter(self._later))]
+        elif self._queues:
+            self._told = True
             self._send(frame("event", event))
 
     def close(self) -> None:
@@ -57,7 +74,7 @@ class Live:
             answer = failure(429, f"{LISTENERS_MAX} listen already", "close a page, or ask /api/v1/health instead")
             answer.headers["Retry-After"] = "30"
             return answer
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
+        response = web.StreamResponse(headers=HEADERS | {"Content-Type": "text/event-stream"})
         queue: asyncio.Queue[bytes | None] = asyncio.Queue(_FRAMES_MAX)
         queue.put_nowait(self._frame())
         self._queues[queue] = request.transport

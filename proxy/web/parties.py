@@ -1,11 +1,15 @@
 """Who asks: a party is an address, or for IPv6 the network that one host has; all users of this host are one party.
 
-`Budget` bounds how often a party may do something: so many at once, and so many a second.
+`Budget` bounds how often a party may do something: so many at once, and so many a second; and how often all strangers
+together may, while this host, and who has shown a token, keep their own.
 """
 
+from functools import partial
 from ipaddress import IPv6Address, ip_address
 
 THIS_HOST = "this host"
+TOGETHER = 4
+"""Budgets of one party that all others together have: a stranger may come from any number of addresses."""
 _PARTIES_MAX = 1024
 """Parties that are told apart; then the one that was heard of least lately is forgotten."""
 
@@ -28,17 +32,34 @@ class Budget:
     """A bucket of tokens for each party. The clock is an argument, in seconds."""
 
     def __init__(self, burst: int, rate: float) -> None:
-        """`burst`: at once; `rate`: a second."""
-        self._burst = burst
-        self._rate = rate
-        self._left: dict[str, tuple[float, float]] = {}
+        """Of one party: `burst` at once, `rate` a second. All strangers together have `TOGETHER` times that."""
+        self._new = partial(_Bucket, burst, rate)
+        self._parties: dict[tuple[str, bool], _Bucket] = {}
+        self._together = _Bucket(TOGETHER * burst, TOGETHER * rate, 0.0)
 
-    def spend(self, party: str, now: float) -> bool:
-        """One more, if it is within the budget."""
-        left, since = self._left.pop(party, (float(self._burst), now))
-        left = min(self._burst, left + (now - since) * self._rate)
-        granted = left >= 1
-        self._left[party] = (left - granted, now)
-        if len(self._left) > _PARTIES_MAX:
-            del self._left[next(iter(self._left))]
+    def spend(self, party: str, now: float, *, known: bool = False) -> bool:
+        """One more, if it is within the budgets. `known`: it has shown that it is no stranger, and has one apart."""
+        bucket = self._parties.pop((party, known), None) or self._new(now)
+        self._parties[party, known] = bucket
+        if len(self._parties) > _PARTIES_MAX:
+            del self._parties[next(iter(self._parties))]
+        return bucket.spend(now) and (known or party == THIS_HOST or self._together.spend(now))
+
+
+class _Bucket:
+    """Full at first."""
+
+    __slots__ = ("_burst", "_left", "_rate", "_since")
+
+    def __init__(self, burst: float, rate: float, now: float) -> None:
+        self._burst = self._left = burst
+        self._rate = rate
+        self._since = now
+
+    def spend(self, now: float) -> bool:
+        """One token, if there is one."""
+        self._left = min(self._burst, self._left + (now - self._since) * self._rate)
+        self._since = now
+        granted = self._left >= 1
+        self._left -= granted
         return granted

@@ -33,21 +33,25 @@ class Rights:
 
     def granted(self, right: Right, authorization: str, certificate: object) -> bool:
         """Whether the header and the verified client certificate (None without) give that right."""
-        if right is Right.NONE:
+        if right is Right.NONE or self._shows_control(authorization):
             return True
-        token = _bearer(authorization)
-        control = self._control is not None and _same(token, self._control)
-        if right is Right.CONTROL:
-            return control or (self._control is None and self._settings.local and self._may_read(token, certificate))
-        return control or self._may_read(token, certificate)
+        may_read = self.open_to_read or self._shows_reading(authorization, certificate)
+        return may_read and (right is Right.READ or (self._control is None and self._settings.local))
+
+    def shown(self, authorization: str, certificate: object) -> bool:
+        """Whether one of them gives any right: who shows it is no stranger."""
+        return self._shows_control(authorization) or self._shows_reading(authorization, certificate)
 
     def refusable(self, right: Right) -> bool:
         """That right is given to nobody: no token is configured for it."""
         return right is Right.CONTROL and self._control is None and not self._settings.local
 
-    def _may_read(self, token: bytes, certificate: object) -> bool:
-        known = self._reading is not None and _same(token, self._reading)
-        return self.open_to_read or known or (self._settings.clients is not None and bool(certificate))
+    def _shows_control(self, authorization: str) -> bool:
+        return self._control is not None and _same(_bearer(authorization), self._control)
+
+    def _shows_reading(self, authorization: str, certificate: object) -> bool:
+        known = self._reading is not None and _same(_bearer(authorization), self._reading)
+        return known or (self._settings.clients is not None and bool(certificate))
 
 
 def _bearer(authorization: str) -> bytes:

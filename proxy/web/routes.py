@@ -108,7 +108,7 @@ ROUTES = (
     Route(
         "POST",
         f"{API}/reload",
-        "Read certificates, keys, pins and tokens anew, as after SIGHUP.",
+        "Read certificates, keys, pins and tokens anew, as after SIGHUP. Connections to this listener end after it.",
         answers.ReloadAnswer,
         Right.CONTROL,
     ),

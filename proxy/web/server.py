@@ -3,15 +3,15 @@
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 from aiohttp import web
 
 from proxy.errors import OperatorError
-from proxy.web.answering import BadRequest, failure
 from proxy.web.api import Api, Site
-from proxy.web.blame import request_log
+from proxy.web.conversation import Conversation, lenient
 from proxy.web.gate import Gate, Limits
 from proxy.web.guard import Guard
 from proxy.web.live import Live
@@ -23,8 +23,6 @@ from proxy.web.sockets import listen
 log = logging.getLogger(__name__)
 
 _HEADER_MAX = 8190
-_LINGER_SECONDS = 2.0
-"""For the rest of a body that nobody wants."""
 _STOP_SECONDS = 1.0
 
 
@@ -47,35 +45,34 @@ class StatusServer:
         """Begin to answer. Raises OSError if the address cannot be had, OperatorError for files that are unsound."""
         self._rights = Rights(self._settings)
         guard = Guard.of(self._settings, self._rights, self._site.watch.journal, lambda: self.gate, self._limits)
-        app = web.Application(middlewares=[guard.middleware(), _bad_requests], client_max_size=1024)
+        app = web.Application()
         self._api.add_to(app, self._serve_live)
         Page().add_to(app)
-        self._runner = web.AppRunner(
-            app,
-            access_log=None,
-            logger=request_log(),
-            keepalive_timeout=self._limits.idle,
-            lingering_time=_LINGER_SECONDS,
-            max_line_size=_HEADER_MAX,
-            max_field_size=_HEADER_MAX,
-            handler_cancellation=True,
-            shutdown_timeout=_STOP_SECONDS,
-        )
-        listener = listen(self._settings.host, self._settings.port)
+        self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=_STOP_SECONDS)
+        loop, listener = asyncio.get_running_loop(), listen(self._settings.host, self._settings.port)
         await self._runner.setup()
-        assert self._runner.server is not None
-        self.gate = Gate(listener, self._runner.server, self._context, self._limits)
-        self._accepting = asyncio.get_running_loop().create_task(self.gate.run())
+        server = self._runner.server
+        assert server is not None
+        server.request_handler = guard.around(server.request_handler)
+        server.request_factory = lenient(server.request_factory)
+        begin = partial(Conversation, server, loop=loop, **self._manners())
+        self.gate = Gate(listener, server, begin, self._context, self._limits)
+        self._accepting = loop.create_task(self.gate.run())
         self._site.watch.journal.listen(self.live.tell)
         self._site.ticked.extend((self.live.tick, self.gate.sweep))
 
     def reload(self) -> str:
-        """Read certificates and tokens anew; why the old ones stay in use, or nothing."""
+        """Read certificates and tokens anew, and end all connections, so that none outlives what it was let in by.
+
+        Why the old ones stay in use, or nothing.
+        """
+        if self._rights is None or self.gate is None:
+            return ""
         try:
-            if self._rights is not None:
-                self._rights.reload()
+            self._rights.reload()
         except OperatorError as error:
             return error.message
+        self.gate.renew()
         return ""
 
     async def stop(self) -> None:
@@ -94,15 +91,16 @@ class StatusServer:
         gate = self.gate
         return await self.live.serve(request, gate.visit_of(request.protocol) if gate is not None else None)
 
+    def _manners(self) -> dict[str, Any]:
+        """Of each connection."""
+        return {
+            "keepalive_timeout": self._limits.idle,
+            "lingering_time": 0.0,  # bodies are not read, nor unpacked on the way
+            "auto_decompress": False,
+            "max_line_size": _HEADER_MAX,
+            "max_field_size": _HEADER_MAX,
+            "access_log": None,
+        }
+
     def _context(self) -> ssl.SSLContext | None:
         return self._rights.context if self._rights is not None else None
-
-
-@web.middleware
-async def _bad_requests(
-    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
-    try:
-        return await handler(request)
-    except BadRequest as error:
-        return failure(400, str(error), "see deploy/API.md")

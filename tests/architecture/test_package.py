@@ -77,6 +77,8 @@ def test_the_wheel_has_all_modules_and_only_ours(wheel: Path) -> None:
         "share/isthmus/examples/east.toml",
         "share/isthmus/examples/west.toml",
         "share/isthmus/OPERATIONS.md",
+        "share/isthmus/GUIDE.md",
+        "share/isthmus/README.md",
         "share/isthmus/monitoring/rules.yml",
         "share/isthmus/monitoring/grafana/dashboards/isthmus.json",
         "share/isthmus/nftables/transparent.nft",

@@ -3,7 +3,9 @@
 Stores lose chunks meanwhile, so that payload has to be asked for; who says what next waits until it has come.
 """
 
+import random
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given, settings
@@ -61,6 +63,30 @@ def test_volumes_are_written_and_read(steps: list[Move], header: bool, data: boo
             lose(step.lost, near, far)
             for sender, content in said(tag, step, header, data):
                 say(talk.direction(sender), content, size, pause=step.pause)
+        talk.end()
+        assert talk.fell == []
+
+
+EXTENTS = st.lists(st.tuples(st.integers(0, 380), st.integers(0, 400), st.integers(1, 200)), min_size=1, max_size=6)
+"""Pages from which, to which and how many."""
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 1 << 32), EXTENTS)
+def test_what_moves_over_the_volume(seed: int, extents: list[tuple[int, int, int]]) -> None:
+    """Chunks end where a command breaks off, so some that are stored are tiny; then other commands bring the data."""
+    draw = random.Random(seed)
+    before = noise(200 << 10, seed)
+    ends = [*sorted(draw.sample(range(1, 400), 40)), 400]
+    scattered = [(at * 512, before[at * 512 : end * 512]) for at, end in pairwise([0, *ends])]
+    draw.shuffle(scattered)
+    near, far = two_sites()
+    for writes in (scattered, [(to * 512, before[at * 512 : (at + n) * 512]) for at, to, n in extents]):
+        talk = Talk(near, far)
+        talk.log_in()
+        for tag, (at, content) in enumerate(writes):
+            begin = command(tag, write_10(at // 512, len(content) // 512))
+            say(talk.out, begin + data_out(tag, content), 1 << 20, pause=False)
         talk.end()
         assert talk.fell == []
 

@@ -156,22 +156,37 @@ def test_stderr_is_where_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
     assert "here" in capsys.readouterr().err
 
 
-class TestLimit:
-    def test_a_template_has_its_burst_in_each_period(self) -> None:
-        limit = Limit()
-        assert limit.settle(100.0) == {}
-        assert [limit.admit("a") for _ in range(BURST + 2)] == [True] * BURST + [False] * 2
-        assert limit.admit("b")
-        assert limit.settle(100.0 + PERIOD - 0.1) == {}
-        assert not limit.admit("a")
-        assert limit.settle(100.0 + PERIOD) == {"a": 3}
-        assert limit.admit("a")
-        assert limit.settle(100.0 + 2 * PERIOD) == {}
+def test_a_message_that_differs_each_time_is_bounded_like_any_other() -> None:
+    """As asyncio's do, with traceback and all; and others are not held back for it."""
+    stream = io.StringIO()
+    log.configure(stream=stream)
+    for number in range(5000):
+        logging.getLogger("asyncio").error(f"Task exception was never retrieved\nfuture: <Task-{number}>")
+    logging.getLogger("proxy").warning("a real one")
+    said = [entry["message"] for entry in written(stream)]
+    assert len(said) == BURST + 1
+    assert said[-1] == "a real one"
+    log.configure(stream=io.StringIO())  # closes the first handler
+    told = f"{5000 - BURST} more like this were not logged: Task exception was never retrieved"
+    assert written(stream)[-1]["message"] == told
 
-    def test_all_templates_together_are_bounded(self) -> None:
+
+class TestLimit:
+    def test_a_place_has_its_burst_in_each_period(self) -> None:
         limit = Limit()
-        admitted = sum(limit.admit(f"template {number}") for number in range(100_000))
+        assert limit.settle(100.0) == []
+        assert [limit.admit(1, f"at {number}") for number in range(BURST + 2)] == [True] * BURST + [False] * 2
+        assert limit.admit(2, "at 0")
+        assert limit.settle(100.0 + PERIOD - 0.1) == []
+        assert not limit.admit(1, "at last")
+        assert limit.settle(100.0 + PERIOD) == [(f"at {BURST}", 3)]
+        assert limit.admit(1, "again")
+        assert limit.settle(100.0 + 2 * PERIOD) == []
+
+    def test_all_places_together_are_bounded(self) -> None:
+        limit = Limit()
+        admitted = sum(limit.admit(place, "here") for place in range(100_000))
         assert admitted <= BURST_OF_ALL
         held_back = limit.settle(PERIOD)
-        assert admitted + sum(held_back.values()) == 100_000
+        assert admitted + sum(number for _, number in held_back) == 100_000
         assert len(held_back) <= BURST_OF_ALL + 1

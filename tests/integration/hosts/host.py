@@ -1,11 +1,12 @@
 """A host of its own as far as an operator can tell: network, processes, and what is written below /etc, /opt and so on.
 
 Its files are this machine's with an overlay above them, which goes with the host. It has no systemd: `systemctl` is a
-stand-in that starts what the unit's ExecStart says, as root, and knows the verbs of OPERATIONS.md.
+stand-in that starts what the unit's ExecStart says, as the unit's user, and knows the verbs of OPERATIONS.md.
 """
 
 import contextlib
 import os
+import stat
 import subprocess
 import sys
 import tempfile
@@ -25,17 +26,23 @@ verb=$1; shift
 site=${1#isthmus@}
 value() { sed -n "s/^$1=//p" /etc/systemd/system/isthmus@.service | sed "s/%i/$site/g"; }
 process=/var/lib/$site.process
+start() {
+    user=$(value User)
+    export STATE_DIRECTORY=/var/lib/$(value StateDirectory)
+    install -d -m 0700 -o $user -g $user $STATE_DIRECTORY
+    setsid setpriv --reuid $user --regid $user --init-groups $(value ExecStart) </dev/null >>/var/lib/$site.log 2>&1 &
+    echo $! >$process
+}
+stop() {
+    kill -TERM $(cat $process)
+    while kill -0 $(cat $process) 2>/dev/null; do sleep 0.1; done
+}
 case $verb in
 daemon-reload) ;;
-enable)
-    export STATE_DIRECTORY=/var/lib/$(value StateDirectory)
-    mkdir -p $STATE_DIRECTORY
-    setsid $(value ExecStart) </dev/null >>/var/lib/$site.log 2>&1 &
-    echo $! >$process ;;
+enable) start ;;
 reload) kill -HUP $(cat $process) ;;
-disable)
-    kill -TERM $(cat $process)
-    while kill -0 $(cat $process) 2>/dev/null; do sleep 0.1; done ;;
+restart) stop; start ;;
+disable) stop ;;
 *) echo "systemctl: $verb is not known here" >&2; exit 2 ;;
 esac
 """
@@ -72,12 +79,18 @@ class Host:
         return log.read_text(errors="replace")[-2000:] if log.exists() else ""
 
 
+def hidden() -> list[str]:
+    """Directories above Python that only their owner may enter; what is mounted above them lets the site's user in."""
+    above = reversed(Path(sys.base_prefix).parents)
+    return [str(path).lstrip("/") for path in above if not path.stat().st_mode & stat.S_IXOTH]
+
+
 @contextlib.contextmanager
 def host(wan: Wan, name: str, shared: Path, files: Path) -> Iterator[Host]:
     """The host at that end of the line; `shared` is its /opt/isthmus. Skips the test where there can be none."""
     with tempfile.TemporaryDirectory(prefix="isthmus-host-") as directory:
         setting_up = [f"mount -t tmpfs none {directory}", f"mkdir {directory}/up {directory}/work"]
-        for path in WRITTEN:
+        for path in (*WRITTEN, *hidden()):
             over = f"{directory}/up/{path}", f"{directory}/work/{path}"
             options = f"lowerdir=/{path},upperdir={over[0]},workdir={over[1]}"
             setting_up += [f"mkdir -p {over[0]} {over[1]}", f"mount -t overlay overlay -o {options} /{path}"]

@@ -72,7 +72,7 @@ def test_a_site_tells_what_it_does(bed: Bed, monkeypatch: pytest.MonkeyPatch, si
         assert following(heard).startswith("READY=1\nSTATUS=site east")
         assert heard.get(timeout=60) == "WATCHDOG=1"
         pair.east.signal(signal.SIGTERM)
-        assert following(heard) == "STOPPING=1\nSTATUS=drains"
+        assert following(heard) == "STOPPING=1\nSTATUS=drains\nEXTEND_TIMEOUT_USEC=90000000"
         assert pair.east.stop(60) == 0
 
 

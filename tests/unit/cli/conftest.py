@@ -37,13 +37,15 @@ def pair(tmp_path: Path, free_port: Callable[[], int]) -> Path:
 
 
 class StatusSite:
-    """Answers every GET at a site's status listener with what it was given."""
+    """Answers every request at a site's status listener with what it was given."""
 
     def __init__(self, config: Path) -> None:
         port = int(config.read_text().split('[status]\nlisten = "127.0.0.1:')[1].split('"')[0])
         self.paths: list[str] = []
         self.status = 200
         self.body = b"{}"
+        self.known: tuple[str, ...] | None = None
+        """Paths; all others are not found. None: all are answered."""
         self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
@@ -63,9 +65,11 @@ class StatusSite:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 site.paths.append(self.path)
-                self.send_response(site.status)
+                self.send_response(site.status if site.known is None or self.path in site.known else 404)
                 self.end_headers()
                 self.wfile.write(site.body)
+
+            do_POST = do_GET
 
             def log_message(self, format: str, *args: object) -> None:
                 pass

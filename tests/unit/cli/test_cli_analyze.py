@@ -89,3 +89,11 @@ def test_a_result_that_nobody_reads_is_no_defect(volume: Path) -> None:
     done = subprocess.run(["sh", "-c", f"{' '.join(command)} | head -c1"], capture_output=True, text=True, check=True)
     assert done.stdout == "{"
     assert "defect" not in done.stderr
+
+
+def test_nothing_to_read_is_said_with_what_to_name(isthmus: Isthmus, tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    shown = isthmus("analyze", tmp_path)
+    assert shown.exit_code == ExitCode.FAILED
+    assert f"nothing was read of {tmp_path}: " in shown.stderr
+    assert "; name files, directories or devices with data" in shown.stderr

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from bench.replay.suites import SUITES
+from proxy import __version__
 from proxy.errors import ExitCode
 from tests.unit.cli.conftest import Isthmus
 
@@ -64,7 +65,7 @@ def test_no_bench(isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = isthmus("bench", "list")
     assert shown.exit_code == ExitCode.FAILED
     assert "isthmus: the bench is not installed" in shown.stderr
-    assert "pip install 'isthmus[bench]'" in shown.stderr
+    assert f"pip install './isthmus-{__version__}-py3-none-any.whl[bench]'" in shown.stderr
 
 
 def test_what_is_typed_arrives(isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

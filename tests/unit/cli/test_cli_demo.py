@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from proxy import __version__
 from proxy.errors import ExitCode
 from tests.unit.cli.conftest import Isthmus
 
@@ -40,7 +41,7 @@ def test_no_bench(isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = isthmus("demo")
     assert shown.exit_code == ExitCode.FAILED
     assert "isthmus: the demo is not installed" in shown.stderr
-    assert "pip install 'isthmus[bench]'" in shown.stderr
+    assert f"pip install './isthmus-{__version__}-py3-none-any.whl[bench]'" in shown.stderr
 
 
 def test_no_size(isthmus: Isthmus) -> None:

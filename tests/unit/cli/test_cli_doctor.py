@@ -1,6 +1,8 @@
 """`isthmus doctor`: what the running site says is taken for what it is, and what is shown is text."""
 
 import json
+import os
+import pwd
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -44,6 +46,17 @@ def test_a_site_that_runs(isthmus: Isthmus, east: StatusSite, at_home: Path) -> 
     assert (found["running site"]["level"], found["running site"]["found"]) == ("attention", "the disk is full")
     assert found["forward replication"]["remedy"] == "restart the site"
     assert found["memory"]["found"].endswith("beside the running site's store")
+
+
+def test_another_user_than_the_sites(isthmus: Isthmus, at_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "user" not in findings(isthmus, at_home)
+    name = pwd.getpwuid(os.geteuid()).pw_name
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    told = findings(isthmus, at_home)["user"]
+    assert (told["level"], told["remedy"]) == (
+        "attention",
+        f"run this as {name}: runuser -u {name} -- isthmus doctor {at_home}",
+    )
 
 
 @pytest.mark.parametrize(

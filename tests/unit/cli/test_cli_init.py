@@ -11,6 +11,7 @@ import pytest
 
 from proxy.config import load
 from proxy.errors import ExitCode
+from proxy.setup.container import IMAGE_USER
 from proxy.setup.invitation import decode
 from tests.unit.cli.conftest import Isthmus
 
@@ -37,12 +38,17 @@ def test_the_files_and_what_to_do_next(isthmus: Isthmus, tmp_path: Path) -> None
 def test_every_flag_is_in_the_file(isthmus: Isthmus, tmp_path: Path) -> None:
     more = ("--export", "10.1.0.5:3260", "--export", "second=[2001:db8::5]:860", "--forward", "second=127.0.0.1:3261")
     rest = ("--store", "memory", "--store-size", "1GiB", "--rate", "45Mbit", "--status", "127.0.0.1:8999")
-    assert isthmus("init", *EAST, *more, *rest, "--peer", "west=west.example:4500", "--out", tmp_path).exit_code == 0
+    kept = ("--history", "/var/lib/isthmus/east/history.db")
+    assert (
+        isthmus("init", *EAST, *more, *rest, *kept, "--peer", "west=west.example:4500", "--out", tmp_path).exit_code
+        == 0
+    )
     site = load(tmp_path / "east.toml", files=False)
     assert [(str(peer.address), peer.rate) for peer in site.peers] == [("west.example:4500", 45_000_000)]
     assert [(forward.export, forward.listen.port) for forward in site.forwards] == [("array", 3260), ("second", 3261)]
     assert [(export.name, export.address.port) for export in site.exports] == [("array", 3260), ("second", 860)]
     assert (site.store.mode, site.store.size, site.status.listen.port) == ("memory", 1 << 30, 8999)
+    assert site.status.history == Path("/var/lib/isthmus/east/history.db")
 
 
 def test_every_value_has_a_comment(isthmus: Isthmus, tmp_path: Path) -> None:
@@ -98,7 +104,7 @@ def test_a_place_that_cannot_be_written(isthmus: Isthmus, tmp_path: Path) -> Non
 def test_where_nobody_can_answer_nothing_is_asked(isthmus: Isthmus, tmp_path: Path) -> None:
     shown = isthmus("init", "--out", tmp_path)
     assert shown.exit_code == ExitCode.USAGE
-    assert "no terminal to ask at" in shown.stderr
+    assert "no terminal to ask at; give them" in shown.stderr
 
 
 def test_the_questions(tmp_path: Path) -> None:
@@ -133,10 +139,22 @@ def at_a_terminal(answers: list[str], *arguments: str) -> tuple[str, int]:
     return shown, process.returncode
 
 
-def test_the_compose_file_is_the_one_of_deploy(isthmus: Isthmus, tmp_path: Path) -> None:
-    isthmus("init", *EAST, "--out", tmp_path)
+@pytest.mark.parametrize(("uid", "user"), [(0, "10001:10001"), (1000, "1000:1000")])
+def test_the_compose_file_is_the_one_of_deploy(
+    isthmus: Isthmus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, uid: int, user: str
+) -> None:
+    """Whoever makes the site, it does not run as root there."""
+    monkeypatch.setattr(os, "getuid", lambda: uid)
+    monkeypatch.setattr(os, "getgid", lambda: uid)
+    shown = isthmus("init", *EAST, "--out", tmp_path)
     values = dict(line.split("=", 1) for line in (tmp_path / ".env").read_text().splitlines() if "=" in line)
     assert values["ISTHMUS_SITE"] == "east"
-    assert values["ISTHMUS_USER"] == f"{os.getuid()}:{os.getgid()}"
+    assert values["ISTHMUS_USER"] == user
+    assert (f"chown -R 10001:10001 {tmp_path} first" in shown.stdout) == (uid == 0)
     text = (tmp_path / "compose.yaml").read_text()
     assert all(f"${{{name}" in text for name in values)
+
+
+def test_the_images_user_is_known() -> None:
+    dockerfile = Path(__file__).parents[3] / "deploy" / "image" / "Dockerfile"
+    assert f"\nUSER {IMAGE_USER}\n" in dockerfile.read_text()

@@ -51,6 +51,15 @@ def test_keygen_refuses_names_that_no_file_could_give(isthmus: Isthmus, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+def test_check_says_how_the_status_listener_is_asked(isthmus: Isthmus, pair: Path) -> None:
+    file = pair / "east.toml"
+    assert re.search(r"status   http://127\.0\.0\.1:\d+\n", isthmus("check", file).stdout)
+    make(pair / "listener", "listener")
+    tls = '[status]\ncertificate = "listener.crt"\nkey = "listener.key"'
+    file.write_text(file.read_text().replace("[status]", tls))
+    assert re.search(r"status   https://127\.0\.0\.1:\d+\n", isthmus("check", file).stdout)
+
+
 def test_check_says_what_forwards_stand_for_and_exports_reach(isthmus: Isthmus, pair: Path) -> None:
     for name, more in (("east", 'portal = "10.1.0.5:3260"\nports = "3261-3276"\n'), ("west", "")):
         file = pair / f"{name}.toml"

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from proxy.cli.cells import duration, rate, size
 from proxy.cli.report import BAR, MOST_STREAMS, report
-from proxy.cli.status import follow
+from proxy.cli.status import follow_lines, follow_pages
 from proxy.errors import ExitCode, OperatorError
 from tests.unit.cli.conftest import Isthmus, StatusSite
 
@@ -77,10 +77,20 @@ STATUS: dict[str, Any] = {
 }
 
 
-def shown(status: dict[str, Any]) -> str:
+REASON = {"code": "IST-102", "level": "critical", "words": "no lane is up", "remedy": "see the line", "since": 40.0}
+HEALTH: dict[str, Any] = {
+    "level": "critical",
+    "since": 40.0,
+    "words": "peer west is away",
+    "peers": [{"name": "west", "tunnel": {"level": "critical", "reasons": [REASON]}}],
+}
+SMALL = {"code": "IST-504", "subject": "store", "words": "replaces what is asked for", "remedy": "a larger one"}
+
+
+def shown(status: dict[str, Any], **more: dict[str, Any]) -> str:
     console = Console(width=160)
     with console.capture() as captured:
-        console.print(report(status))
+        console.print(report({"status": status, **more}, 100.0))
     return captured.get()
 
 
@@ -92,8 +102,25 @@ def test_the_table(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
     east.answers(STATUS)
     result = isthmus("status", pair / "east.toml")
     assert result.exit_code == 0
-    assert east.paths == ["/api/v1/status"]
+    assert east.paths == ["/api/v1/status", "/api/v1/health", "/api/v1/warnings"]
     assert "east 0.1.0, ready, up 1 d 2 h" in result.stdout
+
+
+def test_a_site_that_knows_no_health(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
+    east.answers(STATUS)
+    east.known = ("/api/v1/status",)
+    result = isthmus("status", pair / "east.toml")
+    assert result.exit_code == 0
+    assert "Health" not in result.stdout
+
+
+def test_reasons_and_warnings_have_their_codes_and_remedies() -> None:
+    found = rows(shown(STATUS, health=HEALTH, warnings={"warnings": [SMALL]}))
+    assert ["critical", "peer west is away", "1 min 0 s"] in found
+    at = found.index(["critical IST-102", "tunnel of peer west: no lane is up", "1 min 0 s"])
+    assert found[at + 1] == ["→ see the line"]
+    at = found.index(["warning IST-504", "store: replaces what is asked for"])
+    assert found[at + 1] == ["→ a larger one"]
 
 
 def test_what_the_table_says() -> None:
@@ -244,19 +271,19 @@ class TestFollow:
 
     def test_a_json_line_each_second(self, capsys: pytest.CaptureFixture[str]) -> None:
         answers = iter([{"a": 1}, {"a": 2}, {"a": 3}])
-        follow(lambda: next(answers), as_json=True, pause=self.pauses(2))
+        follow_lines(lambda: next(answers), self.pauses(2))
         assert capsys.readouterr().out == '{"a": 1}\n{"a": 2}\n{"a": 3}\n'
 
     def test_the_screen_shows_the_latest(self, capsys: pytest.CaptureFixture[str]) -> None:
-        answers = iter([STATUS, STATUS | {"site": "renamed"}])
-        follow(lambda: next(answers), as_json=False, pause=self.pauses(1))
+        answers = iter(["first", "renamed"])
+        follow_pages(lambda: next(answers), self.pauses(1))
         assert "renamed" in capsys.readouterr().out
 
     def test_a_site_that_goes_is_waited_for(self, capsys: pytest.CaptureFixture[str]) -> None:
-        def gone() -> dict[str, Any]:
+        def gone() -> str:
             raise OperatorError("no status of site east", ExitCode.UNREACHABLE)
 
-        follow(gone, as_json=False, pause=self.pauses(3))
+        follow_pages(gone, self.pauses(3))
         assert "no status of site east" in capsys.readouterr().out
 
     def test_for_programs_it_is_an_error(self) -> None:
@@ -264,7 +291,7 @@ class TestFollow:
             raise OperatorError("no status of site east", ExitCode.UNREACHABLE)
 
         with pytest.raises(OperatorError):
-            follow(gone, as_json=True, pause=self.pauses(1))
+            follow_lines(gone, self.pauses(1))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,9 @@
 """`isthmus store stats|verify|purge`: of a stopped site from the disk, of a running one from itself."""
 
+import errno
 import json
+import os
+import pwd
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -54,12 +57,27 @@ def test_stats_of_a_stopped_site(isthmus: Isthmus, filled: Path) -> None:
     assert "97.7 KiB" in isthmus("store", "stats", filled).stdout
 
 
-def test_stats_of_a_running_site(isthmus: Isthmus, filled: Path, owner: object) -> None:
+def test_stats_of_a_running_site(
+    isthmus: Isthmus, filled: Path, owner: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also for who cannot look into the store's directory."""
     west = StatusSite(filled)
+    monkeypatch.setattr(os, "listdir", forbidden)
     try:
         west.answers({"site": "west", "store": {"mode": "disk", "chunks": 1234567}})
         assert json.loads(isthmus("store", "stats", filled, "--json").stdout)["chunks"] == 1234567
         assert "1,234,567" in isthmus("store", "stats", filled).stdout
+    finally:
+        west.close()
+
+
+def test_a_running_site_that_refuses(isthmus: Isthmus, filled: Path) -> None:
+    west = StatusSite(filled)
+    try:
+        west.answers({"error": "no token was given", "remedy": "give one"}, 401)
+        shown = isthmus("store", "stats", filled)
+        assert shown.exit_code == ExitCode.FAILED
+        assert "refuses /api/v1/status: no token was given; give one" in shown.stderr
     finally:
         west.close()
 
@@ -86,6 +104,34 @@ def test_a_store_that_somebody_holds(
     shown = isthmus("store", words[0], filled, *words[1:])
     assert (shown.exit_code, shown.stdout) == (ExitCode.STORE, "")
     assert f"store {filled.parent}/store is in use by process {owner.pid} on " in shown.stderr
+
+
+def forbidden(path: Path) -> list[str]:
+    raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+
+@pytest.mark.parametrize("words", [("stats",), ("verify",), ("purge", "--yes")])
+def test_a_store_of_another_user(
+    isthmus: Isthmus, filled: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """Root would leave files there that the site cannot open."""
+    store, user = filled.parent / "store", pwd.getpwuid(os.geteuid()).pw_name
+    before = sorted(path.name for path in store.rglob("*"))
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    shown = isthmus("store", words[0], filled, *words[1:])
+    assert (shown.exit_code, shown.stdout) == (ExitCode.STORE, "")
+    assert f"store {store} belongs to {user}, " in shown.stderr
+    assert f"runuser -u {user} -- isthmus store {words[0]} {filled}" in shown.stderr
+    assert sorted(path.name for path in store.rglob("*")) == before
+
+
+def test_a_store_that_this_user_cannot_look_into(
+    isthmus: Isthmus, filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "listdir", forbidden)
+    shown = isthmus("store", "verify", filled)
+    assert shown.exit_code == ExitCode.STORE
+    assert "cannot be looked into: Permission denied; run this as the site's user" in shown.stderr
 
 
 @pytest.mark.parametrize("words", [("verify",), ("purge", "--yes")])

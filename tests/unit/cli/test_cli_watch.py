@@ -27,6 +27,7 @@ from tests.unit.cli.test_cli_status import JSON, STATUS
 
 REASON = {"code": "IST-102", "level": "critical", "words": "no lane is up", "remedy": "see the line", "since": 40.0}
 TUNNEL = {"level": "critical", "loss": 0.013, "sent_bits_per_second": 1e6, "reasons": [REASON], "lanes": []}
+CAUTION = {"code": "IST-501", "subject": "forward array", "words": "does not reduce", "remedy": "encrypt later"}
 ANSWERS: dict[str, dict[str, Any]] = {
     "status": STATUS,
     "health": {
@@ -37,7 +38,7 @@ ANSWERS: dict[str, dict[str, Any]] = {
         "store": {"reasons": []},
         "peers": [{"name": "west", "reasons": [], "tunnel": TUNNEL}],
     },
-    "warnings": {"warnings": [{"subject": "forward array", "words": "does not reduce", "remedy": "encrypt later"}]},
+    "warnings": {"warnings": [CAUTION]},
     "history": {
         "chart": {"lan_sent": [None, 0, 5e6, 1e7, None, None], "wan_sent": [1.0], "wan_received": [None]},
         "summary": {"lan_sent": {"peak": 2e7, "average": 1.5e6}},
@@ -46,7 +47,8 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "store": {"mode": "disk", "used_bytes": 512, "size_bytes": 1024, "hit_rate": 0.5, "alarms": ["the disk is full"]},
     "events": {"events": [{"time": 1e9, "severity": "error", "code": "IST-201", "subject": "store", "words": "full"}]},
 }
-NOTHING: dict[str, dict[str, Any]] = {name: {} for name in ASKED}
+PARTS = ("status", *ASKED)
+NOTHING: dict[str, dict[str, Any]] = {name: {} for name in PARTS}
 
 
 def lines(answers: dict[str, dict[str, Any]], width: int = 200, height: int = 60) -> list[str]:
@@ -61,8 +63,8 @@ def test_all_that_the_page_shows() -> None:
     for part in (
         "east 0.1.0, ready, up 1 d 2 h",
         "critical peer west is away for 1 min 0 s",
-        "critical tunnel of peer west: no lane is up for 1 min 0 s → see the line",
-        "warning forward array: does not reduce → encrypt later",
+        "critical IST-102 tunnel of peer west: no lane is up for 1 min 0 s → see the line",
+        "warning IST-501 forward array: does not reduce → encrypt later",
         "from arrays here 10 Mbit/s 20 Mbit/s 1.5 Mbit/s ▄█",
         "after deduplication 250 MiB 25.0%",
         "west up 1 100 ms 1.3% 1 Mbit/s - wan rate 93% the line takes 43.1 Mb/s",
@@ -104,7 +106,7 @@ def test_without_answers_there_is_little_to_show() -> None:
 
 
 @settings(max_examples=40)
-@given(st.fixed_dictionaries({name: st.dictionaries(st.sampled_from(sorted(ANSWERS[name])), JSON) for name in ASKED}))
+@given(st.fixed_dictionaries({name: st.dictionaries(st.sampled_from(sorted(ANSWERS[name])), JSON) for name in PARTS}))
 def test_anything_odd_is_shown_as_a_dash(answers: dict[str, dict[str, Any]]) -> None:
     assert lines(answers)
 

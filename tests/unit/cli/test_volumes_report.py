@@ -44,7 +44,7 @@ PEER = {"name": "west", "volumes": [VOLUME, OTHERS], "advice": ADVICE}
 def shown(*peers: object) -> str:
     console = Console(width=180)
     with console.capture() as captured:
-        console.print(report({"peers": list(peers)}))
+        console.print(report({"status": {"peers": list(peers)}}, 0.0))
     return captured.get()
 
 

@@ -1,5 +1,7 @@
 """The status listener's keys: what protects it has to be there, sound, and for nobody else's eyes."""
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,20 @@ def test_one_mistake(tmp_path: Path, keys: str, key: str, wrong: str, remedy: st
     assert mistake.key == key
     assert wrong in mistake.wrong
     assert remedy in mistake.remedy
+
+
+def test_what_is_missing_can_be_made_by_what_is_said(tmp_path: Path) -> None:
+    """No command of ours makes a listener's certificate."""
+    if shutil.which("openssl") is None:
+        pytest.skip("not installed: openssl (Debian: package openssl)")
+    path = site(tmp_path, 'listen = "198.18.0.1:8900"\n' + TLS + TOKEN)
+    (tmp_path / "listener.crt").unlink()
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    (mistake,) = caught.value.mistakes
+    assert (mistake.key, mistake.remedy.count("subjectAltName=IP:198.18.0.1")) == ("status.certificate", 1)
+    subprocess.run(mistake.remedy.partition("make both: ")[2].split(), check=True, capture_output=True, timeout=60)
+    assert load(path).status.key == tmp_path / "listener.key"
 
 
 def test_an_ended_certificate_is_said(tmp_path: Path) -> None:

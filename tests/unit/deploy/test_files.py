@@ -1,16 +1,20 @@
-"""Site files and compose files of deploy/: sound, and as strict as they claim to be."""
+"""Site files and compose files of deploy/: sound, and as strict as they claim to be; what documents name is there."""
 
 import json
 import os
+import re
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from proxy.config import parse
 
-DEPLOY = Path(__file__).parents[3] / "deploy"
+ROOT = Path(__file__).parents[3]
+DEPLOY = ROOT / "deploy"
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted(DEPLOY.glob("*.md"))]
 VALUES = {"ISTHMUS_IMAGE": "isthmus", "ISTHMUS_SITE": "east"}
 
 
@@ -18,6 +22,34 @@ VALUES = {"ISTHMUS_IMAGE": "isthmus", "ISTHMUS_SITE": "east"}
 def test_the_labs_site_files_are_sound(name: str) -> None:
     path = DEPLOY / "lab" / f"{name}.toml"
     assert parse(path.read_bytes(), path, files=False).site.name == name
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_document_refers_to_is_there(document: Path) -> None:
+    for path, heading in links(document):
+        place = document.parent / path if path else document
+        assert place.exists(), path
+        assert not heading or heading in headings(place), f"{path}#{heading}"
+
+
+def test_what_installed_documents_refer_to_is_installed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    installed = project["tool"]["hatch"]["build"]["targets"]["wheel"]["shared-data"]
+    for document in (ROOT / name for name in installed if name.endswith(".md")):
+        named = {f"deploy/{path.split('/')[0]}" for path, _ in links(document) if path}
+        assert named <= set(installed), document
+
+
+def links(document: Path) -> list[tuple[str, str]]:
+    """Path and heading of each link that is not to the web."""
+    found = re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", document.read_text())
+    return [(path, heading) for path, heading in found if path or heading]
+
+
+def headings(document: Path) -> set[str]:
+    """As links name them."""
+    found = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
 @pytest.mark.parametrize("place", ["site", "lab"])
@@ -30,6 +62,12 @@ def test_every_container_is_confined(place: str) -> None:
         assert service["security_opt"] == ["no-new-privileges:true"], name
         assert service.get("cap_add", []) == (["NET_ADMIN"] if name in ("host-east", "host-west") else []), name
         assert not service.get("privileged"), name
+
+
+def test_no_directory_is_made_where_a_file_of_the_monitoring_is_missing() -> None:
+    text = (DEPLOY / "site" / "compose.yaml").read_text()
+    mounts = text.count("${ISTHMUS_MONITORING")
+    assert mounts == text.count("source: ${ISTHMUS_MONITORING") == text.count("create_host_path: false") == 4
 
 
 def composed(path: Path) -> dict[str, dict[str, dict[str, object]]]:

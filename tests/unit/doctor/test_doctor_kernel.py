@@ -89,7 +89,7 @@ def test_a_kernel_that_says_nothing() -> None:
 def test_what_keeps_windows_small(spoilt: Kernel, setting: str) -> None:
     (finding,) = tuning(spoilt)
     assert finding.level is Level.PROBLEM
-    assert f"'{setting}' >> /etc/sysctl.d/90-isthmus.conf; sysctl --system" in finding.remedy
+    assert f"'{setting}' >> /etc/sysctl.d/91-isthmus-local.conf; sysctl --system" in finding.remedy
     assert list(tuning(KERNEL)) == list(tuning(replace(KERNEL, scaling=None, tuning=None))) == []
 
 

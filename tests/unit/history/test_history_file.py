@@ -1,12 +1,15 @@
 """The history file: what is written comes back, out of range goes, damage is set aside, 30 days stay below 50 MB."""
 
+import asyncio
 import sqlite3
+import threading
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from proxy.history.file import LARGEST_FILE, HistoryFault, open_history
+from proxy.history.file import LARGEST_FILE, HistoryFault, Kept, open_history
 from proxy.history.keeper import Batch, Keeper
 from proxy.observe.answers import Event, Severity
 from proxy.observe.journal import EVENTS_MAX, WORDS_MAX
@@ -80,6 +83,55 @@ def test_another_releases_layout_is_set_aside(tmp_path: Path) -> None:
     assert open_history(path, NOW)[1].set_aside is not None
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE step SET row = 'text'",
+        "UPDATE step SET row = 5",
+        "UPDATE step SET row = x'00'",
+        "UPDATE step SET series = x'00'",
+        "UPDATE event SET severity = 'other'",
+        "UPDATE event SET count = 'many'",
+        "UPDATE event SET words = x'00'",
+        "UPDATE event SET time = 'now'",
+        "UPDATE fact SET value = x'00'",
+        "ALTER TABLE step RENAME COLUMN row TO line",
+        "ALTER TABLE step ADD COLUMN more",
+        "ALTER TABLE fact DROP COLUMN value",
+        "DROP TABLE event; CREATE TABLE event (number)",
+        "DROP TABLE fact; CREATE VIEW fact AS SELECT 1 AS name",
+    ],
+)
+def test_what_this_release_cannot_read_or_write_is_set_aside(tmp_path: Path, statement: str) -> None:
+    """SQLite takes any value in any column; a file that stayed in its place would never be used again."""
+    path = tmp_path / "history.db"
+    file, _ = open_history(path, NOW)
+    file.write({step("5m"): row()}, [EVENT], {"file": "abc"}, NOW)
+    file.close()
+    with sqlite3.connect(path) as connection:
+        connection.executescript(statement)
+    connection.close()
+    file, kept = open_history(path, NOW)
+    assert (kept.set_aside, kept.steps, kept.events) == (tmp_path / "history.db.damaged", [], [])
+    file.write({step("5m"): row()}, [EVENT], {"file": "abc"}, NOW)
+    assert len(file.read(NOW).steps) == 1
+
+
+def test_a_file_that_is_in_use_is_not_set_aside(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    file, _ = open_history(path, NOW)
+    file.write({step("5m"): row()}, [EVENT], {}, NOW)
+    file.close()
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(HistoryFault, match="locked"):
+            open_history(path, NOW)
+    file, kept = open_history(path, NOW)
+    assert (kept.set_aside, len(kept.steps)) == (None, 1)
+    file.close()
+
+
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(HistoryFault, match="unable to open"):
         open_history(tmp_path / "missing" / "history.db", NOW)
@@ -129,6 +181,42 @@ def test_the_keeper_writes_behind(tmp_path: Path) -> None:
     assert keeper.close(PATIENCE)
     kept = open_history(tmp_path / "history.db", NOW)[1]
     assert (len(kept.steps), kept.events, kept.facts) == (1, [EVENT], {"a": "b"})
+
+
+@pytest.mark.parametrize("fault", [None, HistoryFault("broken"), ArithmeticError("broken")])
+def test_nobody_waits_any_more_for_a_disk_that_answers_at_last(
+    fault: Exception | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread ends, without a traceback and with the file closed."""
+    asked, answers, lost = threading.Event(), threading.Event(), list[object]()
+    closed = threading.Event()
+    monkeypatch.setattr(threading, "excepthook", lost.append)
+
+    class File:
+        def close(self) -> None:
+            closed.set()
+
+    def slow(path: Path, now: float) -> tuple[File, Kept]:
+        asked.set()
+        answers.wait(PATIENCE)
+        if fault is not None:
+            raise fault
+        return File(), Kept()
+
+    monkeypatch.setattr("proxy.history.keeper.open_history", slow)
+    keeper = Keeper(tmp_path / "history.db")
+
+    async def start() -> None:
+        opening = asyncio.wrap_future(keeper.open(NOW))
+        await asyncio.to_thread(asked.wait, PATIENCE)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(opening, 0.01)
+        answers.set()
+
+    asyncio.run(start())
+    assert keeper.close(PATIENCE)
+    assert not lost
+    assert closed.is_set() == (fault is None)
 
 
 def test_a_keeper_that_cannot_open_says_why(tmp_path: Path) -> None:

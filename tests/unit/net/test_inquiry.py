@@ -1,5 +1,6 @@
 """Asking a status listener: one connection, kept as long as the listener keeps it; the token that is to be shown."""
 
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -8,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from proxy.config import SiteConfig, parse
-from proxy.net.inquiry import Inquiry, read_token
+from proxy.net.inquiry import Inquiry, find_token
 from tests.unit.config.contract import EAST
 
 PATIENCE = 60.0
+STRANGER = 65534
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
@@ -31,6 +33,9 @@ class Listener:
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         self._thread.join(PATIENCE)
+
+    def belong_to(self, user: int) -> None:
+        os.fchown(self._socket.fileno(), user, -1)
 
     def _run(self) -> None:
         while True:
@@ -96,6 +101,26 @@ def test_which_token_is_shown(listener: Listener, tmp_path: Path) -> None:
     shown = [b"Authorization: Bearer " + name + b"-0123456789abcdef\r\n" for name in (b"reading", b"control")]
     assert all(header in request for header, request in zip(shown, listener.requests, strict=True))
     (tmp_path / "reading").chmod(0o644)
-    assert read_token(config.status, control=False) == "control-0123456789abcdef", "what may do more may read, too"
+    found = find_token(config.status, control=False)
+    assert found == (tmp_path / "control", "control-0123456789abcdef"), "what may do more may read, too"
     (tmp_path / "control").unlink()
-    assert read_token(config.status, control=False) is None
+    assert find_token(config.status, control=False) is None
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("control", [False, True])
+def test_no_token_for_another_user_who_holds_the_port(listener: Listener, tmp_path: Path, control: bool) -> None:
+    """While the site does not run, any local user may listen at its port."""
+    for name in ("reading", "control"):
+        (tmp_path / name).write_text(f"{name}-0123456789abcdef\n")
+        (tmp_path / name).chmod(0o600)
+    config = site(f"127.0.0.1:{listener.port}", 'token = "reading"\ncontrol_token = "control"\n', tmp_path)
+    listener.belong_to(STRANGER)
+    with Inquiry(config, PATIENCE) as inquiry, pytest.raises(OSError, match=f"user {STRANGER} listens there, not root"):
+        inquiry.ask("/", "POST", control=control)
+    assert not listener.requests
+    for name in ("reading", "control"):
+        os.chown(tmp_path / name, STRANGER, -1)
+    with Inquiry(config, PATIENCE) as inquiry:
+        inquiry.ask("/", "POST", control=control)
+    assert len(listener.requests) == 1

@@ -1,5 +1,7 @@
 """Chunks that are not known, told by slices of what is stored: what they save, and what they may name."""
 
+from itertools import count
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +12,9 @@ from proxy.reduction.decoder import CHUNK_MAX, KEPT_MAX
 from proxy.reduction.draft import NAMED_MAX
 from proxy.reduction.likeness import alike
 from proxy.reduction.tokens import LITERAL, MORE, REFERENCE, SLICE
+from tests.unit.iscsi.pdus import command, data_out, write_10
 from tests.unit.reduction.sites import Site, Stream, noise, two_sites
+from tests.unit.reduction.span_sites import Talk
 
 DATA = noise(300_000, 4)
 KIB = 1 << 10
@@ -57,6 +61,31 @@ def test_a_chunk_that_is_a_stored_one_and_more_is_no_new_one() -> None:
     before = far.store.names
     assert written(near, far, DATA[:70_000], [20_000, 40_000], follows=True).literal == 0
     assert far.store.names == near.store.names == before
+
+
+def test_a_stored_chunk_of_a_few_bytes_is_told_literally_and_is_no_border() -> None:
+    """What is left before a window's end may be shorter than a slice is worth; moved data goes on beyond it."""
+    chunker, window = Chunker(), 64 * KIB
+    ends_tiny = next(data for number in count() if chunker.cut(data := noise(window, number), True)[-1] < 64)
+    volume = noise(window) + ends_tiny + noise(2 * window, 1)
+    near, far = two_sites()
+    for content in (volume, noise(window - 4 * KIB, 2) + volume):
+        talk = Talk(near, far, chunker)
+        talk.log_in()
+        pieces = [(at, content[at : at + window]) for at in range(0, len(content), window)]
+        writes = [command(at, write_10(at // 512, len(data) // 512)) + data_out(at, data) for at, data in pieces]
+        talk.out.say(b"".join(writes), window)
+        talk.end()
+    assert 0 < talk.out.literal < len(volume) // 2
+
+
+def test_many_tiny_chunks_one_after_another_cost_no_batch_its_room_for_tokens() -> None:
+    """`Stream` refuses a batch whose tokens are too long."""
+    tiny = [bytes(68) + number.to_bytes(2) for number in range(700)]
+    near, far = two_sites()
+    for content in (DATA[:20_000], *tiny):
+        written(near, far, content, [])
+    written(near, far, DATA[:20_000] + b"".join(tiny) + DATA[40_000:60_000], [], follows=True)
 
 
 def test_a_batch_names_no_more_than_may_be_asked_for() -> None:

@@ -4,18 +4,21 @@ Row 38 of what it must survive. Limits are short here, and every wait is for wha
 """
 
 import asyncio
+import re
 import socket
 import struct
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from aiohttp import web
+from aiohttp.http_parser import DeflateBuffer
 
 from bench.sites import free_port
-from proxy.observe.codes import STARTED
+from proxy.observe.codes import ACCESS_DENIED, STARTED
 from proxy.web.gate import Gate
-from proxy.web.live import LISTENERS_MAX, Live
+from proxy.web.live import EVENTS_MAX, LISTENERS_MAX, Live
 from proxy.web.routes import API
 from proxy.web.sockets import listen
 from tests.patience import PATIENCE
@@ -49,7 +52,7 @@ def gate_of(stage: Stage) -> Any:
 
 
 def test_each_connection_is_counted_once() -> None:
-    """As many as are allowed find a place, not half of them; and a place that is left is there for the next."""
+    """As many as are allowed find a place, not half and no more; and a place that is left is there for the next."""
 
     async def scene() -> None:
         async with listening(limits=FEW) as stage:
@@ -60,8 +63,10 @@ def test_each_connection_is_counted_once() -> None:
                     writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 answers = [await reader.readuntil(b"ok\n") for reader, _ in crowd_]
                 assert all(parse(answer).status == 200 for answer in answers)
-                assert await ended(await stage.connect())
-                for _, writer in crowd_:
+                one_more = await stage.connect()
+                assert await ended(crowd_[0])
+                assert gate_of(stage).visits == FEW.of_a_party
+                for _, writer in (*crowd_, one_more):
                     await hang_up(writer)
                 await eventually(lambda: gate_of(stage).visits == 0)
 
@@ -101,7 +106,7 @@ def test_failures_of_accept_do_not_end_the_listener() -> None:
             return web.Response(text="here")
 
         listener, server = listen("127.0.0.1", free_port()), web.Server(answer)
-        gate = Gate(listener, server, lambda: None, PATIENT, failing)
+        gate = Gate(listener, server, server, lambda: None, PATIENT, failing)
         task = asyncio.get_running_loop().create_task(gate.run())
         for _ in range(3):
             reader, writer = await asyncio.open_connection(*listener.getsockname())
@@ -120,10 +125,9 @@ def test_failures_of_accept_do_not_end_the_listener() -> None:
 def test_who_says_nothing_or_half_a_request_is_ended() -> None:
     async def scene() -> None:
         async with listening(limits=SHORT) as stage:
-            silent, half, body = await crowd(stage, 3)
+            silent, half = await crowd(stage, 2)
             half[1].write(b"GET /healthz HTT")
-            body[1].write(b"POST /api/v1/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nx")
-            await eventually(lambda: gate_of(stage).visits == 3)
+            await eventually(lambda: gate_of(stage).visits == 2)
 
             async def seconds_pass() -> None:
                 while gate_of(stage).visits:
@@ -131,7 +135,7 @@ def test_who_says_nothing_or_half_a_request_is_ended() -> None:
                     await asyncio.sleep(0.02)
 
             await asyncio.wait_for(seconds_pass(), PATIENCE)
-            for connection in (silent, half, body):
+            for connection in (silent, half):
                 assert await ended(connection)
                 connection[1].close()
             assert (await stage.ask("/healthz")).status == 200
@@ -162,13 +166,30 @@ def test_who_does_not_take_an_answer_is_ended() -> None:
     play(scene)
 
 
-def test_huge_bodies_are_refused_unread() -> None:
+@pytest.mark.parametrize(
+    "head",
+    [
+        "Content-Length: 2",
+        "Content-Length: 1073741824",
+        "Transfer-Encoding: chunked",
+        "Content-Length: 8000\r\nContent-Encoding: deflate",
+        "Transfer-Encoding: chunked\r\nContent-Encoding: gzip",
+    ],
+)
+def test_bodies_are_refused_unread(head: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before anything else, and the connection ends: nothing is waited for, and nothing is ever unpacked."""
+    unpacking: list[object] = []
+    monkeypatch.setattr(DeflateBuffer, "__init__", lambda *_, **__: unpacking.append(1))
+
     async def scene() -> None:
         async with listening() as stage:
             reader, writer = await stage.connect()
-            writer.write(b"POST /api/v1/reload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1073741824\r\n\r\n")
-            assert b" 413 " in await reader.readline()
+            writer.write(f"POST /api/v1/reload HTTP/1.1\r\nHost: localhost\r\n{head}\r\n\r\n".encode())
+            answer = parse(await asyncio.wait_for(reader.read(-1), PATIENCE))
+            assert (answer.status, answer.headers["connection"]) == (413, "close")
+            assert not stage.site.watch.journal.last, "nothing was reloaded"
             await hang_up(writer)
+        assert not unpacking
 
     play(scene)
 
@@ -184,6 +205,26 @@ def test_a_newcomer_takes_the_place_of_who_is_idle_longest() -> None:
             assert await ended(first)
             for _, writer in (first, *others):
                 writer.close()
+
+    play(scene)
+
+
+def test_who_only_holds_places_does_not_lock_out_its_own_party() -> None:
+    """All users of a host are one party. Those who are being answered stay."""
+
+    async def scene() -> None:
+        async with listening(limits=FEW) as stage:
+            viewer = await stage.connect()
+            viewer[1].write(LIVE)
+            await viewer[0].readuntil(b"event: live")
+            for _ in range(3):
+                holding = await crowd(stage, 2 * FEW.of_a_party)
+                assert (await stage.ask("/healthz")).status == 200
+                for _, writer in holding:
+                    writer.close()
+            stage.site.tick()
+            assert await asyncio.wait_for(viewer[0].readuntil(b"event: live"), PATIENCE)
+            await hang_up(viewer[1])
 
     play(scene)
 
@@ -260,6 +301,46 @@ def test_events_come_at_once() -> None:
             await reader.readuntil(b"event: live")
             site.watch.journal.note(STARTED, "site", "here we are", NOW)
             assert b"here we are" in await asyncio.wait_for(reader.readuntil(b"here we are"), PATIENCE)
+            await hang_up(writer)
+
+    play(scene)
+
+
+def test_strangers_do_not_throw_out_who_listens() -> None:
+    """However many are refused meanwhile: the first is told at once, how many there were with the next second."""
+
+    async def scene() -> None:
+        site = FakeSite()
+        async with listening(site) as stage:
+            reader, writer = await stage.connect()
+            writer.write(LIVE)
+            await reader.readuntil(b"event: live")
+            for _ in range(1000):
+                site.watch.journal.note(ACCESS_DENIED, "listener", "no token", NOW)
+            site.tick()
+            await asyncio.wait_for(reader.readuntil(b"event: event"), PATIENCE)
+            assert b'"count":1}' in await asyncio.wait_for(reader.readuntil(b"event: event"), PATIENCE)
+            assert b'"count":1000}' in await asyncio.wait_for(reader.readuntil(b"event: live"), PATIENCE)
+            assert stage.server.live.listeners == 1
+            await hang_up(writer)
+
+    play(scene)
+
+
+def test_many_new_events_are_told_in_order_and_bounded() -> None:
+    async def scene() -> None:
+        site = FakeSite()
+        async with listening(site) as stage:
+            reader, writer = await stage.connect()
+            writer.write(LIVE)
+            await reader.readuntil(b"event: live")
+            for at in range(1000):
+                site.watch.journal.note(STARTED, f"site {at}", "here we are", NOW)
+            site.tick()
+            said = await asyncio.wait_for(reader.readuntil(b"event: live"), PATIENCE)
+            numbers = [int(number) for number in re.findall(rb'event: event\ndata: {"number":([0-9]+)', said)]
+            last = site.watch.journal.last
+            assert numbers == [1, *range(last + 1 - EVENTS_MAX, last + 1)]
             await hang_up(writer)
 
     play(scene)

@@ -1,6 +1,10 @@
 """Who gets what: hosts, pages of other sites, tokens, client certificates, how often (row 37 of the faults)."""
 
+import asyncio
+import gc
 import ssl
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,10 +12,13 @@ from typing import Any
 import pytest
 
 from proxy.errors import OperatorError
-from proxy.web.parties import Budget, party_of
+from proxy.observe.snapshot import Snapshot
+from proxy.web.answering import HEADERS
+from proxy.web.parties import THIS_HOST, TOGETHER, Budget, party_of
 from proxy.web.routes import API, ROUTES, Right
 from tests.certificates import make
-from tests.unit.web.stage import PATIENT, FakeSite, listening, play
+from tests.patience import PATIENCE
+from tests.unit.web.stage import PATIENT, FakeSite, eventually, hang_up, listening, parse, play
 
 STATUS, DRAIN = f"{API}/status", f"{API}/drain"
 READING, CONTROL = "r" * 32, "c" * 32
@@ -165,6 +172,48 @@ def test_a_token_is_replaced_and_a_broken_one_is_not_taken(files: dict[str, Any]
     play(scene)
 
 
+def test_no_connection_outlives_what_it_was_let_in_by(files: dict[str, Any]) -> None:
+    """Idle ones, those who listen, and those in their handshake; who is being answered has its answer first."""
+
+    class Reloading(FakeSite):
+        def reload(self) -> str:
+            return reload()
+
+    reload: Callable[[], str]
+    bearer = f"Host: localhost\r\nAuthorization: Bearer {CONTROL}\r\n\r\n".encode()
+
+    async def scene() -> None:
+        nonlocal reload
+        async with listening(Reloading(), context=trusting(files), **files) as stage:
+            reload = stage.server.reload
+            idle, viewer, asking = [await stage.connect() for _ in range(3)]
+            silent = await asyncio.open_connection(stage.settings.host, stage.settings.port)
+            idle[1].write(b"GET /healthz HTTP/1.1\r\n" + bearer)
+            await asyncio.wait_for(idle[0].readuntil(b"ok\n"), PATIENCE)
+            viewer[1].write(f"GET {API}/live HTTP/1.1\r\n".encode() + bearer)
+            await asyncio.wait_for(viewer[0].readuntil(b"event: live"), PATIENCE)
+            gate = stage.server.gate
+            assert gate is not None
+            await eventually(lambda: gate.visits == 4)
+            files["token"].write_text("short")
+            assert "holds no token" in stage.server.reload()
+            assert gate.visits == 4
+            files["token"].write_text("n" * 40)
+            asking[1].write(f"POST {API}/reload HTTP/1.1\r\n".encode() + bearer)
+            answer = parse(await asyncio.wait_for(asking[0].read(-1), PATIENCE))
+            assert (answer.status, answer.json["reloaded"]) == (200, True)
+            assert answer.headers["connection"] == "close", "so that nobody asks on"
+            for reader, _ in (idle, viewer, silent):
+                with suppress(ConnectionError):
+                    await asyncio.wait_for(reader.read(-1), PATIENCE)
+            await eventually(lambda: gate.visits == 0)
+            assert (await stage.ask(STATUS, Authorization=f"Bearer {'n' * 40}")).status == 200
+            for _, writer in (idle, viewer, asking, silent):
+                writer.close()
+
+    play(scene)
+
+
 def test_unsound_files_are_said_at_the_start(files: dict[str, Any]) -> None:
     files["key"].write_text("no key")
 
@@ -201,25 +250,136 @@ def test_headers_that_keep_others_out() -> None:
                 assert "default-src 'none'" in headers["content-security-policy"]
                 assert headers["x-frame-options"] == "DENY"
                 assert "aiohttp" not in headers["server"]
+            reader, writer = await stage.connect()
+            writer.write(f"GET {API}/live HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            headers = parse(await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)).headers
+            assert headers.items() >= {name.lower(): value for name, value in HEADERS.items()}.items()
+            await hang_up(writer)
 
     play(scene)
 
 
+UNREADABLE = ("http://xn--/", "http://xn--a/", "http://xn--ls8h=.la/", "*")
+
+
+@pytest.mark.parametrize("target", UNREADABLE)
+@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+def test_addresses_that_cannot_be_read(target: str, method: str) -> None:
+    """They are refused, and are no defect of a task."""
+
+    async def scene() -> None:
+        lost: list[object] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: lost.append(context))
+        async with listening() as stage:
+            answer = await stage.ask(target, method)
+            assert (answer.status, answer.headers["server"]) == (400, "isthmus")
+            assert set(answer.json) == {"error", "remedy"}
+            assert (await stage.ask("/healthz")).status == 200
+        gc.collect()
+        assert not lost
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"GET <script> HTTP/1.1\r\n\r\n",
+        b"GET /<script> HTTP/1.1\r\nHost: a\r\nHo st: <script>\r\n\r\n",
+        b"<script>\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\n\r\n",
+    ],
+)
+def test_malformed_requests_are_refused_in_our_form(request_: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    """With the headers of every answer, nothing of the request in it, and one line in the log."""
+
+    async def scene() -> None:
+        async with listening() as stage:
+            reader, writer = await stage.connect()
+            writer.write(request_)
+            answer = parse(await asyncio.wait_for(reader.read(-1), PATIENCE))
+            await hang_up(writer)
+            assert (answer.status, answer.json["error"]) == (400, "the request is malformed")
+            assert answer.headers.items() >= {name.lower(): value for name, value in HEADERS.items()}.items()
+
+    play(scene)
+    told = [(record.levelname, record.exc_info) for record in caplog.records if record.name.startswith("proxy")]
+    assert told == [("WARNING", None)]
+
+
+def test_a_defect_is_answered_in_our_form_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(FakeSite):
+        def take(self) -> Snapshot:
+            raise ArithmeticError("<script>")
+
+    async def scene() -> None:
+        async with listening(Broken()) as stage:
+            answer = await stage.ask(STATUS)
+            assert (answer.status, answer.headers["server"], set(answer.json)) == (500, "isthmus", {"error", "remedy"})
+            assert b"script" not in answer.body
+
+    play(scene)
+    assert [record.levelname for record in caplog.records if record.exc_info] == ["ERROR"]
+
+
 def test_too_many_requests_of_one_party() -> None:
-    """The budget is spent on one connection; then 429 says when to come again."""
+    """The budget is spent on one connection; then 429 says when to come again, and what else was sent is dropped."""
 
     async def scene() -> None:
         async with listening(limits=replace(PATIENT, requests=5, requests_per_second=1e-3)) as stage:
             reader, writer = await stage.connect()
-            request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
-            writer.write(request * 20 + request.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
-            answers = await reader.read(-1)
+            writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n" * 20)
+            answers = await asyncio.wait_for(reader.read(-1), PATIENCE)
             writer.close()
             assert answers.count(b"HTTP/1.1 200") == 5
-            assert answers.count(b"HTTP/1.1 429") == 16
+            assert answers.count(b"HTTP/1.1 429") == 1
             assert b"Retry-After: 1" in answers
+            assert b"Connection: close" in answers
 
     play(scene)
+
+
+@pytest.mark.parametrize("expected", ["100-continue", "a miracle"])
+def test_expectations_are_within_the_rules(expected: str) -> None:
+    """They spend the budget, get our form and headers, and end the connection."""
+
+    async def scene() -> None:
+        async with listening(limits=replace(PATIENT, requests=2, requests_per_second=1e-3)) as stage:
+            for _ in range(2):
+                answer = await stage.ask(STATUS, Connection="", Expect=expected)
+                assert (answer.status, answer.headers["connection"], answer.headers["server"]) == (
+                    417,
+                    "close",
+                    "isthmus",
+                )
+                assert set(answer.json) == {"error", "remedy"}
+            assert (await stage.ask(STATUS, Connection="", Expect=expected)).status == 429
+
+    play(scene)
+
+
+def test_strangers_do_not_spend_the_budget_of_who_has_a_token(tmp_path: Path) -> None:
+    """Of the same address: as all users and programs of one host are."""
+    (tmp_path / "token").touch(0o600)
+    (tmp_path / "token").write_text(READING)
+
+    async def scene() -> None:
+        limits = replace(PATIENT, requests=3, requests_per_second=1e-3)
+        async with listening(limits=limits, token=tmp_path / "token") as stage:
+            assert [(await stage.ask(STATUS)).status for _ in range(5)] == [401] * 3 + [429] * 2
+            asked = [await stage.ask(STATUS, Authorization=f"Bearer {READING}") for _ in range(4)]
+            assert [answer.status for answer in asked] == [200] * 3 + [429]
+
+    play(scene)
+
+
+def test_strangers_together_have_a_budget_and_this_host_its_own() -> None:
+    budget = Budget(burst=3, rate=2.0)
+    assert sum(budget.spend(f"party {number}", 0.0) for number in range(100)) == 3 * TOGETHER
+    assert [budget.spend(THIS_HOST, 0.0) for _ in range(4)] == [True, True, True, False]
+    assert budget.spend("party 99", 0.0, known=True)
+    assert sum(budget.spend(f"party {number}", 1.0) for number in range(100, 200)) == 2 * TOGETHER
 
 
 def test_budgets() -> None:

@@ -1,0 +1,68 @@
+"""What is wrong at a site: the health ladder's reasons and the warnings, each with its code and its remedy.
+
+As the API tells it, perhaps of another version: nothing in it is taken for granted.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from rich.text import Text
+
+from proxy.cli.cells import as_dict, as_dicts, duration, is_number, number, plain
+
+LEVELS = {"healthy": "green", "attention": "yellow", "degraded": "dark_orange", "critical": "bold red"}
+WARNING = {"warning": "yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One line of it; what is missing is empty."""
+
+    level: Text
+    """With the code behind it (EVENTS.md)."""
+    words: Text
+    since: str
+    remedy: Text
+
+
+def conditions(health: dict[str, Any], warnings: dict[str, Any], now: float) -> Iterator[Condition]:
+    """The whole in one line, then what is wrong, from the site down to lanes, then warnings.
+
+    `now`: seconds since 1970.
+    """
+    yield _condition(health.get("level"), health, plain(health.get("words")), now)
+    for subject, reason in _reasons(health):
+        yield _condition(reason.get("level"), reason, _about(subject, reason), now)
+    for warning in as_dicts(warnings.get("warnings")):
+        yield _condition("warning", warning, _about(str(plain(warning.get("subject"))), warning), now)
+
+
+def _reasons(health: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """With what each is about."""
+    steps = [("site", health), ("store", as_dict(health.get("store")))]
+    for peer in as_dicts(health.get("peers")):
+        name, tunnel = f"peer {plain(peer.get('name'))}", as_dict(peer.get("tunnel"))
+        steps += [(name, peer), (f"tunnel of {name}", tunnel)]
+        steps += [(f"lane {number(lane.get('number'))} of {name}", lane) for lane in as_dicts(tunnel.get("lanes"))]
+    for subject, step in steps:
+        yield from ((subject, reason) for reason in as_dicts(step.get("reasons")))
+
+
+def _condition(level: Any, told: dict[str, Any], words: Text, now: float) -> Condition:
+    style = (LEVELS | WARNING).get(str(level), "")
+    code = f" {told['code']}" if told.get("code") else ""
+    return Condition(
+        level=plain(f"{plain(level)}{code}", style),
+        words=words,
+        since=_since(told.get("since"), now),
+        remedy=plain(f"→ {told['remedy']}") if told.get("remedy") else Text(),
+    )
+
+
+def _about(subject: str, told: dict[str, Any]) -> Text:
+    return plain(f"{subject}: {plain(told.get('words'))}")
+
+
+def _since(value: Any, now: float) -> str:
+    return f"for {duration(now - value)}" if is_number(value) and value <= now else ""

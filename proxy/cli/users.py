@@ -1,0 +1,28 @@
+"""Whose a file is, where only its owner can do what is asked, or can see what matters."""
+
+import os
+import pwd
+from pathlib import Path
+
+
+def other_owner(path: Path) -> str | None:
+    """The user whose that file or directory is, if that is another one than this process's and can be told."""
+    try:
+        number = path.stat().st_uid
+    except OSError:
+        return None
+    return None if number == os.geteuid() else _name(number)
+
+
+def as_user(owner: str, command: str) -> str:
+    """What to type, as root, to have that user do it."""
+    if owner.isdecimal():  # a container's, which this host has no name for
+        return f"run this as user {owner}: {command}"
+    return f"run this as {owner}: runuser -u {owner} -- {command}"
+
+
+def _name(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
