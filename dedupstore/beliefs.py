@@ -9,9 +9,13 @@ from dataclasses import dataclass
 
 from dedupstore.container import MAX_ENTRIES
 
-MOST_PEERS = 64
-"""Stores of peers that are remembered; beyond that the one not seen for longest is forgotten. A peer that purges its
-store comes back as a new one, so their number must not grow with time."""
+SITE_BYTES = 8
+"""So many bytes at the beginning of a peer's name here say which site it is, the others which of its stores."""
+MOST_STORES = 4
+"""Stores of one site that are remembered; beyond that the one not seen for longest is forgotten. A peer that purges its
+store comes back as a new one, so their number must not grow with time; nor may it cost others what is known of them."""
+MOST_PEERS = 256
+"""The same of all sites together: those that are no peers any more go."""
 
 _ALL = (1 << MAX_ENTRIES) - 1
 
@@ -50,9 +54,13 @@ class Beliefs:
     def remember(self, peer: bytes, epoch: bytes | None) -> None:
         """Note the peer's newest epoch."""
         self.peers[peer] = PeerNote(epoch, int(self._clock()))
-        if len(self.peers) > MOST_PEERS:
-            others = (known for known in self.peers if known != peer)
-            self.disbelieve(min(others, key=lambda known: self.peers[known].seen))
+        self._bound([known for known in self.peers if known.startswith(peer[:SITE_BYTES])], MOST_STORES, peer)
+        self._bound(list(self.peers), MOST_PEERS, peer)
+
+    def _bound(self, known: list[bytes], most: int, latest: bytes) -> None:
+        if len(known) > most:
+            known.remove(latest)
+            self.disbelieve(min(known, key=lambda peer: self.peers[peer].seen))
 
     def disbelieve(self, peer: bytes) -> None:
         """Forget everything about that peer."""

@@ -187,7 +187,7 @@ class DiskStore(DiskCache):
     # A full index
 
     def _make_room_in_index(self, change: Change) -> None:
-        while change.added and self._index.crowded(change) and self._evict_for_index():
+        while change.added and self._index.crowded(change) and self._evict_for_index(change):
             pass
 
     def _commit_or_relieve(self, change: Change) -> None:
@@ -196,10 +196,10 @@ class DiskStore(DiskCache):
                 self._index.commit(change)
                 return
             except IndexFull:
-                self._relieve_index()
+                self._relieve_index(change)
         self._index.commit(change)
 
-    def _relieve_index(self) -> None:
+    def _relieve_index(self, change: Change) -> None:
         """Free pages of the map. Raises IndexFull, which names the process, if somebody else holds them."""
         self._index.clear_dead_readers()
         holders = ", ".join(map(str, self._index.foreign_readers()))
@@ -207,16 +207,20 @@ class DiskStore(DiskCache):
             raise IndexFull(f"the index map is full of pages that process {holders} reads; end that process")
         if self._index.chunks() > self._roster.chunks:
             self._index.sweep(self._settled)
-        self._evict_for_index()
+        self._evict_for_index(change)
 
-    def _evict_for_index(self) -> bool:
-        """The oldest container goes, and at once, so that its pages become free. False if it may not."""
+    def _evict_for_index(self, change: Change) -> bool:
+        """The oldest container goes, and at once, so that its pages become free. False if it may not.
+
+        What the change that needs them had to note about it is not noted: nothing would ever remove that again.
+        """
         with self._lock:
             oldest = self._roster.evictable()
             if oldest is None:
                 return False
             row = self._evict(oldest)
             names = self._removed[oldest]
+        change.forget(oldest)
         if names is None:
             names = self._directory(row.slot, oldest)
         with self._lock:

@@ -61,12 +61,18 @@ class Change:
     added: list[tuple[Container, Row]] = field(default_factory=list)
     lost: Mapping[bytes, int] = field(default_factory=dict)
     """Chunks that turned out invalid, each with its container."""
-    rows: Mapping[int, Row] = field(default_factory=dict)
+    rows: dict[int, Row] = field(default_factory=dict)
     """Rows of containers that lost chunks."""
     notes: Notes | None = None
 
     def __bool__(self) -> bool:
         return bool(self.removed or self.added or self.lost or self.notes)
+
+    def forget(self, container: int) -> None:
+        """It has gone since the change was put together: note nothing about it."""
+        self.rows.pop(container, None)
+        if self.notes is not None:
+            self.notes.bits = {key: bits for key, bits in self.notes.bits.items() if key[1] != container}
 
     @property
     def keys(self) -> int:

@@ -95,7 +95,7 @@ class Roster:
         return next(iter(self._rows.values()), None)
 
     def evictable(self) -> int | None:
-        """The oldest container that may go now: a pinned one is passed over, so that nobody's pin stops learning."""
+        """The oldest container that may go now: pinned ones are passed over, so learning goes on while any may."""
         return next((one for one, row in self._rows.items() if row.settled and not self._pins[one]), None)
 
     def pin(self, container: int) -> None:

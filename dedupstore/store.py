@@ -111,7 +111,10 @@ class ChunkStore(Protocol):
         """Undo one `pin`."""
 
     def belief(self, peer: bytes, container: int) -> int:
-        """Bit i says that the store with identity `peer` holds entry i of the container. 0 if unknown."""
+        """Bit i says that the store `peer` holds entry i of the container. 0 if unknown.
+
+        `peer`, here and below, has 16 bytes, the first 8 of which name the site whose store it is.
+        """
 
     def believe(self, peer: bytes, container: int, bits: int) -> None:
         """Replace those bits; written down with the next `write`, gone when the container is evicted."""

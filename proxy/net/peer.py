@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from dedupstore.fingerprint import fingerprint
 from proxy.config.addresses import Address
 from proxy.config.model import Peer as PeerConfig
 from proxy.iscsi.portals import Portals
@@ -15,6 +14,7 @@ from proxy.net.asking import NotExported, granted
 from proxy.net.coders import Coders, Protocol, Workbench
 from proxy.net.connecting import connect
 from proxy.net.environment import Environment
+from proxy.net.fills import Fills
 from proxy.net.lane import Lane
 from proxy.net.lanes import Lanes
 from proxy.net.lookout import Lookout
@@ -32,7 +32,7 @@ from proxy.protocol.frames import LANES_MAX, Frame, FrameType, encode
 from proxy.protocol.hello import Hello
 from proxy.protocol.reader import HELLO_MAX
 from proxy.protocol.tunnel import Tunnel
-from proxy.reduction.holdings import Holdings
+from proxy.reduction.holdings import Holdings, belief_key, recognise
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +84,7 @@ class Peer:
             software=environment.software,
             needed=(Capability.SLICES,),
         )
+        self.fills = Fills(self.tunnel, self.worker, self.pump)
         self._workbench = Workbench(environment, self.tunnel, lambda: len(self.relays))
         self.shares = Shares(self.tunnel, environment.config, config, self._loop.time())
         late = environment.load.compresses
@@ -209,6 +210,7 @@ class Peer:
         if (connecting := self._connecting.pop(relay, None)) is not None:
             connecting.cancel()
         self.lookout.ended(relay)
+        self.fills.drop(relay)
         relay.coders.close()
         if relay.in_order:
             self.leaving.add(relay)
@@ -323,6 +325,7 @@ class Peer:
         """All that one read brought has been given: acknowledge and answer."""
         self.tunnel.heard(lane.number, self._loop.time())
         self.lanes.speak(lane)
+        self.fills.go_on()
         self.pump()
         self._dispatch()
 
@@ -385,6 +388,7 @@ class Peer:
         relay = self.relays.get(event.stream)
         if relay is not None:
             relay.waits.look()
+            self.fills.arrived(relay)
 
     def _consumed(self, event: events.Consumed) -> None:
         relay = self.relays.get(event.stream)
@@ -483,11 +487,8 @@ class Peer:
         if seen == self._peer_store:
             return
         store = self.worker.store
-        key = fingerprint(self.name.encode() + b"\0" + hello.store)[:16]  # no peer can speak for another's store
-        known = store.recall(key)
-        if known is not None and known not in hello.epochs:
+        key = belief_key(self.name, hello.store)
+        if not recognise(store, key, hello.epochs):
             log.warning("the store of %s is not the one that we knew: it is believed to be empty", self.name)
-            store.disbelieve(key)
-        store.remember(key, hello.epochs[0])
         self._peer_store = seen
         self._holdings = Holdings(store, key)

@@ -11,7 +11,6 @@ import time
 from collections import deque
 from typing import cast
 
-from dedupstore.errors import StoreError
 from proxy.net.allowance import divided
 from proxy.net.blaming import Blaming
 from proxy.net.coders import Coders
@@ -39,9 +38,6 @@ _CPU, _SOURCE, _PEER = Waiting.CPU, Waiting.SOURCE, Waiting.PEER  # each read pa
 _WRITE_HIGH = 256 << 10
 """Bytes waiting for a slow array above which decoding rests; they count as consumed."""
 _WRITE_LOW = 64 << 10
-
-_LOADS_MAX = 8
-"""How often a chunk is loaded for a FILL, if others drive it out of the cache before it is read."""
 
 _ALLOWANCE_MIN = 4 << 10
 """Plain bytes below which the socket rests: reading a few at a time would cost more than it moves."""
@@ -201,8 +197,12 @@ class Relay(asyncio.BufferedProtocol):
             if not self._encoder.missed(name):
                 raise PeerError(f"MISS on stream {self.stream}", f"chunk {name.hex()[:16]} was not referred to")
         self._owner.holdings.missed(len(names), self._loop.time())
-        for name in names:
-            self._send_fill(name)
+        self._owner.fills.add(self, names)
+
+    def fill(self, name: bytes, data: bytes) -> None:
+        """A chunk that the peer has missed, in its turn; empty: it is gone."""
+        self._traffic.fills += 1
+        self._owner.tunnel.send_fill(self.stream, name, CODEC_NONE, len(data), data)
 
     def consumed(self, cost: int) -> None:
         """The far array has taken everything up to that sum of costs."""
@@ -309,7 +309,7 @@ class Relay(asyncio.BufferedProtocol):
         self.waits.rest()
 
     def _resume_if_possible(self) -> None:
-        if not self._resting or self._transport is None:
+        if self.closed or not self._resting or self._transport is None:
             return
         self._renew_allowance()
         if self._allowance >= _ALLOWANCE_MIN:
@@ -319,20 +319,6 @@ class Relay(asyncio.BufferedProtocol):
             self.waits.resume()
         else:
             self.waits.rest()
-
-    def _send_fill(self, name: bytes, loads: int = 0) -> None:
-        if self.closed:
-            return
-        try:
-            data = self._owner.worker.store.read(name)
-        except StoreError:
-            data = b""
-        if data is None and loads < _LOADS_MAX:
-            self._owner.worker.load(name, lambda: self._send_fill(name, loads + 1))
-            return
-        self._traffic.fills += 1
-        self._owner.tunnel.send_fill(self.stream, name, CODEC_NONE, len(data or b""), data or b"")
-        self._owner.pump()
 
     # -- inward ------------------------------------------------------------------------------------------------
 

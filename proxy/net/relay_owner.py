@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Protocol
 
+from proxy.net.fills import Fills
 from proxy.net.waits import WaitsOwner
 from proxy.reduction.holdings import Holdings
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
 class RelayOwner(WaitsOwner, Protocol):
     """Loop thread."""
+
+    fills: Fills
 
     @property
     def grain(self) -> int:

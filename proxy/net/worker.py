@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 
 from dedupstore.store import ChunkStore
@@ -84,13 +84,20 @@ class StoreWorker:
 
     def _relieve(self) -> None:
         rested, self._rested = self._rested, []
-        for call in rested:
-            call()
+        _call(rested)
 
     def _loaded(self, name: bytes, done: "asyncio.Future[None]") -> None:
         _report(done)
-        for call in self._loading.pop(name, ()):
+        _call(self._loading.pop(name, ()))
+
+
+def _call(waiting: Iterable[Callable[[], None]]) -> None:
+    """Whatever becomes of one of them, the streams behind the others wait for nothing else."""
+    for call in waiting:
+        try:
             call()
+        except Exception:
+            log.exception("a defect in what waited for the store")
 
 
 def _report(done: "asyncio.Future[None]") -> None:

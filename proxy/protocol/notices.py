@@ -55,12 +55,18 @@ class Notices:
         elif self._ack_at is None:
             self._ack_at = now + ACK_DELAY
 
-    def over(self, stream: int) -> None:
-        """The stream is over: say so. Raises PeerError if too many such answers wait."""
+    def asked(self, stream: int) -> None:
+        """The peer speaks of a stream that is not live. Raises PeerError if too many answers about such ones wait.
+
+        Streams that are live may end beyond that, by our array's doing, too: they are few, and each ends once.
+        """
         if len(self._over) >= OVER_MAX:
             raise PeerError(
                 f"a frame of stream {stream}", f"{OVER_MAX} answers about streams that are over wait already"
             )
+
+    def over(self, stream: int) -> None:
+        """The stream is over: say so."""
         self._over.add(stream)
         self._ack_now = True
 

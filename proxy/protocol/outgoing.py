@@ -11,7 +11,7 @@ from proxy.protocol.codes import FrameType
 from proxy.protocol.credit import DATA_OVERHEAD, SendCredit
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.flow import Flow, Obstacle
-from proxy.protocol.reader import PLAIN_MAX
+from proxy.protocol.reader import FILL_MAX, PLAIN_MAX
 
 QUEUE_MAX = 512 << 10
 """Bytes of DATA that a stream may have waiting: more would only grow old."""
@@ -31,7 +31,11 @@ LIGHT_BYTES = 32 << 10
 LIGHT_PERIOD = 0.1
 """A stream that has less than LIGHT_BYTES for about so many seconds, sent or waiting, does not wait behind bulk."""
 
-_DATA, _RESET = FrameType.DATA, FrameType.RESET  # each frame passes here, and an enum's attributes are slow
+_DATA, _END, _RESET = (
+    FrameType.DATA,
+    FrameType.END,
+    FrameType.RESET,
+)  # each frame passes here, and an enum's attributes are slow
 _WINDOW, _FAR, _LINE, _UNACKED = Obstacle.WINDOW, Obstacle.FAR, Obstacle.LINE, Obstacle.UNACKED
 _room_of = itemgetter(0)
 
@@ -39,7 +43,7 @@ _room_of = itemgetter(0)
 class SendLedger:
     """What all sending directions of a tunnel hold together."""
 
-    __slots__ = ("held", "maximum", "uncredited")
+    __slots__ = ("held", "maximum", "uncredited", "waiting")
 
     def __init__(self, maximum: int) -> None:
         self.maximum = maximum
@@ -47,6 +51,13 @@ class SendLedger:
         """Bytes that wait or are unacknowledged, FRAME_OVERHEAD a frame included."""
         self.uncredited = 0
         """Bytes that are unacknowledged and cost no credit."""
+        self.waiting = 0
+        """Bytes that wait and do not wait for DATA."""
+
+    @property
+    def fills(self) -> bool:
+        """True if one more FILL, whatever its length, need not wait for what all streams have unacknowledged."""
+        return self.uncredited + self.waiting + FILL_MAX <= UNCREDITED_BYTES
 
     @property
     def crowded(self) -> bool:
@@ -153,6 +164,7 @@ class Outgoing:
     def push_control(self, kind: int, payload: bytes) -> None:
         """Queue a frame that does not wait for DATA."""
         self._control.append((kind, payload))
+        self._ledger.waiting += len(payload)
         self._hold(len(payload))
 
     def push_data(self, batch: bytes, plain: int) -> None:
@@ -183,12 +195,23 @@ class Outgoing:
     def discard(self) -> None:
         """The stream is over: hold nothing."""
         self._ledger.uncredited -= sum(len(sent.payload) for sent in self._unacked if _is_uncredited(sent.kind))
+        self._ledger.waiting -= sum(len(payload) for _, payload in self._control)
         self._ledger.held -= self._held
         self._held = self._queued = self._uncredited = 0
         for queue in (self._control, self._data, self._costs, self._unacked, self.again):
             queue.clear()
 
     # -- emptying it ---------------------------------------------------------------------------------------------
+
+    @property
+    def asking(self) -> int:
+        """How many MISS wait to be sent."""
+        return sum(kind == FrameType.MISS for kind, _ in self._control)
+
+    @property
+    def fills(self) -> bool:
+        """True if one more FILL need not wait for what this stream has unacknowledged."""
+        return self._uncredited + len(self._control) < UNCREDITED_FRAMES
 
     @property
     def waiting(self) -> bool:
@@ -220,11 +243,8 @@ class Outgoing:
         kind, payload = queue[0]
         if kind == _DATA:
             self._queued -= len(payload)
-        elif kind != _RESET:
-            if not self._may_send_uncredited(len(payload)):
-                return None
-            self._uncredited += 1
-            self._ledger.uncredited += len(payload)
+        elif not self._spend_uncredited(kind, len(payload)):
+            return None
         queue.popleft()
         sent = Sent(kind, self._next, payload, lane)
         self._next += 1
@@ -267,10 +287,19 @@ class Outgoing:
 
     # -- accounts ------------------------------------------------------------------------------------------------
 
-    def _may_send_uncredited(self, size: int) -> bool:
-        if self._uncredited >= UNCREDITED_FRAMES:
-            return False
-        return not self._ledger.uncredited or self._ledger.uncredited + size <= UNCREDITED_BYTES
+    def _spend_uncredited(self, kind: int, size: int) -> bool:
+        """Account for a frame that is no DATA; False, and nothing is done, if it has to wait."""
+        ledger = self._ledger
+        if kind != _RESET:
+            if self._uncredited >= UNCREDITED_FRAMES:
+                return False
+            if ledger.uncredited and ledger.uncredited + size > UNCREDITED_BYTES:
+                return False
+            self._uncredited += 1
+            ledger.uncredited += size
+        if kind != _END:
+            ledger.waiting -= size
+        return True
 
     def _hold(self, size: int) -> None:
         self._held += size + FRAME_OVERHEAD

@@ -28,6 +28,7 @@ ROOM_MIN = 64 << 10
 
 _HEADER = Struct(">IIQ")
 _FILL_FIELDS = FINGERPRINT_BYTES + 1 + 4
+FILL_MAX = _FILL_FIELDS + CHUNK_MAX + CHUNK_MAX // 8 + 256
 
 _LONGEST: dict[int, int] = {
     FrameType.HELLO: HELLO_MAX,
@@ -44,7 +45,7 @@ _LONGEST: dict[int, int] = {
     FrameType.END: 8 + TOKENS_MAX,
     FrameType.RESET: 2 + REASON_MAX,
     FrameType.MISS: MISS_MAX * FINGERPRINT_BYTES,
-    FrameType.FILL: _FILL_FIELDS + CHUNK_MAX + CHUNK_MAX // 8 + 256,
+    FrameType.FILL: FILL_MAX,
 }
 _LIMITS = [_LONGEST.get(kind, -1) for kind in range(256)]
 

@@ -104,6 +104,8 @@ class Stream:
             plain = decode_data(frame.payload)
             incoming.plain += plain
             return DataReceived(self.number, plain, frame.payload)
+        if frame.type == FrameType.FILL and self.outgoing.asking > 1:
+            raise PeerError.of(frame, "an answer to what was never asked: more than one MISS waits to be sent")
         event = _EVENTS[frame.type](self.number, frame.payload)
         if isinstance(event, StreamEnded) and event.total != incoming.plain:
             raise PeerError.of(frame, f"the end after {event.total} bytes, but {incoming.plain} came")

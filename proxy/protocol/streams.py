@@ -114,6 +114,19 @@ class Streams:
         stream.asked = True
         return stream.outgoing.flow(stream.account.held.seconds(now))
 
+    @property
+    def fills(self) -> bool:
+        """True if what all streams have unacknowledged lets a FILL go."""
+        return self._ledger.fills
+
+    def may_fill(self, number: int) -> bool:
+        """True if what the stream has unacknowledged does; otherwise `Arrived` will tell when that has changed."""
+        stream = self._find(number)
+        if stream is None:
+            return False
+        stream.asked = stream.asked or not stream.outgoing.fills
+        return stream.outgoing.fills
+
     def grain(self, number: int) -> int:
         """Bytes that a frame should have at most under the caps that there are."""
         stream = self._find(number)
@@ -263,6 +276,7 @@ class Streams:
     def _meet(self, frame: Frame, now: float) -> Stream | None:
         """A frame for a stream that is not live: the first one, or a late one."""
         number = frame.stream
+        self.notices.asked(number)
         if not self._table.was_never(number):
             self._figures.late += 1
             self.notices.over(number)
@@ -329,6 +343,7 @@ class Streams:
             if next_:
                 raise PeerError("ACK", f"stream {number} was never opened")
         elif next_ != OVER:
+            self.notices.asked(number)
             self.notices.over(number)
 
     def _told_over(self, stream: Stream) -> None:

@@ -454,6 +454,15 @@ class Tunnel:
         """Answer a MISS: a chunk of `size` bytes in that codec, or size 0 if it is gone."""
         self._streams.send_control(stream, FrameType.FILL, encode_fill(fingerprint, codec, size, data), self._now)
 
+    @property
+    def fills(self) -> bool:
+        """True if what all streams have unacknowledged lets a FILL go at once; it may change with each frame."""
+        return self._streams.fills
+
+    def may_fill(self, stream: int) -> bool:
+        """True if what the stream has unacknowledged lets one go at once; if not, `Arrived` tells when to ask again."""
+        return self._streams.may_fill(stream)
+
     def consumed(self, stream: int, plain: int) -> None:
         """One DATA frame of that plain length was delivered to the array."""
         self._streams.consumed(stream, plain + DATA_OVERHEAD, self._now)

@@ -23,9 +23,10 @@ CHUNK_MAX = 256 << 10
 _LOOK_AHEAD = 1024
 """How many chunks may be asked for at once: what one MISS frame holds."""
 
-FILLED_MAX = 4 << 20
-"""Filled chunks are kept beside the store until their batch is decoded: at most this and one chunk more. Batches of
-our encoder name fewer (its NAMED_MAX)."""
+KEPT_MAX = 4 << 20
+"""Chunks that were filled, or are sliced, are kept until their batch is decoded: so much of them is had and verified
+for one batch, however often and however little of each it delivers. (Other references deliver what they cost.) Batches
+of our encoder name fewer (its NAMED_MAX)."""
 
 
 @dataclass(slots=True)
@@ -120,8 +121,8 @@ class Decoder:
         self._tail_length = 0
         self._slice: tuple[bytes, bytes, int] | None = None  # name, chunk, offset that MORE goes on at
         self._asked: set[bytes] = set()
-        self._filled: dict[bytes, bytes] = {}
-        self._filled_bytes = 0
+        self._kept: dict[bytes, bytes] = {}
+        self._kept_bytes = 0
         self._needs: Needs | None = None
         self._broken = False
         self._container = 0
@@ -180,11 +181,8 @@ class Decoder:
             raise BatchError(f"FILL of {name.hex()[:16]} was not asked for")
         if not 1 <= len(data) <= CHUNK_MAX or fingerprint(data) != name:
             raise CorruptStream(f"filled chunk {name.hex()[:16]} does not match its fingerprint")
-        if self._filled_bytes > FILLED_MAX:
-            raise BatchError("more is filled than a batch can use")
         self._asked.discard(name)
-        self._filled[name] = data
-        self._filled_bytes += len(data)
+        self._keep(name, data)
         place = self._store.put(name, data, self._writer)
         if place is not None:
             self._holdings.add(place)
@@ -252,8 +250,8 @@ class Decoder:
         pieces: list[bytes | memoryview] = []
         pieces += _owned(progress) if progress.batch.section.records else [b"".join(progress.out)]
         self._progress = None
-        self._filled.clear()
-        self._filled_bytes = 0
+        self._kept.clear()
+        self._kept_bytes = 0
         self._keep_tail()
         records = progress.batch.section.records
         plain = progress.delivered + records
@@ -282,6 +280,8 @@ class Decoder:
             if found is None:
                 return False
             data = found
+            if name not in self._kept:
+                self._keep(name, data)
         if offset + n > len(data):
             raise BatchError(f"slice {offset}+{n} exceeds its chunk of {len(data)} bytes")
         piece = data[offset : offset + n]
@@ -301,10 +301,13 @@ class Decoder:
         """
         if name in self._asked:
             return None
-        data = self._filled.get(name) or self._stored(name, progress)
-        if data is not None:
-            progress.verified += len(data)
-        return data
+        return self._kept.get(name) or self._stored(name, progress)
+
+    def _keep(self, name: bytes, data: bytes) -> None:
+        self._kept[name] = data
+        self._kept_bytes += len(data)
+        if self._kept_bytes > KEPT_MAX:
+            raise BatchError(f"a batch slices, or had to be filled, more than {KEPT_MAX} bytes of chunks")
 
     def _stored(self, name: bytes, progress: _Progress) -> bytes | None:
         """The chunk from the store; None if it has to be obtained first."""
@@ -317,9 +320,11 @@ class Decoder:
             self._needs = Needs(load=name)
         elif not data:
             self._ask(name, progress)
-        elif place is not None and place[0] != self._container:
-            self._container = place[0]
-            self.entered = name
+        else:
+            progress.verified += len(data)
+            if place is not None and place[0] != self._container:
+                self._container = place[0]
+                self.entered = name
         return data or None
 
     def _ask(self, name: bytes, progress: _Progress) -> None:
@@ -331,7 +336,7 @@ class Decoder:
 
     def _at_hand(self, name: bytes) -> bool:
         """True if the chunk need not be asked for, or was asked for already."""
-        return name in self._asked or name in self._filled or self._held(name) is not None
+        return name in self._asked or name in self._kept or self._held(name) is not None
 
     def _held(self, name: bytes) -> Place | None:
         """Where the chunk lies, if we have it and the peer may refer to it."""

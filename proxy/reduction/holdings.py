@@ -1,8 +1,10 @@
 """What one site believes the other's store to hold (PROTOCOL.md, "What the peer holds")."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from dedupstore.beliefs import SITE_BYTES
+from dedupstore.fingerprint import fingerprint
 from dedupstore.store import ChunkStore, Place
 
 _CACHED_CONTAINERS = 16384
@@ -12,6 +14,25 @@ _SAMPLE = 1024
 _FEWEST_MISSES = 64
 _MISS_SHARE = 0.05
 _SUSPENSION = 30.0
+_STORE_BYTES = 8
+
+
+def belief_key(site: str, identity: bytes) -> bytes:
+    """What belief about that store of that site is kept under. No site can speak for another's, whatever it says."""
+    name = site.encode()
+    return fingerprint(name)[:SITE_BYTES] + fingerprint(name + b"\0" + identity)[:_STORE_BYTES]
+
+
+def recognise(store: ChunkStore, peer_store: bytes, epochs: Sequence[bytes]) -> bool:
+    """Note that the peer's store is of these epochs; False if another one was known by its name.
+
+    What was believed of it is forgotten then, and also if nobody knows any more of which epoch that was.
+    """
+    known = store.recall(peer_store)
+    if known not in epochs:
+        store.disbelieve(peer_store)
+    store.remember(peer_store, epochs[0])
+    return known is None or known in epochs
 
 
 class Holdings:

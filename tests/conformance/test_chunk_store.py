@@ -288,14 +288,34 @@ def test_disbelief_drops_all_about_one_peer(store: ChunkStore, written: bool) ->
 
 def test_the_number_of_peers_is_bounded(store: ChunkStore, clock: Clock) -> None:
     put(store, 1)
-    for number in range(100):
+    peers = [peer_store(site, 0) for site in range(300)]
+    for peer in peers:
         clock.now += 1
-        store.remember(number.to_bytes(16, "big"), b"epoch--1")
-        store.believe(number.to_bytes(16, "big"), 1, 1)
-    known = [number for number in range(100) if store.recall(number.to_bytes(16, "big"))]
-    assert known == list(range(36, 100))
-    assert store.belief((35).to_bytes(16, "big"), 1) == 0
-    assert store.belief((36).to_bytes(16, "big"), 1) == 1
+        store.remember(peer, b"epoch--1")
+        store.believe(peer, 1, 1)
+    assert [peer for peer in peers if store.recall(peer)] == peers[44:]
+    assert [store.belief(peer, 1) for peer in peers[43:45]] == [0, 1]
+
+
+@pytest.mark.parametrize("written", [False, True])
+def test_a_peer_with_many_stores_costs_others_nothing(store: ChunkStore, clock: Clock, written: bool) -> None:
+    """One that purges its store again and again, or only says so."""
+    put(store, 1)
+    honest, many = [peer_store(site, 0) for site in range(10)], [peer_store(77, number) for number in range(100)]
+    for peer in (*honest, *many):
+        clock.now += 1
+        store.remember(peer, b"epoch--1")
+        store.believe(peer, 1, 1)
+        if written:
+            store.write()
+    assert [store.belief(peer, 1) for peer in honest] == [1] * 10
+    assert [peer for peer in many if store.recall(peer)] == many[-4:]
+    assert [store.belief(peer, 1) for peer in many] == [0] * 96 + [1] * 4
+
+
+def peer_store(site: int, number: int) -> bytes:
+    """The name of a site's store."""
+    return site.to_bytes(8, "big") + number.to_bytes(8, "big")
 
 
 def test_identity_and_epochs_are_new(make: Callable[..., ChunkStore]) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.errors import PeerError
-from proxy.protocol.events import DataReceived, StreamEnded, StreamOffered, StreamReset
+from proxy.protocol.events import DataReceived, FillReceived, StreamEnded, StreamOffered, StreamReset
 from proxy.protocol.frames import encode_end, encode_fill, encode_miss, encode_open, encode_reset
 from tests.unit.protocol.playbook import Script, batch
 
@@ -159,6 +159,25 @@ def test_we_leave_64_frames_unacknowledged_at_most() -> None:
     assert script.take(2) == [f"MISS 2#{number} 1" for number in range(64, 70)]
     script.acknowledge(2, 7)
     assert script.take(2) == ["ACCEPT 2#70", "DATA 2#71 9"]
+
+
+def test_who_answers_before_being_asked_does_not_have_us_queue_questions() -> None:
+    """A batch is decoded when all that it lacks has come, so an honest peer sees each MISS before there is another.
+
+    One that acknowledges nothing, and knows what its own batches name, could have any number of them wait.
+    """
+    script = two_lanes()
+    script.tunnel.accept(2)
+    script.take()
+    script.acknowledge(2, 1)
+    for _ in range(65):
+        script.tunnel.send_miss(2, [NAME])
+    assert len(script.take()) == 64
+    fill = encode_fill(NAME, 0, 1, b"x")
+    assert script.give(FrameType.FILL, 2, 1, fill) == [FillReceived(2, NAME, 0, 1, b"x")]
+    script.tunnel.send_miss(2, [NAME])
+    with pytest.raises(PeerError, match=r"FILL 2 of stream 2.*never asked"):
+        script.give(FrameType.FILL, 2, 2, fill)
 
 
 def test_we_leave_16_mib_of_them_unacknowledged_at_most() -> None:

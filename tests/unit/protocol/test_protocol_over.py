@@ -215,3 +215,22 @@ def test_too_many_different_ones_at_once() -> None:
     script.give(FrameType.ACK, 0, 0, encode_ack((stream, 0) for stream in range(2, last, 2)))
     with pytest.raises(PeerError, match="65536 answers about streams that are over wait already"):
         script.acknowledge(last, 0)
+
+
+def test_what_ends_by_our_own_doing_is_no_fault_of_the_peer() -> None:
+    """However many answers wait: our array takes the last bytes of a stream, which is told nobody but the tunnel."""
+    script = Script(streams=4)
+    last = 2 * (65536 + 1)
+    script.open(2)
+    script.data(2, 1, 10)
+    script.give(FrameType.END, 2, 2, encode_end(10, b""))
+    script.tunnel.accept(2)
+    script.tunnel.send_end(2, 0, b"")
+    script.flush()
+    script.acknowledge(2, 2)
+    for stream in range(4, last + 2, 2):
+        script.give(FrameType.RESET, stream, 0, RESET)
+    script.tunnel.consumed(2, 10)
+    assert script.tunnel.figures.streams == 0
+    with pytest.raises(PeerError, match="65536 answers about streams that are over wait already"):
+        script.open(last + 2)

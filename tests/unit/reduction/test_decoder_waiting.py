@@ -267,7 +267,47 @@ def test_what_is_filled_for_one_batch_is_bounded() -> None:
     chunks = [noise(CHUNK_MAX, seed) for seed in range(24)]
     decoder = decoder_of(site(ShelfStore()))
     decoder.feed(batch(*(slice_token(fingerprint(chunk), 0, 1) for chunk in chunks), plain=BATCH_PLAIN_MAX))
-    for chunk in chunks[:17]:
+    for chunk in chunks[:16]:
         decoder.fill(fingerprint(chunk), chunk)
-    with pytest.raises(BatchError, match="more is filled"):
-        decoder.fill(fingerprint(chunks[17]), chunks[17])
+    with pytest.raises(BatchError, match="more than 4194304 bytes of chunks"):
+        decoder.fill(fingerprint(chunks[16]), chunks[16])
+
+
+# -- few bytes that name much ------------------------------------------------------------------------------------
+
+
+def sliced(chunks: list[bytes]) -> memoryview:
+    """A byte of each in turn, and what it takes to be allowed so many tokens."""
+    padding = bytes(300 * len(chunks))
+    tokens = [slice_token(fingerprint(chunk), 0, 1) for chunk in chunks]
+    return batch(*tokens, literal(padding), literals=padding, plain=len(chunks) + len(padding))
+
+
+def with_chunks(count: int) -> tuple[Site, list[bytes]]:
+    """A site that has exchanged that many of the longest chunks with the peer."""
+    far, chunks = site(ShelfStore()), [noise(CHUNK_MAX, seed) for seed in range(count)]
+    for chunk in chunks:
+        hold(far, chunk)
+    return far, chunks
+
+
+def test_a_chunk_that_is_sliced_often_is_verified_once() -> None:
+    """So that a few bytes of long chunks do not keep the loop busy with a hundred megabytes."""
+    far, chunks = with_chunks(2)
+    decoded = decoder_of(far).feed(sliced(chunks * 250))
+    assert decoded is not None
+    assert decoded.data[:500] == bytes(chunk[0] for chunk in chunks * 250)
+    assert decoded.verified == 2 * CHUNK_MAX
+
+
+def test_what_one_batch_slices_is_bounded() -> None:
+    far, chunks = with_chunks(17)
+    with pytest.raises(BatchError, match="more than 4194304 bytes of chunks"):
+        decoder_of(far).feed(sliced(chunks))
+
+
+def test_what_may_be_sliced_begins_anew_with_each_batch() -> None:
+    far, chunks = with_chunks(24)
+    decoder = decoder_of(far)
+    for some in (chunks[:12], chunks[12:]):
+        assert delivered(decoder, sliced(some))[:12] == bytes(chunk[0] for chunk in some)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dedupstore.chunker import Chunker
 from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import dissect
-from proxy.reduction.decoder import CHUNK_MAX, FILLED_MAX
+from proxy.reduction.decoder import CHUNK_MAX, KEPT_MAX
 from proxy.reduction.draft import NAMED_MAX
 from proxy.reduction.likeness import alike
 from proxy.reduction.tokens import LITERAL, MORE, REFERENCE, SLICE
@@ -140,8 +140,8 @@ def test_what_is_named_at_pauses_is_bounded_too() -> None:
     assert stream.misses > len(keys) // 2
 
 
-def test_a_receiver_takes_more_fills_than_a_sender_names() -> None:
-    assert NAMED_MAX < FILLED_MAX
+def test_a_receiver_takes_more_chunks_than_a_sender_names() -> None:
+    assert NAMED_MAX < KEPT_MAX
 
 
 def test_slices_of_one_chunk_go_on() -> None:

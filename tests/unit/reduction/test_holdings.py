@@ -4,8 +4,11 @@ from typing import cast
 
 import pytest
 
+from dedupstore.beliefs import MOST_PEERS
+from dedupstore.fingerprint import fingerprint
+from dedupstore.memory import MemoryStore
 from dedupstore.store import ChunkStore, Place
-from proxy.reduction.holdings import Holdings
+from proxy.reduction.holdings import Holdings, belief_key, recognise
 from tests.unit.reduction.shelf import ShelfStore
 
 HERE, THERE, ELSEWHERE = Place(1, 0), Place(1, 1), Place(7, 1135)
@@ -126,3 +129,58 @@ def test_after_a_suspension_it_counts_anew(store: ChunkStore) -> None:
     holdings.tick(1031)
     holdings.missed(64, now=1031)
     assert holdings.referring
+
+
+# -- a store that is met again -----------------------------------------------------------------------------------
+
+
+FIRST, SECOND, OTHER = b"epoch--1", b"epoch--2", b"epoch--9"
+PEER = belief_key("west", b"west's store    ")
+
+
+def met() -> tuple[MemoryStore, Place]:
+    """A store that believes the peer's, which was of its first epoch, to hold a chunk."""
+    store = MemoryStore(16 << 20)
+    place = store.put(fingerprint(b"chunk"), b"chunk")
+    assert place is not None
+    assert recognise(store, PEER, [FIRST])
+    Holdings(store, PEER).add(place)
+    return store, place
+
+
+def test_a_store_that_went_on_is_believed() -> None:
+    store, place = met()
+    assert recognise(store, PEER, [SECOND, FIRST])
+    assert Holdings(store, PEER).holds(place)
+
+
+def test_one_of_another_past_is_not() -> None:
+    store, place = met()
+    assert not recognise(store, PEER, [OTHER])
+    assert not Holdings(store, PEER).holds(place)
+    assert recognise(store, PEER, [OTHER])
+
+
+def test_belief_of_no_known_epoch_is_none() -> None:
+    """Its peer had been forgotten while a stream still noted what it holds."""
+    store, place = met()
+    holdings = Holdings(store, PEER)
+    store.disbelieve(PEER)
+    holdings.add(place)
+    assert recognise(store, PEER, [OTHER])
+    assert not Holdings(store, PEER).holds(place)
+
+
+def test_a_peer_that_comes_with_ever_new_stores_costs_no_other_what_is_known_of_it() -> None:
+    store, place = met()
+    for number in range(MOST_PEERS + 1):
+        recognise(store, belief_key("rogue", number.to_bytes(16, "big")), [OTHER])
+    assert recognise(store, PEER, [FIRST])
+    assert Holdings(store, PEER).holds(place)
+
+
+def test_a_site_is_known_by_its_name_and_a_store_by_both() -> None:
+    keys = [belief_key(name, identity) for name in ("west", "east") for identity in (b"one", b"two")]
+    assert len(set(keys)) == 4
+    assert len({key[:8] for key in keys}) == 2
+    assert {len(key) for key in keys} == {16}

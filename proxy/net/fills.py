@@ -1,0 +1,125 @@
+"""What the peer has missed, until it may be sent: names wait here, not chunks.
+
+A peer may ask for as much as batches on their way refer to, and take as long as it likes over taking it. So a chunk is
+read when its FILL can go at once, and streams take turns: one that asks for much does not keep the others waiting.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from dedupstore.errors import StoreError
+from proxy.net.worker import StoreWorker
+from proxy.protocol.tunnel import Tunnel
+
+AT_ONCE = 64
+"""Chunks that are read in one go; then the loop sees to others."""
+
+_LOADS_MAX = 8
+"""How often a chunk is loaded, if others drive it out of the cache before it is read."""
+
+
+class Filler(Protocol):
+    """What of a relay is needed here."""
+
+    stream: int
+
+    def fill(self, name: bytes, data: bytes) -> None:
+        """Send the chunk; empty: it is gone."""
+
+
+@dataclass(slots=True)
+class _Missed:
+    names: deque[bytes]
+    loads: int = 0
+    """Of the first one."""
+
+
+class Fills:
+    """Of one tunnel. Loop thread."""
+
+    def __init__(self, tunnel: Tunnel, worker: StoreWorker, pump: Callable[[], None]) -> None:
+        """`pump` writes to the lanes what the tunnel wants sent."""
+        self._tunnel = tunnel
+        self._worker = worker
+        self._pump = pump
+        self._loop = asyncio.get_running_loop()
+        self._missed: dict[Filler, _Missed] = {}
+        self._turns: deque[Filler] = deque()
+        """Those that may have a FILL to send now; the others wait for the disk, or are `_held`."""
+        self._held: set[Filler] = set()
+        """Until something of theirs is acknowledged."""
+        self._later = False
+
+    def add(self, relay: Filler, names: Sequence[bytes]) -> None:
+        """The peer has missed those chunks; `go_on` has to be called."""
+        if relay not in self._missed:
+            self._missed[relay] = _Missed(deque())
+            self._turns.append(relay)
+        self._missed[relay].names.extend(names)
+
+    def drop(self, relay: Filler) -> None:
+        """The relay has ended."""
+        self._missed.pop(relay, None)
+        self._held.discard(relay)
+
+    def arrived(self, relay: Filler) -> None:
+        """Some of what the relay has sent has arrived; `go_on` has to be called."""
+        if relay in self._held:
+            self._held.discard(relay)
+            self._turns.append(relay)
+
+    def go_on(self) -> None:
+        """Send what may be sent, some of it a little later; the caller pumps."""
+        left = AT_ONCE
+        while self._turns and self._tunnel.fills:
+            if left == 0:
+                self._go_on_soon()
+                return
+            left -= 1
+            self._serve(self._turns.popleft())
+
+    def _go_on_soon(self) -> None:
+        if not self._later:
+            self._later = True
+            self._loop.call_soon(self._go_on_later)
+
+    def _go_on_later(self) -> None:
+        self._later = False
+        self.go_on()
+        self._pump()
+
+    def _serve(self, relay: Filler) -> None:
+        missed = self._missed.get(relay)
+        if missed is None:
+            return
+        if not self._tunnel.may_fill(relay.stream):
+            self._held.add(relay)
+            return
+        name = missed.names[0]
+        data = self._read(name)
+        if data is None and missed.loads < _LOADS_MAX:
+            missed.loads += 1
+            self._worker.load(name, lambda: self._loaded(relay))
+            return
+        del missed.names[0]
+        missed.loads = 0
+        if missed.names:
+            self._turns.append(relay)
+        else:
+            del self._missed[relay]
+        relay.fill(name, data or b"")
+
+    def _read(self, name: bytes) -> bytes | None:
+        """None: it has to be loaded; empty: it is gone."""
+        try:
+            return self._worker.store.read(name)
+        except StoreError:
+            return b""
+
+    def _loaded(self, relay: Filler) -> None:
+        self._turns.appendleft(relay)
+        self.go_on()
+        self._pump()

@@ -1,0 +1,65 @@
+"""A full index costs the oldest container: nothing about it is written down afterwards."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dedupstore import open_store
+from dedupstore.container import DATA_OFFSET
+from dedupstore.errors import ChunkInvalid, IndexFull
+from dedupstore.index import Change, Index
+from tests.conformance.filling import A_CONTAINER, fetch, fill, name_of, put
+from tests.unit.dedupstore.test_disk_faults import damage
+
+PEER = b"p" * 16
+SIZE = 64 << 20
+
+
+def crowded_once(patch: pytest.MonkeyPatch) -> None:
+    """The index seems to have no room for the next change."""
+    answers = iter([True])
+    patch.setattr(Index, "crowded", lambda index, change: next(answers, False))
+
+
+def full_once(patch: pytest.MonkeyPatch) -> None:
+    """The next transaction finds the map full."""
+    commit, failures = Index.commit, iter([IndexFull("the index map is full")])
+
+    def committing(index: Index, change: Change) -> None:
+        if failure := next(failures, None):
+            raise failure
+        commit(index, change)
+
+    patch.setattr(Index, "commit", committing)
+
+
+@pytest.mark.parametrize("fail", [crowded_once, full_once])
+def test_nothing_is_left_of_a_container_that_went_for_the_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fail: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20)
+    fill(store, range(A_CONTAINER * 3))
+    store.close()
+    damage(tmp_path, 1, DATA_OFFSET + 77)
+    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20)
+    store.remember(PEER, b"epoch--1")
+    store.write()
+    with pytest.raises(ChunkInvalid):
+        fetch(store, name_of(0))
+    for container in (1, 2):
+        store.believe(PEER, container, 7)
+    for number in range(100, 100 + A_CONTAINER + 1):
+        put(store, number)
+    assert store.unwritten
+    fail(monkeypatch)
+    store.write()
+    monkeypatch.undo()
+    assert [store.belief(PEER, container) for container in (1, 2)] == [0, 7]
+    store.close()
+    index = Index(tmp_path / "index", 16 << 20)
+    try:
+        assert min(number for number, _ in index.rows()) == 2
+        assert [index.belief(PEER, container) for container in (1, 2)] == [0, 7]
+    finally:
+        index.close()

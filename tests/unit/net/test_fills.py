@@ -1,0 +1,207 @@
+"""Chunks that a peer has missed: read when they may be sent, stream by stream in turn, whatever the peer asks for."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any, cast
+
+import pytest
+
+from dedupstore.errors import ChunkMissing
+from proxy.net.fills import AT_ONCE, Fills
+from proxy.net.worker import StoreWorker
+from proxy.protocol.codes import ResetCode
+from proxy.protocol.events import Arrived
+from proxy.protocol.outgoing import UNCREDITED_BYTES, UNCREDITED_FRAMES
+from proxy.protocol.reader import CHUNK_MAX
+from tests.unit.net.test_pauses import Loop
+from tests.unit.protocol.playbook import Script
+
+SHORT = 10
+
+
+class Worker:
+    """Its store has a chunk of the same length for every name, but for those that it lacks or has on disk only."""
+
+    def __init__(self) -> None:
+        self.store = self
+        self.length = CHUNK_MAX
+        self.reads = 0
+        self.gone: set[bytes] = set()
+        self.cold: set[bytes] = set()
+        self.loading: list[tuple[bytes, Callable[[], None]]] = []
+
+    def read(self, name: bytes) -> bytes | None:
+        self.reads += 1
+        if name in self.gone:
+            raise ChunkMissing(name)
+        return None if name in self.cold else bytes(self.length)
+
+    def load(self, name: bytes, call: Callable[[], None]) -> None:
+        self.loading.append((name, call))
+
+    def loaded(self, *, in_vain: bool = False) -> None:
+        """The disk has answered once; `in_vain`: others have taken the room in the cache again."""
+        name, call = self.loading.pop(0)
+        if not in_vain:
+            self.cold.discard(name)
+        call()
+
+
+class Relay:
+    """What is filled goes to the tunnel."""
+
+    def __init__(self, script: Script, stream: int) -> None:
+        self.stream = stream
+        self.filled: list[bytes] = []
+        self._script = script
+
+    def fill(self, name: bytes, data: bytes) -> None:
+        self.filled.append(name)
+        self._script.tunnel.send_fill(self.stream, name, 0, len(data), data)
+
+
+class Stage:
+    """A tunnel with two streams, and a peer that acknowledges when a test says so."""
+
+    def __init__(self) -> None:
+        self.script = Script()
+        self.worker = Worker()
+        self.one, self.other = (Relay(self.script, self.script.accepted(stream)) for stream in (1, 3))
+        self.fills = Fills(self.script.tunnel, cast(StoreWorker, self.worker), lambda: None)
+
+    def miss(self, relay: Relay, *numbers: int) -> list[bytes]:
+        """The peer misses those chunks."""
+        names = [number.to_bytes(32, "big") for number in numbers]
+        self.fills.add(relay, names)
+        self.fills.go_on()
+        return names
+
+    def acknowledge(self, relay: Relay) -> None:
+        """The peer acknowledges all that was sent on the stream."""
+        self.script.take()
+        self.script.acknowledge(relay.stream, 1 + len(relay.filled))
+        self.fills.arrived(relay)
+        self.fills.go_on()
+
+    @property
+    def held(self) -> int:
+        """Bytes that the tunnel keeps."""
+        return self.script.tunnel.figures.unacked_bytes
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
+    loop = Loop()
+    monkeypatch.setattr(asyncio, "get_running_loop", lambda: loop)
+    return loop
+
+
+@pytest.fixture
+def stage(loop: Any) -> Stage:
+    return Stage()
+
+
+def test_chunks_wait_by_name_until_they_may_be_sent(stage: Stage) -> None:
+    """A peer that asks for 256 MiB and acknowledges nothing has sixteen of them held, and read."""
+    stage.miss(stage.one, *range(1024))
+    assert stage.worker.reads == len(stage.one.filled) == UNCREDITED_BYTES // CHUNK_MAX - 1
+    assert stage.held < UNCREDITED_BYTES
+    stage.script.take()
+    stage.miss(stage.other, *range(1024))
+    assert stage.worker.reads == len(stage.one.filled)
+    assert stage.held < UNCREDITED_BYTES
+
+
+def test_all_that_is_asked_for_comes_in_its_order(stage: Stage) -> None:
+    names = stage.miss(stage.one, *range(200))
+    while len(stage.one.filled) < len(names):
+        before = len(stage.one.filled)
+        stage.acknowledge(stage.one)
+        assert len(stage.one.filled) > before
+        assert stage.held < UNCREDITED_BYTES
+    assert stage.one.filled == names
+
+
+def test_streams_take_turns(stage: Stage) -> None:
+    stage.miss(stage.one, *range(1000))
+    few = stage.miss(stage.other, *range(5))
+    stage.acknowledge(stage.one)
+    assert stage.other.filled == few
+
+
+def test_a_stream_that_is_not_acknowledged_holds_no_other_up(stage: Stage) -> None:
+    stage.worker.length = SHORT
+    stage.miss(stage.one, *range(200))
+    assert len(stage.one.filled) == UNCREDITED_FRAMES
+    for _ in range(3):
+        few = stage.miss(stage.other, *range(30))
+        assert stage.other.filled[-30:] == few
+        stage.acknowledge(stage.other)
+    assert len(stage.one.filled) == UNCREDITED_FRAMES
+    stage.acknowledge(stage.one)
+    assert len(stage.one.filled) == 2 * UNCREDITED_FRAMES
+
+
+def test_it_is_told_when_a_stream_may_go_on(stage: Stage, loop: Loop) -> None:
+    """By the tunnel, once for each refusal."""
+    stage.worker.length = SHORT
+    stage.miss(stage.one, *range(200))
+    loop.run(0.0)
+    stage.script.take()
+    assert stage.script.acknowledge(1, 2) == [Arrived(1)]
+    assert stage.script.acknowledge(1, 3) == []
+
+
+def test_many_short_ones_leave_the_loop_time_for_others(stage: Stage, loop: Loop) -> None:
+    stage.worker.length = SHORT
+    relays = [stage.one, stage.other]
+    for relay in relays:
+        stage.fills.add(relay, [number.to_bytes(32, "big") for number in range(60)])
+    stage.fills.go_on()
+    assert sum(len(relay.filled) for relay in relays) == AT_ONCE
+    loop.run(0.0)
+    assert [len(relay.filled) for relay in relays] == [60, 60]
+
+
+def test_what_is_on_disk_is_loaded_first_and_others_go_on(stage: Stage) -> None:
+    names = [number.to_bytes(32, "big") for number in range(3)]
+    stage.worker.cold = {names[0], names[2]}
+    stage.miss(stage.one, 0, 1, 2)
+    stage.miss(stage.other, 1)
+    assert (stage.one.filled, stage.other.filled) == ([], [names[1]])
+    stage.worker.loaded()
+    stage.worker.loaded()
+    assert stage.one.filled == names
+
+
+def test_what_the_disk_never_brings_and_what_is_gone_is_said_to_be(stage: Stage) -> None:
+    first, second = (number.to_bytes(32, "big") for number in range(2))
+    stage.worker.gone = {second}
+    stage.worker.cold = {first}
+    stage.miss(stage.one, 0, 1)
+    while stage.worker.loading:
+        stage.worker.loaded(in_vain=True)
+    assert stage.script.take() == ["FILL 1#1 0", "FILL 1#2 0"]
+
+
+def test_nothing_is_sent_for_a_stream_that_has_ended(stage: Stage) -> None:
+    names = [number.to_bytes(32, "big") for number in range(100)]
+    stage.worker.cold = {names[0]}
+    stage.miss(stage.one, 0, 1)
+    stage.miss(stage.other, *range(1, 100))
+    for relay in (stage.one, stage.other):
+        stage.script.tunnel.reset(relay.stream, ResetCode.INTERNAL, "")
+        stage.fills.drop(relay)
+    before = len(stage.other.filled)
+    stage.worker.loaded()
+    stage.fills.go_on()
+    assert (stage.one.filled, len(stage.other.filled)) == ([], before)
+
+
+def test_a_stream_that_ends_makes_room_for_others(stage: Stage) -> None:
+    stage.miss(stage.one, *range(100))
+    few = stage.miss(stage.other, 1, 2)
+    stage.script.tunnel.reset(stage.one.stream, ResetCode.INTERNAL, "")
+    stage.fills.drop(stage.one)
+    stage.fills.go_on()
+    assert stage.other.filled == few

@@ -1,0 +1,43 @@
+"""A relay that has ended does nothing more, whatever still calls it."""
+
+import asyncio
+import socket
+from typing import Any, cast
+from unittest.mock import MagicMock
+
+import pytest
+
+from proxy.net.relay import Relay
+from proxy.protocol.codes import ResetCode
+from tests.unit.net.test_pauses import Loop
+from tests.unit.reduction.shelf import ShelfStore
+from tests.unit.reduction.sites import decoder_of, encoder_of, site
+
+
+@pytest.fixture
+def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
+    loop = Loop()
+    monkeypatch.setattr(asyncio, "get_running_loop", lambda: loop)
+    return loop
+
+
+def test_a_stream_that_rests_for_the_disk_may_end_meanwhile(loop: Any) -> None:
+    """The worker still calls it. Its tunnel may have been lost, so that nothing may be asked about its stream."""
+    here = site(ShelfStore())
+    owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder_of(here))
+    owner.worker.congested = True
+    owner.grain = owner.tunnel.grain.return_value = 16 << 10
+    owner.tunnel.sendable.return_value = 4 << 10
+    relay = Relay(owner, 1, "array", "here", coders, opener=True)
+    near, far = socket.socketpair()
+    with near, far:
+        transport = MagicMock(spec=asyncio.Transport)
+        transport.get_extra_info.return_value = near
+        relay.connection_made(transport)
+        relay.get_buffer(0)[:1] = b"x"
+        relay.buffer_updated(1)
+        (relieved,), _ = owner.worker.when_relieved.call_args
+        relay.close(ResetCode.PEER_RESTARTED, "the peer has lost its side", tell=False)
+        owner.tunnel.grain.side_effect = AssertionError("there is no such stream")
+        cast(Any, relieved)()
+    transport.resume_reading.assert_not_called()

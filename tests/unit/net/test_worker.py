@@ -1,0 +1,71 @@
+"""The worker thread's answers: each stream that waited hears of its own, whatever becomes of the others."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import cast
+
+from dedupstore.store import ChunkStore
+from proxy.net.worker import StoreWorker
+from tests.patience import PATIENCE
+
+NAME = bytes(32)
+
+
+class Store:
+    """Its disk answers when it is let."""
+
+    def __init__(self) -> None:
+        self.disk = threading.Event()
+        self.unwritten = 2
+        self.unwritten_max = 1
+
+    def load(self, name: bytes) -> None:
+        self.disk.wait(PATIENCE)
+
+    def write(self) -> None:
+        self.disk.wait(PATIENCE)
+        self.unwritten = 0
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+
+@asynccontextmanager
+async def worker_of(store: Store) -> AsyncIterator[StoreWorker]:
+    worker = StoreWorker(cast(ChunkStore, store))
+    yield worker
+    store.disk.set()
+    await worker.close()
+
+
+def broken() -> None:
+    raise RuntimeError("a defect of one stream")
+
+
+async def load() -> None:
+    store, woken = Store(), asyncio.Event()
+    async with worker_of(store) as worker, asyncio.timeout(PATIENCE):
+        for call in (broken, woken.set):
+            worker.load(NAME, call)
+        store.disk.set()
+        await woken.wait()
+
+
+async def rest() -> None:
+    store, woken = Store(), asyncio.Event()
+    async with worker_of(store) as worker, asyncio.timeout(PATIENCE):
+        assert worker.congested
+        for call in (broken, woken.set):
+            worker.when_relieved(call)
+        store.disk.set()
+        await woken.wait()
+
+
+def test_who_waits_for_a_chunk_hears_of_it_whatever_another_makes_of_it() -> None:
+    asyncio.run(load())
+
+
+def test_who_rests_goes_on_whatever_another_makes_of_it() -> None:
+    asyncio.run(rest())
