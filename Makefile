@@ -33,7 +33,7 @@ check: $(VENV)/.develop  ## lint, format, types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: $(VENV)/.runtime system-bench  ## the field's own tests, replayed small: bench/RESULTS.md (half an hour, as root; ARGS="--repeat 3")
+bench: $(VENV)/.runtime system-bench  ## the field's own tests, replayed small: bench/RESULTS.md (20 minutes, as root; ARGS="--repeat 3")
 	@$(BIN)/isthmus bench run all --out bench-results $(ARGS); status=$$?; \
 	    $(BIN)/isthmus bench report bench-results --markdown bench/RESULTS.md --html bench-results/report.html && exit $$status
 

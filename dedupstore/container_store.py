@@ -232,7 +232,7 @@ class ContainerStore(ABC):
         for container in self._open.values():
             figures.used_bytes += container.used
             figures.chunks += len(container.fingerprints)
-        if oldest is not None and oldest.sealed:
+        if oldest is not None:
             figures.oldest_seconds = max(0.0, self._clock() - oldest.sealed)
         return figures
 

@@ -91,8 +91,8 @@ class Roster:
         return self._after.get(container)
 
     def oldest(self) -> Row | None:
-        """The row of the container that will go first, whether it may or not."""
-        return next(iter(self._rows.values()), None)
+        """The row of the oldest container that is full: one with few writes may be filled for long."""
+        return next((row for row in self._rows.values() if row.sealed), None)
 
     def evictable(self) -> int | None:
         """The oldest container that may go now: pinned ones are passed over, so learning goes on while any may."""

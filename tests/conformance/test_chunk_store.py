@@ -356,6 +356,17 @@ def test_the_age_of_the_oldest_container(store: ChunkStore, clock: Clock) -> Non
     assert store.figures().oldest_seconds == 90
 
 
+def test_a_container_that_is_filled_slowly_does_not_hide_the_age_of_the_others(
+    make: Callable[..., ChunkStore], clock: Clock
+) -> None:
+    store = make("large", 128 << 20, 64 << 20)
+    store.put(name_of(0), chunk(0), 1)
+    for number in range(1, A_CONTAINER + 2):
+        store.put(name_of(number), chunk(number), 0)
+    clock.now += 90
+    assert store.figures().oldest_seconds == 90
+
+
 def test_preparing_is_harmless_at_any_time(store: ChunkStore) -> None:
     fill(store, range(A_CONTAINER * 2 + 1))
     store.prepare()
