@@ -33,15 +33,15 @@ check: $(VENV)/.develop  ## lint, format, types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: $(VENV)/.runtime system-bench  ## the field's own tests, replayed small: bench/RESULTS.md (20 minutes, as root; ARGS="--repeat 3")
+bench: $(VENV)/.runtime system-bench  ## the field's own tests, replayed small: bench/RESULTS.md (20 minutes, as root; data in bench-results; ARGS="--repeat 3")
 	@$(BIN)/isthmus bench run all --out bench-results $(ARGS); status=$$?; \
 	    $(BIN)/isthmus bench report bench-results --markdown bench/RESULTS.md --html bench-results/report.html && exit $$status
 
 bench-pipeline: $(VENV)/.runtime  ## speed, reduction, latency and memory of the pair (JSON=FILE also writes the data)
 	@$(BIN)/python -m bench.pipeline $(if $(JSON),--json $(JSON)) $(ARGS)
 
-bench-viewers: $(VENV)/.runtime  ## what ten open pages cost a pair that replicates (ARGS="--rounds 4")
-	@$(BIN)/python -m bench.viewers $(ARGS)
+bench-viewers: $(VENV)/.runtime  ## what ten open pages cost a pair that replicates (JSON=FILE, ARGS="--rounds 4")
+	@$(BIN)/python -m bench.viewers $(if $(JSON),--json $(JSON)) $(ARGS)
 
 bench-wan: $(VENV)/.runtime system-wan  ## the pair over emulated lines, beside iperf3 (JSON=FILE, ARGS="--only fill warm --scale 0.2")
 	@$(BIN)/python -m bench.overwan $(if $(JSON),--json $(JSON)) $(ARGS)
@@ -52,8 +52,8 @@ bench-iscsi: $(VENV)/.runtime system-test  ## what understanding iSCSI costs and
 bench-chunking: $(VENV)/.runtime  ## what chunk sizes cost and find (JSON=FILE also writes the data)
 	@JSON=$(JSON) $(BIN)/python -m bench.chunking
 
-bench-emulator: $(VENV)/.runtime system-wan  ## how true emulated lines are on this machine, as root (ARGS=--json prints the data)
-	@$(BIN)/isthmus wan test $(ARGS)
+bench-emulator: $(VENV)/.runtime system-wan  ## how true emulated lines are on this machine, as root (JSON=FILE writes the data instead)
+	@$(BIN)/isthmus wan test $(if $(JSON),--json >$(JSON)) $(ARGS)
 
 screenshots: $(VENV)/.develop system-test system-wan  ## the pictures of the page in the README, taken anew under load; as root
 	@$(BIN)/python -m tests.browser.screenshots $(ARGS)

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import heapq
 import http.client
+import json
 import os
 import selectors
 import socket
@@ -20,7 +21,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -171,6 +172,19 @@ def show(bench: Bench, console: Console) -> None:
         console.print("Bytes differ.", style="bold red")
 
 
+def figures(bench: Bench) -> dict[str, object]:
+    """As data: of each transfer bytes and CPU seconds for 1 GiB, without viewers and with them."""
+    goals = [asdict(goal) for goal in bench.goals()]
+    return {
+        "machine": machine_facts(),
+        "bytes": bench.size,
+        "alone": asdict(bench.alone),
+        "watched": asdict(bench.watched),
+        "goals": goals,
+        "identical": bench.identical,
+    }
+
+
 def tell(line: str) -> None:
     """How far it is."""
     print(line, file=sys.stderr, flush=True)
@@ -181,6 +195,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.viewers", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--size", type=int, default=1024, help="MiB of each transfer (default 1024)")
     parser.add_argument("--rounds", type=int, default=8, help="transfers without and with viewers (default 8 each)")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--view", nargs="+", type=int, metavar="PORT", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.view:
@@ -191,6 +206,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="isthmus-") as directory:
         bench.run(Path(directory))
     show(bench, Console())
+    if options.json:
+        options.json.write_text(json.dumps(figures(bench), indent=2) + "\n")
     return 0 if bench.identical else 1
 
 
