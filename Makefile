@@ -2,7 +2,7 @@
 # exactly the packages of requirements/ (by hash), and on Debian as root the system packages of deploy/system-packages.
 
 PYTHON ?= python3
-PYTEST ?= -n 2 --dist loadgroup
+PYTEST ?= -n 3 --dist loadgroup
 JSON ?=
 
 VENV := .venv
