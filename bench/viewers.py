@@ -174,7 +174,7 @@ def show(bench: Bench, console: Console) -> None:
 
 def figures(bench: Bench) -> dict[str, object]:
     """As data: of each transfer bytes and CPU seconds for 1 GiB, without viewers and with them."""
-    goals = [asdict(goal) for goal in bench.goals()]
+    goals = [goal._asdict() | {"met": goal.met} for goal in bench.goals()]
     return {
         "machine": machine_facts(),
         "bytes": bench.size,
