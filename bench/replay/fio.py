@@ -20,6 +20,9 @@ from typing import Any
 
 PATIENCE_SECONDS = 60.0
 """For fio beyond the time that it was given, and for qemu-nbd to log in."""
+STARTS_SECONDS = 1.0
+"""After which fio is at work: what it is to be beside may be over sooner."""
+ASKED_AGAIN_SECONDS = 2.0
 ENDLESS = 24 * 3600
 COMPRESSIBLE = 38
 """Percent of what is written that compresses, as in the field test's files."""
@@ -136,10 +139,12 @@ class Load:
         return found(told, complaint)
 
     def end(self) -> dict[str, Found]:
-        """Now."""
-        self._process.send_signal(signal.SIGINT)
-        self._seconds = 0.0
-        return self.wait()
+        """Now. Raises FioFailure."""
+        for _ in range(int(PATIENCE_SECONDS / ASKED_AGAIN_SECONDS)):
+            self._process.send_signal(signal.SIGINT)  # fio forgets one that comes while it starts
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                return found(*self._process.communicate(timeout=ASKED_AGAIN_SECONDS))
+        raise FioFailure(f"fio did not end within {PATIENCE_SECONDS:.0f} s of being told")
 
 
 @contextlib.contextmanager
@@ -152,6 +157,8 @@ def load(jobs: Sequence[Job], directory: Path, seconds: float | None = None) -> 
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=directory
     )
     try:
+        if seconds is None:
+            time.sleep(STARTS_SECONDS)
         yield Load(process, seconds or 0.0)
     finally:
         process.kill()
