@@ -32,6 +32,14 @@ LINGER_RESET = struct.pack("ii", 1, 0)
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
+async def viewer(stage: Stage) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """A listener that has been told how things are."""
+    reader, writer = await stage.connect()
+    writer.write(LIVE)
+    await reader.readuntil(b"event: live")
+    return reader, writer
+
+
 async def crowd(stage: Stage, count: int) -> list[Connection]:
     return [await stage.connect() for _ in range(count)]
 
@@ -296,9 +304,7 @@ def test_events_come_at_once() -> None:
     async def scene() -> None:
         site = FakeSite()
         async with listening(site) as stage:
-            reader, writer = await stage.connect()
-            writer.write(LIVE)
-            await reader.readuntil(b"event: live")
+            reader, writer = await viewer(stage)
             site.watch.journal.note(STARTED, "site", "here we are", NOW)
             assert b"here we are" in await asyncio.wait_for(reader.readuntil(b"here we are"), PATIENCE)
             await hang_up(writer)
@@ -312,9 +318,7 @@ def test_strangers_do_not_throw_out_who_listens() -> None:
     async def scene() -> None:
         site = FakeSite()
         async with listening(site) as stage:
-            reader, writer = await stage.connect()
-            writer.write(LIVE)
-            await reader.readuntil(b"event: live")
+            reader, writer = await viewer(stage)
             for _ in range(1000):
                 site.watch.journal.note(ACCESS_DENIED, "listener", "no token", NOW)
             site.tick()
@@ -331,9 +335,7 @@ def test_many_new_events_are_told_in_order_and_bounded() -> None:
     async def scene() -> None:
         site = FakeSite()
         async with listening(site) as stage:
-            reader, writer = await stage.connect()
-            writer.write(LIVE)
-            await reader.readuntil(b"event: live")
+            reader, writer = await viewer(stage)
             for at in range(1000):
                 site.watch.journal.note(STARTED, f"site {at}", "here we are", NOW)
             site.tick()
