@@ -45,6 +45,7 @@ _ADDITIONAL_AND_LENGTH = slice(4, 8)
 _NAME = b"InitiatorName="
 """In the text of a connection's first Login Request (13.5)."""
 _NAMELESS = "a first login that does not name the initiator"
+_SOME_LENGTH = 32 << 10
 _BYTE = [bytes((n,)) for n in range(256)]
 
 
@@ -82,6 +83,14 @@ class Framer:
     def held(self) -> int:
         """Bytes that wait until what they belong to is whole."""
         return len(self._held)
+
+    @property
+    def awaited(self) -> int:
+        """Bytes to the end of the next header, if payload of some length is under way; otherwise 0."""
+        if not self._left or self._length < _SOME_LENGTH:
+            return 0
+        tail = 0 if self._stage == self._basic else self.connection.header_bytes
+        return self._left + self._need + tail
 
     def receive(self, data: memoryview, now: float) -> list[Span]:
         """The spans that these bytes complete, cut anywhere; payload views point into `data`."""

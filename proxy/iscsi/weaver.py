@@ -59,7 +59,7 @@ class Weaver:
         self._gathered_header = b""
         self._records: deque[bytes] = deque()
         self._waiting = 0  # bytes in them
-        self._payload: deque[memoryview] = deque()
+        self._payload: deque[bytes | memoryview] = deque()
         self._flags = 0
         self._length = 0
         self._left = 0  # payload bytes to come of this PDU
@@ -80,10 +80,9 @@ class Weaver:
         if self._waiting > WAITING_MAX:
             raise RecordError(f"{self._waiting} bytes of records wait for payload; {WAITING_MAX} are the most")
 
-    def payload(self, data: memoryview) -> None:
-        """Bytes of the payload sequence, in order. They are not copied: they must not change until taken."""
-        if len(data):
-            self._payload.append(data)
+    def payload(self, pieces: Iterable[bytes | memoryview]) -> None:
+        """Bytes of the payload sequence, in order, no piece empty. What is not copied must not change until taken."""
+        self._payload += pieces
 
     def take(self, now: float) -> list[bytes | memoryview]:
         """What is complete, in order, for the array. RecordError for records or payload that no Framer writes."""
@@ -151,7 +150,7 @@ class Weaver:
                 self._gathered, self._gathered_header = bytearray(), header
                 return
             header, data = self._reworded(self._texts, header, data, _UNREAD if flags & (PAYLOAD | AS_IS) else "")
-        pieces.append(self._digested(header))
+        pieces.append(self._digested(header) if flags & HEADER_DIGEST else header)
         if data:
             pieces.append(record[end:] if flags & AS_IS else data + self._computed_tail(crc32c(data)))
 
@@ -194,12 +193,14 @@ class Weaver:
         digested, gathered = self._flags & DATA_DIGEST, self._gathered
         while left and payload:
             data = payload.popleft()
-            if len(data) > left:
-                payload.appendleft(data[left:])
-                data = data[:left]
+            n = len(data)
+            if n > left:
+                rest = memoryview(data)
+                data, n = rest[:left], left
+                payload.appendleft(rest[left:])
             if digested:
                 self._crc = crc32c(data, self._crc)
-            left -= len(data)
+            left -= n
             if gathered is None:
                 pieces.append(data)
             else:

@@ -7,7 +7,6 @@ from proxy.net.coders import Coders
 from proxy.net.waits import Waits
 from proxy.net.worker import StoreWorker
 from proxy.observe.waiting import Waiting
-from proxy.reduction.encoder import READ_BYTES
 from proxy.reduction.pace import HOLD, READ_MIN, Pace
 
 _PATIENCE = 0.02
@@ -50,9 +49,9 @@ class Pauses:
         self._seen = 0  # bytes of the source when it was set
         self._closed = False
 
-    def received(self, count: int) -> None:
-        """The source has sent so many bytes, which the encoder has not seen yet."""
-        self._full_read = count == READ_BYTES
+    def received(self, count: int, *, full: bool) -> None:
+        """The source has sent so many bytes, which the encoder has not seen yet. `full`: no more were asked for."""
+        self._full_read = full
         self._came = self._came or count >= READ_MIN
         self._pace.received(count, self._loop.time())
 

@@ -73,6 +73,7 @@ class Relay(asyncio.BufferedProtocol):
         self._pauses = Pauses(coders, self.waits, owner.worker, self._flush)
         self._gathering = Gathering(lambda: self._decoder.gathered, self._interrupted, self._let_go)
         self._allowance = 0  # plain bytes that may be read
+        self._asked = 0  # bytes that the read under way may bring
         self._ended_here = False
         self._end: tuple[int, bytes] | None = None
         self._ended_there = False
@@ -110,7 +111,9 @@ class Relay(asyncio.BufferedProtocol):
         self._owner.pump()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        return self._encoder.buffer(max(1, self._allowance))
+        buffer = self._encoder.buffer(max(1, self._allowance))
+        self._asked = len(buffer)
+        return buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         if self.closed:
@@ -118,7 +121,7 @@ class Relay(asyncio.BufferedProtocol):
         self.waits.outward(_CPU)
         self._traffic.raw += nbytes
         self._allowance -= nbytes
-        self._pauses.received(nbytes)
+        self._pauses.received(nbytes, full=nbytes == self._asked)
         try:
             self._encoder.received(nbytes)
             if self._encoder.ready:

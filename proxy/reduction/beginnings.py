@@ -20,6 +20,7 @@ class Beginnings:
         """`entries`: a power of two."""
         self._table = bytearray(entries * _ENTRY)
         self._mask = entries - 1
+        self._last = b"", b"", 0  # asked for, and where it is: who asks asks again
 
     def recall(self, data: memoryview) -> bytes | None:
         """The name of a chunk that began with the same 512 bytes, most likely; None if none is known, or for less."""
@@ -35,5 +36,10 @@ class Beginnings:
             self._table[at : at + _ENTRY] = key + name
 
     def _place(self, data: memoryview) -> tuple[bytes, int]:
-        value = hash(bytes(data[:PREFIX]))  # with a secret of the process: nobody can aim at an entry
-        return value.to_bytes(_KEY, "little", signed=True), (value & self._mask) * _ENTRY
+        prefix = bytes(data[:PREFIX])
+        last, key, at = self._last
+        if prefix != last:
+            value = hash(prefix)  # with a secret of the process: nobody can aim at an entry
+            key, at = value.to_bytes(_KEY, "little", signed=True), (value & self._mask) * _ENTRY
+            self._last = prefix, key, at
+        return key, at

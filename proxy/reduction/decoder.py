@@ -51,6 +51,9 @@ class DecodedBatch:
     """Bytes of these records."""
     plain: int = 0
     """What the batch cost and END counts: bytes that its tokens delivered, and records."""
+    borrowed: bool = False
+    """Some pieces lie in the memory that the batch came in, which is used again once `feed` has returned to its caller:
+    they are to be woven, and owned, at once."""
 
     @property
     def data(self) -> bytes:
@@ -247,16 +250,16 @@ class Decoder:
     def _complete(self, progress: _Progress) -> DecodedBatch:
         if progress.delivered != progress.batch.plain:
             raise BatchError(f"batch delivers {progress.delivered} bytes where {progress.batch.plain} are declared")
-        pieces: list[bytes | memoryview] = []
-        pieces += _owned(progress) if progress.batch.section.records else [b"".join(progress.out)]
+        records, literal = progress.batch.section.records, progress.batch.literal_length > 0
+        pieces: list[bytes | memoryview] = progress.out if records else [b"".join(progress.out)]
         self._progress = None
         self._kept.clear()
         self._kept_bytes = 0
         self._keep_tail()
-        records = progress.batch.section.records
         plain = progress.delivered + records
         self.total += plain
-        return DecodedBatch(pieces, progress.from_store, progress.verified, progress.section, records, plain)
+        verified, borrowed = progress.verified, literal and records > 0
+        return DecodedBatch(pieces, progress.from_store, verified, progress.section, records, plain, borrowed)
 
     def _deliver_chunk(self, progress: _Progress, data: bytes) -> None:
         progress.deliver(data)
@@ -379,11 +382,6 @@ class Decoder:
         progress.literals = memoryview(bytes(progress.literals))
         progress.out = [b"".join(progress.out)]
         self._keep_tail()
-
-
-def _owned(progress: _Progress) -> list[bytes | memoryview]:
-    """What is delivered, piece by piece, without what is in the memory that the batch came in: it is used again."""
-    return [bytes(piece) if isinstance(piece, memoryview) else piece for piece in progress.out]
 
 
 def _names(tokens: list[Token]) -> list[bytes]:

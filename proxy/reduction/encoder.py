@@ -40,6 +40,10 @@ _FOLLOWED_MAX = 2 << 20
 lack room, and few bytes cost the peer no more reading than this."""
 
 
+FAR = 1 << 62
+"""Bytes to what is not known to come."""
+
+
 class Encoder:
     """One stream's outgoing direction. Loop thread.
 
@@ -78,6 +82,9 @@ class Encoder:
         self._sealed_plain = 0
         self.follows = False
         """Chunks that are not known are told by slices as far as they repeat what was stored one after another."""
+        self.ahead = FAR
+        """Bytes from what has come to the next border that is certain: near it, content makes none."""
+        self._apart = chunker.average // 2
         self.grain = GRAIN_MAX
         """Literal bytes at which a batch is full; at least 1."""
 
@@ -96,9 +103,19 @@ class Encoder:
         return self._sealed_plain + self._draft.plain
 
     @property
+    def full(self) -> bool:
+        """True if a batch can hold no more."""
+        return bool(self._sealed)
+
+    @property
     def ready(self) -> bool:
         """True if a batch is full, or delivers enough to be taken."""
         return bool(self._sealed) or self._draft.plain >= BATCH_TARGET
+
+    @property
+    def longest(self) -> int:
+        """Bytes of a chunk, at most."""
+        return self._chunker.maximum
 
     @property
     def next_plain(self) -> int:
@@ -152,6 +169,15 @@ class Encoder:
         More of them would cost more tokens than a batch may have. What `buffer` gave before is of no use any more.
         """
         self._cut(final=True)
+        self._start = self._sent = self._end = 0
+        self._course.bordered = True
+
+    def whole(self, data: memoryview) -> None:
+        """What comes between two such borders, used where it is, when nothing is before it."""
+        view, self._view = self._view, data
+        self._start, self._sent, self._end, self.ahead = 0, 0, len(data), 0
+        self._cut(final=True)
+        self._view = view
         self._start = self._sent = self._end = 0
         self._course.bordered = True
 
@@ -245,9 +271,15 @@ class Encoder:
 
     def _cut(self, final: bool) -> None:
         start = self._start
+        last = self._end + self.ahead - self._apart
         for length in self._chunker.cut(self._view[start : self._end], final):
+            if start + length > last:
+                break
             self._chunk(start, start + length)
             start += length
+        if final and start < self._end:
+            self._chunk(start, self._end)
+            start = self._end
         self._start = start
 
     def _cut_ahead(self) -> None:
@@ -261,7 +293,7 @@ class Encoder:
             return
         start = self._start
         for n in self._chunker.cut(self._view[start : self._end + 1]):
-            if start + n >= self._end:
+            if start + n >= min(self._end, self._end + self.ahead - self._apart + 1):
                 break
             self._chunk(start, start + n)
             start += n
@@ -274,7 +306,7 @@ class Encoder:
         place = self._store.find(name)
         if place is not None and self._course.may_refer(name, place) and self._draft.may_name(name, end - start):
             self._refer(name, place, start, end)
-        elif self.follows:
+        elif self.follows and self._may_follow:
             self._follow(name, start, end)
         else:
             self._literal(end)
@@ -296,6 +328,11 @@ class Encoder:
             self._draft.tokens.append(learn_token(end - start, name))
         self._course.passed(name, place)
         self._known = True
+
+    @property
+    def _may_follow(self) -> bool:
+        """False if nothing says what the stream may go on like."""
+        return self._known or self._course.bordered or (self._expected is not None and not self._surprised)
 
     def _follow(self, name: bytes, start: int, end: int) -> None:
         """An unknown chunk: slices as far as what is stored goes on like it, the rest literally."""

@@ -8,7 +8,6 @@ what the opener does (PROTOCOL.md, "Spans").
 from collections import deque
 from collections.abc import Callable
 
-from dedupstore.chunker import MINIMUM
 from proxy.iscsi.connection import Connection
 from proxy.iscsi.errors import RecordError
 from proxy.iscsi.framer import Framer
@@ -16,20 +15,19 @@ from proxy.iscsi.pdu import Sender
 from proxy.iscsi.portals import PortalTexts
 from proxy.iscsi.prediction import Predictor, Restorer
 from proxy.iscsi.record import NOT_A_PDU, PAYLOAD, PLAIN
-from proxy.iscsi.span import Address, Kind, Span
+from proxy.iscsi.span import Kind, Span
 from proxy.iscsi.weaver import Weaver
-from proxy.reduction.batch import CODEC_NONE, CODEC_ZSTD, NO_SECTION, Section
-from proxy.reduction.borders import Borders
+from proxy.reduction.batch import BATCH_PLAIN_MAX, CODEC_NONE, CODEC_ZSTD, NO_SECTION, Section
 from proxy.reduction.compression import WORTH_TRYING, Compression, zstd
-from proxy.reduction.course import Mark
 from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
 from proxy.reduction.draft import EncodedBatch
 from proxy.reduction.encoder import READ_BYTES, Encoder
 from proxy.reduction.errors import BatchError
+from proxy.reduction.payload import Payload
 
-_TARGET = 176 << 10
-"""A batch is to be taken at this many plain bytes: with one read and one chunk more it is still legal, though records
-may be longer than what was read."""
+_TARGET = 352 << 10
+"""A batch is to be taken at this many plain bytes, or so much earlier that one read and one chunk more are still legal,
+though records may be longer than what was read. More than for plain bytes: each batch has a section of its own."""
 
 _RECORDS_TARGET = 32 << 10
 """Records do not wait longer than this, nor than the grain, for the chunk before them to be complete."""
@@ -39,17 +37,7 @@ _compress = zstd(3)
 _DATA_LENGTH = slice(6, 9)
 """Of a PDU's record."""
 
-_NO_ROOM = memoryview(b"")
-
-_RUN_MIN = MINIMUM
-"""Bytes between two jumps that are borders: shorter chunks would fill a store's directories with little."""
-_RUN_LEAST = 512
-"""So many will do before a PDU of that length, so that small writes between long ones spoil no chunk of these, and at a
-window's end. It is what most arrays take for a logical block; the encoder's batches take no less."""
-
-_MARKS = 128
-"""So many addresses are remembered at which data broke off: a command each, or a burst of one."""
-
+_READ_MOST = READ_BYTES + (4 << 10)
 _MARGIN = 64
 _SHARE = 12
 """What is read comes to a twelfth more in plain bytes and batches at most, and a few: where PDUs have little data."""
@@ -143,7 +131,8 @@ class SpanDecoder:
             elif self._sender is Sender.TARGET and not self._connection.begun:
                 raise BatchError("records from the acceptor, and the opener has sent none")
         if self.spans:
-            decoded.pieces = self._weave(decoded)
+            pieces = self._weave(decoded)
+            decoded.pieces = [b"".join(pieces)] if decoded.borrowed else pieces
             return decoded
         if decoded.records:
             raise BatchError("records in a direction that began without them")
@@ -156,8 +145,7 @@ class SpanDecoder:
             if sum(map(len, records)) != decoded.records:
                 raise BatchError(f"records of another length than the {decoded.records} bytes that are declared")
             weaver.records(records)
-            for piece in decoded.pieces:
-                weaver.payload(memoryview(piece))
+            weaver.payload(decoded.pieces)
             pieces = weaver.take(self._clock())
         except RecordError as error:
             raise BatchError(str(error)) from None
@@ -187,21 +175,16 @@ class SpanEncoder:
         self._clock = clock
         self._opener = opener
         self._fell = fell
+        self._target = min(_TARGET, BATCH_PLAIN_MAX - encoder.longest - _READ_MOST * 5 // 4)
         self._predictor = Predictor()
-        self._borders = Borders()
-        self._marks: dict[Address, Mark] = {}
+        self._payload = Payload(encoder)
         self._view = memoryview(bytearray())  # until the array first sends
         self._plain = False  # what comes goes to the encoder as it is
         self._records: deque[tuple[int, bytes]] = deque()
         """Those in no batch yet, each with the payload before it."""
         self._records_length = 0
-        self._payload = 0  # bytes given to the encoder
-        self._bordered = 0  # of these, up to the last border
-        self._coming = 0  # payload of the last PDU that has any
         self._taken = 0  # payload in batches that were taken
         self._sent = 0  # bytes of records in them
-        self._room = _NO_ROOM  # of the encoder's buffer
-        self._filled = 0  # of that
         self.coded = 0
         """What sections came to."""
 
@@ -240,7 +223,7 @@ class SpanEncoder:
         """True if a batch is full, or delivers enough to be taken."""
         if not self._records:
             return self._encoder.ready
-        return self._encoder.ready or self.plain >= _TARGET or self._records_due
+        return self._encoder.full or self.plain >= self._target or self._records_due
 
     @property
     def unsent(self) -> int:
@@ -261,8 +244,16 @@ class SpanEncoder:
         if self._plain:
             return self._encoder.buffer(most)
         if not self._view:
-            self._view = memoryview(bytearray(READ_BYTES))
-        return self._view[:most]
+            self._view = memoryview(bytearray(_READ_MOST))
+        return self._view[: min(most, self._worth_reading())]
+
+    def _worth_reading(self) -> int:
+        """As much as leads to a long PDU's end and the next header, so that its data comes in few pieces."""
+        awaited = self.framer.awaited
+        if awaited > _READ_MOST:
+            rest = awaited % READ_BYTES
+            return rest if rest > _READ_MOST - READ_BYTES else READ_BYTES
+        return awaited or READ_BYTES
 
     def received(self, n: int) -> None:
         """The source has written n bytes to the start of `buffer()`."""
@@ -274,14 +265,14 @@ class SpanEncoder:
             return
         self._put(self.framer.receive(self._view[:n], self._clock()), lazy=True)
         if self._records_due:
-            self._settle(lazy=False)
+            self._payload.settle(lazy=False)
             self._encoder.flush()
 
     def flush(self, *, patient: bool = False) -> None:
         """The source pauses: put what is left into the batch. `take` all before the next pause."""
         if not self._plain:
             self._put(self.framer.pause())
-            self._settle(lazy=False)
+            self._payload.settle(lazy=False)
         self._encoder.flush(patient=patient)
 
     @property
@@ -329,7 +320,8 @@ class SpanEncoder:
 
     @property
     def _records_due(self) -> bool:
-        return self._records_length >= min(_RECORDS_TARGET, self.grain)
+        length = self._records_length
+        return length >= _RECORDS_TARGET or length >= self._encoder.grain
 
     # -- spans -------------------------------------------------------------------------------------------------
 
@@ -344,17 +336,17 @@ class SpanEncoder:
         """What has come goes as it is, and so does all that follows."""
         self._plain = True
         self.framer.connection.lose_sight(self._clock())
-        self._pour(self._view[:n])
-        self._settle(lazy=False)
+        self._payload.pour(self._view[:n])
+        self._payload.settle(lazy=False)
         self._view = memoryview(bytearray())
 
     def _put(self, spans: list[Span], *, lazy: bool = False) -> None:
         for kind, data, address in spans:
             if kind is Kind.PAYLOAD:
-                self._place(memoryview(data), address)
+                self._payload.place(memoryview(data), address)
             else:
                 self._record(bytes(data))
-        self._settle(lazy=lazy and not self._plain)  # what is plain from now on is not settled by `flush`
+        self._payload.settle(lazy=lazy and not self._plain)  # what is plain from now on is not settled by `flush`
 
     def _record(self, record: bytes) -> None:
         if record[0] == PLAIN:
@@ -365,62 +357,10 @@ class SpanEncoder:
             if not recognised:
                 return  # nobody need know that it was looked at
         if record[0] & (NOT_A_PDU | PAYLOAD) == PAYLOAD:
-            self._coming = int.from_bytes(record[_DATA_LENGTH])
+            self._payload.coming = int.from_bytes(record[_DATA_LENGTH])
         self._encoder.follows = True
-        self._records.append((self._payload, record))
+        self._records.append((self._payload.given, record))
         self._records_length += len(record)
-
-    def _place(self, data: memoryview, address: Address | None) -> None:
-        """Payload with the borders that its address calls for."""
-        borders = self._borders
-        if borders.jumps(address):
-            self._jump(address)
-        for n, border in borders.pieces(address, len(data)):
-            self._pour(data[:n])
-            if border:
-                self._border(_RUN_LEAST)
-            data = data[n:]
-
-    def _jump(self, address: Address | None) -> None:
-        """Several commands take turns: where one breaks off another goes on from where it broke off before."""
-        left = self._borders.next
-        if not self._border(_RUN_LEAST if self._coming >= _RUN_MIN else _RUN_MIN):
-            return
-        if left is not None:
-            self._marks[left] = self._encoder.mark
-        mark = self._marks.pop(address, None) if address is not None else None
-        if mark is not None:
-            self._encoder.mark = mark
-        elif len(self._marks) > _MARKS:
-            del self._marks[next(iter(self._marks))]
-
-    def _border(self, run: int) -> bool:
-        """A chunk ends here if the last one did so many bytes ago, or has just ended here: then true."""
-        self._settle()
-        if self._payload - self._bordered >= run:
-            self._encoder.border()
-            self._bordered = self._payload
-        return self._bordered == self._payload
-
-    def _pour(self, piece: memoryview) -> None:
-        """Into the encoder's buffer, which looks for chunks when it is full or `_settle` says so: not for each PDU."""
-        self._payload += len(piece)
-        while len(piece) > (left := len(self._room) - self._filled):
-            if left:
-                self._room[self._filled :] = piece[:left]
-                self._filled += left
-                piece = piece[left:]
-            self._settle()
-            self._room = self._encoder.buffer(READ_BYTES)
-        end = self._filled + len(piece)
-        self._room[self._filled : end] = piece
-        self._filled = end
-
-    def _settle(self, *, lazy: bool = True) -> None:
-        """`lazy`: if it need not be searched for borders before more has come, or one is forced."""
-        if self._filled or not lazy:
-            self._encoder.received(self._filled, lazy=lazy)
-            self._filled, self._room = 0, _NO_ROOM
 
     def _section(self) -> Section:
         """The records that may go with all payload that has been taken: none before the payload before it.

@@ -96,7 +96,7 @@ def sections(content: bytes) -> None:
     total = 0
     for kind, piece in steps(content):
         if kind & 1:
-            weaver.payload(memoryview(piece))
+            weaver.payload([memoryview(piece)])
         else:
             records = restorer.restore(piece)
             weaver.records(records)

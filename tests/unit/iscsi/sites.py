@@ -47,7 +47,7 @@ class Direction:
         self.weaver.records(self._restorer.restore(section))
         for span in spans:
             if span.kind is Kind.PAYLOAD:
-                self.weaver.payload(memoryview(span.data))
+                self.weaver.payload([span.data])
         return b"".join(self.weaver.take(now))
 
     def records(self) -> list[bytes]:

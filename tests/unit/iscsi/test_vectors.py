@@ -46,5 +46,5 @@ def test_and_back(vector: dict[str, Any]) -> None:
 def woven(direction: Direction, records: list[bytes], payload: list[tuple[str, int]]) -> bytes:
     direction.weaver.records(records)
     for data, _ in payload:
-        direction.weaver.payload(memoryview(bytes.fromhex(data)))
+        direction.weaver.payload([memoryview(bytes.fromhex(data))])
     return b"".join(direction.weaver.take(0.0))

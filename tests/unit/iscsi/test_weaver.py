@@ -22,9 +22,9 @@ def test_payload_waits_for_its_rest_and_its_tail() -> None:
     woven = weaver()
     woven.records([DATA])
     assert woven.take(0.0) == [DATA[1:]]
-    woven.payload(memoryview(b"abcd"))
+    woven.payload([memoryview(b"abcd")])
     assert b"".join(woven.take(0.0)) == b"abcd"
-    woven.payload(memoryview(b"ef"))
+    woven.payload([memoryview(b"ef")])
     assert b"".join(woven.take(0.0)) == b"ef"
     woven.records([bytes((TAIL,)), NOP])
     assert b"".join(woven.take(0.0)) == b"\0\0" + NOP[1:]
@@ -59,7 +59,7 @@ def test_records_wait_for_payload() -> None:
 def test_what_no_framer_writes(records: list[bytes], payload: bytes) -> None:
     woven = weaver()
     woven.records(records)
-    woven.payload(memoryview(payload))
+    woven.payload([memoryview(payload)])
     with pytest.raises(RecordError):
         woven.take(0.0)
 
@@ -76,6 +76,6 @@ def test_records_without_payload_are_bounded() -> None:
 def test_plain_is_plain() -> None:
     woven = weaver()
     woven.records([NOP, bytes((PLAIN,))])
-    woven.payload(memoryview(b"anything"))
+    woven.payload([memoryview(b"anything")])
     assert b"".join(woven.take(0.0)) == NOP[1:] + b"anything"
     assert woven.plain

@@ -12,6 +12,7 @@ from proxy.net.coders import Coders
 from proxy.net.pauses import STALL, Pauses
 from proxy.net.waits import Waits
 from proxy.net.worker import StoreWorker
+from proxy.reduction.encoder import READ_BYTES
 from proxy.reduction.pace import HOLD
 
 NO_TIME = 0.0
@@ -94,7 +95,7 @@ class Source:
     def read(self, size: int, held: int = 0) -> None:
         self.came += size
         self.held = held
-        self.pauses.received(size)
+        self.pauses.received(size, full=size == READ_BYTES)
         self.pauses.consider()
 
 

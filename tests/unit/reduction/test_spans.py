@@ -6,7 +6,7 @@ import pytest
 
 from dedupstore.chunker import Chunker
 from proxy.iscsi.pdu import Sender
-from proxy.reduction.batch import NO_SECTION, RECORDS_MAX, dissect
+from proxy.reduction.batch import BATCH_PLAIN_MAX, NO_SECTION, RECORDS_MAX, dissect
 from proxy.reduction.encoder import READ_BYTES
 from proxy.reduction.spans import SpanDecoder, SpanEncoder
 from tests.unit.iscsi.pdus import (
@@ -261,6 +261,30 @@ def test_a_section_is_as_long_as_a_receiver_takes_it(unit: bytes) -> None:
     longest = max(dissect(memoryview(batch.data)).section.records for batch in talk.out.batches)
     assert READ_BYTES // 2 < longest <= RECORDS_MAX
     talk.end()
+
+
+def test_batches_are_legal_however_long_chunks_are() -> None:
+    """Nothing has an address, content makes no border, and PDUs are short or long."""
+    talk = Talk(*two_sites(), Chunker(64 * KIB, 128 * KIB, 256 * KIB))
+    talk.log_in()
+    for size in (512, 64 * KIB):
+        talk.out.say(data_out(9, bytes(size)) * ((3 << 20) // size), READ_BYTES)
+    longest = max(dissect(memoryview(batch.data)).plain for batch in talk.out.batches)
+    assert 256 * KIB <= longest <= BATCH_PLAIN_MAX
+    talk.end()
+
+
+def test_long_pdus_are_read_to_the_next_header() -> None:
+    talk = Talk(*two_sites(), Chunker())
+    talk.log_in()
+    encoder = talk.out.encoder
+    assert len(encoder.buffer(1 << 20)) == READ_BYTES
+    talk.out.say(command(1, write_10(0, 512)) + data_out(1, VOLUME[: 100 * KIB])[:1048])
+    first = len(encoder.buffer(1 << 20))
+    assert first == 100 * KIB - 1000 + 48 - READ_BYTES
+    talk.out.say(VOLUME[1000 : 1000 + first])
+    assert len(encoder.buffer(1 << 20)) == READ_BYTES
+    assert len(encoder.buffer(100)) == 100
 
 
 def test_on_a_slow_line_records_go_in_short_batches() -> None:
