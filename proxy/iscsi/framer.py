@@ -76,6 +76,7 @@ class Framer:
         self._length = 0  # of the data segment
         self._flags = 0
         self._left = 0  # payload bytes to come of this PDU
+        self._payload_length = 0  # of the last PDU that has payload
         self._crc = 0
         self._address: Address | None = None
 
@@ -86,11 +87,16 @@ class Framer:
 
     @property
     def awaited(self) -> int:
-        """Bytes to the end of the next header, if payload of some length is under way; otherwise 0."""
-        if not self._left or self._length < _SOME_LENGTH:
+        """Bytes to the end of the next header but one, or of the next where payload is under way; 0 if it is short.
+
+        What comes is expected to be like what came: payload of some length, or none.
+        """
+        if self._payload_length < _SOME_LENGTH:
             return 0
-        tail = 0 if self._stage == self._basic else self.connection.header_bytes
-        return self._left + self._need + tail
+        header = self.connection.header_bytes
+        if not self._left:
+            return self._need - len(self._held) + self._payload_length + header
+        return self._left + self._need + (0 if self._stage == self._basic else header)
 
     def receive(self, data: memoryview, now: float) -> list[Span]:
         """The spans that these bytes complete, cut anywhere; payload views point into `data`."""
@@ -224,7 +230,7 @@ class Framer:
 
     def _begin_payload(self, opcode: int, flags: int, header: bytes, spans: list[Span]) -> None:
         self._flags = flags
-        self._left = self._length
+        self._left = self._payload_length = self._length
         self._crc = 0
         if self._length & 3 or flags & DATA_DIGEST:
             self._need, self._stage = tail_length(flags, self._length), self._tail
