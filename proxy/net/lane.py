@@ -7,7 +7,8 @@ from typing import Protocol, cast
 from proxy.net.handshake import explain
 from proxy.net.listener import name_of
 from proxy.net.outlet import Outlet
-from proxy.net.sockets import choose_congestion_control, mark_packets
+from proxy.net.sockets import BBR, begin_bbr_anew, choose_congestion_control, mark_packets
+from proxy.net.sparing import Sparing
 from proxy.net.tcpinfo import TcpInfo, tcp_info
 from proxy.protocol.codes import CloseCode
 from proxy.protocol.errors import HelloRefused, PeerError
@@ -92,6 +93,7 @@ class Lane(asyncio.BufferedProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._lost = False
         self._last_info = TcpInfo()
+        self._sparing = Sparing(0.0)
 
     @property
     def connected(self) -> bool:
@@ -116,6 +118,7 @@ class Lane(asyncio.BufferedProtocol):
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         loop = asyncio.get_running_loop()
         self._connected_at = loop.time()
+        self._sparing = Sparing(self._connected_at)
         self._timer = loop.call_later(HELLO_TIMEOUT, self._late)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -214,6 +217,13 @@ class Lane(asyncio.BufferedProtocol):
         if connection is not None and not self._lost:
             self._last_info = tcp_info(connection) or self._last_info
         return self._last_info
+
+    def spare(self, now: float) -> None:
+        """Once a second, of a lane for what is urgent: see that BBR does not make it wait."""
+        if self._transport is None or self._lost or self.congestion_control != BBR:
+            return
+        if self._sparing.due(self.tcp_info(), now):
+            self.congestion_control = begin_bbr_anew(self._transport.get_extra_info("socket"))
 
     def carry(self, mark: int) -> None:
         """Have the packets carry that DSCP mark."""

@@ -137,9 +137,15 @@ class Lanes:
 
     def sample(self, now: float) -> None:
         """Once a second: see whether more or fewer lanes would do, and how much the kernel is to be given."""
-        newest = {lane.mark: lane for lane in self if not lane.silent}
+        working = [lane for lane in self if not lane.silent]
+        newest = {lane.mark: lane for lane in working}
+        of_mark = Counter(lane.mark for lane in working)
+        late = self._late(now)
         for lane in self:
-            lane.stand_apart(self._late(now) and newest.get(lane.mark, lane) is not lane)
+            express = newest.get(lane.mark, lane) is lane
+            lane.stand_apart(late and not express)
+            if express and of_mark[lane.mark] > 1:
+                lane.spare(now)
         if self._fixed is not None or any(lane.congestion_control == BBR for lane in self):
             return
         wire = self.wire()

@@ -7,6 +7,8 @@ from pathlib import Path
 _OFFERED = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 BBR = "bbr"
 """It does not take loss for congestion: one connection fills a lossy line."""
+_RENO = "reno"
+"""Every kernel has it."""
 _NAME_BYTES = 16
 _SHORT_SEGMENT = 1220
 """Bytes: 1280 less the headers of IPv6 and TCP."""
@@ -34,6 +36,16 @@ def choose_congestion_control(connection: socket.socket, wanted: str) -> str:
     except OSError:
         return ""
     return answer.split(b"\0")[0].decode(errors="replace")
+
+
+def begin_bbr_anew(connection: socket.socket) -> str:
+    """Have BBR forget what it has seen, on a connection that has it; what the kernel does then.
+
+    Asked for what it does already, the kernel does nothing; so it is asked for another one in between. Where that is
+    not allowed nothing changes. The congestion window stays as it is.
+    """
+    choose_congestion_control(connection, _RENO)
+    return choose_congestion_control(connection, BBR)
 
 
 def shorten_segments(connection: socket.socket) -> None:

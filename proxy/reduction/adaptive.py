@@ -5,6 +5,7 @@ from functools import cache
 from time import monotonic, thread_time
 
 from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
+from proxy.reduction.comparison import Comparison
 from proxy.reduction.compression import WORTH_TRYING, Rest, zstd
 from proxy.reduction.contexts import ContextWriter
 from proxy.reduction.effort import Effort, Measured
@@ -32,6 +33,7 @@ class AdaptiveCompression:
         self._cpu_clock = cpu_clock
         self._rest = Rest()
         self._context: ContextWriter | None = None
+        self._comparison: Comparison | None = None
         self._level = 0  # that a context was last wanted for
 
     @property
@@ -49,7 +51,7 @@ class AdaptiveCompression:
 
     def close(self) -> None:
         """The stream is over: hold nothing."""
-        self._context = None
+        self._context = self._comparison = None
 
     def encode(self, literals: bytes) -> tuple[int, bytes]:
         """Codec and encoded bytes, of a batch that will be sent: the next one may build on it."""
@@ -61,6 +63,7 @@ class AdaptiveCompression:
         now, cpu = self._clock(), self._cpu_clock() - cpu
         self.seconds += cpu
         self._effort.note(Measured(len(literals), len(encoded), now - begun, cpu), pressed=pressed, now=now)
+        self._compare(literals)
         gains = self._rest.gains(len(literals), len(encoded))
         return (codec, encoded) if gains or codec == CODEC_CONTEXT else (CODEC_NONE, literals)
 
@@ -73,6 +76,27 @@ class AdaptiveCompression:
         if self._context is not None:
             return CODEC_CONTEXT, self._context.encode(literals)
         return CODEC_ZSTD, _frames(level)(literals)
+
+    def _compare(self, literals: bytes) -> None:
+        """If the effort wants another step, let these literals help to tell whether that is worth a new context."""
+        wanted = self._effort.wanted
+        if wanted is None:
+            self._comparison = None
+            return
+        if self._context is None:
+            self._effort.compared(0.0, self._clock())
+            return
+        levels = self._context.level, wanted.level
+        if self._comparison is None or self._comparison.levels != levels:
+            self._comparison = Comparison(*levels)
+        begun, cpu = self._clock(), self._cpu_clock()
+        left = self._comparison.see(literals)
+        now, cpu = self._clock(), self._cpu_clock() - cpu
+        self.seconds += cpu
+        self._effort.spend(now - begun, cpu, now)
+        if left is not None:
+            self._comparison = None
+            self._effort.compared(left, now)
 
     def _begin(self, level: int) -> None:
         """Another frame, without what the former one could refer to."""

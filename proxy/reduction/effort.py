@@ -2,9 +2,10 @@
 
 Raising pays only while batches wait for the line: then it is the highest step whose cost, at the rate at which bytes
 go now, leaves the loop most of its time. Lowering is due when the line runs dry while compression keeps the loop busy.
-A change begins a new context, which has nothing to refer to yet; so changes are few: each raise is on trial, and after
-one that did not pay the next waits twice as long. Over a long line a stream does not wait to be sure, for while TCP
-gathers speed it is the line that is slow: it begins with a context at once, and keeps it unless much more fits.
+A change begins a new context, which has nothing to refer to yet; so changes are few: before a context is given up both
+steps are compared on the side, each raise is on trial, and after one that did not pay the next waits twice as long.
+Over a long line a stream does not wait to be sure, for while TCP gathers speed it is the line that is slow: it begins
+with a context at once, and keeps it unless much more fits.
 """
 
 from math import exp
@@ -73,6 +74,9 @@ _TRIAL_BYTES = 40 << 20
 """Literals until a raise is judged: the longest window is full by then."""
 _WORTH = 0.99
 """What a raise has to leave of the bytes."""
+_WORTH_LOSING = 0.995
+"""What it has to leave of them where both begin with nothing, to give up a context for it: with a long one it will be
+less, and is paid back within a minute or so."""
 _MEMORY_BYTES = 4 << 20
 """Literals over which ratio and cost are averaged."""
 
@@ -144,6 +148,7 @@ class Effort:
         self._ratio = 1.0
         self._crowding = 1.0  # how much longer it takes than it costs
         self._bytes = 0  # since the last change
+        self._wanted: int | None = None
         self._before: tuple[int, float] | None = None  # step and ratio from which a raise on trial started
         self._pressed_since: float | None = None
         self._pressed_last = 0.0
@@ -158,6 +163,25 @@ class Effort:
     def step(self) -> Step:
         """For the next batch."""
         return STEPS[self._at]
+
+    @property
+    def wanted(self) -> Step | None:
+        """One that fits the line, and has to be compared with `step` first, since a context would be given up."""
+        return None if self._wanted is None else STEPS[self._wanted]
+
+    def compared(self, left: float, now: float) -> None:
+        """What the wanted step leaves of what the present one leaves, both without anything to refer to."""
+        step, self._wanted = self._wanted, None
+        if step is None:
+            return
+        if left > _WORTH_LOSING:
+            self._wait_longer(now)
+        elif step <= self._affordable(now):
+            self._try(step, now)
+
+    def spend(self, seconds: float, cpu_seconds: float, now: float) -> None:
+        """A comparison took the loop's time."""
+        self._load.note(Measured(0, 0, seconds, cpu_seconds), now)
 
     def note(self, batch: Measured, *, pressed: bool, now: float) -> None:
         """A batch was compressed. `pressed`: the stream waits for the line, with it or with earlier ones."""
@@ -225,13 +249,19 @@ class Effort:
 
     def _may_raise(self, now: float) -> bool:
         waited = self._pressed_since is not None and now - self._pressed_since >= _SURE
-        return waited and now >= self._no_raise_before and self._at + 1 < len(STEPS)
+        return waited and self._wanted is None and now >= self._no_raise_before and self._at + 1 < len(STEPS)
 
     def _raise(self, now: float) -> None:
         step = self._affordable(now)
         if step <= self._at + (now < self._hasty_until):
             self._no_raise_before = now + _RECOVERED
             return
+        if self.step.context:
+            self._wanted = step
+        else:
+            self._try(step, now)
+
+    def _try(self, step: int, now: float) -> None:
         self._before = self._at, self._ratio
         self._no_raise_before = now + _SETTLED
         self._change(step, now)
@@ -240,14 +270,18 @@ class Effort:
         """The step has not paid."""
         if now - self._changed > _STEADY:
             self._rest = _REST
-        self._no_raise_before = now + self._rest
-        self._rest = min(2 * self._rest, _LONGEST_REST)
+        self._wait_longer(now)
         self._before = None
         self._change(step, now)
+
+    def _wait_longer(self, now: float) -> None:
+        self._no_raise_before = now + self._rest
+        self._rest = min(2 * self._rest, _LONGEST_REST)
 
     def _change(self, step: int, now: float) -> None:
         self._costs = {self._at: self._costs[self._at]}  # others are estimated anew: the data may have changed
         self._at = step
+        self._wanted = None
         self._to_begin = False
         self._bytes = 0
         self._changed = now

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from proxy.reduction.adaptive import AdaptiveCompression
 from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
+from proxy.reduction.comparison import BYTES
 from proxy.reduction.compression import decode
 from proxy.reduction.contexts import ContextReader
 from proxy.reduction.effort import STEPS, Effort, Load, Measured, Step
@@ -24,6 +25,16 @@ class Told(Effort):
         super().__init__(Load())
         self.told: Step = OWN
         self.heard: list[tuple[Measured, bool]] = []
+        self.wishes: Step | None = None
+        self.answers: list[float] = []
+
+    @property
+    def wanted(self) -> Step | None:
+        return self.wishes
+
+    def compared(self, left: float, now: float) -> None:
+        self.answers.append(left)
+        self.wishes = None
 
     @property
     def step(self) -> Step:
@@ -124,6 +135,31 @@ def test_what_the_effort_hears() -> None:
     ours.encode(b"short")
     assert effort.heard == [(Measured(len(TEXT), len(data), 1.0, 1.0), True)]
     assert ours.seconds == 1.0
+
+
+def test_what_it_wants_is_compared_on_the_side() -> None:
+    """Once enough was seen; what is sent meanwhile is what would be sent anyway."""
+    effort, unasked = Told(), Told()
+    ours, plain = compression(effort), compression(unasked)
+    effort.told = unasked.told = CONTEXT_1
+    effort.wishes = CONTEXT_3
+    seen = 0
+    while not effort.answers:
+        assert seen < 2 * BYTES
+        content = noise(20_000, seen) + TEXT
+        assert ours.encode(content) == plain.encode(content)
+        seen += len(content)
+    assert seen >= BYTES
+    assert len(effort.answers) == 1
+    assert 0.5 < effort.answers[0] < 1.05
+
+
+def test_nothing_is_compared_where_there_is_no_context_to_lose() -> None:
+    effort = Told()
+    ours = compression(effort, window_log=0)
+    effort.told, effort.wishes = CONTEXT_1, CONTEXT_3
+    ours.encode(TEXT)
+    assert effort.answers == [0.0]
 
 
 @given(st.lists(st.tuples(st.sampled_from(STEPS[:4]), st.integers(1, 20_000), st.booleans()), max_size=20))

@@ -64,6 +64,8 @@ class Core:
         self.queued += encoded
         self.plain += BATCH
         stream.note(Measured(BATCH, encoded, self.crowd * cost, cost), pressed=pressed, now=self.now)
+        if stream.wanted is not None:
+            stream.compared(self.ratios[STEPS.index(stream.wanted)] / self.ratios[at], self.now)
 
     def _pass(self, seconds: float) -> None:
         gone = min(self.queued, self.rate * seconds)
@@ -121,6 +123,25 @@ def test_over_a_long_line_it_keeps_the_context_unless_much_more_fits() -> None:
     (stream,) = slow.streams(1, round_trip=LONG)
     slow.run(10, stream)
     assert at(stream) == LAST
+
+
+def test_a_context_is_kept_where_another_level_brings_too_little() -> None:
+    """Each change would cost what the context knows: half a percent of 200 MiB."""
+    core = Core(5.6e6, power=2.0, ratios=(0.5, 0.457, 0.451, 0.449, 0.449, 0.448))
+    (stream,) = core.streams(1, round_trip=LONG)
+    core.run(600, stream)
+    assert stream.step.context
+    assert stream.changes == 1
+
+
+def test_a_comparison_that_comes_too_late_changes_nothing() -> None:
+    core = Core(1e6)
+    (stream,) = core.streams(1)
+    core.run(10, stream)
+    assert stream.wanted is None
+    changes = stream.changes
+    stream.compared(0.5, core.now)
+    assert stream.changes == changes
 
 
 @pytest.mark.parametrize("rate", [60e6, 125e6, 1e9])

@@ -1,0 +1,31 @@
+"""The lane for what is urgent is spared a habit of BBR: for 200 ms in ten seconds it sends next to nothing.
+
+It does so to see the round trip without the queue that it makes itself (Linux, tcp_bbr.c, PROBE_RTT). Four packets may
+be under way then, which is less than the questions, answers and acknowledgements of one round trip, so whatever is
+asked in those 200 ms takes up to another round trip. A lane that is hardly used makes no queue and has no rate to know;
+there BBR is begun anew before the ten seconds are over.
+"""
+
+from proxy.net.tcpinfo import TcpInfo
+
+EVERY = 4.0
+"""Seconds. BBR counts its ten from the beginning; the loop may be late by some."""
+HARDLY = 0.25
+"""Share of the congestion window in use, on average, up to which a lane is hardly used. Whoever fills a line with BBR
+uses half of it."""
+
+
+class Sparing:
+    """Says when BBR is to begin anew on one lane."""
+
+    def __init__(self, now: float) -> None:
+        self._at = now
+        self._sent = 0
+
+    def due(self, info: TcpInfo, now: float) -> bool:
+        """To be asked each second. True at most once in `EVERY` seconds, and only if little was sent meanwhile."""
+        if now < self._at + EVERY:
+            return False
+        under_way = (info.bytes_sent - self._sent) / (now - self._at) * info.round_trip_seconds
+        self._at, self._sent = now, info.bytes_sent
+        return under_way <= HARDLY * info.congestion_window_segments * info.segment_bytes

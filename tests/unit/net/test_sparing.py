@@ -1,0 +1,106 @@
+"""BBR is begun anew on the lane for what is urgent, and nowhere else, before it would send next to nothing."""
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import cast
+
+import pytest
+
+from proxy.net.lane import Lane
+from proxy.net.lanes import Lanes
+from proxy.net.sockets import BBR, begin_bbr_anew, choose_congestion_control
+from proxy.net.sparing import EVERY, Sparing
+from proxy.net.tcpinfo import TcpInfo, tcp_info
+from proxy.protocol.tunnel import Tunnel, TunnelSettings
+
+BBR_ENDS_TEN_SECONDS = 10.0
+WINDOW, SEGMENT, ROUND_TRIP = 30, 1448, 0.1
+FULL = WINDOW * SEGMENT / ROUND_TRIP
+"""Bytes a second that use up the congestion window."""
+
+
+def seen(rate: float, seconds: float) -> list[float]:
+    """When it is due on a lane that sends at that rate, asked each second, from 100.0 on."""
+    sparing, found = Sparing(100.0), []
+    for second in range(1, int(seconds) + 1):
+        info = TcpInfo(ROUND_TRIP, ROUND_TRIP, WINDOW, SEGMENT, bytes_sent=int(rate * second))
+        if sparing.due(info, 100.0 + second):
+            found.append(100.0 + second)
+    return found
+
+
+@pytest.mark.parametrize("rate", [0, 0.01 * FULL, 0.2 * FULL])
+def test_a_lane_that_is_hardly_used_is_always_in_time(rate: float) -> None:
+    times = [100.0, *seen(rate, 60)]
+    gaps = [after - before for before, after in pairwise(times)]
+    assert len(gaps) > 10
+    assert min(gaps) >= EVERY
+    assert max(gaps) < BBR_ENDS_TEN_SECONDS / 2 + 1
+
+
+@pytest.mark.parametrize("rate", [0.3 * FULL, 0.5 * FULL, FULL])
+def test_what_bbr_knows_of_a_busy_lane_is_kept(rate: float) -> None:
+    assert seen(rate, 60) == []
+
+
+def test_busy_only_for_a_while() -> None:
+    sparing = Sparing(0.0)
+    busy = TcpInfo(ROUND_TRIP, ROUND_TRIP, WINDOW, SEGMENT, bytes_sent=int(4 * FULL))
+    assert [sparing.due(busy, now) for now in (4.0, 5.0, 8.0)] == [False, False, True]
+
+
+def test_only_the_newest_of_several_lanes_of_a_mark() -> None:
+    asyncio.run(only_the_newest())
+
+
+async def only_the_newest() -> None:
+    lanes = Lanes(Tunnel(TunnelSettings(), "east", "west", bytes(16), [bytes(8)], 0.0), None)
+    first, second, marked = FakeLane(1), FakeLane(2), FakeLane(3, mark=18)
+    for lane, spared in ((first, []), (second, [2]), (marked, [2])):
+        lanes.add(cast(Lane, lane))
+        FakeLane.spared.clear()
+        lanes.sample(1.0)
+        assert FakeLane.spared == spared
+    second.silent = True
+    FakeLane.spared.clear()
+    lanes.sample(2.0)
+    assert FakeLane.spared == []
+
+
+class FakeLane:
+    """A lane with BBR that notes when it is spared."""
+
+    spared: list[int] = []  # noqa: RUF012 (of all lanes)
+
+    def __init__(self, number: int, mark: int = 0) -> None:
+        self.number, self.mark = number, mark
+        self.up, self.silent, self.congestion_control = True, False, BBR
+
+    def spare(self, now: float) -> None:
+        self.spared.append(self.number)
+
+    def stand_apart(self, apart: bool) -> None:
+        pass
+
+
+@pytest.fixture
+def connected() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as near:
+        far, _ = listener.accept()
+        with far:
+            near.sendall(bytes(100_000))
+            assert far.recv(100_000, socket.MSG_WAITALL)
+            yield near
+
+
+def test_the_kernel_has_bbr_afterwards_and_the_window_it_had(connected: socket.socket) -> None:
+    if choose_congestion_control(connected, BBR) != BBR:
+        pytest.skip("the kernel does not offer BBR")
+    before = tcp_info(connected)
+    assert begin_bbr_anew(connected) == BBR
+    after = tcp_info(connected)
+    assert before is not None
+    assert after is not None
+    assert after.congestion_window_segments == before.congestion_window_segments
