@@ -1,6 +1,7 @@
 """When what a source has sent goes out although no batch is full: it pauses, or has been waited for long enough."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Protocol
 
 from proxy.net.coders import Coders
@@ -31,11 +32,15 @@ class Flush(Protocol):
 class Pauses:
     """Loop thread. One a relay, whose source it is told of; it calls `flush`."""
 
-    def __init__(self, coders: Coders, waits: Waits, worker: StoreWorker, flush: Flush) -> None:
+    def __init__(
+        self, coders: Coders, waits: Waits, worker: StoreWorker, flush: Flush, ship: Callable[[], None]
+    ) -> None:
+        """`ship` sends the chunks that are whole."""
         self._coders = coders
         self._waits = waits
         self._worker = worker
         self._flush = flush
+        self._ship = ship
         self._loop = asyncio.get_running_loop()
         self._pace = Pace()
         self._resting = False
@@ -43,17 +48,25 @@ class Pauses:
         self._holding = False  # the flush that waits does so for more to come
         self._came = False  # more of the bulk, since then
         self._newer_than = 0.0  # what is left came after this
+        self._read_at = 0.0
+        self._read = 0  # bytes that came then, while the loop went round once
         self._soon: asyncio.Handle | None = None
+        self._round: asyncio.Handle | None = None
         self._patience: asyncio.TimerHandle | None = None  # a flush waits, for the store's disk or for more to come
         self._stall: asyncio.TimerHandle | None = None
         self._seen = 0  # bytes of the source when it was set
         self._closed = False
 
     def received(self, count: int, *, full: bool) -> None:
-        """The source has sent so many bytes, which the encoder has not seen yet. `full`: no more were asked for."""
+        """The source has sent so many bytes, which the encoder has not seen yet; `full`: no more were asked for."""
+        bulk = count >= READ_MIN or full or self._full_read  # what follows a full read is the end of the same
         self._full_read = full
-        self._came = self._came or count >= READ_MIN
-        self._pace.received(count, self._loop.time())
+        self._came = self._came or bulk
+        now = self._loop.time()
+        if now != self._read_at:
+            self._read_at, self._read = now, 0
+        self._read += count
+        self._pace.received(now, bulk=bulk)
 
     def consider(self) -> None:
         """The encoder has seen them, and full batches are out: has the source paused?"""
@@ -73,7 +86,17 @@ class Pauses:
     def flushed(self) -> None:
         """Everything that may go has gone."""
         self._pace.flushed(self._loop.time())
+        self._await_round()
         self._watch()
+
+    def _await_round(self) -> None:
+        if self._round is None:
+            self._round = self._loop.call_soon(self._come_round)
+
+    def _come_round(self) -> None:
+        """The source could not be read while the loop was busy with others: only from now on is it late."""
+        self._round = None
+        self._pace.waits(self._loop.time())
 
     def due(self) -> None:
         """A flush begins, or is considered anew: none is waiting any more."""
@@ -90,23 +113,26 @@ class Pauses:
             self._soon = self._soon or self._loop.call_soon(self._pause)
 
     def rest(self) -> None:
-        """The source is not read for a while."""
+        """The source is not read for a while; `waits` knows why."""
         self._resting = True
         if self._stall is not None:
             self._stall.cancel()
             self._stall = None
-        if self._patience is not None:
+        if self._holding and self._waits.queued:
+            self._came = True  # for all we know
+        elif self._patience is not None:
             self._flush()
 
     def resume(self) -> None:
-        """It is read again."""
+        """It is read again, and has not been silent meanwhile."""
         self._resting = False
+        self._await_round()
         self._watch()
 
     def close(self) -> None:
         """The stream is over."""
         self._closed = True
-        for waiting in (self._soon, self._patience, self._stall):
+        for waiting in (self._soon, self._round, self._patience, self._stall):
             if waiting is not None:
                 waiting.cancel()
 
@@ -121,7 +147,7 @@ class Pauses:
             return
         if self._patience is not None:
             return
-        if self._pace.holds and not self._resting:
+        if self._pace.holds and (self._waits.queued or not self._resting):
             self._hold()
             return
         self._flush(patient=True)
@@ -135,21 +161,35 @@ class Pauses:
 
     def _hold(self) -> None:
         self._holding = True
-        self._came = False
+        self._came = self._resting
         self._newer_than = self._loop.time()
-        self._patience = self._loop.call_later(HOLD, self._held)
+        self._patience = self._loop.call_later(HOLD - _TICK, self._held, 1)
         self._waits.outward(Waiting.SOURCE)
 
-    def _held(self) -> None:
+    def _held(self, looks: int) -> None:
         """The source has had its time. If what waited then is out by now, what came after it has its own."""
         self._patience = None
-        left = self._newer_than + HOLD - self._loop.time()
-        if self._came and left > _TICK:
-            self._patience = self._loop.call_later(left, self._held)
+        if self._waits.queued:  # it would only wait elsewhere, and no chunk could go on any more
+            self._patience = self._loop.call_later(HOLD, self._held, 0)
             return
-        if not self._came:
-            self._pace.held_in_vain()
-        self._flush()
+        if self._came and self._left <= _TICK and self._coders.encoder.unsent <= self._read:
+            self._ship()  # the incomplete chunk has just begun
+            self._newer_than = self._read_at
+        if self._closed:
+            return
+        if self._came and self._left > _TICK and not self._resting:
+            self._patience = self._loop.call_later(self._left, self._held, 0)
+        elif looks and not self._came:
+            self._patience = self._loop.call_later(_TICK, self._held, 0)
+        else:
+            if not self._came:
+                self._pace.held_in_vain()
+            self._flush()
+
+    @property
+    def _left(self) -> float:
+        """Seconds for which what is left may still be held."""
+        return self._newer_than + HOLD - self._loop.time()
 
     # -- a source that stops within a PDU ----------------------------------------------------------------------
 

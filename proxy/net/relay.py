@@ -70,7 +70,7 @@ class Relay(asyncio.BufferedProtocol):
         self._cost = 0
         self._array_paused = False  # the array does not read
         self._resting = False  # we do not read the array
-        self._pauses = Pauses(coders, self.waits, owner.worker, self._flush)
+        self._pauses = Pauses(coders, self.waits, owner.worker, self._flush, self._ship_whole)
         self._gathering = Gathering(lambda: self._decoder.gathered, self._interrupted, self._let_go)
         self._allowance = 0  # plain bytes that may be read
         self._asked = 0  # bytes that the read under way may bring
@@ -267,6 +267,12 @@ class Relay(asyncio.BufferedProtocol):
             self._pauses.flushed()
             self.waits.outward(_SOURCE)
 
+    def _ship_whole(self) -> None:
+        """Send the chunks that are whole, though they fill no batch."""
+        if not self.closed:
+            with self._blaming:
+                self._ship()
+
     def _ship(self) -> None:
         """Send all batches that there are."""
         batch = self._encoder.take()
@@ -308,8 +314,8 @@ class Relay(asyncio.BufferedProtocol):
         assert self._transport is not None
         self._resting = True
         self._transport.pause_reading()
-        self._pauses.rest()
         self.waits.rest()
+        self._pauses.rest()
 
     def _resume_if_possible(self) -> None:
         if self.closed or not self._resting or self._transport is None:

@@ -56,6 +56,11 @@ class Waits:
         self._sent = 0
         self._delivered = 0
 
+    @property
+    def queued(self) -> bool:
+        """The source is not read because of what was sent before and waits for a lane; what is sent now waits, too."""
+        return self._resting and self._outward.state is Waiting.LINE
+
     def outward(self, state: Waiting) -> None:
         """Towards the peer: from now on it is this that is waited for, unless the source is not read anyway."""
         if self._outward.state is not state and not self._resting:

@@ -183,6 +183,7 @@ class ReceiveWindow:
         self._opened = more
         self._grown += more
         self.size += more
+        self._pressed = True
         return True
 
     def press(self, kept: int) -> bool:

@@ -19,6 +19,8 @@ ROOM_MIN = 4 << 10
 """Plain bytes below which a stream is told to wait: tiny frames cost more than they carry."""
 ROOM_WORTH = 192 << 10
 """Plain bytes of room from which a stream is told to go on while some of what it sent waits: a full batch."""
+QUEUE_LOW = 192 << 10
+"""Nor is it told while more than this waits: to stop and to go on costs as much as a batch."""
 SHARE_MIN = 16 << 10
 """Bytes that each stream may hold although the tunnel holds its maximum, so that none is shut out by the others."""
 FRAME_OVERHEAD = 256

@@ -12,7 +12,7 @@ from proxy.protocol.flow import Flow
 from proxy.protocol.frames import OVER, decode_reset, encode_end, encode_open, encode_reset
 from proxy.protocol.incoming import Incoming, KeptLedger
 from proxy.protocol.notices import Notices
-from proxy.protocol.outgoing import ROOM_WORTH, Outgoing, SendLedger, Sent
+from proxy.protocol.outgoing import QUEUE_LOW, ROOM_WORTH, Outgoing, SendLedger, Sent
 from proxy.protocol.reader import BATCH_MAX, HEADER_BYTES, Frame, header
 from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
@@ -410,8 +410,8 @@ class Streams:
         """Say Writable if the stream has more room than the driver was told; much more, while lanes are busy."""
         if not stream.watched:
             return
-        room = stream.room
-        if room > stream.told and (room >= ROOM_WORTH or not stream.outgoing.queued):
+        room, queued = stream.room, stream.outgoing.queued
+        if room > stream.told and (not queued or (room >= ROOM_WORTH and queued <= QUEUE_LOW)):
             stream.watched = False
             self._events.append(Writable(stream.number))
         else:

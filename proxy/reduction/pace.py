@@ -34,9 +34,9 @@ class Pace:
         """True if what has come may wait for more, for HOLD at most."""
         return self._early >= _EARLY
 
-    def received(self, count: int, now: float) -> None:
-        """The source has sent so many bytes more."""
-        if count < READ_MIN:
+    def received(self, now: float, *, bulk: bool) -> None:
+        """The source has sent more."""
+        if not bulk:
             self.answered()
         elif self._flushed is not None:
             early = now - self._flushed < HOLD
@@ -46,6 +46,11 @@ class Pace:
     def flushed(self, now: float) -> None:
         """Everything that had come was sent."""
         self._flushed = now
+
+    def waits(self, now: float) -> None:
+        """Nothing more has been there to be read until now."""
+        if self._flushed is not None:
+            self._flushed = now
 
     def answered(self) -> None:
         """The far array has sent something: this is a conversation."""

@@ -12,11 +12,12 @@ from proxy.net.coders import Coders
 from proxy.net.pauses import STALL, Pauses
 from proxy.net.waits import Waits
 from proxy.net.worker import StoreWorker
-from proxy.reduction.encoder import READ_BYTES
 from proxy.reduction.pace import HOLD
 
 NO_TIME = 0.0
 BULK = 20_000
+CHUNK = 5_000
+"""Bytes of the incomplete chunk, when whole ones have gone."""
 
 
 @dataclass
@@ -67,14 +68,17 @@ class Source:
     came: int = 0
     understood: bool = False
     wanted: None = None
+    unsent: int = 0
+    queued: bool = False
     flushes: list[float] = field(default_factory=list)
+    shipped: list[float] = field(default_factory=list)
     given_up: list[float] = field(default_factory=list)
 
     began: float = 0.0
 
     def __post_init__(self) -> None:
         self.encoder = self
-        self.pauses = Pauses(cast(Coders, self), cast(Waits, self), cast(StoreWorker, self), self.flush)
+        self.pauses = Pauses(cast(Coders, self), cast(Waits, self), cast(StoreWorker, self), self.flush, self.ship)
 
     def held_now(self) -> bool:
         """What has come last waits."""
@@ -89,13 +93,19 @@ class Source:
 
     def flush(self, *, patient: bool = False) -> None:
         self.pauses.due()
+        self.unsent = 0
         self.flushes.append(self.loop.now)
         self.pauses.flushed()
 
-    def read(self, size: int, held: int = 0) -> None:
+    def ship(self) -> None:
+        self.unsent = CHUNK
+        self.shipped.append(self.loop.now)
+
+    def read(self, size: int, held: int = 0, *, full: bool = False) -> None:
         self.came += size
+        self.unsent += size
         self.held = held
-        self.pauses.received(size, full=size == READ_BYTES)
+        self.pauses.received(size, full=full)
         self.pauses.consider()
 
 
@@ -125,7 +135,7 @@ def test_bulk_that_fills_no_batch_is_not_held_for_longer_than_it_may_be(source: 
     for _ in range(100):
         source.read(BULK)
         source.loop.run(HOLD / 4)
-    gaps = [after - before for before, after in pairwise([source.began, *source.flushes])]
+    gaps = [after - before for before, after in pairwise(sorted([source.began, *source.flushes, *source.shipped]))]
     assert max(gaps) <= HOLD * 1.3  # the next hold begins with the next read
 
 
@@ -156,6 +166,85 @@ def test_a_hold_in_vain_is_not_tried_again_soon(source: Source) -> None:
     assert source.flushes == [pytest.approx(source.began + HOLD)]
     source.read(BULK)
     assert len(source.flushes) == 2
+
+
+def test_a_hold_is_not_in_vain_if_the_loop_was_late(source: Source) -> None:
+    """Timers come before what is to be read: that is seen in the last millisecond."""
+    in_one_way_bulk(source)
+    source.read(BULK)
+    source.loop.run(HOLD - 0.0005)
+    source.read(BULK)
+    source.loop.run(HOLD / 4)
+    source.read(BULK)
+    assert source.held_now()
+
+
+def test_the_chunk_that_has_just_begun_is_held_when_whole_ones_go(source: Source) -> None:
+    in_one_way_bulk(source)
+    source.read(BULK)
+    source.loop.run(HOLD / 2)
+    source.unsent = CHUNK
+    source.read(BULK)
+    source.unsent = CHUNK
+    source.loop.run(HOLD * 0.6)
+    assert source.shipped == [pytest.approx(source.began + HOLD, abs=0.0011)]
+    assert source.flushes == []
+    source.loop.run(HOLD)
+    assert source.flushes == [pytest.approx(source.began + HOLD * 1.5)]
+
+
+def test_a_chunk_that_began_long_ago_goes_with_them(source: Source) -> None:
+    in_one_way_bulk(source)
+    source.read(BULK)
+    source.loop.run(HOLD / 2)
+    source.read(BULK)
+    source.loop.run(HOLD * 0.6)
+    assert source.shipped == []
+    assert source.flushes == [pytest.approx(source.began + HOLD, abs=0.0011)]
+
+
+def test_what_would_only_wait_in_the_queue_is_held_until_that_is_short(source: Source) -> None:
+    in_one_way_bulk(source)
+    source.read(BULK)
+    source.queued = True
+    source.pauses.rest()
+    source.loop.run(1.0)
+    assert source.flushes == []
+    source.queued = False
+    source.pauses.resume()
+    source.loop.run(HOLD)
+    assert len(source.flushes) == 1
+    source.read(BULK)
+    assert source.held_now(), "the source was not silent: it was not read"
+
+
+def test_who_rests_for_credit_sends_what_is_left(source: Source) -> None:
+    """It may be what the credit is to come for."""
+    in_one_way_bulk(source)
+    source.read(BULK)
+    source.pauses.rest()
+    assert source.flushes == [source.loop.now]
+
+
+def test_a_read_that_filled_its_room_is_no_pause_and_its_end_no_question(source: Source) -> None:
+    in_one_way_bulk(source)
+    source.read(4096, full=True)
+    source.read(100)
+    assert source.flushes == []
+    source.loop.run(HOLD / 4)
+    source.read(BULK)
+    assert source.held_now()
+
+
+def test_who_is_read_late_has_not_paused(source: Source) -> None:
+    """The loop is busy with others for longer than a pause lasts."""
+    for _ in range(20):
+        source.read(BULK)
+        if source.held_now():
+            break
+        source.loop.now += 2 * HOLD  # nothing was called meanwhile
+        source.loop.run(HOLD / 4)
+    assert source.held_now()
 
 
 def in_one_way_bulk(source: Source) -> None:

@@ -75,6 +75,21 @@ def test_the_source_rests_for_what_the_tunnel_says(scene: Scene, obstacle: Obsta
     assert scene.outward() == ({waiting: 4, "source": 1} if obstacle else {"source": 5})
 
 
+def test_what_is_sent_while_the_queue_is_full_only_waits_there(scene: Scene) -> None:
+    found = [scene.waits.queued]
+    scene.waits.rest()
+    found.append(scene.waits.queued)
+    scene.obstacle = Obstacle.WINDOW
+    scene.waits.look()
+    found.append(scene.waits.queued)
+    scene.obstacle = Obstacle.LINE
+    scene.waits.look()
+    found.append(scene.waits.queued)
+    scene.waits.resume()
+    found.append(scene.waits.queued)
+    assert found == [False, True, False, True, False]
+
+
 def test_the_store_and_outages_come_first(scene: Scene) -> None:
     scene.owner.reachable = False
     scene.owner.worker.congested = True

@@ -54,18 +54,18 @@ def test_a_stream_queues_512_kib_at_most() -> None:
     assert script.tunnel.sendable(1) == 64 * KIB
 
 
-def test_while_lanes_are_busy_a_stream_hears_of_room_for_a_batch() -> None:
-    """Little by little it would only fill little batches."""
+def test_while_lanes_are_busy_a_stream_hears_of_room_when_little_waits() -> None:
+    """Batch by batch it would stop and go on with each."""
     script = rich()
     for _ in range(8):
         fill(script, 1, 64 * KIB)
     assert script.tunnel.sendable(1) == 0
-    for _ in range(2):
+    for _ in range(4):
         script.take(limit=1)
         assert script.events() == []
     script.take(limit=1)
     assert script.events() == [Writable(1)]
-    assert script.tunnel.sendable(1) == 192 * KIB
+    assert script.tunnel.sendable(1) == 320 * KIB
 
 
 def test_a_stream_hears_of_any_room_once_nothing_waits() -> None:

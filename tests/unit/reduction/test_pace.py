@@ -2,7 +2,6 @@
 
 from proxy.reduction.pace import HOLD, Pace
 
-BULK = 64 << 10
 SOON = HOLD / 2
 LATE = HOLD * 2
 
@@ -13,19 +12,19 @@ def streaming() -> tuple[Pace, float]:
     while not pace.holds:
         flushed(pace, now)
         now += SOON
-        pace.received(BULK, now)
+        pace.received(now, bulk=True)
         assert now < 101
     return pace, now
 
 
 def flushed(pace: Pace, now: float) -> None:
-    pace.received(BULK, now)
+    pace.received(now, bulk=True)
     pace.flushed(now)
 
 
 def test_a_new_source_is_not_held() -> None:
     pace = Pace()
-    pace.received(BULK, 1.0)
+    pace.received(1.0, bulk=True)
     assert not pace.holds
 
 
@@ -44,8 +43,16 @@ def test_a_source_that_pauses_is_not() -> None:
 def test_one_real_pause_ends_it() -> None:
     pace, now = streaming()
     pace.flushed(now)
-    pace.received(BULK, now + LATE)
+    pace.received(now + LATE, bulk=True)
     assert not pace.holds
+
+
+def test_a_source_that_could_not_be_read_meanwhile_has_not_paused() -> None:
+    pace, now = streaming()
+    pace.flushed(now)
+    pace.waits(now + LATE)
+    pace.received(now + LATE + SOON, bulk=True)
+    assert pace.holds
 
 
 def test_long_experience_outlives_some_pauses_but_not_many() -> None:
@@ -57,7 +64,7 @@ def test_long_experience_outlives_some_pauses_but_not_many() -> None:
     while pace.holds:
         flushed(pace, now)
         now += LATE
-        pace.received(BULK, now)
+        pace.received(now, bulk=True)
         pauses += 1
     assert 3 <= pauses <= 6
 
@@ -70,7 +77,7 @@ def test_an_answer_ends_it() -> None:
 
 def test_a_small_read_ends_it() -> None:
     pace, now = streaming()
-    pace.received(4096, now)
+    pace.received(now, bulk=False)
     assert not pace.holds
 
 
