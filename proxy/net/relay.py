@@ -192,15 +192,21 @@ class Relay(asyncio.BufferedProtocol):
         self._deliver()
 
     def missed(self, names: tuple[bytes, ...]) -> None:
-        """The peer lacks chunks that we referred to. Raises PeerError if we did not."""
+        """The peer lacks chunks or runs that we referred to. Raises PeerError if we did not."""
         for name in names:
             if not self._encoder.missed(name):
                 raise PeerError(f"MISS on stream {self.stream}", f"chunk {name.hex()[:16]} was not referred to")
-        self._owner.holdings.missed(len(names), self._loop.time())
+        chunks = sum(self.listed(name) is None for name in names)
+        if chunks:
+            self._owner.holdings.missed(chunks, self._loop.time())
         self._owner.fills.add(self, names)
 
+    def listed(self, name: bytes) -> bytes | None:
+        """What a run of that name on its way to the peer stands for; None if there is none."""
+        return self._encoder.listed(name)
+
     def fill(self, name: bytes, data: bytes) -> None:
-        """A chunk that the peer has missed, in its turn; empty: it is gone."""
+        """A chunk that the peer has missed, or a run's list, in its turn; empty: it is gone."""
         self._traffic.fills += 1
         self._owner.tunnel.send_fill(self.stream, name, CODEC_NONE, len(data), data)
 
@@ -390,6 +396,9 @@ class Relay(asyncio.BufferedProtocol):
         if needs.load is not None:
             self._store_busy = True
             self._owner.worker.load(needs.load, self._store_ready)
+        elif needs.behind is not None:
+            self._store_busy = True
+            self._owner.worker.load_behind(needs.behind, self._store_ready)
         else:
             self._traffic.misses += len(needs.ask)
             self._owner.tunnel.send_miss(self.stream, needs.ask)

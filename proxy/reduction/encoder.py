@@ -19,7 +19,8 @@ from proxy.reduction.course import Course, Mark, Stored
 from proxy.reduction.draft import Draft, EncodedBatch
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.likeness import alike
-from proxy.reduction.tokens import learn_token, literal_token, more_token, reference_token, slice_token
+from proxy.reduction.runs import Order, Runs
+from proxy.reduction.tokens import learn_token, literal_token, more_token, slice_token
 
 READ_BYTES = 64 << 10
 """How much is read from an array at once: larger reads leave the cache and were measured slower."""
@@ -54,8 +55,12 @@ class Encoder:
         compression: Compression,
         writer: int = 0,
         beginnings: Beginnings | None = None,
+        order: Order | None = None,
     ) -> None:
-        """`writer`: what the store is to keep together. `beginnings`: of chunks behind forced borders."""
+        """`writer`: what the store is to keep together. `beginnings`: of chunks behind forced borders.
+
+        `order`: of the peer's store; None if the peer knows no runs.
+        """
         self._chunker = chunker
         self._writer = writer
         self._store = store
@@ -74,6 +79,7 @@ class Encoder:
         self._surprised = False  # the incomplete chunk is not the expected one
         self._outstanding: Counter[bytes] = Counter()  # batches not yet consumed that refer to a chunk
         self._missed: Counter[bytes] = Counter()  # how many of those the peer has asked for it
+        self._runs = Runs(order)
         self._sealed: deque[Draft] = deque()  # batches that are full
         self._sealed_plain = 0
         self.follows = False
@@ -189,23 +195,26 @@ class Encoder:
             draft, self._draft = self._draft, Draft()
         else:
             return None
-        tokens = b"".join(draft.tokens)
+        tokens = draft.write(self._runs.room)
         literals = b"".join(draft.literals)
         codec, encoded = self.compression.encode(literals)
         data = assemble(draft.plain, codec, tokens, len(literals), encoded, section)
         self._outstanding.update(draft.named)
+        self._runs.send(draft.lists)
         self._holdings.referred(draft.references)
         if draft.learned:
             self._holdings.send(place for _, place in draft.learned)
         plain, reduced = draft.plain + section.records, len(tokens) + len(literals) + section.length
-        literal, references = draft.literal, draft.references
-        return EncodedBatch(data, plain, literal, reduced, references, draft.named, draft.pinned, draft.learned)
+        return EncodedBatch(
+            data, plain, draft.literal, reduced, draft.references, draft.named, draft.lists, draft.pinned, draft.learned
+        )
 
     def delivered(self, batch: EncodedBatch) -> None:
         """The peer has consumed the batch: its pins end, and it holds what the batch taught or had to be filled for."""
-        self.abandon(batch)
+        missed = self._missed.keys() & batch.named if self._missed else ()
+        self._release(batch, found=not missed)
         _uncount(self._outstanding, batch.named)
-        for name in self._missed.keys() & batch.named:
+        for name in missed:
             self._filled(name)
         _uncount(self._course.learning, (name for name, _ in batch.learned))
         for _, place in batch.learned:
@@ -213,19 +222,22 @@ class Encoder:
 
     def abandon(self, batch: EncodedBatch) -> None:
         """The stream is over and the batch may never arrive: its pins end."""
-        self._holdings.unsend(place for _, place in batch.learned)
-        for container in batch.pinned:
-            self._store.unpin(container)
+        self._release(batch, found=False)
 
     def missed(self, name: bytes) -> bool:
-        """The peer lacks a chunk: False if it has asked for it as often as batches on their way refer to it."""
+        """The peer lacks a chunk, or a run: False if it has asked as often as batches on their way refer to it."""
         if self._missed[name] >= self._outstanding[name]:
             return False
         self._missed[name] += 1
+        self._runs.miss(name)
         place = self._store.find(name)
         if place is not None:
             self._holdings.doubt(place)
         return True
+
+    def listed(self, name: bytes) -> bytes | None:
+        """What a run of that name stands for: the fingerprints of its chunks; None if none is on its way."""
+        return self._runs.listed(name)
 
     def close(self) -> None:
         """Release the pins of what was not taken; batches that were are released by `delivered`."""
@@ -236,6 +248,13 @@ class Encoder:
         self._sealed_plain = 0
         self._draft = Draft()
         self.compression.close()
+
+    def _release(self, batch: EncodedBatch, *, found: bool) -> None:
+        """`found`: the peer knew what its runs stand for."""
+        self._runs.end(batch.lists, found=found)
+        self._holdings.unsend(place for _, place in batch.learned)
+        for container in batch.pinned:
+            self._store.unpin(container)
 
     def _make_room(self) -> None:
         kept = self._end - self._start
@@ -286,9 +305,11 @@ class Encoder:
 
     def _refer(self, name: bytes, place: Place, start: int, end: int) -> None:
         if self._sent <= start:
-            self._note_reference(name, place, end - start)
-            self._draft.tokens.append(reference_token(name))
-            self._count(end - start)
+            draft = self._draft
+            draft.refer(name, place, end - start)
+            self._total += end - start
+            if place[0] not in draft.pinned:
+                self._pin(place[0])
         elif end - self._sent >= _WORTH_SLICING:
             self._slice_to(name, place, end - start, self._sent - start, end)
         else:
@@ -361,7 +382,9 @@ class Encoder:
         if self._slice == (name, offset):  # the peer has the chunk at hand
             self._draft.tokens.append(more_token(n))
         else:
-            self._note_reference(name, place, length)
+            self._draft.name(name, length)
+            if place[0] not in self._draft.pinned:
+                self._pin(place[0])
             self._draft.tokens.append(slice_token(name, offset, n))
         self._slice = (name, offset + n)
         self._count(n)
@@ -434,12 +457,10 @@ class Encoder:
         self._draft.plain += n
         self._total += n
 
-    def _note_reference(self, name: bytes, place: Place, length: int) -> None:
-        draft = self._draft
-        draft.name(name, length)
-        if place[0] not in draft.pinned:
-            draft.pinned.add(place[0])
-            self._store.pin(place[0])
+    def _pin(self, container: int) -> None:
+        """The batch refers to a chunk that lies there."""
+        self._draft.pinned.add(container)
+        self._store.pin(container)
 
     def _filled(self, name: bytes) -> None:
         """The peer has asked for the chunk, and has it."""
