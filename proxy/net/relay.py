@@ -16,6 +16,7 @@ from proxy.net.blaming import Blaming
 from proxy.net.coders import Coders
 from proxy.net.endings import Leaving, reset_connection, reset_transport, socket_of
 from proxy.net.gathering import Gathering
+from proxy.net.packing import Packing
 from proxy.net.pauses import Pauses
 from proxy.net.relay_owner import RelayOwner
 from proxy.net.tcpinfo import was_reset
@@ -71,6 +72,7 @@ class Relay(asyncio.BufferedProtocol):
         self._array_paused = False  # the array does not read
         self._resting = False  # we do not read the array
         self._pauses = Pauses(coders, self.waits, owner.worker, self._flush)
+        self._packing = Packing(owner.pump)
         self._gathering = Gathering(lambda: self._decoder.gathered, self._interrupted, self._let_go)
         self._allowance = 0  # plain bytes that may be read
         self._ended_here = False
@@ -122,7 +124,7 @@ class Relay(asyncio.BufferedProtocol):
         try:
             self._encoder.received(nbytes)
             if self._encoder.ready:
-                self._ship()
+                self._ship(bulk=True)
                 self._pauses.shipped()
                 self.coders.look_ahead(self._owner.worker)
             self._pauses.consider()
@@ -238,6 +240,7 @@ class Relay(asyncio.BufferedProtocol):
         self.reason = reason
         self._pauses.close()
         self._gathering.close()
+        self._packing.close()
         for _, batch in self._outstanding:
             self._encoder.abandon(batch)
         self._outstanding.clear()
@@ -270,21 +273,27 @@ class Relay(asyncio.BufferedProtocol):
             self._pauses.flushed()
             self.waits.outward(_SOURCE)
 
-    def _ship(self) -> None:
-        """Send all batches that there are."""
+    def _ship(self, *, bulk: bool = False) -> None:
+        """Send all batches that there are; `bulk`: others follow, so short ones may wait for them."""
         batch = self._encoder.take()
         if batch is None:
+            self._packing.hurry()
             return
+        length = 0
         while batch is not None:
-            self._send(batch)
+            length += self._send(batch)
             batch = self._encoder.take()
-        self._owner.pump()
+        if bulk:
+            self._packing.add(length)
+        else:
+            self._packing.go()
         self._owner.worker.kick()
         self._renew_allowance()
         if self._owner.worker.congested:
             self._rest_if_needed()
 
-    def _send(self, batch: EncodedBatch) -> None:
+    def _send(self, batch: EncodedBatch) -> int:
+        """The length of the batch."""
         self._owner.tunnel.send_data(self.stream, batch.data, batch.plain)
         length, batch.data = len(batch.data), b""  # the tunnel keeps it as long as need be
         self._cost += batch.plain + DATA_OVERHEAD
@@ -295,6 +304,7 @@ class Relay(asyncio.BufferedProtocol):
         traffic.after_compression += length
         traffic.compression_microseconds = int(self.compression.seconds * 1e6)
         traffic.references += batch.references
+        return length
 
     def _rest_if_needed(self) -> None:
         """Stop reading while the tunnel has no credit for more, or the disk lags."""
@@ -311,6 +321,7 @@ class Relay(asyncio.BufferedProtocol):
         assert self._transport is not None
         self._resting = True
         self._transport.pause_reading()
+        self._packing.hurry()
         self._pauses.rest()
         self.waits.rest()
 
