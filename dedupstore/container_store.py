@@ -161,6 +161,11 @@ class ContainerStore(ABC):
         name, after = container.fingerprints[entry], Place(container.id, entry)
         return (name, after) if self._places.get(name) == after else None
 
+    def behind(self, place: Place, most: int) -> list[bytes]:
+        """As ChunkStore says."""
+        container = self._containers.get(place.container)
+        return container.fingerprints[place.entry + 1 : place.entry + 1 + most] if container is not None else []
+
     # Pins and belief
 
     def pin(self, container: int) -> None:

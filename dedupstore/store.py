@@ -104,6 +104,12 @@ class ChunkStore(Protocol):
     def following(self, place: Place) -> tuple[bytes, Place] | None:
         """Fingerprint and place of the chunk that the same writer stored after this one, if it is known without I/O."""
 
+    def behind(self, place: Place, most: int) -> list[bytes]:
+        """What was put into that place's container behind it, up to so many fingerprints, if it is known without I/O.
+
+        Their chunks may have gone since.
+        """
+
     def pin(self, container: int) -> None:
         """Keep the container from eviction; counted, undone by as many `unpin`."""
 

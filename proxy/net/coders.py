@@ -22,6 +22,7 @@ from proxy.reduction.decoder import Decoder
 from proxy.reduction.effort import Effort
 from proxy.reduction.encoder import Encoder
 from proxy.reduction.holdings import Holdings
+from proxy.reduction.runs import Order
 from proxy.reduction.spans import SpanDecoder, SpanEncoder
 from proxy.reduction.windows import ContextClaims, ContextMemory
 
@@ -97,6 +98,7 @@ class Workbench:
         self._streams = streams
         self._memory = ContextMemory()
         self._claims = ContextClaims(tunnel.remembers)
+        self._order = Order(_CLOCK)
 
     def coders(
         self,
@@ -118,12 +120,14 @@ class Workbench:
         spans = protocol != "tcp" and self._agreed(Capability.SPANS)
         beginnings = self._environment.beginnings if spans else None
         compression = self._compression(stream)
-        encoder = Encoder(self._environment.chunker, store, holdings, compression, writer, beginnings)
+        runs = self._agreed(Capability.RUNS)
+        order = self._order if runs else None
+        encoder = Encoder(self._environment.chunker, store, holdings, compression, writer, beginnings, order)
         if protocol == "iscsi" and not spans:
             fell("the peer's version does not know iSCSI", False)
         if not spans:
-            return Coders(encoder, Decoder(store, holdings, writer, context))
-        decoder = Decoder(store, holdings, writer, context, spans=True)
+            return Coders(encoder, Decoder(store, holdings, writer, context, runs=runs))
+        decoder = Decoder(store, holdings, writer, context, spans=True, runs=runs)
         texts = None if portals is None else PortalTexts(portals)
         return self._of_spans(encoder, decoder, tally, texts, opener=protocol is not None, fell=fell)
 

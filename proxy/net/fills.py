@@ -1,4 +1,4 @@
-"""What the peer has missed, until it may be sent: names wait here, not chunks.
+"""What the peer has missed, chunks and runs, until it may be sent: names wait here, not chunks.
 
 A peer may ask for as much as batches on their way refer to, and take as long as it likes over taking it. So a chunk is
 read when its FILL can go at once, and streams take turns: one that asks for much does not keep the others waiting.
@@ -26,8 +26,11 @@ class Filler(Protocol):
 
     stream: int
 
+    def listed(self, name: bytes) -> bytes | None:
+        """The chunks of a run that is on its way; None if the name is none's."""
+
     def fill(self, name: bytes, data: bytes) -> None:
-        """Send the chunk; empty: it is gone."""
+        """Send the chunk, or a run's list; empty: it is gone."""
 
 
 @dataclass(slots=True)
@@ -54,7 +57,7 @@ class Fills:
         self._later = False
 
     def add(self, relay: Filler, names: Sequence[bytes]) -> None:
-        """The peer has missed those chunks; `go_on` has to be called."""
+        """The peer has missed those; `go_on` has to be called."""
         if relay not in self._missed:
             self._missed[relay] = _Missed(deque())
             self._turns.append(relay)
@@ -99,7 +102,7 @@ class Fills:
             self._held.add(relay)
             return
         name = missed.names[0]
-        data = self._read(name)
+        data = relay.listed(name) or self._read(name)
         if data is None and missed.loads < _LOADS_MAX:
             missed.loads += 1
             self._worker.load(name, lambda: self._loaded(relay))

@@ -16,6 +16,7 @@ from proxy.net.blaming import Blaming
 from proxy.net.coders import Coders
 from proxy.net.endings import Leaving, reset_connection, reset_transport, socket_of
 from proxy.net.gathering import Gathering
+from proxy.net.packing import Packing
 from proxy.net.pauses import Pauses
 from proxy.net.relay_owner import RelayOwner
 from proxy.net.tcpinfo import was_reset
@@ -71,6 +72,7 @@ class Relay(asyncio.BufferedProtocol):
         self._array_paused = False  # the array does not read
         self._resting = False  # we do not read the array
         self._pauses = Pauses(coders, self.waits, owner.worker, self._flush, self._ship_whole)
+        self._packing = Packing(owner.pump)
         self._gathering = Gathering(lambda: self._decoder.gathered, self._interrupted, self._let_go)
         self._allowance = 0  # plain bytes that may be read
         self._asked = 0  # bytes that the read under way may bring
@@ -125,7 +127,7 @@ class Relay(asyncio.BufferedProtocol):
         try:
             self._encoder.received(nbytes)
             if self._encoder.ready:
-                self._ship()
+                self._ship(bulk=True)
                 self._pauses.shipped()
                 self.coders.look_ahead(self._owner.worker)
             self._pauses.consider()
@@ -195,15 +197,21 @@ class Relay(asyncio.BufferedProtocol):
         self._deliver()
 
     def missed(self, names: tuple[bytes, ...]) -> None:
-        """The peer lacks chunks that we referred to. Raises PeerError if we did not."""
+        """The peer lacks chunks or runs that we referred to. Raises PeerError if we did not."""
         for name in names:
             if not self._encoder.missed(name):
                 raise PeerError(f"MISS on stream {self.stream}", f"chunk {name.hex()[:16]} was not referred to")
-        self._owner.holdings.missed(len(names), self._loop.time())
+        chunks = sum(self.listed(name) is None for name in names)
+        if chunks:
+            self._owner.holdings.missed(chunks, self._loop.time())
         self._owner.fills.add(self, names)
 
+    def listed(self, name: bytes) -> bytes | None:
+        """What a run of that name on its way to the peer stands for; None if there is none."""
+        return self._encoder.listed(name)
+
     def fill(self, name: bytes, data: bytes) -> None:
-        """A chunk that the peer has missed, in its turn; empty: it is gone."""
+        """A chunk that the peer has missed, or a run's list, in its turn; empty: it is gone."""
         self._traffic.fills += 1
         self._owner.tunnel.send_fill(self.stream, name, CODEC_NONE, len(data), data)
 
@@ -235,6 +243,7 @@ class Relay(asyncio.BufferedProtocol):
         self.reason = reason
         self._pauses.close()
         self._gathering.close()
+        self._packing.close()
         for _, batch in self._outstanding:
             self._encoder.abandon(batch)
         self._outstanding.clear()
@@ -273,21 +282,27 @@ class Relay(asyncio.BufferedProtocol):
             with self._blaming:
                 self._ship()
 
-    def _ship(self) -> None:
-        """Send all batches that there are."""
+    def _ship(self, *, bulk: bool = False) -> None:
+        """Send all batches that there are; `bulk`: others follow, so short ones may wait for them."""
         batch = self._encoder.take()
         if batch is None:
+            self._packing.hurry()
             return
+        length = 0
         while batch is not None:
-            self._send(batch)
+            length += self._send(batch)
             batch = self._encoder.take()
-        self._owner.pump()
+        if bulk:
+            self._packing.add(length)
+        else:
+            self._packing.go()
         self._owner.worker.kick()
         self._renew_allowance()
         if self._owner.worker.congested:
             self._rest_if_needed()
 
-    def _send(self, batch: EncodedBatch) -> None:
+    def _send(self, batch: EncodedBatch) -> int:
+        """The length of the batch."""
         self._owner.tunnel.send_data(self.stream, batch.data, batch.plain)
         length, batch.data = len(batch.data), b""  # the tunnel keeps it as long as need be
         self._cost += batch.plain + DATA_OVERHEAD
@@ -298,6 +313,7 @@ class Relay(asyncio.BufferedProtocol):
         traffic.after_compression += length
         traffic.compression_microseconds = int(self.compression.seconds * 1e6)
         traffic.references += batch.references
+        return length
 
     def _rest_if_needed(self) -> None:
         """Stop reading while the tunnel has no credit for more, or the disk lags."""
@@ -314,6 +330,7 @@ class Relay(asyncio.BufferedProtocol):
         assert self._transport is not None
         self._resting = True
         self._transport.pause_reading()
+        self._packing.hurry()
         self.waits.rest()
         self._pauses.rest()
 
@@ -399,6 +416,9 @@ class Relay(asyncio.BufferedProtocol):
         if needs.load is not None:
             self._store_busy = True
             self._owner.worker.load(needs.load, self._store_ready)
+        elif needs.behind is not None:
+            self._store_busy = True
+            self._owner.worker.load_behind(needs.behind, self._store_ready)
         else:
             self._traffic.misses += len(needs.ask)
             self._owner.tunnel.send_miss(self.stream, needs.ask)

@@ -57,6 +57,13 @@ class StoreWorker:
             future = self._loop.run_in_executor(self._pool, self.store.load, name)
             future.add_done_callback(lambda done: self._loaded(name, done))
 
+    def load_behind(self, name: bytes, call: Callable[[], None]) -> None:
+        """Load a chunk's container, and the one that was filled after it; then call."""
+        if not self._closed:
+            self.load(name, _nothing)
+            future = self._loop.run_in_executor(self._pool, self.store.prefetch, name)
+            future.add_done_callback(lambda done: _loaded_behind(done, call))
+
     def prefetch(self, name: bytes) -> None:
         """Load the container that was filled after that chunk's."""
         if not self._closed:
@@ -98,6 +105,15 @@ def _call(waiting: Iterable[Callable[[], None]]) -> None:
             call()
         except Exception:
             log.exception("a defect in what waited for the store")
+
+
+def _loaded_behind(done: "asyncio.Future[None]", call: Callable[[], None]) -> None:
+    _report(done)
+    _call((call,))
+
+
+def _nothing() -> None:
+    pass
 
 
 def _report(done: "asyncio.Future[None]") -> None:

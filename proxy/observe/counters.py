@@ -26,11 +26,11 @@ class Traffic:
     verified: int = 0
     """Bytes whose BLAKE3 was checked against a fingerprint: from the store, learned, or filled."""
     references: int = 0
-    """References sent."""
+    """Chunks sent as references, one by one or in runs."""
     misses: int = 0
-    """Chunks that we had to ask the peer for."""
+    """Chunks, and lists of chunks, that we had to ask the peer for."""
     fills: int = 0
-    """Chunks that we sent because the peer lacked them."""
+    """Chunks, and lists of chunks, that we sent because the peer lacked them."""
     pdus: int = 0
     """iSCSI PDUs that were understood, in either direction."""
     records: int = 0

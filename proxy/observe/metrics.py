@@ -202,9 +202,13 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration("isthmus_received_wire_bytes", C, "TCP payload received", _PEER, _bytes("wire_received")),
     Declaration("isthmus_delivered_bytes", C, "Plain bytes written to local arrays", _PEER, _bytes("delivered")),
     Declaration("isthmus_verified_bytes", C, "Bytes checked against a fingerprint", _PEER, _bytes("verified")),
-    Declaration("isthmus_references", C, "Chunks sent as references", _PEER, _bytes("references")),
-    Declaration("isthmus_misses", C, "Chunks that had to be asked for", _PEER, _bytes("misses")),
-    Declaration("isthmus_fills", C, "Chunks that the peer had to ask for", _PEER, _bytes("fills")),
+    Declaration(
+        "isthmus_references", C, "Chunks sent as references, one by one or in runs", _PEER, _bytes("references")
+    ),
+    Declaration("isthmus_misses", C, "Chunks, and lists of chunks, that had to be asked for", _PEER, _bytes("misses")),
+    Declaration(
+        "isthmus_fills", C, "Chunks, and lists of chunks, that the peer had to ask for", _PEER, _bytes("fills")
+    ),
     Declaration("isthmus_mismatches", C, "Received chunks that failed verification", _PEER, _bytes("mismatches")),
     Declaration("isthmus_iscsi_pdus", C, "iSCSI PDUs understood", _PEER, _bytes("pdus")),
     Declaration(

@@ -89,3 +89,5 @@ class Capability(IntEnum):
     """Batches with a section of records."""
     PORTALS = 6
     """An address within an export's range in OPEN."""
+    RUNS = 7
+    """Token RUN."""

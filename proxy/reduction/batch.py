@@ -4,8 +4,9 @@ import struct
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from dedupstore.fingerprint import FINGERPRINT_BYTES
 from proxy.reduction.errors import BatchError
-from proxy.reduction.tokens import LITERAL, Token, parse, read_varint, varint
+from proxy.reduction.tokens import LITERAL, RUN, Token, parse, read_varint, varint
 
 BATCH_PLAIN_MAX = 512 << 10
 """Plain bytes that one batch may deliver."""
@@ -61,7 +62,7 @@ def length_bound(plain: int) -> int:
 
 
 def overhead_bound(plain: int) -> int:
-    """The most bytes that header and tokens may have. Tokens take more memory than bytes, so they have their own bound.
+    """The most bytes that header, tokens and the lists that RUNs stand for may have: they take more memory than bytes.
 
     Our encoder stays below: its chunks have at least 256 bytes, and their tokens at most 33.
     """
@@ -100,9 +101,23 @@ def dissect(data: memoryview) -> ReceivedBatch:
     if HEADER_BYTES + token_length > min(len(data) - at + HEADER_BYTES, overhead_bound(plain)):
         raise BatchError(f"tokens of {token_length} bytes are too long for a batch of {len(data)}, {plain} plain ones")
     tokens = parse(data[at : at + token_length])
-    if sum(token[1] for token in tokens if token[0] == LITERAL) != literal_length:
+    literals, chunks = _counts(tokens)
+    if literals != literal_length:
         raise BatchError(f"LITERAL tokens do not sum up to {literal_length} bytes")
+    if HEADER_BYTES + token_length + chunks * FINGERPRINT_BYTES > overhead_bound(plain):
+        raise BatchError(f"RUNs of {chunks} chunks in a batch of {plain} plain bytes")
     return ReceivedBatch(plain, section, codec, tokens, literal_length, data[at + token_length :])
+
+
+def _counts(tokens: list[Token]) -> tuple[int, int]:
+    """Bytes of all LITERALs, and chunks of all RUNs."""
+    literals = chunks = 0
+    for opcode, n, _, _ in tokens:
+        if opcode == LITERAL:
+            literals += n
+        elif opcode == RUN:
+            chunks += n
+    return literals, chunks
 
 
 def _section(data: memoryview, codec: int, plain: int) -> tuple[Section, int]:

@@ -5,35 +5,39 @@ and what to ask the peer for; `advance` goes on when told that something has cha
 """
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from dedupstore.errors import ChunkInvalid, ChunkMissing
-from dedupstore.fingerprint import CHECK_BYTES, fingerprint
+from dedupstore.fingerprint import CHECK_BYTES, FINGERPRINT_BYTES, fingerprint
 from dedupstore.store import ChunkStore, Place
 from proxy.reduction.batch import CODEC_CONTEXT, ReceivedBatch, Section, dissect
 from proxy.reduction.compression import decode
 from proxy.reduction.contexts import ContextReader
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.holdings import Holdings
-from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, SLICE, Token, parse
+from proxy.reduction.runs import stored_behind
+from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, RUN, SLICE, Token, parse
 
 CHUNK_MAX = 256 << 10
 """The longest chunk of any site, so also the longest tail."""
 
 _LOOK_AHEAD = 1024
-"""How many chunks may be asked for at once: what one MISS frame holds."""
+"""How many chunks and runs may be asked for at once: what one MISS frame holds."""
 
 KEPT_MAX = 4 << 20
-"""Chunks that were filled, or are sliced, are kept until their batch is decoded: so much of them is had and verified
-for one batch, however often and however little of each it delivers. (Other references deliver what they cost.) Batches
-of our encoder name fewer (its NAMED_MAX)."""
+"""What was filled, or is sliced, is kept until its batch is decoded: so much of it is had and verified for one batch,
+however often and however little of each it delivers. (Other references deliver what they cost.) Batches of our encoder
+name less (its NAMED_MAX, and the lists of its runs)."""
 
 
 @dataclass(slots=True)
 class Needs:
-    """Why a stream waits: one chunk to be loaded from disk, or chunks to ask the peer for (each named once)."""
+    """Why a stream waits: a chunk to be loaded from disk, or chunks and runs to ask the peer for (each named once)."""
 
     load: bytes | None = None
+    behind: bytes | None = None
+    """A chunk to be loaded, and what was stored behind its container as well."""
     ask: list[bytes] = field(default_factory=list)
 
 
@@ -70,6 +74,7 @@ class _Progress:
         "delivered",
         "from_store",
         "literals",
+        "looked",
         "out",
         "owned",
         "position",
@@ -82,6 +87,7 @@ class _Progress:
         self.section = section
         self.literals = literals
         self.at = 0  # next token
+        self.looked = -1  # the token for which the store has had all loaded that may help
         self.position = 0  # next literal byte
         self.delivered = 0
         self.out: list[bytes | memoryview] = []
@@ -111,10 +117,12 @@ class Decoder:
         context: ContextReader | None = None,
         *,
         spans: bool = False,
+        runs: bool = False,
     ) -> None:
-        """`writer`: what the store is to keep together; `context`: for codec 2, `spans`: for records, if agreed."""
+        """`writer`: what the store is to keep together. If agreed, `context`: for codec 2, `spans`: records, `runs`."""
         self._context = context
         self._spans = spans
+        self._runs = runs
         self._writer = writer
         self._store = store
         self._holdings = holdings
@@ -124,6 +132,8 @@ class Decoder:
         self._tail_length = 0
         self._slice: tuple[bytes, bytes, int] | None = None  # name, chunk, offset that MORE goes on at
         self._asked: set[bytes] = set()
+        self._lists: set[bytes] = set()  # of these, runs
+        self._place: Place | None = None  # of the chunk that was delivered last, if it came from the store
         self._kept: dict[bytes, bytes] = {}
         self._kept_bytes = 0
         self._needs: Needs | None = None
@@ -186,6 +196,9 @@ class Decoder:
             raise CorruptStream(f"filled chunk {name.hex()[:16]} does not match its fingerprint")
         self._asked.discard(name)
         self._keep(name, data)
+        if name in self._lists:
+            self._lists.discard(name)
+            return
         place = self._store.put(name, data, self._writer)
         if place is not None:
             self._holdings.add(place)
@@ -236,16 +249,57 @@ class Decoder:
                 data = self._chunk(name, progress)
                 if data is None:
                     return False
-                self._deliver_chunk(progress, data)
+                progress.deliver(data)
+                progress.from_store += len(data)
+                self._border()
             elif opcode == LITERAL:
                 self._deliver_literal(progress, n)
             elif opcode == LEARN:
                 self._learn(n, name)
                 progress.verified += n
+            elif opcode == RUN:
+                if not self._unfold(n, name, progress):
+                    return False
+                continue
             elif not self._deliver_slice(progress, opcode, n, offset, name):
                 return False
             progress.at += 1
         return True
+
+    def _unfold(self, n: int, name: bytes, progress: _Progress) -> bool:
+        """Put references in a run's place; False if the stream has to wait for its list."""
+        if not self._runs:
+            raise BatchError("a RUN, which was not agreed on")
+        if name in self._asked:
+            return False
+        names = self._listed(n, name) or self._behind(n, name, progress)
+        if names:
+            at = progress.at
+            progress.batch.tokens[at : at + 1] = [(REFERENCE, 0, 0, each) for each in names]
+        return bool(names)
+
+    def _listed(self, n: int, name: bytes) -> list[bytes]:
+        """The run's chunks, if the peer has said which these are."""
+        data = self._kept.get(name)
+        if data is None:
+            return []
+        if len(data) != n * FINGERPRINT_BYTES:
+            raise BatchError(f"a list of {len(data)} bytes for a RUN of {n} chunks")
+        return [data[at : at + FINGERPRINT_BYTES] for at in range(0, len(data), FINGERPRINT_BYTES)]
+
+    def _behind(self, n: int, name: bytes, progress: _Progress) -> list[bytes]:
+        """The run's chunks, if they are what the store holds; none if that is not known yet, or the peer is asked."""
+        before = progress.batch.tokens[progress.at - 1][3]
+        place = self._place or self._held(before)
+        names = stored_behind(self._store, self._holdings, place, n) if place is not None else []
+        if len(names) < n and progress.looked != progress.at:
+            progress.looked = progress.at
+            self._needs = Needs(behind=names[-1] if names else before)
+            return []
+        if len(names) == n and fingerprint(b"".join(names)) == name:
+            return names
+        self._ask(name, progress)
+        return []
 
     def _complete(self, progress: _Progress) -> DecodedBatch:
         if progress.delivered != progress.batch.plain:
@@ -260,11 +314,6 @@ class Decoder:
         self.total += plain
         verified, borrowed = progress.verified, literal and records > 0
         return DecodedBatch(pieces, progress.from_store, verified, progress.section, records, plain, borrowed)
-
-    def _deliver_chunk(self, progress: _Progress, data: bytes) -> None:
-        progress.deliver(data)
-        progress.from_store += len(data)
-        self._border()
 
     def _deliver_literal(self, progress: _Progress, n: int) -> None:
         piece = progress.literals[progress.position : progress.position + n]
@@ -304,6 +353,7 @@ class Decoder:
         """
         if name in self._asked:
             return None
+        self._place = None
         return self._kept.get(name) or self._stored(name, progress)
 
     def _keep(self, name: bytes, data: bytes) -> None:
@@ -325,20 +375,38 @@ class Decoder:
             self._ask(name, progress)
         else:
             progress.verified += len(data)
+            self._place = place
             if place is not None and place[0] != self._container:
                 self._container = place[0]
                 self.entered = name
         return data or None
 
     def _ask(self, name: bytes, progress: _Progress) -> None:
-        """Ask for the chunk, and at once for all others of this batch that are not held."""
-        others = dict.fromkeys(_names(progress.batch.tokens[progress.at :]))
-        missing = [name, *(other for other in others if other != name and not self._at_hand(other))][:_LOOK_AHEAD]
+        """Ask for the chunk or the run, and at once for all else in this batch that is not at hand."""
+        tokens = progress.batch.tokens[progress.at :]
+        missing = list(dict.fromkeys([name, *self._lacking(tokens)]))[:_LOOK_AHEAD]
         self._asked.update(missing)
+        self._lists.update({token[3] for token in tokens if token[0] == RUN}.intersection(missing))
         self._needs = Needs(ask=missing)
 
+    def _lacking(self, tokens: list[Token]) -> Iterator[bytes]:
+        """What the tokens name and is not at hand, unless they teach it; and runs behind such chunks.
+
+        All runs, if they begin with one that was not found: there will be others.
+        """
+        taught = {name for opcode, _, _, name in tokens if opcode == LEARN}
+        astray = tokens[0][0] == RUN
+        lacking = False
+        for opcode, _, _, name in tokens:
+            if opcode in (REFERENCE, SLICE):
+                lacking = name[:CHECK_BYTES] not in taught and not self._at_hand(name)
+                if lacking:
+                    yield name
+            elif opcode == RUN and (lacking or astray) and not self._at_hand(name):
+                yield name
+
     def _at_hand(self, name: bytes) -> bool:
-        """True if the chunk need not be asked for, or was asked for already."""
+        """True if the chunk or run need not be asked for, or was asked for already."""
         return name in self._asked or name in self._kept or self._held(name) is not None
 
     def _held(self, name: bytes) -> Place | None:
@@ -382,9 +450,3 @@ class Decoder:
         progress.literals = memoryview(bytes(progress.literals))
         progress.out = [b"".join(progress.out)]
         self._keep_tail()
-
-
-def _names(tokens: list[Token]) -> list[bytes]:
-    """The chunks that the tokens name, but for those that they teach."""
-    taught = {token[3] for token in tokens if token[0] == LEARN}
-    return [token[3] for token in tokens if token[0] in (REFERENCE, SLICE) and token[3][:CHECK_BYTES] not in taught]

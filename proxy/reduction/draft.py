@@ -2,10 +2,14 @@
 
 from dataclasses import dataclass, field
 
+from dedupstore.fingerprint import fingerprint
 from dedupstore.store import Place
+from proxy.reduction.tokens import RUN_MIN, reference_token, run_token
 
 NAMED_MAX = 3 << 20
 """Bytes of chunks that a batch names at most: the peer may have to ask for them all, and takes no more than 4 MiB."""
+
+_NOWHERE = (0, 0)
 
 
 @dataclass(slots=True)
@@ -16,13 +20,19 @@ class Draft:
     literal: int = 0
     """Of these, bytes that go as they are."""
     tokens: list[bytes] = field(default_factory=list)
+    """Of references there is only their place: nothing. See `referring`."""
+    referring: list[tuple[int, list[bytes]]] = field(default_factory=list)
+    """Where in `tokens`, and to which chunks: more than one if the store holds them one after another."""
+    behind: tuple[int, int] = _NOWHERE  # the place behind the chunk that was referred to last
     literals: list[bytes] = field(default_factory=list)
     pinned: set[int] = field(default_factory=set)
     learned: list[tuple[bytes, Place]] = field(default_factory=list)
     references: int = 0
-    """Tokens that name a chunk."""
+    """How often tokens refer to a chunk, when they are written."""
     named: set[bytes] = field(default_factory=set)
-    """The chunks that these name."""
+    """What tokens refer to: chunks, and runs once they are written."""
+    lists: dict[bytes, bytes] = field(default_factory=dict)
+    """By a run's name: the fingerprints of its chunks."""
     named_bytes: int = 0
     """Lengths of these chunks."""
 
@@ -31,11 +41,39 @@ class Draft:
         return name in self.named or self.named_bytes + length <= most
 
     def name(self, name: bytes, length: int) -> None:
-        """A token refers to that chunk."""
+        """A SLICE refers to that chunk."""
         self.references += 1
         if name not in self.named:
             self.named.add(name)
             self.named_bytes += length
+
+    def refer(self, name: bytes, place: Place, length: int) -> None:
+        """All of that chunk, which lies there, comes next."""
+        if name not in self.named:
+            self.named.add(name)
+            self.named_bytes += length
+        self.plain += length
+        if place == self.behind and not self.tokens[-1]:
+            self.referring[-1][1].append(name)
+        else:
+            self.referring.append((len(self.tokens), [name]))
+            self.tokens.append(b"")
+        self.behind = place[0], place[1] + 1
+
+    def write(self, runs: int) -> bytes:
+        """All tokens; up to so many runs go as such, the others as references."""
+        for at, names in self.referring:
+            self.references += len(names)
+            if len(names) > RUN_MIN and len(self.lists) < runs:
+                listed = b"".join(names[1:])
+                run = fingerprint(listed)
+                self.lists[run] = listed
+                self.tokens[at] = reference_token(names[0]) + run_token(len(names) - 1, run)
+            else:
+                self.tokens[at] = b"".join([reference_token(name) for name in names])
+        if self.lists:
+            self.named.update(self.lists)
+        return b"".join(self.tokens)
 
 
 @dataclass(slots=True)
@@ -51,5 +89,6 @@ class EncodedBatch:
     """Bytes of tokens, and of literals and records before compression."""
     references: int
     named: set[bytes]
+    lists: dict[bytes, bytes]
     pinned: set[int]
     learned: list[tuple[bytes, Place]]

@@ -6,8 +6,7 @@ alone. While the data follows what was stored before, even the piece of a chunk 
 bytes: the chunk that was stored after the last one is expected, and if the piece is its beginning, it goes as SLICE.
 """
 
-from collections import Counter, deque
-from collections.abc import Iterable
+from collections import deque
 
 from dedupstore.chunker import Chunker
 from dedupstore.fingerprint import fingerprint
@@ -19,7 +18,9 @@ from proxy.reduction.course import Course, Mark, Stored
 from proxy.reduction.draft import Draft, EncodedBatch
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.likeness import alike
-from proxy.reduction.tokens import learn_token, literal_token, more_token, reference_token, slice_token
+from proxy.reduction.outstanding import Outstanding, uncount
+from proxy.reduction.runs import Order, Runs
+from proxy.reduction.tokens import learn_token, literal_token, more_token, slice_token
 
 READ_BYTES = 64 << 10
 """How much is read from an array at once: larger reads leave the cache and were measured slower."""
@@ -58,8 +59,12 @@ class Encoder:
         compression: Compression,
         writer: int = 0,
         beginnings: Beginnings | None = None,
+        order: Order | None = None,
     ) -> None:
-        """`writer`: what the store is to keep together. `beginnings`: of chunks behind forced borders."""
+        """`writer`: what the store is to keep together. `beginnings`: of chunks behind forced borders.
+
+        `order`: of the peer's store; None if the peer knows no runs.
+        """
         self._chunker = chunker
         self._writer = writer
         self._store = store
@@ -76,8 +81,8 @@ class Encoder:
         self._expected: Stored | None = None  # chunk that was sent by SLICE, and where in it the incomplete one begins
         self._known = False  # the last complete chunk was sent by what is stored
         self._surprised = False  # the incomplete chunk is not the expected one
-        self._outstanding: Counter[bytes] = Counter()  # batches not yet consumed that refer to a chunk
-        self._missed: Counter[bytes] = Counter()  # how many of those the peer has asked for it
+        self._outstanding = Outstanding()
+        self._runs = Runs(order)
         self._sealed: deque[Draft] = deque()  # batches that are full
         self._sealed_plain = 0
         self.follows = False
@@ -215,43 +220,48 @@ class Encoder:
             draft, self._draft = self._draft, Draft()
         else:
             return None
-        tokens = b"".join(draft.tokens)
+        tokens = draft.write(self._runs.room)
         literals = b"".join(draft.literals)
         codec, encoded = self.compression.encode(literals)
         data = assemble(draft.plain, codec, tokens, len(literals), encoded, section)
-        self._outstanding.update(draft.named)
+        self._outstanding.send(draft.named)
+        self._runs.send(draft.lists)
         self._holdings.referred(draft.references)
         if draft.learned:
             self._holdings.send(place for _, place in draft.learned)
         plain, reduced = draft.plain + section.records, len(tokens) + len(literals) + section.length
-        literal, references = draft.literal, draft.references
-        return EncodedBatch(data, plain, literal, reduced, references, draft.named, draft.pinned, draft.learned)
+        return EncodedBatch(
+            data, plain, draft.literal, reduced, draft.references, draft.named, draft.lists, draft.pinned, draft.learned
+        )
 
     def delivered(self, batch: EncodedBatch) -> None:
         """The peer has consumed the batch: its pins end, and it holds what the batch taught or had to be filled for."""
-        self.abandon(batch)
-        _uncount(self._outstanding, batch.named)
-        for name in self._missed.keys() & batch.named:
-            self._filled(name)
-        _uncount(self._course.learning, (name for name, _ in batch.learned))
+        missed = self._outstanding.end(batch.named)
+        self._release(batch, found=not missed)
+        for name in missed:
+            if (place := self._store.find(name)) is not None:
+                self._holdings.add(place)  # it was filled
+        uncount(self._course.learning, (name for name, _ in batch.learned))
         for _, place in batch.learned:
             self._holdings.add(place)
 
     def abandon(self, batch: EncodedBatch) -> None:
         """The stream is over and the batch may never arrive: its pins end."""
-        self._holdings.unsend(place for _, place in batch.learned)
-        for container in batch.pinned:
-            self._store.unpin(container)
+        self._release(batch, found=False)
 
     def missed(self, name: bytes) -> bool:
-        """The peer lacks a chunk: False if it has asked for it as often as batches on their way refer to it."""
-        if self._missed[name] >= self._outstanding[name]:
+        """The peer lacks a chunk, or a run: False if it has asked as often as batches on their way refer to it."""
+        if not self._outstanding.miss(name):
             return False
-        self._missed[name] += 1
+        self._runs.miss(name)
         place = self._store.find(name)
         if place is not None:
             self._holdings.doubt(place)
         return True
+
+    def listed(self, name: bytes) -> bytes | None:
+        """What a run of that name stands for: the fingerprints of its chunks; None if none is on its way."""
+        return self._runs.listed(name)
 
     def close(self) -> None:
         """Release the pins of what was not taken; batches that were are released by `delivered`."""
@@ -262,6 +272,13 @@ class Encoder:
         self._sealed_plain = 0
         self._draft = Draft()
         self.compression.close()
+
+    def _release(self, batch: EncodedBatch, *, found: bool) -> None:
+        """`found`: the peer knew what its runs stand for."""
+        self._runs.end(batch.lists, found=found)
+        self._holdings.unsend(place for _, place in batch.learned)
+        for container in batch.pinned:
+            self._store.unpin(container)
 
     def _make_room(self) -> None:
         kept = self._end - self._start
@@ -318,9 +335,11 @@ class Encoder:
 
     def _refer(self, name: bytes, place: Place, start: int, end: int) -> None:
         if self._sent <= start:
-            self._note_reference(name, place, end - start)
-            self._draft.tokens.append(reference_token(name))
-            self._count(end - start)
+            draft = self._draft
+            draft.refer(name, place, end - start)
+            self._total += end - start
+            if place[0] not in draft.pinned:
+                self._pin(place[0])
         elif end - self._sent >= _WORTH_SLICING:
             self._slice_to(name, place, end - start, self._sent - start, end)
         else:
@@ -398,7 +417,9 @@ class Encoder:
         if self._slice == (name, offset):  # the peer has the chunk at hand
             self._draft.tokens.append(more_token(n))
         else:
-            self._note_reference(name, place, length)
+            self._draft.name(name, length)
+            if place[0] not in self._draft.pinned:
+                self._pin(place[0])
             self._draft.tokens.append(slice_token(name, offset, n))
         self._slice = (name, offset + n)
         self._count(n)
@@ -471,23 +492,7 @@ class Encoder:
         self._draft.plain += n
         self._total += n
 
-    def _note_reference(self, name: bytes, place: Place, length: int) -> None:
-        draft = self._draft
-        draft.name(name, length)
-        if place[0] not in draft.pinned:
-            draft.pinned.add(place[0])
-            self._store.pin(place[0])
-
-    def _filled(self, name: bytes) -> None:
-        """The peer has asked for the chunk, and has it."""
-        _uncount(self._missed, (name,))
-        place = self._store.find(name)
-        if place is not None:
-            self._holdings.add(place)
-
-
-def _uncount(counts: Counter[bytes], names: Iterable[bytes]) -> None:
-    """Take one from the count of each, and forget it at zero. (`del` of a Counter's is slow.)"""
-    for name in names:
-        if left := counts.pop(name) - 1:
-            counts[name] = left
+    def _pin(self, container: int) -> None:
+        """The batch refers to a chunk that lies there."""
+        self._draft.pinned.add(container)
+        self._store.pin(container)

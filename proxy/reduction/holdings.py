@@ -60,7 +60,15 @@ class Holdings:
 
     def shares(self, place: Place) -> bool:
         """True if the peer holds the chunk, or will as soon as it has what is under way."""
-        return self.holds(place) or place in self._underway
+        return self._container(place[0]) >> place[1] & 1 == 1 or place in self._underway
+
+    def shares_all(self, place: Place, count: int) -> bool:
+        """As `shares`, of the so many chunks behind that place in its container."""
+        container, last = place
+        every = (1 << count) - 1
+        if self._container(container) >> last + 1 & every == every:
+            return True
+        return all(self.shares(Place(container, last + n)) for n in range(1, count + 1))
 
     def send(self, places: Iterable[Place]) -> None:
         """These chunks are under way to the peer, which may refer to them before it is known that they have arrived."""

@@ -314,6 +314,10 @@ class SpanEncoder:
         """The peer lacks a chunk: False if it has asked for it as often as batches on their way refer to it."""
         return self._encoder.missed(name)
 
+    def listed(self, name: bytes) -> bytes | None:
+        """As of `Encoder`."""
+        return self._encoder.listed(name)
+
     def close(self) -> None:
         """Release what was not taken."""
         self._encoder.close()

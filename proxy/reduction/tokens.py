@@ -1,7 +1,7 @@
 """Tokens: the instructions of a batch (PROTOCOL.md, "Batches").
 
 Each `*_token` function yields the bytes of one token; `parse` turns the bytes of all of them into tuples
-`(opcode, n, offset, name)`, where `n` counts bytes and `name` is a fingerprint or a LEARN's check.
+`(opcode, n, offset, name)`, where `n` counts bytes (a RUN's: chunks) and `name` is a fingerprint or a LEARN's check.
 """
 
 from dedupstore.fingerprint import CHECK_BYTES, FINGERPRINT_BYTES
@@ -17,11 +17,18 @@ SLICE = 4
 """fingerprint, varint offset, varint n: n bytes of the chunk are delivered."""
 MORE = 5
 """varint n: the next n bytes of the chunk that the last SLICE named are delivered."""
+RUN = 6
+"""varint n, name: behind a REFERENCE, the n chunks that the receiver's store holds behind that chunk are delivered. The
+name is the fingerprint of their fingerprints."""
+
+RUN_MIN = 2
+"""A REFERENCE takes no more than a RUN of one chunk."""
 
 Token = tuple[int, int, int, bytes]
 
 _REFERENCE = bytes((REFERENCE,))
 _LEARN = bytes((LEARN,))
+_RUN = bytes((RUN,))
 _VARINT_LIMIT = 1 << 32
 
 
@@ -62,6 +69,11 @@ def more_token(n: int) -> bytes:
     return b"\x05" + varint(n)
 
 
+def run_token(n: int, name: bytes) -> bytes:
+    """RUN of n chunks."""
+    return _RUN + varint(n) + name
+
+
 def parse(data: memoryview | bytes) -> list[Token]:
     """All tokens; raises BatchError with the offset of what is wrong."""
     raw = bytes(data)
@@ -70,7 +82,7 @@ def parse(data: memoryview | bytes) -> list[Token]:
     while at < end:
         start, opcode = at, raw[at]
         at += 1
-        if not LITERAL <= opcode <= MORE:
+        if not LITERAL <= opcode <= RUN:
             raise BatchError(f"unknown token {opcode} at offset {start}")
         n = offset = 0
         name = b""
@@ -84,6 +96,10 @@ def parse(data: memoryview | bytes) -> list[Token]:
                 raise BatchError(f"token {opcode} at offset {start} counts no bytes")
         if opcode == LEARN:
             name, at = _take(raw, at, CHECK_BYTES)
+        elif opcode == RUN:
+            name, at = _take(raw, at, FINGERPRINT_BYTES)
+            if n < RUN_MIN or not tokens or tokens[-1][0] != REFERENCE:
+                raise BatchError(f"RUN of {n} chunks at offset {start} is too short, or behind no REFERENCE")
         tokens.append((opcode, n, offset, name))
     return tokens
 

@@ -228,8 +228,22 @@ def check_order(store: ChunkStore, first: int, count: int) -> None:
         assert name == name_of(number)
 
 
-def test_following_of_a_container_that_is_gone(store: ChunkStore) -> None:
+def test_behind_a_place_is_what_was_put_there_up_to_the_containers_end(store: ChunkStore) -> None:
+    fill(store, range(A_CONTAINER + 2))
+    place = store.find(name_of(1))
+    assert place is not None
+    names = [name_of(number) for number in range(2, A_CONTAINER)]
+    assert store.behind(place, A_CONTAINER + 2) == names
+    assert store.behind(place, 2) == names[:2]
+    assert store.behind(place, 0) == []
+    last = store.find(name_of(A_CONTAINER - 1))
+    assert last is not None
+    assert store.behind(last, 1) == []
+
+
+def test_nothing_follows_in_a_container_that_is_gone(store: ChunkStore) -> None:
     assert store.following(Place(99, 0)) is None
+    assert store.behind(Place(99, 0), 1) == []
 
 
 def test_belief_is_kept_by_peer_and_container(store: ChunkStore) -> None:

@@ -31,7 +31,10 @@ from tests.unit.reduction.sites import Site, decoder_of, site
 from tests.unit.reduction.span_sites import span_decoder
 
 HELD = [b"A chunk that both sites have known for long.", bytes(5000)]
-FILLS = {fingerprint(chunk): chunk for chunk in (b"Another chunk, which is new.", b"\x01" * 700)}
+NEW = [b"Another chunk, which is new.", b"A third one, stored behind it.", b"\x01" * 700]
+LIST = b"".join(map(fingerprint, NEW[:2]))
+"""Of a run that the vectors have."""
+FILLS = {fingerprint(answer): answer for answer in (*NEW, LIST)}
 FRAME_BEGUN = bytes.fromhex("28b52ffd 00 78 080000 61")
 BEGINNING = bytes.fromhex("00000031 10 000000 00000000 31 08 08 90430001 00870000")
 """A login, which begins a direction with records."""
@@ -42,7 +45,7 @@ MEMORY_MAX = 64 << 20
 def one_token_list(content: bytes) -> None:
     """Tokens that were parsed count something."""
     for opcode, n, offset, name in parse(content):
-        assert 1 <= opcode <= 5
+        assert 1 <= opcode <= 6
         assert n > 0 or len(name) == 32
         assert 0 <= offset < 1 << 32
 

@@ -22,7 +22,20 @@ one_token = st.one_of(
     st.tuples(st.just(tokens.LEARN), counts, st.just(0), names.map(lambda name: name[:CHECK_BYTES])),
     st.tuples(st.just(tokens.SLICE), counts, numbers, names),
     st.tuples(st.just(tokens.MORE), counts, st.just(0), st.just(b"")),
+    st.tuples(st.just(tokens.RUN), st.integers(tokens.RUN_MIN, 2**32 - 1), st.just(0), names),
 )
+
+
+def possible(some: list[tokens.Token]) -> list[tokens.Token]:
+    """Without the runs that are behind no reference."""
+    kept: list[tokens.Token] = []
+    for token in some:
+        if token[0] != tokens.RUN or (kept and kept[-1][0] == tokens.REFERENCE):
+            kept.append(token)
+    return kept
+
+
+some_tokens = st.lists(one_token).map(possible)
 
 WRITERS: dict[int, Callable[[int, int, bytes], bytes]] = {
     tokens.LITERAL: lambda n, offset, name: tokens.literal_token(n),
@@ -30,6 +43,7 @@ WRITERS: dict[int, Callable[[int, int, bytes], bytes]] = {
     tokens.LEARN: lambda n, offset, name: tokens.learn_token(n, name),
     tokens.SLICE: lambda n, offset, name: tokens.slice_token(name, offset, n),
     tokens.MORE: lambda n, offset, name: tokens.more_token(n),
+    tokens.RUN: lambda n, offset, name: tokens.run_token(n, name),
 }
 
 
@@ -54,13 +68,13 @@ def test_varints_are_read_back(value: int) -> None:
     assert len(data) <= 1 + 32 + 5 + 1
 
 
-@given(st.lists(one_token))
+@given(some_tokens)
 def test_tokens_are_read_back(some: list[tokens.Token]) -> None:
     assert tokens.parse(written(some)) == some
     assert tokens.parse(memoryview(written(some))) == some
 
 
-@given(st.lists(one_token, min_size=1, max_size=4), st.data())
+@given(some_tokens.filter(len), st.data())
 def test_tokens_cut_short_are_refused(some: list[tokens.Token], data: st.DataObject) -> None:
     whole = written(some)
     cut = data.draw(st.integers(1, len(written(some[-1:])) - 1))

@@ -116,6 +116,11 @@ class Reduction(RuleBasedStateMachine):
         else:
             holdings.tick(now=100)
 
+    @rule(at=st.integers(0, 1))
+    def rest(self, at: int) -> None:
+        """So long that runs are tried again."""
+        self.sites[at].now += 100
+
     @precondition(lambda self: self.streams)
     @rule(which=some)
     def abandon(self, which: int) -> None:
@@ -148,6 +153,8 @@ class Reduction(RuleBasedStateMachine):
             stream.end()
         for site in getattr(self, "sites", []):
             assert site.store.pinned == 0
+            site.now += 100
+            assert site.order.room > 0
 
 
 TestReduction = Reduction.TestCase

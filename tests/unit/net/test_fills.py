@@ -53,7 +53,11 @@ class Relay:
     def __init__(self, script: Script, stream: int) -> None:
         self.stream = stream
         self.filled: list[bytes] = []
+        self.lists: dict[bytes, bytes] = {}
         self._script = script
+
+    def listed(self, name: bytes) -> bytes | None:
+        return self.lists.get(name)
 
     def fill(self, name: bytes, data: bytes) -> None:
         self.filled.append(name)
@@ -120,6 +124,16 @@ def test_all_that_is_asked_for_comes_in_its_order(stage: Stage) -> None:
         assert len(stage.one.filled) > before
         assert stage.held < UNCREDITED_BYTES
     assert stage.one.filled == names
+
+
+def test_a_runs_list_goes_in_its_turn_and_is_read_from_no_store(stage: Stage) -> None:
+    run = (1).to_bytes(32, "big")
+    stage.one.lists[run] = bytes(64)
+    stage.worker.gone.add(run)
+    names = stage.miss(stage.one, 0, 1, 2)
+    assert stage.one.filled == names
+    assert stage.worker.reads == 2
+    assert stage.script.tunnel.figures.unacked_bytes > 2 * CHUNK_MAX + 64
 
 
 def test_streams_take_turns(stage: Stage) -> None:

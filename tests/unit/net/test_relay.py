@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from typing import Any, cast
-from unittest.mock import MagicMock
+from unittest.mock import MagicMock, call
 
 import pytest
 
@@ -11,7 +11,7 @@ from proxy.net.relay import Relay
 from proxy.protocol.codes import ResetCode
 from tests.unit.net.test_pauses import Loop
 from tests.unit.reduction.shelf import ShelfStore
-from tests.unit.reduction.sites import decoder_of, encoder_of, site
+from tests.unit.reduction.sites import Site, decoder_of, encoder_of, noise, send, site, two_sites
 
 
 @pytest.fixture
@@ -41,3 +41,30 @@ def test_a_stream_that_rests_for_the_disk_may_end_meanwhile(loop: Any) -> None:
         owner.tunnel.grain.side_effect = AssertionError("there is no such stream")
         cast(Any, relieved)()
     transport.resume_reading.assert_not_called()
+
+
+def known(data: bytes) -> Site:
+    """A site that has sent the data."""
+    near, far = two_sites(ShelfStore(entries=100), ShelfStore(entries=100))
+    send(near, far, [data])
+    return near
+
+
+def test_a_run_that_is_missed_is_no_missed_reference(loop: Any) -> None:
+    """It costs the peer no chunk; what of its chunks is missed then does."""
+    data = noise(20_000, 5)
+    encoder = encoder_of(known(data))
+    encoder.buffer(len(data))[:] = data
+    encoder.received(len(data))
+    encoder.finish()
+    batch = encoder.take()
+    assert batch is not None
+    ((run, listed),) = batch.lists.items()
+    owner = MagicMock()
+    relay = Relay(owner, 1, "array", "here", MagicMock(encoder=encoder), opener=True)
+    relay.missed((run,))
+    relay.missed((listed[:32], listed[32:64]))
+    assert [args[0] for args, _ in owner.holdings.missed.call_args_list] == [2]
+    assert owner.fills.add.call_args_list == [call(relay, (run,)), call(relay, (listed[:32], listed[32:64]))]
+    assert relay.listed(run) == listed
+    assert relay.listed(listed[:32]) is None

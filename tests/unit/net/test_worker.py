@@ -18,11 +18,17 @@ class Store:
 
     def __init__(self) -> None:
         self.disk = threading.Event()
+        self.done: list[str] = []
         self.unwritten = 2
         self.unwritten_max = 1
 
     def load(self, name: bytes) -> None:
         self.disk.wait(PATIENCE)
+        self.done.append("load")
+
+    def prefetch(self, name: bytes) -> None:
+        self.disk.wait(PATIENCE)
+        self.done.append("prefetch")
 
     def write(self) -> None:
         self.disk.wait(PATIENCE)
@@ -61,6 +67,20 @@ async def rest() -> None:
             worker.when_relieved(call)
         store.disk.set()
         await woken.wait()
+
+
+async def load_behind() -> None:
+    store, woken = Store(), asyncio.Event()
+    async with worker_of(store) as worker, asyncio.timeout(PATIENCE):
+        worker.load_behind(NAME, broken)
+        worker.load_behind(NAME, woken.set)
+        store.disk.set()
+        await woken.wait()
+    assert store.done == ["load", "prefetch", "prefetch"]
+
+
+def test_what_comes_behind_a_chunk_is_loaded_after_its_own_container() -> None:
+    asyncio.run(load_behind())
 
 
 def test_who_waits_for_a_chunk_hears_of_it_whatever_another_makes_of_it() -> None:

@@ -19,12 +19,12 @@ class ShelfStore:
         self.refusing = False
         """Nothing is stored any more."""
         self.cold = False
-        """Chunks have to be loaded before they can be read; only the container loaded last is at hand."""
+        """Chunks have to be loaded before they can be read; only the two containers loaded last are at hand."""
         self.finds = 0
         self._shelf: dict[int, list[bytes]] = {}
         self._chunks: dict[bytes, tuple[Place, bytes]] = {}
         self._rotten: set[bytes] = set()
-        self._loaded = 0
+        self._loaded = [0, 0]
         self._newest = 0
         self._beliefs: dict[tuple[bytes, int], int] = {}
 
@@ -79,21 +79,33 @@ class ShelfStore:
             del self._chunks[fingerprint]
             raise ChunkInvalid(fingerprint)
         place, data = held
-        if self.cold and place.container != self._loaded:
+        if self.cold and place.container not in self._loaded:
             return None
         return bytes(bytearray(data))
 
     def load(self, fingerprint: bytes) -> None:
         place = self.find(fingerprint)
         if place is not None:
-            self._loaded = place.container
+            self._load(place.container)
+
+    def prefetch(self, fingerprint: bytes) -> None:
+        place = self.find(fingerprint)
+        if place is not None:
+            self._load(place.container + 1)
 
     def following(self, place: Place) -> tuple[bytes, Place] | None:
-        if self.cold and place.container != self._loaded:
+        after = Place(place.container, place.entry + 1)
+        if after.entry >= len(self._shelf.get(after.container, [])):
+            after = Place(place.container + 1, 0)
+        if self.cold and not {place.container, after.container} <= set(self._loaded):
             return None
-        nearby = self._shelf.get(place.container, [])[place.entry + 1 :] + self._shelf.get(place.container + 1, [])
-        found = self.find(nearby[0]) if nearby else None
-        return (nearby[0], found) if found else None
+        entries = self._shelf.get(after.container, [])[after.entry :]
+        return (entries[0], after) if entries and self.find(entries[0]) == after else None
+
+    def behind(self, place: Place, most: int) -> list[bytes]:
+        if self.cold and place.container not in self._loaded:
+            return []
+        return self._shelf.get(place.container, [])[place.entry + 1 :][:most]
 
     def pin(self, container: int) -> None:
         assert container in self._shelf, f"container {container} is gone and was pinned"
@@ -108,6 +120,10 @@ class ShelfStore:
 
     def believe(self, peer: bytes, container: int, bits: int) -> None:
         self._beliefs[peer, container] = bits
+
+    def _load(self, container: int) -> None:
+        if container not in self._loaded:
+            self._loaded = [self._loaded[1], container]
 
     def _room(self) -> bool:
         """Make sure that the newest container can take one chunk more."""

@@ -16,6 +16,7 @@ from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
 from proxy.reduction.draft import EncodedBatch
 from proxy.reduction.encoder import GRAIN_MAX, Encoder
 from proxy.reduction.holdings import Holdings
+from proxy.reduction.runs import Order
 from proxy.reduction.windows import WINDOW_LOG_MIN, ContextMemory
 from tests.unit.reduction.shelf import ShelfStore
 
@@ -34,6 +35,10 @@ class Site:
     store: ShelfStore
     holdings: Holdings
     beginnings: Beginnings = field(default_factory=lambda: Beginnings(1 << 10))
+    now: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.order = Order(lambda: self.now)
 
 
 def site(store: ShelfStore, other: bytes = b"the other's store") -> Site:
@@ -73,16 +78,22 @@ class Rotation:
 
 
 def encoder_of(
-    site: Site, chunker: Chunker = SMALL_CHUNKS, level: int | None = None, compression: Compression | None = None
+    site: Site,
+    chunker: Chunker = SMALL_CHUNKS,
+    level: int | None = None,
+    compression: Compression | None = None,
+    *,
+    runs: bool = True,
 ) -> Encoder:
     """One stream's outgoing direction, by default without compression."""
     compression = compression or Compressor(zstd(level) if level else None)
-    return Encoder(chunker, cast(ChunkStore, site.store), site.holdings, compression, beginnings=site.beginnings)
+    store, order = cast(ChunkStore, site.store), site.order if runs else None
+    return Encoder(chunker, store, site.holdings, compression, beginnings=site.beginnings, order=order)
 
 
 def decoder_of(site: Site) -> Decoder:
     """One stream's incoming direction."""
-    return Decoder(cast(ChunkStore, site.store), site.holdings, context=ContextReader(ContextMemory()))
+    return Decoder(cast(ChunkStore, site.store), site.holdings, context=ContextReader(ContextMemory()), runs=True)
 
 
 def noise(n: int, seed: int = 0) -> bytes:
@@ -110,6 +121,9 @@ class Stream:
     literal: int = 0
     """Plain bytes that did not come out of the far store."""
     misses: int = 0
+    """Chunks that the far side had to ask for,"""
+    lists: int = 0
+    """and runs."""
     finished: bool = False
     holding: bool = False
     """The far array does not read."""
@@ -124,6 +138,7 @@ class Stream:
         self.unconfirmed: deque[EncodedBatch] = deque()
         self.asked: deque[bytes] = deque()
         self._to_load: bytes | None = None
+        self._behind = False
         self._end: tuple[int, bytes] | None = None
         self._bordered = 0
 
@@ -184,7 +199,7 @@ class Stream:
         """One MISS arrives, and its FILL goes back."""
         name = self.asked.popleft()
         assert self.encoder.missed(name), "a MISS for what was not referred to"
-        data = self.near.store.read(name)
+        data = self.encoder.listed(name) or self.near.store.read(name)
         if data is None:
             self.near.store.load(name)
             data = self.near.store.read(name)
@@ -196,6 +211,8 @@ class Stream:
         """What the far side waits for has been loaded."""
         assert self._to_load is not None
         self.far.store.load(self._to_load)
+        if self._behind:
+            self.far.store.prefetch(self._to_load)
         self._to_load = None
         self.proceed()
 
@@ -268,8 +285,11 @@ class Stream:
     def _note(self, needs: Needs | None) -> None:
         if needs is None:
             return
-        self._to_load = needs.load
-        self.misses += len(needs.ask)
+        self._to_load = needs.load or needs.behind
+        self._behind = needs.behind is not None
+        lists = sum(self.encoder.listed(name) is not None for name in needs.ask)
+        self.lists += lists
+        self.misses += len(needs.ask) - lists
         self.asked.extend(needs.ask)
 
 

@@ -29,7 +29,8 @@ def site_that_holds(chunks: list[str]) -> Site:
 def take(decoder: Decoder, step: dict[str, Any]) -> str | None:
     """One step of a stream: what it delivers."""
     if "fill" in step:
-        decoder.fill(bytes.fromhex(step["fill"]), step["data"].encode())
+        data = bytes.fromhex("".join(step["list"])) if "list" in step else step["data"].encode()
+        decoder.fill(bytes.fromhex(step["fill"]), data)
         decoded = decoder.advance()
     else:
         decoded = decoder.feed(memoryview(bytes.fromhex(step["batch"])))
