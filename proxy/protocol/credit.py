@@ -139,6 +139,7 @@ class ReceiveWindow:
         "_opened",
         "_pressed",
         "_told",
+        "_widened",
         "arrived",
         "consumed",
         "limit",
@@ -154,6 +155,7 @@ class ReceiveWindow:
         self._opened = 0
         self._grower = False
         self._pressed = False  # it has grown, and the peer has not been told
+        self._widened = False  # the same, at its opening
         self.size = initial
         self.limit = initial
         self.arrived = 0
@@ -183,7 +185,7 @@ class ReceiveWindow:
         self._opened = more
         self._grown += more
         self.size += more
-        self._pressed = True
+        self._widened = True
         return True
 
     def press(self, kept: int) -> bool:
@@ -193,6 +195,7 @@ class ReceiveWindow:
         """
         if (
             self._pressed
+            or (self._widened and self._budget.streams > 1)  # the first of many would have all
             or self.limit - self.arrived > self.size // 8
             or self.arrived - self.consumed - kept > self.size // 8
         ):
@@ -231,7 +234,7 @@ class ReceiveWindow:
     def tell(self) -> tuple[int, int]:
         """(consumed, limit) for a CREDIT that will be sent."""
         self._told = self.consumed
-        self._pressed = False
+        self._pressed = self._widened = False
         self.limit = max(self.limit, self.consumed + self.size)
         return self.consumed, self.limit
 

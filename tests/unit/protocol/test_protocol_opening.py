@@ -62,12 +62,24 @@ def test_a_window_is_pressed_once_until_the_peer_is_told() -> None:
 
 def test_a_window_that_has_just_been_opened_is_not_pressed_before_the_peer_was_told() -> None:
     """Found with 32 streams at once: the first one had half of the memory after its first batch."""
-    window = opened(WindowBudget(128 * MIB))
+    budget = WindowBudget(128 * MIB)
+    window = opened(budget)
+    opened(budget)
     size = window.size
     window.arrive(INITIAL, 1.0, 0.1)
     window.consume(INITIAL, 1.0, 0.1)
     assert not window.press(0)
     assert window.size == size
+
+
+def test_a_window_that_has_just_been_opened_is_pressed_if_no_other_is() -> None:
+    """Over a long line a single stream has what it needs a round trip sooner."""
+    window = opened(WindowBudget(128 * MIB))
+    size = window.size
+    window.arrive(INITIAL, 1.0, 0.1)
+    window.consume(INITIAL, 1.0, 0.1)
+    assert window.press(0)
+    assert window.size > size
 
 
 def test_the_peer_is_told_with_the_acceptance() -> None:
