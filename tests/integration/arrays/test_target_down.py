@@ -8,9 +8,9 @@ import socket
 import time
 from typing import Self
 
-from bench.sites import Address, free_port
+from bench.sites import free_port
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, RESET, Array, connect, how_it_ends, receipt, send
+from tests.integration.bed.ends import END, RESET, Array, connect, how_dialling_ends, how_it_ends, receipt, send
 from tests.integration.bed.sites import Bed, ends
 from tests.patience import at_best
 
@@ -26,7 +26,7 @@ def test_a_refusing_target_resets_and_comes_back(bed: Bed) -> None:
 
         def visited() -> float:
             began = time.monotonic()
-            assert visit(pair.entrance) == (b"", RESET)
+            assert how_dialling_ends(pair.entrance) == (b"", RESET)
             visits.append(time.monotonic() - began)
             return visits[-1]
 
@@ -47,15 +47,6 @@ def test_a_target_that_does_not_answer(bed: Bed) -> None:
             near.sendall(CONTENT[:10_000])
             assert how_it_ends(near) == (b"", RESET)
         assert any("no answer in time" in reason for reason in ends(pair.east))
-
-
-def visit(entrance: Address) -> tuple[bytes, str]:
-    """Connect, and wait for the end, which may come before connecting has returned."""
-    try:
-        with connect(entrance) as near:
-            return how_it_ends(near)
-    except ConnectionResetError:
-        return b"", RESET
 
 
 class FullBacklog(Array):

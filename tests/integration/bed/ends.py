@@ -190,6 +190,15 @@ def how_it_ends(connection: socket.socket) -> tuple[bytes, str]:
     return received, END
 
 
+def how_dialling_ends(address: Address) -> tuple[bytes, str]:
+    """As `how_it_ends`, of a new connection: its reset may come before the kernel has said that it is there."""
+    try:
+        with connect(address) as connection:
+            return how_it_ends(connection)
+    except ConnectionResetError:
+        return b"", RESET
+
+
 def reset(connection: socket.socket) -> None:
     """End a connection by RST."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)

@@ -22,6 +22,7 @@ from tests.integration.bed.ends import (
     Arrival,
     Behaviour,
     connect,
+    how_dialling_ends,
     how_it_ends,
     reset,
     send,
@@ -171,8 +172,7 @@ def test_a_target_that_is_down(directory: Path) -> None:
     address = ("127.0.0.1", free_port())
     with forwarded(directory / "down", address) as (_, _, ways):
         for way in ways.values():
-            with connect(way) as near:
-                assert how_it_ends(near) == (b"", RESET)
+            assert how_dialling_ends(way) == (b"", RESET)
             assert send(cut(AHEAD, 100_000), way).ended == RESET
         with Array(address=address) as array:
             for way in ways.values():

@@ -14,7 +14,7 @@ from proxy.protocol.frames import FrameType, encode
 from proxy.protocol.hello import CREDIT_MAX, CREDIT_MIN, Hello
 from tests.certificates import make
 from tests.integration.bed.contents import cut_at_random, volume
-from tests.integration.bed.ends import END, Array, connect, how_it_ends, receipt, send
+from tests.integration.bed.ends import END, RESET, Array, how_dialling_ends, how_it_ends, receipt, send
 from tests.integration.bed.sites import Bed, drain, run
 from tests.integration.peers.acceptor import Acceptor, sending
 from tests.integration.peers.scripted import Answerer, ScriptedLane, context, hello
@@ -142,8 +142,7 @@ def test_as_many_streams_as_the_peer_allows(bed: Bed) -> None:
         lane.come_up(replace(MINE, streams=1))
         with sending(stage.to_rogue, b"the only one") as near:
             acceptor = Acceptor(lane)
-            with connect(stage.to_rogue) as surplus:
-                assert how_it_ends(surplus) == (b"", "reset")
+            assert how_dialling_ends(stage.to_rogue) == (b"", RESET)
             says(stage.west, "refused", "the peer allows no more than 1 streams")
             assert acceptor.take() == b"the only one"
             acceptor.consume()
