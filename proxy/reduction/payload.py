@@ -63,6 +63,10 @@ class Payload:
         if data:
             self.pour(data)
 
+    def lose_sight(self) -> None:
+        """Where on a volume the rest belongs is not known: no window's end is near any more."""
+        self._window = FAR
+
     def pour(self, piece: memoryview) -> None:
         """Into the encoder's buffer, which looks for chunks when it is full or `settle` says so: not for each PDU."""
         while len(piece) > (left := len(self._room) - self._filled):

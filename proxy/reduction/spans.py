@@ -355,6 +355,7 @@ class SpanEncoder:
     def _record(self, record: bytes) -> None:
         if record[0] == PLAIN:
             self._plain = True
+            self._payload.lose_sight()
             recognised = bool(self._records or self._sent)
             if self._fell is not None:
                 self._fell(self.framer.fallen or "", recognised)

@@ -274,6 +274,19 @@ def test_batches_are_legal_however_long_chunks_are() -> None:
     talk.end()
 
 
+def test_what_follows_a_source_that_stopped_within_a_digest_is_cut_by_content_alone() -> None:
+    """No window ends any more, however near one was, and there is always room to read into."""
+    talk = Talk(*two_sites(), Chunker(4 * KIB, 256 * KIB, 256 * KIB))
+    talk.log_in(data_digest=True)
+    talk.out.say(command(1, write_10(0, 512)) + data_out(1, VOLUME[: 63 * KIB], data_digest=True)[:-2])
+    talk.out.give_up()
+    rest = noise(1 << 20)
+    for at in range(0, len(rest), READ_BYTES):
+        talk.out.write(rest[at : at + READ_BYTES])
+        assert len(talk.out.encoder.buffer(1 << 20)) > 0
+    talk.end()
+
+
 def test_long_pdus_are_read_to_the_next_header() -> None:
     talk = Talk(*two_sites(), Chunker())
     talk.log_in()
