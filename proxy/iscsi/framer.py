@@ -46,6 +46,7 @@ _NAME = b"InitiatorName="
 """In the text of a connection's first Login Request (13.5)."""
 _NAMELESS = "a first login that does not name the initiator"
 _SOME_LENGTH = 32 << 10
+"""Of payload: shorter PDUs are read many at once, wherever they end."""
 _BYTE = [bytes((n,)) for n in range(256)]
 
 

@@ -150,7 +150,7 @@ class Weaver:
                 self._gathered, self._gathered_header = bytearray(), header
                 return
             header, data = self._reworded(self._texts, header, data, _UNREAD if flags & (PAYLOAD | AS_IS) else "")
-        pieces.append(self._digested(header) if flags & HEADER_DIGEST else header)
+        pieces.append(self._digested(header))
         if data:
             pieces.append(record[end:] if flags & AS_IS else data + self._computed_tail(crc32c(data)))
 

@@ -81,11 +81,7 @@ class Coders:
         wanted = self.encoder.wanted
         if wanted is not None and self.tally is not None:
             self.encoder.wanted = None
-            worker.load(wanted, _nothing)
-
-
-def _nothing() -> None:
-    pass
+            worker.load(wanted)
 
 
 class Workbench:

@@ -49,7 +49,7 @@ class StoreWorker:
         self._writing_since = time.monotonic()
         self._loop.run_in_executor(self._pool, self.store.write).add_done_callback(self._written)
 
-    def load(self, name: bytes, call: Callable[[], None]) -> None:
+    def load(self, name: bytes, call: Callable[[], None] = lambda: None) -> None:
         """Load a chunk's container, then call. Calls for the same chunk share one load."""
         waiting = self._loading.setdefault(name, [])
         waiting.append(call)
@@ -60,7 +60,7 @@ class StoreWorker:
     def load_behind(self, name: bytes, call: Callable[[], None]) -> None:
         """Load a chunk's container, and the one that was filled after it; then call."""
         if not self._closed:
-            self.load(name, _nothing)
+            self.load(name)
             future = self._loop.run_in_executor(self._pool, self.store.prefetch, name)
             future.add_done_callback(lambda done: _loaded_behind(done, call))
 
@@ -110,10 +110,6 @@ def _call(waiting: Iterable[Callable[[], None]]) -> None:
 def _loaded_behind(done: "asyncio.Future[None]", call: Callable[[], None]) -> None:
     _report(done)
     _call((call,))
-
-
-def _nothing() -> None:
-    pass
 
 
 def _report(done: "asyncio.Future[None]") -> None:

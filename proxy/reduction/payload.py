@@ -15,9 +15,9 @@ from proxy.reduction.encoder import FAR, READ_BYTES, Encoder
 WINDOW = 64 << 10
 """Bytes of the volume: the shortest commands that bulk goes by, and what longer ones begin at."""
 
-RUN_MIN = MINIMUM
+APART_MIN = MINIMUM
 """Bytes between two jumps that are borders: shorter chunks would fill a store's directories with little."""
-RUN_LEAST = 512
+APART_LEAST = 512
 """So many will do before a PDU of that length, so that small writes between long ones spoil no chunk of these, and at a
 window's end. It is what most arrays take for a logical block; the encoder's batches take no less."""
 
@@ -92,18 +92,18 @@ class Payload:
 
     def _end_window(self, piece: memoryview) -> None:
         """The window's last bytes, or all of it: which need no copy, then."""
-        if self._bordered == self.given and len(piece) >= RUN_LEAST:
+        if self._bordered == self.given and len(piece) >= APART_LEAST:
             self._encoder.whole(piece)
             self.given += len(piece)
             self._bordered = self.given
         else:
             self.pour(piece)
-            self._border(RUN_LEAST)
+            self._border(APART_LEAST)
 
     def _jump(self, address: Address | None) -> None:
         """Several commands take turns: where one breaks off another goes on from where it broke off before."""
         left = self._next
-        if not self._border(RUN_LEAST if self.coming >= RUN_MIN else RUN_MIN):
+        if not self._border(APART_LEAST if self.coming >= APART_MIN else APART_MIN):
             return
         if left is not None:
             self._marks[left] = self._encoder.mark

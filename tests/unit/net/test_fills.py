@@ -1,6 +1,5 @@
 """Chunks that a peer has missed: read when they may be sent, stream by stream in turn, whatever the peer asks for."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -13,7 +12,7 @@ from proxy.protocol.codes import ResetCode
 from proxy.protocol.events import Arrived
 from proxy.protocol.outgoing import UNCREDITED_BYTES, UNCREDITED_FRAMES
 from proxy.protocol.reader import CHUNK_MAX
-from tests.unit.net.test_pauses import Loop
+from tests.unit.net.loop import Loop
 from tests.unit.protocol.playbook import Script
 
 SHORT = 10
@@ -91,13 +90,6 @@ class Stage:
     def held(self) -> int:
         """Bytes that the tunnel keeps."""
         return self.script.tunnel.figures.unacked_bytes
-
-
-@pytest.fixture
-def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
-    loop = Loop()
-    monkeypatch.setattr(asyncio, "get_running_loop", lambda: loop)
-    return loop
 
 
 @pytest.fixture

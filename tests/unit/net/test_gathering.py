@@ -1,12 +1,11 @@
 """When a long text is waited for no more, by a clock that the tests move."""
 
-import asyncio
 from typing import Any
 
 import pytest
 
 from proxy.net.gathering import LONGEST, Gathering
-from tests.unit.net.test_pauses import Loop
+from tests.unit.net.loop import Loop
 
 
 class Stage:
@@ -25,13 +24,6 @@ class Stage:
     def _let_go(self) -> None:
         self.let_go += 1
         self.gathered = 0
-
-
-@pytest.fixture
-def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
-    loop = Loop()
-    monkeypatch.setattr(asyncio, "get_running_loop", lambda: loop)
-    return loop
 
 
 @pytest.fixture

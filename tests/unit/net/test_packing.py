@@ -1,19 +1,11 @@
 """Short frames of bulk share packets, and wait for no longer than it takes a fast source to fill one."""
 
-import asyncio
 from typing import Any
 
 import pytest
 
 from proxy.net.packing import PACKET, PATIENCE, Packing
-from tests.unit.net.test_pauses import Loop
-
-
-@pytest.fixture
-def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
-    loop = Loop()
-    monkeypatch.setattr(asyncio, "get_running_loop", lambda: loop)
-    return loop
+from tests.unit.net.loop import Loop
 
 
 @pytest.fixture

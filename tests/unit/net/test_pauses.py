@@ -1,10 +1,8 @@
 """When what a source has sent goes out although no batch is full, by a clock that the tests move."""
 
-import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import count, pairwise
-from typing import Any, cast
+from itertools import pairwise
+from typing import cast
 
 import pytest
 
@@ -13,50 +11,11 @@ from proxy.net.pauses import STALL, Pauses
 from proxy.net.waits import Waits
 from proxy.net.worker import StoreWorker
 from proxy.reduction.pace import HOLD
+from tests.unit.net.loop import Loop
 
-NO_TIME = 0.0
 BULK = 20_000
 CHUNK = 5_000
 """Bytes of the incomplete chunk, when whole ones have gone."""
-
-
-@dataclass
-class Loop:
-    """Calls what is due."""
-
-    now: float = 0.0
-    due: list[tuple[float, int, Any]] = field(default_factory=list)
-    number: Any = field(default_factory=count)
-
-    def time(self) -> float:
-        return self.now
-
-    def call_soon(self, call: Callable[..., object], *arguments: Any) -> "Handle":
-        return self.call_later(NO_TIME, call, *arguments)
-
-    def call_later(self, seconds: float, call: Callable[..., object], *arguments: Any) -> "Handle":
-        handle = Handle(lambda: call(*arguments))
-        self.due.append((self.now + seconds, next(self.number), handle))
-        return handle
-
-    def run(self, seconds: float) -> None:
-        until = self.now + seconds
-        while self.due and min(self.due)[0] <= until:
-            first = min(self.due)
-            self.due.remove(first)
-            self.now = max(self.now, first[0])
-            if not first[2].cancelled:
-                first[2].call()
-        self.now = until
-
-
-@dataclass
-class Handle:
-    call: Callable[[], object]
-    cancelled: bool = False
-
-    def cancel(self) -> None:
-        self.cancelled = True
 
 
 @dataclass
@@ -110,9 +69,7 @@ class Source:
 
 
 @pytest.fixture
-def source(monkeypatch: pytest.MonkeyPatch) -> Source:
-    loop = Loop()
-    monkeypatch.setattr(asyncio, "get_running_loop", lambda: loop)
+def source(loop: Loop) -> Source:
     return Source(loop)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from proxy.net.relay import Relay
 from proxy.protocol.codes import ResetCode
-from tests.unit.net.test_pauses import Loop
+from tests.unit.net.loop import Loop
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, decoder_of, encoder_of, noise, send, site, two_sites
 

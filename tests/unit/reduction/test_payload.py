@@ -10,7 +10,7 @@ from proxy.iscsi.span import Address
 from proxy.reduction.compression import Compressor
 from proxy.reduction.encoder import Encoder
 from proxy.reduction.holdings import Holdings
-from proxy.reduction.payload import RUN_LEAST, RUN_MIN, WINDOW, Payload
+from proxy.reduction.payload import APART_LEAST, APART_MIN, WINDOW, Payload
 
 VOLUME = random.Random(7).randbytes(8 * WINDOW)
 APART = Chunker().average // 2
@@ -57,7 +57,7 @@ def cut(byte: int, length: int, *, by: int = 0, pauses: bool = False) -> list[in
     return placed.chunks()
 
 
-@pytest.mark.parametrize(("byte", "length"), [(0, 3 * WINDOW), (WINDOW - RUN_LEAST, 2 * WINDOW), (100, 5 * WINDOW)])
+@pytest.mark.parametrize(("byte", "length"), [(0, 3 * WINDOW), (WINDOW - APART_LEAST, 2 * WINDOW), (100, 5 * WINDOW)])
 def test_chunks_end_at_multiples_of_the_window(byte: int, length: int) -> None:
     ends = {byte + end for end in borders(cut(byte, length))}
     assert set(range(WINDOW, byte + length + 1, WINDOW)) <= ends
@@ -85,22 +85,22 @@ def test_data_of_no_address_is_cut_by_content_alone() -> None:
 
 def test_a_jump_is_a_border_some_bytes_after_the_last_one() -> None:
     near, far = Placed(), Placed()
-    for placed, length in ((near, RUN_LEAST), (far, RUN_MIN)):
+    for placed, length in ((near, APART_LEAST), (far, APART_MIN)):
         placed.put(0, length)
-        placed.put(3 * WINDOW, RUN_LEAST)
-    assert near.chunks() == [2 * RUN_LEAST]
-    assert far.chunks() == [RUN_MIN, RUN_LEAST]
+        placed.put(3 * WINDOW, APART_LEAST)
+    assert near.chunks() == [2 * APART_LEAST]
+    assert far.chunks() == [APART_MIN, APART_LEAST]
 
 
 def test_a_jump_to_a_longer_pdu_is_one_sooner() -> None:
     placed = Placed()
-    placed.put(0, RUN_LEAST)
-    placed.put(3 * WINDOW, RUN_MIN)
-    assert placed.chunks() == [RUN_LEAST, RUN_MIN]
+    placed.put(0, APART_LEAST)
+    placed.put(3 * WINDOW, APART_MIN)
+    assert placed.chunks() == [APART_LEAST, APART_MIN]
 
 
 def test_too_little_before_a_window_s_end_is_no_chunk_of_its_own() -> None:
     placed = Placed()
     placed.put(WINDOW - 100, 100)
-    placed.put(WINDOW, RUN_LEAST)
-    assert placed.chunks() == [100 + RUN_LEAST]
+    placed.put(WINDOW, APART_LEAST)
+    assert placed.chunks() == [100 + APART_LEAST]
