@@ -134,6 +134,12 @@ class RecordedBeliefs(Beliefs):
         super().forget(container)
         self._changed.difference_update([(peer, container) for peer in self.peers])
 
+    def due(self, ready: Callable[[int], bool]) -> bool:
+        """Whether `changes` would find something."""
+        if self._disbelieved or self._changed_peers:
+            return True
+        return any(ready(container) for _, container in self._changed)
+
     def changes(self, ready: Callable[[int], bool]) -> Notes:
         """What to write down now; belief about containers that are not `ready` waits. Give it back if that failed."""
         keys = {key for key in self._changed if ready(key[1])}

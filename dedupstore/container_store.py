@@ -220,6 +220,11 @@ class ContainerStore(ABC):
         """As ChunkStore says."""
         return 0
 
+    @property
+    def noted(self) -> bool:
+        """As ChunkStore says."""
+        return False
+
     def figures(self) -> StoreFigures:
         """As ChunkStore says."""
         with self._lock:

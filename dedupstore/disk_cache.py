@@ -95,6 +95,12 @@ class DiskCache(ContainerStore):
         """As ChunkStore says. Beyond it one container may be sealed, and another filled by what is under way."""
         return min(_MOST_UNWRITTEN, (self._most_sealed - 2) * CONTAINER_BYTES)
 
+    @property
+    def noted(self) -> bool:
+        """As ChunkStore says. Never while writing fails: then it is tried as seldom as learning."""
+        with self._lock:
+            return not (self._doubtful or self._paused()) and self._notes.due(self._settled)
+
     def _begin_container(self, writer: int) -> Container | None:
         before = self._seal_open(writer)
         if len(self._sealed) >= self._most_sealed or self._paused():

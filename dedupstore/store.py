@@ -142,6 +142,10 @@ class ChunkStore(Protocol):
     def unwritten_max(self) -> int:
         """Above so many the loop should pause its sources: there is room for little more, and then none is learned."""
 
+    @property
+    def noted(self) -> bool:
+        """True if `write` would note something about peers, even where no container waits for it. Cheap."""
+
     def write(self) -> None:
         """Worker: write sealed containers and notes. Never raises: a failing disk becomes an alarm."""
 

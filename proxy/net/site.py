@@ -171,7 +171,7 @@ class Site:
         """Once a second: what no event triggers."""
         while True:
             await asyncio.sleep(1)
-            self.worker.kick()
+            self.worker.note()
             self.environment.processor.note(time.thread_time(), time.monotonic())
             for peer in self.peers.values():
                 peer.sample()

@@ -43,8 +43,17 @@ class StoreWorker:
         self.kick()
 
     def kick(self) -> None:
-        """Start a write if there is something to write and none is under way."""
-        if self._closed or self._writing_since is not None or not self.store.unwritten:
+        """Start a write if containers wait for one and none is under way."""
+        if self.store.unwritten:
+            self._write()
+
+    def note(self) -> None:
+        """As `kick`, also for what is noted about peers: it need not wait for containers, which may never come."""
+        if self.store.unwritten or self.store.noted:
+            self._write()
+
+    def _write(self) -> None:
+        if self._closed or self._writing_since is not None:
             return
         self._writing_since = time.monotonic()
         self._loop.run_in_executor(self._pool, self.store.write).add_done_callback(self._written)

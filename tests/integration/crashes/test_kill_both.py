@@ -1,8 +1,10 @@
 """Both proxies are killed and start again on their disk stores: the next pass is right, and mostly warm.
 
 What a kill may cost is what the stores had not written: the container that was open, and the latest notes about what
-the peer holds.
+the peer holds, which are written down once a second.
 """
+
+import time
 
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import END, RESET, Array, receipt, send
@@ -10,6 +12,8 @@ from tests.integration.bed.sites import Bed, eventually, run, wire_bytes
 
 CONTENT = volume("content", 48 << 20)
 COST_MAX = 0.3
+NOTES = 2.5
+"""Seconds after which a site has written down what it knows of its peer."""
 
 
 def test_cold_restart(bed: Bed) -> None:
@@ -19,6 +23,7 @@ def test_cold_restart(bed: Bed) -> None:
         assert send(cut(CONTENT, 1 << 18), pair.entrance).answer == receipt(CONTENT)
         for site in pair.sites:
             eventually(site, "store.unwritten_bytes", 0)
+        time.sleep(NOTES)
 
         def strike(number: int) -> None:
             if number == 100:

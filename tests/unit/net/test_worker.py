@@ -21,6 +21,7 @@ class Store:
         self.done: list[str] = []
         self.unwritten = 2
         self.unwritten_max = 1
+        self.noted = False
 
     def load(self, name: bytes) -> None:
         self.disk.wait(PATIENCE)
@@ -32,6 +33,7 @@ class Store:
 
     def write(self) -> None:
         self.disk.wait(PATIENCE)
+        self.done.append("write")
         self.unwritten = 0
 
     def close(self) -> None:
@@ -69,6 +71,16 @@ async def rest() -> None:
         await woken.wait()
 
 
+async def note(noted: bool) -> list[str]:
+    store = Store()
+    async with worker_of(store) as worker:
+        store.unwritten, store.noted = 0, noted
+        store.disk.set()
+        worker.kick()
+        worker.note()
+    return store.done
+
+
 async def load_behind() -> None:
     store, woken = Store(), asyncio.Event()
     async with worker_of(store) as worker, asyncio.timeout(PATIENCE):
@@ -89,3 +101,8 @@ def test_who_waits_for_a_chunk_hears_of_it_whatever_another_makes_of_it() -> Non
 
 def test_who_rests_goes_on_whatever_another_makes_of_it() -> None:
     asyncio.run(rest())
+
+
+def test_notes_are_written_though_no_container_waits() -> None:
+    assert asyncio.run(note(noted=True)) == ["write"]
+    assert asyncio.run(note(noted=False)) == []

@@ -1,0 +1,86 @@
+"""What is noted about peers is due by itself: a store that learns nothing more would keep it in memory only."""
+
+import errno
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dedupstore import container_file, open_store
+from dedupstore.store import ChunkStore
+from tests.conformance.filling import A_CONTAINER, fill
+
+SIZE = 64 << 20
+PEER = b"a site, a store."
+WRITTEN, OPEN = 1, 2
+"""Containers: the one that is on disk, and the one that is being filled."""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ChunkStore]:
+    opened = open_store("disk", SIZE, tmp_path / "store", cache_bytes=32 << 20)
+    fill(opened, range(A_CONTAINER + 1))
+    opened.remember(PEER, b"an epoch")
+    opened.write()
+    yield opened
+    opened.close()
+
+
+def due(store: ChunkStore) -> bool:
+    return store.noted
+
+
+def after_a_power_cut(tmp_path: Path) -> ChunkStore:
+    """What opens from the files as they lie there now."""
+    shutil.copytree(tmp_path / "store", tmp_path / "later")
+    return open_store("disk", SIZE, tmp_path / "later", cache_bytes=32 << 20)
+
+
+def test_belief_about_a_container_on_disk_is_due_until_it_is_written(store: ChunkStore, tmp_path: Path) -> None:
+    assert not due(store)
+    store.believe(PEER, WRITTEN, 0b11)
+    assert due(store)
+    assert not store.unwritten
+    store.write()
+    assert not due(store)
+    later = after_a_power_cut(tmp_path)
+    assert (later.recall(PEER), later.belief(PEER, WRITTEN)) == (b"an epoch", 0b11)
+    later.close()
+
+
+def test_belief_about_a_container_that_is_being_filled_waits_for_it(store: ChunkStore) -> None:
+    store.believe(PEER, OPEN, 1)
+    assert not due(store)
+
+
+def test_an_epoch_and_disbelief_are_due(store: ChunkStore, tmp_path: Path) -> None:
+    store.remember(PEER, b"a newer ")
+    assert due(store)
+    store.write()
+    store.disbelieve(PEER)
+    assert due(store)
+    store.write()
+    assert not due(store)
+    later = after_a_power_cut(tmp_path)
+    assert later.recall(PEER) is None
+    later.close()
+
+
+def test_nothing_is_due_while_writing_rests_after_a_failure(store: ChunkStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(*_: object) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(container_file, "pwrite", failing)
+        fill(store, range(100, 100 + A_CONTAINER * 2))
+    assert store.alarms
+    store.believe(PEER, WRITTEN, 1)
+    assert not due(store)
+
+
+def test_a_store_in_memory_has_nothing_to_write_down() -> None:
+    store = open_store("memory", SIZE)
+    store.remember(PEER, b"an epoch")
+    assert not due(store)
+    store.close()
