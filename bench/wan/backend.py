@@ -56,7 +56,7 @@ class TunBackend:
         self._processes: list[int] = []
         for number, name in enumerate(WAYS):
             model = Model(line.way(name), line.mtu, Random(None if seed is None else seed + number))
-            self._start(name, model, ends[OTHER[name]], ends[name], line.mtu)
+            self._start(name, model, ends[OTHER[name]], ends[name])
 
     def set(self, line: Line) -> None:
         for name in WAYS:
@@ -80,7 +80,7 @@ class TunBackend:
             os.waitpid(process, 0)
         self._controls, self._processes = {}, []
 
-    def _start(self, name: str, model: Model, source: int, target: int, mtu: int) -> None:
+    def _start(self, name: str, model: Model, source: int, target: int) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         process = os.fork()
         if process:
@@ -93,7 +93,7 @@ class TunBackend:
         try:
             for other in [ours, *self._controls.values()]:
                 other.close()
-            Carrier(model, source, target, mtu, theirs).run()
+            Carrier(model, source, target, theirs).run()
             code = 0
         except Exception:
             traceback.print_exc()  # a defect: it has to be seen somewhere

@@ -17,12 +17,13 @@ from dataclasses import asdict
 from typing import Any
 
 from bench.wan.model import Model
+from bench.wan.segments import LONGEST, Packet
 from bench.wan.settings import Way
 
 GRAIN, LEAST_GRAIN, MOST_GRAIN = 0.01, 100e-6, 500e-6
 """While there is traffic packets are looked after once in that share of the delay, within these bounds, in seconds."""
 BATCH = 128
-"""Packets that are read before it is looked again whether others are due."""
+"""Segments that are read, or a packet's more, before it is looked again whether others are due."""
 PERIOD_SECONDS = 1.0
 """What rate and CPU are averages of."""
 LATE_STEP = 50e-6
@@ -31,14 +32,15 @@ LATE_STEPS = 400
 MESSAGE_BYTES = 1 << 16
 _PR_SET_TIMERSLACK = 29
 
-Held = deque[tuple[float, bytes]]
+Held = deque[tuple[float, Packet, int]]
+"""When a segment is due, what it came in, and its number there."""
 
 
 class Carrier:
     """One way of the line, between two descriptors of TUN devices that do not wait."""
 
-    def __init__(self, model: Model, source: int, target: int, mtu: int, control: socket.socket) -> None:
-        self._model, self._source, self._target, self._mtu, self._control = model, source, target, mtu, control
+    def __init__(self, model: Model, source: int, target: int, control: socket.socket) -> None:
+        self._model, self._source, self._target, self._control = model, source, target, control
         self._in_order: Held = deque()
         self._ahead: Held = deque()
         self._delivered = self._delivered_bytes = 0
@@ -67,33 +69,39 @@ class Carrier:
         return max(0.0, min(due - time.monotonic(), PERIOD_SECONDS / 4))
 
     def _deliver(self, held: Held) -> int:
-        """Hand over what is due; how many packets."""
+        """Hand over what is due; how many segments. Those that came together and are due go together."""
         now, late, moved = time.monotonic(), self._late, 0
         while held and held[0][0] <= now:
-            due, packet = held.popleft()
-            late[min(int((now - due) / LATE_STEP), LATE_STEPS)] += 1
+            due, packet, first = held[0]
             self._latest = max(self._latest, now - due)
+            end = first
+            while held and held[0][0] <= now and held[0][1] is packet and held[0][2] == end:
+                late[min(int((now - held.popleft()[0]) / LATE_STEP), LATE_STEPS)] += 1
+                end += 1
             with contextlib.suppress(OSError):  # nobody takes it: the namespace's interface is down
-                os.write(self._target, packet)
-            self._delivered_bytes += len(packet)
-            moved += 1
+                os.write(self._target, packet.cut(first, end))
+            self._delivered_bytes += sum(packet.sizes[first:end])
+            moved += end - first
         self._delivered += moved
         return moved
 
     def _take(self) -> int:
-        """Take what has come in, a batch at most; how many packets."""
-        read, source, longest, take = os.read, self._source, self._mtu, self._model.take
-        for count in range(BATCH):
+        """Take what has come in, a batch at most; how many segments. Each has a fate of its own."""
+        source, take, count = self._source, self._model.take, 0
+        while count < BATCH:
             try:
-                packet = read(source, longest)
+                packet = Packet(os.read(source, LONGEST))
             except BlockingIOError:
-                return count
-            fate = take(time.monotonic(), len(packet))
-            if fate is not None:
-                held = self._ahead if fate.ahead else self._in_order
-                for _ in range(fate.copies):
-                    held.append((fate.due, packet))
-        return BATCH
+                break
+            now = time.monotonic()
+            for number, size in enumerate(packet.sizes):
+                fate = take(now, size)
+                if fate is not None:
+                    held = self._ahead if fate.ahead else self._in_order
+                    for _ in range(fate.copies):
+                        held.append((fate.due, packet, number))
+            count += len(packet.sizes)
+        return count
 
     def _obey(self) -> bool:
         """Do what the control socket asks for and answer; False at its end."""

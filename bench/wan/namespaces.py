@@ -22,8 +22,9 @@ PREFIX = 24
 WAITING_PACKETS = 10_000
 """How many packets an interface holds while the emulator does not get the CPU."""
 
-_TUNSETIFF = 0x400454CA
-_IFF_TUN_NO_PI = 0x0001 | 0x1000
+_TUNSETIFF, _TUNSETOFFLOAD = 0x400454CA, 0x400454D0
+_IFF_TUN_NO_PI_VNET_HDR = 0x0001 | 0x1000 | 0x4000
+_TUN_F_CSUM_TSO4_TSO6 = 0x01 | 0x02 | 0x04
 _CLONE_NEWNET = 0x40000000
 _TUN = Path("/dev/net/tun")
 _TUN_REMEDY = "load the module tun, or give the container the device"
@@ -113,13 +114,17 @@ def open_tun(namespace: str) -> int:
 
 
 def open_tun_here() -> int:
-    """A TUN device in this thread's namespace; it is there as long as the descriptor, which does not wait, is open."""
+    """A TUN device in this thread's namespace; it is there as long as the descriptor, which does not wait, is open.
+
+    TCP comes in packets of many segments: see `bench.wan.segments`.
+    """
     try:
         descriptor = os.open(_TUN, os.O_RDWR | os.O_NONBLOCK)
     except OSError as error:
         raise WanFailure(f"{_TUN} cannot be opened: {error.strerror}; {_TUN_REMEDY}") from None
     try:
-        fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", INTERFACE.encode(), _IFF_TUN_NO_PI))
+        fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", INTERFACE.encode(), _IFF_TUN_NO_PI_VNET_HDR))
+        fcntl.ioctl(descriptor, _TUNSETOFFLOAD, _TUN_F_CSUM_TSO4_TSO6)
     except OSError as error:
         os.close(descriptor)
         remedy = f"run this as root; if {INTERFACE} is there already, remove it"
