@@ -1,5 +1,8 @@
 """The process that carries the packets of one way: from the TUN device of one end to that of the other.
 
+TCP's segments come many at once (`bench.wan.segments`), and each has a fate of its own. Those of one packet that are
+due at the same time leave together: that saves most of the work, and at low rates they are not due together.
+
 It ends when its control socket does. While there is traffic it rests between small bunches of packets, so that the
 ends of the connections get some CPU, too.
 """
@@ -23,7 +26,7 @@ from bench.wan.settings import Way
 GRAIN, LEAST_GRAIN, MOST_GRAIN = 0.01, 100e-6, 500e-6
 """While there is traffic packets are looked after once in that share of the delay, within these bounds, in seconds."""
 BATCH = 128
-"""Segments that are read, or a packet's more, before it is looked again whether others are due."""
+"""Segments that are read before it is looked again whether others are due; the last packet may bring more."""
 PERIOD_SECONDS = 1.0
 """What rate and CPU are averages of."""
 LATE_STEP = 50e-6
