@@ -31,7 +31,7 @@ OF_TUN = {
     "path_mtu": "packets longer than the path MTU",
     "duplicated": "packets sent twice",
     "reordered": "packets sent ahead of those before them",
-    "overrun": "packets that the emulator was too slow to take, TCP's with all their segments",
+    "overrun": "packets that the emulator was too slow to take",
     "late_p99": "seconds late, or more, of one in a hundred packets",
     "late_max": "seconds late, at most",
     "rate": "bits a second that arrived, in the last second",
