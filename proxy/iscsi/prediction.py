@@ -1,13 +1,16 @@
 """Headers as what is new in them: steady traffic changes by the same steps, PDU after PDU.
 
-Each basic header is replaced by its difference, field by field, from the last one with the same opcode in this
-direction. Both sides keep the last 128 differences that were new, so one that comes again is a single byte, its place
-there. A new one names the fields in which it differs from the last new one of its opcode:
+Each basic header is replaced by its difference, field by field, from a former one with the same opcode in this
+direction (`_Former`). Both sides keep the last 128 differences that were new, so one that comes again is a single byte,
+its place there. A new one names the fields in which it differs from the last new one of its opcode:
 
     0x00-0x7f   the difference at that place, with the flags that it had; then the record from its 50th byte on
     0x90-0x9f   a new one: flags in the low four bits, byte 0 of the header, u16 with a bit (lowest first) for each word
                 that is given, these words; then the record from its 50th byte on. It takes the oldest one's place
     others      a record that is not a PDU's, as it is (`record.py`)
+
+A word is a byte and those of its four bytes that this one has a bit for, the last one the lowest; the others are 0, or
+0xff if it has 0x10.
 
 Exact for any input: both sides do the same arithmetic on the same records. A section of several of them compresses
 further; a short one need not be compressed at all.
@@ -16,7 +19,7 @@ further; a short one need not be compressed at all.
 from struct import Struct
 
 from proxy.iscsi.errors import RecordError
-from proxy.iscsi.pdu import OPCODE_MASK
+from proxy.iscsi.pdu import BASIC_BYTES, OPCODE_MASK, Opcode
 from proxy.iscsi.record import HEADER_AT, NOT_A_PDU, PDU_FLAGS, SHORTEST_PDU, other_length, pdu_length
 
 RESTORED_MAX = 1 << 20
@@ -35,7 +38,9 @@ _BELOW_BYTE_0 = (1 << 8 * (SHORTEST_PDU - 2)) - 1
 
 _WORDS = Struct(">x12I")
 _WHOLE = Struct(">B12I")
-_WORD = Struct(">I")
+_FILLED = 0x10
+"""Of a word's first byte: bytes that are not given are 0xff."""
+_ALL = 0xFFFFFFFF
 _NEW_HEAD = Struct(">BBH")
 _WORD_0 = 0xFFFFFF
 _MASK_LIMIT = 1 << 12
@@ -50,11 +55,62 @@ def _plus(one: int, other: int) -> int:
     return ((one & _REST) + (other & _REST)) ^ ((one ^ other) & _TOPS)
 
 
+def _field(at: int, size: int) -> int:
+    """So many bytes of the header, from that one on."""
+    return (1 << 8 * size) - 1 << 8 * (BASIC_BYTES - at - size)
+
+
+TASKS = 128
+"""So many of them are remembered."""
+_TAG = _field(16, 4)
+_OWN = _BELOW_BYTE_0 & ~(_TAG | _field(24, 12))
+"""What of such a header is its task's own: all but the tag and the connection's counters (11.7, 11.8)."""
+_OF_TASKS = frozenset((int(Opcode.DATA_OUT), int(Opcode.DATA_IN), int(Opcode.R2T)))
+"""Of these a task has many, and several tasks take turns."""
+
+
+class _Former:
+    """What a direction's next header is compared with: the last one of its opcode.
+
+    Where another task takes its turn, a task's own fields are compared with those of its last header before that, or of
+    the last header that began a task.
+    """
+
+    def __init__(self) -> None:
+        self.last = [0] * (OPCODE_MASK + 1)
+        self._first = [0] * (OPCODE_MASK + 1)
+        self._left: dict[int, int] = {}
+        """By tag: headers after which another task took its turn."""
+
+    def of(self, opcode: int, header: int) -> int:
+        """Of the header only its tag is looked at."""
+        last = self.last[opcode]
+        if opcode not in _OF_TASKS or not (header ^ last) & _TAG:
+            return last
+        own = self._left.get(header & _TAG, self._first[opcode])
+        return (last & ~_OWN) | (own & _OWN)
+
+    def note(self, opcode: int, header: int) -> None:
+        """Each header once, in order."""
+        last = self.last[opcode]
+        header &= _BELOW_BYTE_0
+        self.last[opcode] = header
+        if opcode in _OF_TASKS and (header ^ last) & _TAG:
+            self._take_turns(opcode, last, header)
+
+    def _take_turns(self, opcode: int, last: int, header: int) -> None:
+        if self._left.pop(header & _TAG, None) is None:
+            self._first[opcode] = header
+        if len(self._left) == TASKS:
+            del self._left[next(iter(self._left))]
+        self._left[last & _TAG] = last
+
+
 class Predictor:
     """Of one direction, before compression."""
 
     def __init__(self) -> None:
-        self._last = [0] * (OPCODE_MASK + 1)
+        self._former = _Former()
         self._known: dict[int, int] = {}
         self._places: list[int | None] = [None] * PLACES
         self._oldest = 0
@@ -66,8 +122,8 @@ class Predictor:
             return record
         header = int.from_bytes(record[:SHORTEST_PDU])
         opcode = record[HEADER_AT] & OPCODE_MASK
-        difference = _minus(header, self._last[opcode])
-        self._last[opcode] = header & _BELOW_BYTE_0
+        difference = _minus(header, self._former.of(opcode, header))
+        self._former.note(opcode, header)
         place = self._known.get(difference)
         if place is None:
             return self._learn(difference, record[0], record[HEADER_AT]) + record[SHORTEST_PDU:]
@@ -85,14 +141,14 @@ class Predictor:
         self._usual[first & OPCODE_MASK] = words
         given = [at for at in range(12) if words[at] != usual[at]]
         mask = sum(1 << at for at in given)
-        return _NEW_HEAD.pack(NEW | flags, first, mask) + b"".join(_WORD.pack(words[at]) for at in given)
+        return _NEW_HEAD.pack(NEW | flags, first, mask) + b"".join(_told(words[at]) for at in given)
 
 
 class Restorer:
     """The inverse of `Predictor`, after decompression."""
 
     def __init__(self) -> None:
-        self._last = [0] * (OPCODE_MASK + 1)
+        self._former = _Former()
         self._places: list[int | None] = [None] * PLACES
         self._oldest = 0
         self._usual: list[tuple[int, ...]] = [(0,) * 12] * (OPCODE_MASK + 1)
@@ -131,8 +187,13 @@ class Restorer:
 
     def _add(self, difference: int) -> bytes:
         opcode = difference >> 8 * (SHORTEST_PDU - 2) & OPCODE_MASK
-        header = _plus(difference, self._last[opcode])
-        self._last[opcode] = header & _BELOW_BYTE_0
+        former = self._former
+        last = former.last[opcode]
+        header = _plus(difference, last)
+        other = former.of(opcode, header)
+        if other is not last:
+            header = _plus(difference, other)
+        former.note(opcode, header)
         return header.to_bytes(SHORTEST_PDU)
 
     def _learn(self, section: bytes, at: int) -> tuple[int, int]:
@@ -144,8 +205,7 @@ class Restorer:
         words = list(self._usual[first & OPCODE_MASK])
         for word in range(12):
             if mask >> word & 1:
-                (words[word],) = _WORD.unpack(_cut(section, at, at + _WORD.size))
-                at += _WORD.size
+                words[word], at = _word(section, at)
         if words[0] > _WORD_0:
             raise RecordError("byte 0 of a header is told twice")
         self._usual[first & OPCODE_MASK] = tuple(words)
@@ -160,6 +220,30 @@ def _words(difference: int) -> tuple[int, ...]:
     """The twelve words of a header's difference, without byte 0."""
     first, *others = _WORDS.unpack(difference.to_bytes(SHORTEST_PDU))
     return first & _WORD_0, *others
+
+
+def _told(word: int) -> bytes:
+    raw = word.to_bytes(4)
+    filled = raw.count(0xFF) > raw.count(0)
+    left = word ^ _ALL if filled else word
+    given = (left >> 24 and 8) | (left >> 16 & 0xFF and 4) | (left >> 8 & 0xFF and 2) | (left & 0xFF and 1)
+    return _BYTE[given | _FILLED if filled else given] + raw.translate(None, b"\xff" if filled else b"\0")
+
+
+def _word(section: bytes, at: int) -> tuple[int, int]:
+    """The inverse of `_told`, and where what follows it begins."""
+    given = _cut(section, at, at + 1)[0]
+    if given >= _FILLED << 1:
+        raise RecordError(f"a word has four bytes; {given:#04x} names more")
+    at += 1
+    word = 0
+    for bit in (8, 4, 2, 1):
+        byte = 0xFF if given & _FILLED else 0
+        if given & bit:
+            byte = _cut(section, at, at + 1)[0]
+            at += 1
+        word = word << 8 | byte
+    return word, at
 
 
 def _cut(section: bytes, at: int, end: int) -> bytes:

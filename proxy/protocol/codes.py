@@ -85,9 +85,9 @@ class Capability(IntEnum):
     """Codec 2."""
     LANES = 4
     """The frame LANES."""
-    SPANS = 5
-    """Batches with a section of records."""
     PORTALS = 6
     """An address within an export's range in OPEN."""
     RUNS = 7
     """Token RUN."""
+    SPANS = 8
+    """Batches with a section of records. (It was 5 when these were predicted otherwise.)"""

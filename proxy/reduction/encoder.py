@@ -35,7 +35,8 @@ _WORTH_SLICING = 64
 _WORTH_FOLLOWING = 512
 """Shorter slices would cost more tokens than a batch may have: a new chunk may consist of several."""
 _ROOMY = 3072
-"""A chunk of so many bytes has room for two more that are shorter, at its beginning and its end."""
+"""A chunk of so many bytes has room for two more that are shorter, at its beginning and its end. Other few bytes at its
+end, or between longer slices, go as they are: what comes behind them is known all the same."""
 _FOLLOWED_MAX = 2 << 20
 """Bytes of chunks that a batch has named when no more are for the sake of such slices: so that what is known does not
 lack room, and few bytes cost the peer no more reading than this."""
@@ -367,31 +368,30 @@ class Encoder:
 
     def _slice_along(self, start: int, end: int) -> tuple[int, bool]:
         """Where the chunk begins that is left to be learned, and whether it is known what is stored after its end."""
-        border = start
+        border, bridged = start, False
         stored = self._ahead(start, end)
         while stored is not None:
             name, place, data, at = stored
             n = alike(data, at, self._view[self._sent : end])
-            if n < _WORTH_FOLLOWING and at < len(data) and not self._bridges(at + n == len(data), n, start, end):
+            last = self._sent + n == end
+            few = n < _WORTH_FOLLOWING and at < len(data)
+            if few and not last and (bridged or at + n < len(data)):
                 break
-            if n and not self._draft.may_name(name, len(data), _FOLLOWED_MAX):
+            sliced = not few or (end - start >= _ROOMY and (last or self._sent == start))
+            if sliced and n and not self._draft.may_name(name, len(data), _FOLLOWED_MAX):
                 break
-            sliced = self._slice_or_tell(stored, self._sent + n)
+            sliced = self._tell(stored, self._sent + n, sliced=sliced)
+            bridged = few
             if at + n < len(data):
                 self._course.inside = name, place, at + n
-                return border, self._sent == end
+                return border, last
             if sliced and self._sent - border == len(data) and data.startswith(self._view[border : self._sent]):
                 border = self._sent  # the peer sees the whole chunk, and so a border
             self._course.passed(name, place)
-            if self._sent == end:
+            if last:
                 return border, True
             stored = self._course.ahead()
         return border, False
-
-    def _bridges(self, ends: bool, n: int, start: int, end: int) -> bool:
-        """A few bytes are worth a slice where more may follow: up to a stored chunk's end at first, or to our own."""
-        last = self._sent + n == end
-        return self._sent == end or (end - start >= _ROOMY and (last or (ends and self._sent == start)))
 
     def _ahead(self, start: int, end: int) -> Stored | None:
         """What is stored that the stream may go on like."""
@@ -399,13 +399,15 @@ class Encoder:
             name, place, data, at = self._expected
             at += self._sent - start
             return Stored(name, place, data, at) if at <= len(data) else None
-        if self._sent != start:
-            return None
-        return self._course.recall(self._view[start:end], self._course.ahead() if self._known else None)
+        stored = self._course.recall(self._view[start:end], self._course.ahead() if self._known else None)
+        if stored is None or self._sent == start:
+            return stored
+        at = stored.at + self._sent - start
+        return stored._replace(at=at) if stored.data.startswith(self._view[start : self._sent], stored.at) else None
 
-    def _slice_or_tell(self, stored: Stored, end: int) -> bool:
+    def _tell(self, stored: Stored, end: int, *, sliced: bool = True) -> bool:
         """What is not sent yet up to `end` is that chunk from `at` on; a few bytes go as they are: then False."""
-        if end - self._sent < _WORTH_SLICING:
+        if end - self._sent < _WORTH_SLICING or not sliced:
             self._literal(end)
             return False
         self._slice_to(stored.name, stored.place, len(stored.data), stored.at, end)
@@ -476,7 +478,7 @@ class Encoder:
             if not self._draft.may_name(name, len(data)):
                 return False
             end = self._sent + n
-            self._slice_or_tell(Stored(name, place, data, at), end - crosses)
+            self._tell(Stored(name, place, data, at), end - crosses)
             self._literal(end)
             if self._sent < self._end:
                 self._cross(name, place)

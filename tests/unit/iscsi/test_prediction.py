@@ -1,12 +1,15 @@
 """Steady traffic is a byte a header; what no Predictor writes is refused."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from proxy.iscsi.errors import RecordError
 from proxy.iscsi.pdu import Opcode
-from proxy.iscsi.prediction import NEW, PLACES, Predictor, Restorer
+from proxy.iscsi.prediction import NEW, PLACES, TASKS, Predictor, Restorer
 from proxy.iscsi.record import AS_IS, DATA_MAX, PAYLOAD, PLAIN, TAIL
 from tests.unit.iscsi.pdus import command, data_out, pdu, write_10
+from tests.unit.reduction.sites import noise
 
 NOP = b"\0" + pdu(Opcode.NOP_OUT)
 
@@ -28,9 +31,40 @@ def test_steady_traffic_is_a_byte_a_header() -> None:
 
 def test_a_new_difference_names_the_words_that_are_new() -> None:
     predictor, restorer = Predictor(), Restorer()
-    section = predictor.predict(b"\0" + pdu(0, tag=5)) + predictor.predict(b"\0" + pdu(0, tag=12))
-    assert section == bytes.fromhex("90 00 0011 00800000 00000005  90 00 0011 00000000 00000007")
-    assert restorer.restore(section) == [b"\0" + pdu(0, tag=5), b"\0" + pdu(0, tag=12)]
+    tags = (5, 12, 11)
+    section = b"".join(predictor.predict(b"\0" + pdu(0, tag=tag)) for tag in tags)
+    assert section == bytes.fromhex("90 00 0011 0480 0105  90 00 0011 00 0107  90 00 0010 10")
+    assert restorer.restore(section) == [b"\0" + pdu(0, tag=tag) for tag in tags]
+
+
+def test_tasks_that_take_turns_are_known_by_their_tags() -> None:
+    """Sequences of eight tasks, a PDU each in turn: each goes on with its own offset and transfer tag."""
+    predictor, restorer = Predictor(), Restorer()
+    records = []
+    for turn in range(4):
+        for task in range(8):
+            header = bytearray(data_out(task, bytes(8192), 65_536 * (task % 3) + 8192 * turn)[:48])
+            header[20:24] = noise(4, task)
+            records.append(bytes((PAYLOAD,)) + header)
+    coded = [predictor.predict(record) for record in records]
+    assert max(map(len, coded[:8])) > 8
+    assert [len(one) for one in coded[10:]] == [1] * 22
+    assert restorer.restore(b"".join(coded)) == records
+
+
+def test_tasks_without_end_take_no_memory_without_end() -> None:
+    """The one that has waited longest is forgotten, and both sides know that."""
+    predictor, restorer = Predictor(), Restorer()
+    tags = [*range(3 * TASKS), *range(3 * TASKS)]
+    records = [bytes((PAYLOAD,)) + data_out(tag, bytes(4), 7 * tag * tag)[:48] for tag in tags]
+    assert restorer.restore(b"".join(map(predictor.predict, records))) == records
+
+
+@given(st.integers(0, 0xFFFF_FFFF) | st.sampled_from([0, 0xFF, 0xFF00_0000, 0xFFFF_FFFF, 0xFF_00FF, 0xFFFF_0000]))
+def test_any_word_comes_back(word: int) -> None:
+    predictor, restorer = Predictor(), Restorer()
+    record = b"\0" + pdu(0, tag=word)
+    assert restorer.restore(predictor.predict(record)) == [record]
 
 
 def test_the_oldest_difference_makes_room() -> None:
@@ -52,12 +86,14 @@ def test_the_oldest_difference_makes_room() -> None:
         pytest.param(b"\x7f", id="another"),
         pytest.param(bytes((NEW, 0, 0)), id="cut in its head"),
         pytest.param(bytes((NEW, 0, 0x10, 0)), id="words that do not exist"),
-        pytest.param(bytes((NEW, 0, 0, 1, 0, 0)), id="cut in a word"),
-        pytest.param(bytes((NEW, 0, 0, 1, 1, 0, 0, 0)), id="byte 0 twice"),
-        pytest.param(bytes((NEW, 0, 0, 2, 0, 0, 0, 1)), id="cut in its data"),
+        pytest.param(bytes((NEW, 0, 0, 1, 7, 0)), id="cut in a word"),
+        pytest.param(bytes((NEW, 0, 0, 1)), id="cut before a word"),
+        pytest.param(bytes((NEW, 0, 0, 1, 0x2F, 0, 0, 0, 0)), id="a word of more than four bytes"),
+        pytest.param(bytes((NEW, 0, 0, 1, 8, 1)), id="byte 0 twice"),
+        pytest.param(bytes((NEW, 0, 0, 2, 1, 1)), id="cut in its data"),
         pytest.param(bytes((NEW | PAYLOAD, 0, 0, 0)), id="payload of a PDU without"),
-        pytest.param(bytes((NEW | PAYLOAD | AS_IS, 0, 0, 2, 0, 0, 0, 1)), id="a tail that it does not carry"),
-        pytest.param(bytes((NEW, 0, 0, 2)) + (DATA_MAX + 1).to_bytes(4) + bytes(DATA_MAX + 1), id="long data"),
+        pytest.param(bytes((NEW | PAYLOAD | AS_IS, 0, 0, 2, 1, 1)), id="a tail that it does not carry"),
+        pytest.param(bytes((NEW, 0, 0, 2, 15)) + (DATA_MAX + 1).to_bytes(4) + bytes(DATA_MAX + 1), id="long data"),
         pytest.param(bytes((TAIL | AS_IS,)), id="a tail without its length"),
         pytest.param(bytes((TAIL | AS_IS, 0)), id="a tail of nothing"),
         pytest.param(bytes((TAIL | AS_IS, 8)) + bytes(8), id="a long tail"),

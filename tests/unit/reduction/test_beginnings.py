@@ -21,9 +21,20 @@ def test_what_is_shorter_is_no_beginning() -> None:
     assert beginnings.recall(short) is None
 
 
-def test_the_newer_of_two_in_one_place_stays() -> None:
+def test_each_place_has_room_for_four_and_the_oldest_goes() -> None:
     beginnings = Beginnings(1)
-    beginnings.note(memoryview(ONE), b"1" * 32)
-    beginnings.note(memoryview(OTHER), b"2" * 32)
-    assert beginnings.recall(memoryview(ONE)) is None
-    assert beginnings.recall(memoryview(OTHER)) == b"2" * 32
+    chunks = [noise(PREFIX, number) for number in range(5)]
+    for number in (0, 1, 2, 3, 0, 4):  # the first is noted again: then the second is the oldest
+        beginnings.note(memoryview(chunks[number]), bytes((number,)) * 32)
+    found = [beginnings.recall(memoryview(chunk)) for chunk in chunks]
+    assert found == [None if number == 1 else bytes((number,)) * 32 for number in range(5)]
+
+
+def test_hardly_any_is_lost_while_there_is_room() -> None:
+    """Half as many as there is room for."""
+    beginnings = Beginnings(1 << 8)
+    chunks = [memoryview(noise(PREFIX, number)) for number in range(1 << 9)]
+    for number, chunk in enumerate(chunks):
+        beginnings.note(chunk, number.to_bytes(32))
+    lost = sum(beginnings.recall(chunk) is None for chunk in chunks)
+    assert lost < 60  # with places for one each it would be about 110

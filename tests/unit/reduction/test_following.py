@@ -2,6 +2,7 @@
 
 from itertools import count
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,6 +62,39 @@ def test_a_chunk_that_is_a_stored_one_and_more_is_no_new_one() -> None:
     before = far.store.names
     assert written(near, far, DATA[:70_000], [20_000, 40_000], follows=True).literal == 0
     assert far.store.names == near.store.names == before
+
+
+@pytest.mark.parametrize("beyond", [1, 36, 100, 400])
+@pytest.mark.parametrize("pauses", [False, True])
+def test_a_few_bytes_before_a_border_are_enough_to_know_what_comes_next(beyond: int, pauses: bool) -> None:
+    """Immediate data that ends just behind a stored chunk's end: too little for a slice, but the next burst goes on."""
+    near, far = stored(DATA, [])
+    first = len(near.store.read(near.store.names[0]) or b"")
+    stream = Stream(near, far, chunker=Chunker(), follows=True)
+    stream.write(DATA[: first + beyond])
+    if pauses:
+        stream.pause()
+    stream.border()
+    stream.write(DATA[first + beyond :])
+    stream.end()
+    assert stream.literal <= beyond + 1
+
+
+@pytest.mark.parametrize("before", [1, 36, 100, 400])
+def test_a_few_bytes_before_a_stored_chunk_s_end_do_not_hide_what_is_behind_it(before: int) -> None:
+    """A pause just before that end, which was a window's and is none now."""
+    edge = 65_536
+    near, far = stored(DATA, [edge])
+    stream = Stream(near, far, chunker=Chunker(), follows=True)
+    stream.write(DATA[: edge - 8192])
+    stream.border()
+    stream.write(DATA[edge - 8192 : edge - before])
+    stream.pause()
+    stream.write(DATA[edge - before : edge + 2000])
+    stream.border()
+    stream.write(DATA[edge + 2000 :])
+    stream.end()
+    assert stream.literal <= before + 1
 
 
 def test_a_stored_chunk_of_a_few_bytes_is_told_literally_and_is_no_border() -> None:

@@ -30,7 +30,8 @@ def new(*headers: bytes, flags: int = 0) -> bytes:
 
 
 def words(header: bytes) -> bytes:
-    return b"\0" + header[1:4] + header[4:BASIC_BYTES]
+    whole = b"\0" + header[1:BASIC_BYTES]
+    return b"".join(b"\x0f" + whole[at : at + 4] for at in range(0, BASIC_BYTES, 4))
 
 
 def batch(section: bytes, records: int, payload: bytes = b"", codec: int = CODEC_NONE, length: int = 0) -> memoryview:
