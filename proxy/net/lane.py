@@ -7,9 +7,9 @@ from typing import Protocol, cast
 from proxy.net.handshake import explain
 from proxy.net.listener import name_of
 from proxy.net.outlet import Outlet
-from proxy.net.sockets import BBR, begin_bbr_anew, choose_congestion_control, mark_packets
-from proxy.net.sparing import Sparing
+from proxy.net.sockets import BBR, choose_congestion_control, mark_packets
 from proxy.net.tcpinfo import TcpInfo, tcp_info
+from proxy.net.unpaused import Unpaused
 from proxy.protocol.codes import CloseCode
 from proxy.protocol.errors import HelloRefused, PeerError
 from proxy.protocol.frames import Frame, FrameReader, FrameType, decode_close, encode, encode_close
@@ -93,7 +93,7 @@ class Lane(asyncio.BufferedProtocol):
         self._timer: asyncio.TimerHandle | None = None
         self._lost = False
         self._last_info = TcpInfo()
-        self._sparing = Sparing(0.0)
+        self._unpaused: Unpaused | None = None
 
     @property
     def connected(self) -> bool:
@@ -118,7 +118,7 @@ class Lane(asyncio.BufferedProtocol):
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         loop = asyncio.get_running_loop()
         self._connected_at = loop.time()
-        self._sparing = Sparing(self._connected_at)
+        self._unpaused = Unpaused(connection, self._connected_at)
         self._timer = loop.call_later(HELLO_TIMEOUT, self._late)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -173,7 +173,7 @@ class Lane(asyncio.BufferedProtocol):
         self._end(self.reason or (explain(exc) if exc else "the other side closed the connection"))
         if self._outlet is not None:
             self._outlet.close()
-        self._outlet = None
+        self._outlet = self._unpaused = None
         self._transport = self._timer = self._reader = None  # no cycles: many lanes may fail before a collection
         self.disconnected.set()
 
@@ -218,12 +218,15 @@ class Lane(asyncio.BufferedProtocol):
             self._last_info = tcp_info(connection) or self._last_info
         return self._last_info
 
-    def spare(self, now: float) -> None:
-        """Once a second, of a lane for what is urgent: see that BBR does not make it wait."""
-        if self._transport is None or self._lost or self.congestion_control != BBR:
+    def unpause(self, now: float, *, urgent: bool, calm: bool) -> None:
+        """Once a second: see that BBR does not pause on this lane, which is for what is urgent, or for bulk.
+
+        `calm`: nothing urgent has been about lately.
+        """
+        if self._unpaused is None or self._lost or self.congestion_control != BBR:
             return
-        if self._sparing.due(self.tcp_info(), now):
-            self.congestion_control = begin_bbr_anew(self._transport.get_extra_info("socket"))
+        unpaused, info = self._unpaused, self.tcp_info()
+        self.congestion_control = unpaused.urgent(info, now) if urgent else unpaused.bulk(info, now, calm)
 
     def carry(self, mark: int) -> None:
         """Have the packets carry that DSCP mark."""

@@ -13,6 +13,8 @@ from proxy.reduction.encoder import GRAIN_MAX
 
 EXPRESS = 1
 """Lanes beside those for bulk: the tunnel keeps the newest for what is urgent."""
+CALM = 10.0
+"""Seconds without anything urgent going before bulk, after which bulk is spared BBR's pauses."""
 
 
 class Lanes:
@@ -141,11 +143,11 @@ class Lanes:
         newest = {lane.mark: lane for lane in working}
         of_mark = Counter(lane.mark for lane in working)
         late = self._late(now)
+        calm = now > self._tunnel.scheduler.overtaken_at + CALM
         for lane in self:
             express = newest.get(lane.mark, lane) is lane
             lane.stand_apart(late and not express)
-            if express and of_mark[lane.mark] > 1:
-                lane.spare(now)
+            lane.unpause(now, urgent=express and of_mark[lane.mark] > 1, calm=calm)
         if self._fixed is not None or any(lane.congestion_control == BBR for lane in self):
             return
         wire = self.wire()

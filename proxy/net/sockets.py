@@ -2,6 +2,7 @@
 
 import contextlib
 import socket
+import struct
 from pathlib import Path
 
 _OFFERED = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -10,6 +11,9 @@ BBR = "bbr"
 _RENO = "reno"
 """Every kernel has it."""
 _NAME_BYTES = 16
+_SO_MAX_PACING_RATE = 47  # asm-generic/socket.h; Python does not name it
+_PACE = struct.Struct("@L")
+_NO_LIMIT = (1 << 8 * _PACE.size) - 1
 _SHORT_SEGMENT = 1220
 """Bytes: 1280 less the headers of IPv6 and TCP."""
 _ECN_BITS = 2
@@ -46,6 +50,12 @@ def begin_bbr_anew(connection: socket.socket) -> str:
     """
     choose_congestion_control(connection, _RENO)
     return choose_congestion_control(connection, BBR)
+
+
+def limit_pace(connection: socket.socket, rate: int | None) -> None:
+    """Have the kernel send no faster than so many bytes a second, payload of TCP; None: as fast as it likes."""
+    with contextlib.suppress(OSError):
+        connection.setsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, _PACE.pack(_NO_LIMIT if rate is None else rate))
 
 
 def shorten_segments(connection: socket.socket) -> None:

@@ -3,6 +3,7 @@
 import socket
 import struct
 from dataclasses import dataclass
+from typing import NamedTuple
 
 _STATE = 0  # tcpi_state, u8
 _MSS = 16  # tcpi_snd_mss, u32, bytes
@@ -20,6 +21,10 @@ _BYTES_SENT = 200  # tcpi_bytes_sent, u64, with retransmissions
 _BYTES_RETRANS = 208  # tcpi_bytes_retrans, u64
 _LENGTH = 216
 _TCP_CLOSE = 7
+
+_TCP_CC_INFO = 26
+_BBR_INFO = struct.Struct("=IIIII")  # rate, low and high half; least round trip; gains of pace and window
+_BBR_UNIT = 256
 
 _TIMES = struct.Struct("=QQQQ")
 
@@ -75,6 +80,27 @@ def tcp_info(connection: socket.socket) -> TcpInfo | None:
         receiver_limited_seconds=receiver_limited / 1e6,
         buffer_limited_seconds=buffer_limited / 1e6,
     )
+
+
+class Bbr(NamedTuple):
+    """What BBR makes of the line (TCP_CC_INFO; Linux, include/uapi/linux/inet_diag.h, struct tcp_bbr_info)."""
+
+    rate: int
+    """Bytes a second that it takes the line for."""
+    gain: float
+    """Times that rate at which it sends."""
+
+
+def bbr_info(connection: socket.socket) -> Bbr | None:
+    """To be asked of a connection that does BBR. None if the kernel does not tell."""
+    try:
+        data = connection.getsockopt(socket.IPPROTO_TCP, _TCP_CC_INFO, _BBR_INFO.size)
+    except OSError:
+        return None
+    if len(data) != _BBR_INFO.size:
+        return None
+    low, high, _, pacing_gain, _ = _BBR_INFO.unpack(data)
+    return Bbr(low | high << 32, pacing_gain / _BBR_UNIT)
 
 
 def sending(connection: socket.socket) -> tuple[int, int, int]:

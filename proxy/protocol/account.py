@@ -47,6 +47,11 @@ class Account:
         """True if a stream waits."""
         return bool(self.urgent or self.bulk)
 
+    def overtaken_by(self, stream: Stream) -> bool:
+        """True if bulk of another stream waits."""
+        bulk = self.bulk
+        return len(bulk) > 1 or (bool(bulk) and bulk[0][2] is not stream)
+
     def add_urgent(self, stream: Stream, order: int) -> None:
         """The stream waits; `order` is higher each time."""
         stream.urgent = True

@@ -35,6 +35,8 @@ class Scheduler:
         """Runs while something waits for that."""
         self.again_at: float | None = None
         """When to ask again: something waits for a cap."""
+        self.overtaken_at = float("-inf")
+        """When something urgent last went before another stream's bulk that waited."""
         self.rivals: Marks | None = None
         """Marks that the lanes with room serve: under a common cap none takes another's turn. None: each for itself."""
         self._waiting: list[Account] = []  # those that have something to send
@@ -119,6 +121,8 @@ class Scheduler:
         account = stream.account
         account.wire += cost
         stream.turn += cost
+        if self._urgent and any(other.overtaken_by(stream) for other in self._waiting):
+            self.overtaken_at = now
         if self._ruled:
             self._charge(account, cost, now)
         else:

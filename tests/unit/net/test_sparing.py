@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 
 from proxy.net.lane import Lane
-from proxy.net.lanes import Lanes
+from proxy.net.lanes import CALM, Lanes
 from proxy.net.sockets import BBR, begin_bbr_anew, choose_congestion_control
 from proxy.net.sparing import EVERY, Sparing
 from proxy.net.tcpinfo import TcpInfo, tcp_info
@@ -69,17 +69,37 @@ async def only_the_newest() -> None:
     assert FakeLane.spared == []
 
 
+def test_it_is_calm_when_nothing_urgent_went_before_bulk_for_a_while() -> None:
+    asyncio.run(calm_or_not())
+
+
+async def calm_or_not() -> None:
+    tunnel = Tunnel(TunnelSettings(), "east", "west", bytes(16), [bytes(8)], 0.0)
+    lanes, lane = Lanes(tunnel, None), FakeLane(1)
+    lanes.add(cast(Lane, lane))
+    found = []
+    for now in (1.0, 2.0, 2.0 + CALM, 3.0 + CALM):
+        if now == 2.0:
+            tunnel.scheduler.overtaken_at = now
+        lanes.sample(now)
+        found.append(lane.calm)
+    assert found == [True, False, False, True]
+
+
 class FakeLane:
-    """A lane with BBR that notes when it is spared."""
+    """A lane with BBR that notes when it is taken for one for what is urgent."""
 
     spared: list[int] = []  # noqa: RUF012 (of all lanes)
 
     def __init__(self, number: int, mark: int = 0) -> None:
         self.number, self.mark = number, mark
         self.up, self.silent, self.congestion_control = True, False, BBR
+        self.calm = False
 
-    def spare(self, now: float) -> None:
-        self.spared.append(self.number)
+    def unpause(self, now: float, *, urgent: bool, calm: bool) -> None:
+        if urgent:
+            self.spared.append(self.number)
+        self.calm = calm
 
     def stand_apart(self, apart: bool) -> None:
         pass

@@ -1,0 +1,39 @@
+"""One lane, and what is done with its connection so that BBR does not pause on it."""
+
+import socket
+
+from proxy.net.sockets import BBR, begin_bbr_anew, limit_pace
+from proxy.net.sparing import Sparing
+from proxy.net.steadying import CEILING, Act, Steadying
+from proxy.net.tcpinfo import Bbr, TcpInfo, bbr_info
+
+
+class Unpaused:
+    """Loop thread. Of a connection that does BBR; each second one of the methods is called, and says what it does then.
+
+    Both count from when the connection began.
+    """
+
+    def __init__(self, connection: socket.socket, now: float) -> None:
+        self._connection = connection
+        self._sparing = Sparing(now)
+        self._steadying = Steadying(now)
+
+    def urgent(self, info: TcpInfo, now: float) -> str:
+        """The lane is for what is urgent."""
+        return begin_bbr_anew(self._connection) if self._sparing.due(info, now) else BBR
+
+    def bulk(self, info: TcpInfo, now: float, calm: bool) -> str:
+        """The lane is for bulk; `calm`: nothing else has been about lately."""
+        bbr = bbr_info(self._connection)
+        return BBR if bbr is None else self._do(self._steadying.act(bbr, info, now, calm), bbr)
+
+    def _do(self, act: Act, bbr: Bbr) -> str:
+        if act is Act.BEGIN:
+            limit_pace(self._connection, int(CEILING * bbr.rate))
+            does = begin_bbr_anew(self._connection)
+        else:
+            does = BBR
+        if act is Act.LIFT or does != BBR:
+            limit_pace(self._connection, None)
+        return does

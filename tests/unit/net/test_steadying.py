@@ -1,0 +1,110 @@
+"""BBR on a lane for bulk is begun anew, under a ceiling that is taken away again, where that changes nothing."""
+
+import socket
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from proxy.net.sockets import BBR, choose_congestion_control, limit_pace
+from proxy.net.steadying import EVERY, Act, Steadying
+from proxy.net.tcpinfo import Bbr, TcpInfo, bbr_info
+
+RATE = 5_400_000
+ROUND_TRIP = 0.1
+CRUISES, PROBES, SEEKS = 1.0, 1.25, 2.89
+BBR_WAITS = 10.0
+
+
+@dataclass
+class Line:
+    """A lane in the middle of bulk, asked each second."""
+
+    rate: int = RATE
+    gain: float = CRUISES
+    info: TcpInfo = field(default_factory=lambda: TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448))
+    seeks: float = 1.0
+    """Seconds until it has found the rate again."""
+    now: float = 100.0
+    calm: bool = True
+
+    def __post_init__(self) -> None:
+        self.steadying = Steadying(self.now)
+        self.begun: list[float] = []
+        self.lifted: list[float] = []
+
+    def run(self, seconds: int) -> None:
+        for _ in range(seconds):
+            self.now += 1.0
+            self.info = replace(self.info, bytes_sent=self.info.bytes_sent + self.rate)
+            seeks = len(self.begun) > len(self.lifted) and self.now < self.begun[-1] + self.seeks
+            act = self.steadying.act(Bbr(RATE, SEEKS if seeks else self.gain), self.info, self.now, self.calm)
+            if act is Act.BEGIN:
+                self.begun.append(self.now)
+            elif act is Act.LIFT:
+                self.lifted.append(self.now)
+
+
+@pytest.mark.parametrize("gain", [CRUISES, PROBES, 0.75])
+def test_bulk_is_always_in_time(gain: float) -> None:
+    line = Line(gain=gain)
+    line.run(100)
+    times = [100.0, *line.begun]
+    assert len(times) > 10
+    assert all(EVERY <= after - before < BBR_WAITS for before, after in zip(times, line.begun, strict=False))
+    assert line.lifted == [at + line.seeks for at in line.begun][: len(line.lifted)]
+    assert len(line.lifted) >= len(line.begun) - 1
+
+
+def test_the_ceiling_stays_until_the_rate_is_found() -> None:
+    line = Line(seeks=5)
+    line.run(13)
+    assert (line.begun, line.lifted) == ([106.0], [111.0])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        Line(gain=SEEKS),
+        Line(rate=RATE // 2),
+        Line(rate=0),
+        Line(info=TcpInfo(2 * ROUND_TRIP, ROUND_TRIP, 776, 1448)),
+        Line(info=TcpInfo(ROUND_TRIP, ROUND_TRIP, 4, 1448)),
+        Line(calm=False),
+    ],
+    ids=["seeks", "waits for its source", "idle", "the line has become longer", "pauses", "urgent traffic"],
+)
+def test_left_alone(line: Line) -> None:
+    line.run(100)
+    assert line.begun == []
+
+
+def test_a_ceiling_is_lifted_whoever_comes_meanwhile() -> None:
+    line = Line(seeks=3)
+    line.run(7)
+    line.calm = False
+    line.run(100)
+    assert (line.begun, line.lifted) == ([106.0], [109.0])
+
+
+def test_what_the_kernel_does() -> None:
+    """The ceiling holds, and is gone afterwards."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as near:
+        far, _ = listener.accept()
+        with far:
+            if choose_congestion_control(near, BBR) != BBR:
+                pytest.skip("the kernel does not offer BBR")
+            near.sendall(bytes(100_000))
+            assert far.recv(100_000, socket.MSG_WAITALL)
+            bbr = bbr_info(near)
+            assert bbr is not None
+            assert bbr.rate > 0
+            assert 0.3 < bbr.gain < 3
+            for rate in (1_000_000, None):
+                limit_pace(near, rate)
+                assert near.getsockopt(socket.SOL_SOCKET, 47) in ((rate,) if rate else (-1, 0xFFFFFFFF))
+
+
+def test_another_congestion_control_tells_nothing() -> None:
+    with socket.socket() as unconnected:
+        choose_congestion_control(unconnected, "reno")
+        assert bbr_info(unconnected) is None
