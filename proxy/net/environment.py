@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from dedupstore.chunker import Chunker
 from proxy.config.model import Export, SiteConfig
+from proxy.net.turns import Turns
 from proxy.net.worker import StoreWorker
 from proxy.observe.processor import Processor
 from proxy.protocol.tunnel import TunnelSettings
@@ -22,5 +23,6 @@ class Environment:
     exports: dict[str, Export]
     software: str
     processor: Processor
+    turns: Turns
     load: Load = field(default_factory=Load)
     beginnings: Beginnings = field(default_factory=Beginnings)

@@ -43,7 +43,7 @@ class Pauses:
         self._ship = ship
         self._loop = asyncio.get_running_loop()
         self._pace = Pace()
-        self._resting = False
+        self._resting = self._awaiting_turn = False
         self._full_read = False
         self._holding = False  # the flush that waits does so for more to come
         self._came = False  # more of the bulk, since then
@@ -115,17 +115,23 @@ class Pauses:
     def rest(self) -> None:
         """The source is not read for a while; `waits` knows why."""
         self._resting = True
-        if self._stall is not None:
-            self._stall.cancel()
-            self._stall = None
+        self._trust()
         if self._holding and self._waits.queued:
             self._came = True  # for all we know
         elif self._patience is not None:
             self._flush()
 
+    def wait(self, *, more: bool) -> None:
+        """The source is not read for a moment, while others have their turn. If `more` is there, this is no pause."""
+        self._awaiting_turn = True
+        self._trust()
+        if more and self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
+
     def resume(self) -> None:
         """It is read again, and has not been silent meanwhile."""
-        self._resting = False
+        self._resting = self._awaiting_turn = False
         self._await_round()
         self._watch()
 
@@ -169,7 +175,7 @@ class Pauses:
     def _held(self, looks: int) -> None:
         """The source has had its time. If what waited then is out by now, what came after it has its own."""
         self._patience = None
-        if self._waits.queued:  # it would only wait elsewhere, and no chunk could go on any more
+        if self._waits.queued or self._awaiting_turn:  # it would only wait elsewhere, or more may be there
             self._patience = self._loop.call_later(HOLD, self._held, 0)
             return
         if self._came and self._left <= _TICK and self._coders.encoder.unsent <= self._read:
@@ -194,8 +200,14 @@ class Pauses:
     # -- a source that stops within a PDU ----------------------------------------------------------------------
 
     def _watch(self) -> None:
-        if self._stall is None and self._coders.held and not (self._resting or self._closed):
+        if self._stall is None and self._coders.held and not (self._resting or self._awaiting_turn or self._closed):
             self._wait_for_more(looks=2)
+
+    def _trust(self) -> None:
+        """It cannot go on while it is not read."""
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
 
     def _wait_for_more(self, looks: int) -> None:
         """In two halves: after the first, what came while the loop was busy is read before the second ends."""

@@ -84,6 +84,7 @@ class Peer:
             software=environment.software,
             needed=(Capability.SLICES,),
         )
+        self.turns = environment.turns
         self.fills = Fills(self.tunnel, self.worker, self.pump)
         self._workbench = Workbench(environment, self.tunnel, lambda: len(self.relays))
         self.shares = Shares(self.tunnel, environment.config, config, self._loop.time())

@@ -19,7 +19,9 @@ from proxy.net.gathering import Gathering
 from proxy.net.packing import Packing
 from proxy.net.pauses import Pauses
 from proxy.net.relay_owner import RelayOwner
+from proxy.net.sockets import make_room
 from proxy.net.tcpinfo import was_reset
+from proxy.net.turns import TURN
 from proxy.net.waits import Waits
 from proxy.observe.counters import Traffic
 from proxy.observe.waiting import Waiting
@@ -71,6 +73,7 @@ class Relay(asyncio.BufferedProtocol):
         self._cost = 0
         self._array_paused = False  # the array does not read
         self._resting = False  # we do not read the array
+        self._awaiting_turn = False  # the same, but only until others have been read
         self._pauses = Pauses(coders, self.waits, owner.worker, self._flush, self._ship_whole)
         self._packing = Packing(owner.pump)
         self._gathering = Gathering(lambda: self._decoder.gathered, self._interrupted, self._let_go)
@@ -106,6 +109,7 @@ class Relay(asyncio.BufferedProtocol):
         self._transport = transport
         reset_connection(socket_of(transport))  # unless it ends in order: also when this process is killed
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
+        make_room(socket_of(transport), TURN)
         if not self.opener:
             self._owner.tunnel.accept(self.stream)
         self._renew_allowance()
@@ -123,7 +127,8 @@ class Relay(asyncio.BufferedProtocol):
         self.waits.outward(_CPU)
         self._traffic.raw += nbytes
         self._allowance -= nbytes
-        self._pauses.received(nbytes, full=nbytes == self._asked)
+        more = nbytes == self._asked
+        self._pauses.received(nbytes, full=more)
         try:
             self._encoder.received(nbytes)
             if self._encoder.ready:
@@ -136,6 +141,8 @@ class Relay(asyncio.BufferedProtocol):
             return
         if self._allowance < _ALLOWANCE_MIN:
             self._rest_if_needed()
+        if self._owner.turns.spend(self, nbytes, more=more) and not self._resting:
+            self._await_turn(more=more)
 
     def eof_received(self) -> bool:
         """The array has ended its side; ours stays open."""
@@ -317,7 +324,7 @@ class Relay(asyncio.BufferedProtocol):
 
     def _rest_if_needed(self) -> None:
         """Stop reading while the tunnel has no credit for more, or the disk lags."""
-        if self._resting or self._transport is None:
+        if self._resting or self._awaiting_turn or self._transport is None:
             return
         self._renew_allowance()
         if self._owner.worker.congested:
@@ -333,6 +340,23 @@ class Relay(asyncio.BufferedProtocol):
         self._packing.hurry()
         self.waits.rest()
         self._pauses.rest()
+
+    def _await_turn(self, *, more: bool) -> None:
+        """Stop reading while others have their turn; `more` is there."""
+        assert self._transport is not None
+        self._awaiting_turn = True
+        self._transport.pause_reading()
+        self.waits.outward(_CPU)
+        self._pauses.wait(more=more)
+        self._owner.turns.wait(self, self._take_turn)
+
+    def _take_turn(self) -> None:
+        self._awaiting_turn = False
+        if self.closed or self._transport is None:
+            return
+        self._transport.resume_reading()
+        self._pauses.resume()
+        self._rest_if_needed()
 
     def _resume_if_possible(self) -> None:
         if self.closed or not self._resting or self._transport is None:

@@ -24,6 +24,7 @@ from proxy.net.peer import Peer
 from proxy.net.portals import Portals
 from proxy.net.sockets import congestion_control
 from proxy.net.tls import Certificates
+from proxy.net.turns import Turns
 from proxy.net.worker import StoreWorker
 from proxy.observe.processor import Processor
 from proxy.protocol.codes import CloseCode, ResetCode
@@ -50,6 +51,7 @@ class Site:
             exports={export.name: export for export in config.exports},
             software=f"isthmus {__version__}",
             processor=Processor(),
+            turns=Turns(),
         )
         self.peers = {peer.name: Peer(self.environment, peer) for peer in config.peers}
         self.portals = {name: self._portals(peer) for name, peer in self.peers.items()}

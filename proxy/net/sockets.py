@@ -66,6 +66,19 @@ def shorten_segments(connection: socket.socket) -> None:
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, _SHORT_SEGMENT)
 
 
+def make_room(connection: socket.socket, size: int) -> None:
+    """Have the kernel take in about `size` bytes, less its own bookkeeping, before they are read.
+
+    Many connections take turns; the kernel's own tuning gives each what it needs between two of them, so turns would
+    stay as short as they are. A low-water mark makes room for twice itself (Linux, tcp_set_rcvlowat), up to half of
+    net.ipv4.tcp_rmem and without an end to the tuning, as SO_RCVBUF would put it. A kernel that refuses goes without.
+    """
+    with contextlib.suppress(OSError):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size // 2)
+    with contextlib.suppress(OSError):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, 1)
+
+
 def mark_packets(connection: socket.socket, dscp: int) -> None:
     """Set the DSCP of a connection's packets. A kernel that refuses leaves them unmarked."""
     level, option = (

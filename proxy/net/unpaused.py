@@ -18,9 +18,11 @@ class Unpaused:
         self._connection = connection
         self._sparing = Sparing(now)
         self._steadying = Steadying(now)
+        self._limited = False
 
     def urgent(self, info: TcpInfo, now: float) -> str:
-        """The lane is for what is urgent."""
+        """The lane is for what is urgent. It may have been for bulk until now."""
+        self._limit(None)
         return begin_bbr_anew(self._connection) if self._sparing.due(info, now) else BBR
 
     def bulk(self, info: TcpInfo, now: float, calm: bool) -> str:
@@ -29,11 +31,15 @@ class Unpaused:
         return BBR if bbr is None else self._do(self._steadying.act(bbr, info, now, calm), bbr)
 
     def _do(self, act: Act, bbr: Bbr) -> str:
+        does = BBR
         if act is Act.BEGIN:
-            limit_pace(self._connection, int(CEILING * bbr.rate))
+            self._limit(int(CEILING * bbr.rate))
             does = begin_bbr_anew(self._connection)
-        else:
-            does = BBR
         if act is Act.LIFT or does != BBR:
-            limit_pace(self._connection, None)
+            self._limit(None)
         return does
+
+    def _limit(self, rate: int | None) -> None:
+        if self._limited or rate is not None:
+            self._limited = rate is not None
+            limit_pace(self._connection, rate)

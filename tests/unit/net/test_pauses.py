@@ -259,6 +259,26 @@ def test_who_is_not_read_is_not_given_up(source: Source) -> None:
     assert len(source.given_up) == 1
 
 
+def test_who_waits_for_its_turn_has_not_paused_and_is_not_given_up(source: Source) -> None:
+    in_one_way_bulk(source)
+    source.read(BULK, held=20, full=True)
+    source.pauses.wait(more=True)
+    source.loop.run(10.0)
+    assert (source.flushes, source.given_up) == ([], [])
+    source.pauses.resume()
+    source.read(BULK)
+    source.loop.run(HOLD / 2)
+    assert source.flushes == []
+    source.loop.run(10.0)
+    assert len(source.flushes) >= 1
+
+
+def test_who_asked_something_before_its_turn_ended_is_not_held(source: Source) -> None:
+    source.read(100)
+    source.pauses.wait(more=False)
+    assert source.flushes == [0.0]
+
+
 def test_nothing_is_given_up_after_the_end(source: Source) -> None:
     source.read(20, held=20)
     source.pauses.close()

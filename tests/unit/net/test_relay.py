@@ -43,6 +43,48 @@ def test_a_stream_that_rests_for_the_disk_may_end_meanwhile(loop: Any) -> None:
     transport.resume_reading.assert_not_called()
 
 
+def test_a_stream_whose_turn_is_over_is_read_again_when_it_comes_round(loop: Any) -> None:
+    here = site(ShelfStore())
+    owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder_of(here), held=0)
+    owner.worker.congested = False
+    owner.grain = owner.tunnel.grain.return_value = 16 << 10
+    owner.tunnel.sendable.return_value = 1 << 20
+    relay = Relay(owner, 1, "array", "here", coders, opener=True)
+    near, far = socket.socketpair()
+    with near, far:
+        transport = MagicMock(spec=asyncio.Transport)
+        transport.get_extra_info.return_value = near
+        relay.connection_made(transport)
+        for over in (False, True):
+            transport.pause_reading.assert_not_called()
+            owner.turns.spend.return_value = over
+            relay.buffer_updated(len(relay.get_buffer(0)))
+        transport.pause_reading.assert_called_once_with()
+        (reader, go_on), _ = owner.turns.wait.call_args
+        assert reader is relay
+        cast(Any, go_on)()
+        transport.resume_reading.assert_called_once_with()
+
+
+def test_a_stream_may_end_while_it_waits_for_its_turn(loop: Any) -> None:
+    here = site(ShelfStore())
+    owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder_of(here), held=0)
+    owner.worker.congested = False
+    owner.grain = owner.tunnel.grain.return_value = 16 << 10
+    owner.tunnel.sendable.return_value = 1 << 20
+    relay = Relay(owner, 1, "array", "here", coders, opener=True)
+    near, far = socket.socketpair()
+    with near, far:
+        transport = MagicMock(spec=asyncio.Transport)
+        transport.get_extra_info.return_value = near
+        relay.connection_made(transport)
+        relay.buffer_updated(len(relay.get_buffer(0)))
+        (_, go_on), _ = owner.turns.wait.call_args
+        relay.close(ResetCode.PEER_RESTARTED, "the peer has lost its side", tell=False)
+        cast(Any, go_on)()
+    transport.resume_reading.assert_not_called()
+
+
 def known(data: bytes) -> Site:
     """A site that has sent the data."""
     near, far = two_sites(ShelfStore(entries=100), ShelfStore(entries=100))

@@ -1,0 +1,63 @@
+"""Streams take turns: while many sources have more than the site takes, few are read in a round, and these for long.
+
+A loop reads each socket that has something for as long as it has something, so whoever asks something small waits for
+all of them. Short turns would help that, but a stream's data and state have left the processor's cache when it comes
+round again.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+TURN = 2 << 20
+"""Bytes: three to six milliseconds of work, and what an array's socket holds (`sockets.make_room`)."""
+AT_ONCE = 3
+"""Streams that have their turn in one round of the loop; some of them may have nothing more."""
+
+
+class Turns:
+    """Of one site. Loop thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._now = float("-inf")  # as the loop has it, all reads of one round are at the same time
+        self._read = 0
+        self._first: object = None
+        self._alone = True
+        self._left: dict[object, int] = {}  # of the turns in this round
+        self._waiting: deque[tuple[object, Callable[[], None]]] = deque()
+        self._round: asyncio.Handle | None = None
+
+    def spend(self, reader: object, n: int, *, more: bool) -> bool:
+        """The reader has read so many bytes, and has `more`. True if its turn is over: it is to `wait` then."""
+        if reader in self._left:
+            self._left[reader] -= n
+            return bool(self._waiting) and not (more and self._left[reader] > 0)
+        if not more or self._waiting:
+            return more
+        now = self._loop.time()
+        if now != self._now:
+            self._now, self._read, self._first, self._alone = now, 0, reader, True
+        self._alone = self._alone and reader is self._first
+        self._read += n
+        return self._read >= TURN and not self._alone
+
+    def wait(self, reader: object, go_on: Callable[[], None]) -> None:
+        """Call that when it is the reader's turn again."""
+        self._left.pop(reader, None)
+        self._waiting.append((reader, go_on))
+        self._await_round()
+
+    def _await_round(self) -> None:
+        if self._round is None:
+            self._round = self._loop.call_soon(self._begin)
+
+    def _begin(self) -> None:
+        self._round = None
+        self._left.clear()
+        for _ in range(min(AT_ONCE, len(self._waiting))):
+            reader, go_on = self._waiting.popleft()
+            self._left[reader] = TURN
+            go_on()
+        if self._left:
+            self._await_round()

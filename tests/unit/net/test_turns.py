@@ -1,0 +1,105 @@
+"""Few streams are read in a round of the loop, and each comes round."""
+
+from collections import Counter
+
+import pytest
+
+from proxy.net.turns import AT_ONCE, TURN, Turns
+from tests.unit.net.loop import Loop
+
+READ = 64 << 10
+MANY = 32
+
+
+class Source:
+    """Has more than anybody reads."""
+
+    def __init__(self, turns: Turns) -> None:
+        self.turns = turns
+        self.reads = True
+
+    def round(self, most: int = 2 * TURN) -> int:
+        """What the loop reads of it in one round."""
+        read = 0
+        while self.reads and read < most:
+            read += READ
+            if self.turns.spend(self, READ, more=True):
+                self.reads = False
+                self.turns.wait(self, self.go_on)
+        return read
+
+    def go_on(self) -> None:
+        self.reads = True
+
+
+def next_round(loop: Loop) -> None:
+    """As the loop does: what is called soon meanwhile has to wait for the round after."""
+    due, loop.due = loop.due, []
+    for _, _, handle in due:
+        handle.call()
+    loop.now += 0.01
+
+
+@pytest.fixture
+def turns(loop: Loop) -> Turns:
+    return Turns()
+
+
+def test_one_that_is_alone_is_never_told_to_wait(turns: Turns, loop: Loop) -> None:
+    source = Source(turns)
+    for _ in range(10):
+        assert source.round() == 2 * TURN
+        next_round(loop)
+
+
+def contended(turns: Turns, loop: Loop) -> list[Source]:
+    """So many sources that all wait but for those whose turn it is."""
+    sources = [Source(turns) for _ in range(MANY)]
+    for _ in range(2):
+        for source in sources:
+            source.round()
+        next_round(loop)
+    return sources
+
+
+def test_few_are_read_in_a_round_and_all_come_round(turns: Turns, loop: Loop) -> None:
+    sources = contended(turns, loop)
+    waited = Counter[Source]()
+    for _ in range(1000):
+        read = [source for source in sources if source.round()]
+        assert len(read) == AT_ONCE
+        assert not any(source.reads for source in sources)
+        waited.update(sources)
+        assert max(waited.values()) <= MANY // AT_ONCE + 2
+        for source in read:
+            del waited[source]
+        next_round(loop)
+
+
+def test_a_turn_is_long(turns: Turns, loop: Loop) -> None:
+    sources = contended(turns, loop)
+    assert sum(source.round() for source in sources) == AT_ONCE * TURN
+
+
+def test_who_asks_something_small_never_waits(turns: Turns, loop: Loop) -> None:
+    sources = [Source(turns) for _ in range(MANY)]
+    for _ in range(10):
+        for source in sources:
+            source.round()
+        assert not turns.spend("asks", 512, more=False)
+        next_round(loop)
+
+
+def test_who_has_been_read_to_the_end_makes_room_for_the_next(turns: Turns, loop: Loop) -> None:
+    first = next(source for source in contended(turns, loop) if source.reads)
+    assert turns.spend(first, 100, more=False)
+    turns.wait(first, first.go_on)
+
+
+def test_once_nobody_waits_nobody_has_to(turns: Turns, loop: Loop) -> None:
+    one, other = Source(turns), Source(turns)
+    one.round()
+    other.round()
+    assert [one.reads, other.reads] == [True, False]
+    next_round(loop)
+    assert one.round() == other.round(TURN - READ) + TURN + READ == 2 * TURN
