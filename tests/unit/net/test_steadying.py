@@ -5,14 +5,18 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from proxy.net import unpaused
 from proxy.net.sockets import BBR, choose_congestion_control, limit_pace
 from proxy.net.steadying import EVERY, Act, Steadying
 from proxy.net.tcpinfo import Bbr, TcpInfo, bbr_info
+from proxy.net.unpaused import Unpaused
 
 RATE = 5_400_000
 ROUND_TRIP = 0.1
 CRUISES, PROBES, SEEKS = 1.0, 1.25, 2.89
 BBR_WAITS = 10.0
+NO_LIMIT = (-1, 0xFFFFFFFF)
+"""As kernels tell it in four bytes."""
 
 
 @dataclass
@@ -101,7 +105,19 @@ def test_what_the_kernel_does() -> None:
             assert 0.3 < bbr.gain < 3
             for rate in (1_000_000, None):
                 limit_pace(near, rate)
-                assert near.getsockopt(socket.SOL_SOCKET, 47) in ((rate,) if rate else (-1, 0xFFFFFFFF))
+                assert near.getsockopt(socket.SOL_SOCKET, 47) in ((rate,) if rate else NO_LIMIT)
+
+
+def test_a_lane_that_becomes_urgent_has_no_ceiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpaused, "bbr_info", lambda connection: Bbr(RATE, CRUISES))
+    monkeypatch.setattr(unpaused, "begin_bbr_anew", lambda connection: BBR)
+    with socket.socket() as connection:
+        lane = Unpaused(connection, 0.0)
+        busy = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=100 * RATE)
+        lane.bulk(busy, 10.0, calm=True)
+        assert 0 < connection.getsockopt(socket.SOL_SOCKET, 47) < RATE
+        lane.urgent(busy, 11.0)
+        assert connection.getsockopt(socket.SOL_SOCKET, 47) in NO_LIMIT
 
 
 def test_another_congestion_control_tells_nothing() -> None:
