@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 TURN = 2 << 20
 """Bytes: three to six milliseconds of work, and what an array's socket holds (`sockets.make_room`)."""
-AT_ONCE = 3
+AT_ONCE = 4
 """Streams that have their turn in one round of the loop; some of them may have nothing more."""
 
 
@@ -20,8 +20,7 @@ class Turns:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._now = float("-inf")  # as the loop has it, all reads of one round are at the same time
-        self._read = 0
+        self._read = 0  # in this round, while nobody waits
         self._first: object = None
         self._alone = True
         self._left: dict[object, int] = {}  # of the turns in this round
@@ -35,11 +34,10 @@ class Turns:
             return bool(self._waiting) and not (more and self._left[reader] > 0)
         if not more or self._waiting:
             return more
-        now = self._loop.time()
-        if now != self._now:
-            self._now, self._read, self._first, self._alone = now, 0, reader, True
-        self._alone = self._alone and reader is self._first
+        self._alone = self._alone and self._first in (None, reader)
+        self._first = reader
         self._read += n
+        self._await_round()
         return self._read >= TURN and not self._alone
 
     def wait(self, reader: object, go_on: Callable[[], None]) -> None:
@@ -54,6 +52,7 @@ class Turns:
 
     def _begin(self) -> None:
         self._round = None
+        self._read, self._first, self._alone = 0, None, True
         self._left.clear()
         for _ in range(min(AT_ONCE, len(self._waiting))):
             reader, go_on = self._waiting.popleft()
