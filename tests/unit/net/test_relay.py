@@ -1,8 +1,10 @@
-"""A relay that has ended does nothing more, whatever still calls it."""
+"""A relay waits and goes on, and once it has ended does nothing more, whatever still calls it."""
 
 import asyncio
 import socket
-from typing import Any, cast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 from unittest.mock import MagicMock, call
 
 import pytest
@@ -14,75 +16,67 @@ from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, decoder_of, encoder_of, noise, send, site, two_sites
 
 
+@dataclass
+class Connected:
+    """A relay whose array is connected, and what it sees of the rest."""
+
+    relay: Relay
+    owner: Any
+    transport: Any
+
+    def read(self, n: int = 0) -> None:
+        """So many bytes, or as many as it asks for."""
+        self.relay.buffer_updated(n or len(self.relay.get_buffer(0)))
+
+
 @pytest.fixture
-def loop(monkeypatch: pytest.MonkeyPatch) -> Loop:
-    loop = Loop()
-    monkeypatch.setattr(asyncio, "get_running_loop", lambda: loop)
-    return loop
+def connected(loop: Loop) -> Iterator[Connected]:
+    here = site(ShelfStore())
+    owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder_of(here), held=0)
+    owner.worker.congested = owner.turns.spend.return_value = False
+    owner.grain = owner.tunnel.grain.return_value = 16 << 10
+    owner.tunnel.sendable.return_value = 1 << 20
+    relay = Relay(owner, 1, "array", "here", coders, opener=True)
+    near, far = socket.socketpair()
+    with near, far:
+        transport = MagicMock(spec=asyncio.Transport)
+        transport.get_extra_info.return_value = near
+        relay.connection_made(transport)
+        yield Connected(relay, owner, transport)
 
 
-def test_a_stream_that_rests_for_the_disk_may_end_meanwhile(loop: Any) -> None:
+def test_a_stream_that_rests_for_the_disk_may_end_meanwhile(connected: Connected) -> None:
     """The worker still calls it. Its tunnel may have been lost, so that nothing may be asked about its stream."""
-    here = site(ShelfStore())
-    owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder_of(here))
-    owner.worker.congested = True
-    owner.grain = owner.tunnel.grain.return_value = 16 << 10
-    owner.tunnel.sendable.return_value = 4 << 10
-    relay = Relay(owner, 1, "array", "here", coders, opener=True)
-    near, far = socket.socketpair()
-    with near, far:
-        transport = MagicMock(spec=asyncio.Transport)
-        transport.get_extra_info.return_value = near
-        relay.connection_made(transport)
-        relay.get_buffer(0)[:1] = b"x"
-        relay.buffer_updated(1)
-        (relieved,), _ = owner.worker.when_relieved.call_args
-        relay.close(ResetCode.PEER_RESTARTED, "the peer has lost its side", tell=False)
-        owner.tunnel.grain.side_effect = AssertionError("there is no such stream")
-        cast(Any, relieved)()
-    transport.resume_reading.assert_not_called()
+    connected.owner.worker.congested = True
+    connected.owner.tunnel.sendable.return_value = 4 << 10
+    connected.relay.get_buffer(0)[:1] = b"x"
+    connected.read(1)
+    (relieved,), _ = connected.owner.worker.when_relieved.call_args
+    connected.relay.close(ResetCode.PEER_RESTARTED, "the peer has lost its side", tell=False)
+    connected.owner.tunnel.grain.side_effect = AssertionError("there is no such stream")
+    relieved()
+    connected.transport.resume_reading.assert_not_called()
 
 
-def test_a_stream_whose_turn_is_over_is_read_again_when_it_comes_round(loop: Any) -> None:
-    here = site(ShelfStore())
-    owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder_of(here), held=0)
-    owner.worker.congested = False
-    owner.grain = owner.tunnel.grain.return_value = 16 << 10
-    owner.tunnel.sendable.return_value = 1 << 20
-    relay = Relay(owner, 1, "array", "here", coders, opener=True)
-    near, far = socket.socketpair()
-    with near, far:
-        transport = MagicMock(spec=asyncio.Transport)
-        transport.get_extra_info.return_value = near
-        relay.connection_made(transport)
-        for over in (False, True):
-            transport.pause_reading.assert_not_called()
-            owner.turns.spend.return_value = over
-            relay.buffer_updated(len(relay.get_buffer(0)))
-        transport.pause_reading.assert_called_once_with()
-        (reader, go_on), _ = owner.turns.wait.call_args
-        assert reader is relay
-        cast(Any, go_on)()
-        transport.resume_reading.assert_called_once_with()
+def test_a_stream_whose_turn_is_over_is_read_again_when_it_comes_round(connected: Connected) -> None:
+    connected.read()
+    connected.transport.pause_reading.assert_not_called()
+    connected.owner.turns.spend.return_value = True
+    connected.read()
+    connected.transport.pause_reading.assert_called_once_with()
+    (reader, go_on), _ = connected.owner.turns.wait.call_args
+    assert reader is connected.relay
+    go_on()
+    connected.transport.resume_reading.assert_called_once_with()
 
 
-def test_a_stream_may_end_while_it_waits_for_its_turn(loop: Any) -> None:
-    here = site(ShelfStore())
-    owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder_of(here), held=0)
-    owner.worker.congested = False
-    owner.grain = owner.tunnel.grain.return_value = 16 << 10
-    owner.tunnel.sendable.return_value = 1 << 20
-    relay = Relay(owner, 1, "array", "here", coders, opener=True)
-    near, far = socket.socketpair()
-    with near, far:
-        transport = MagicMock(spec=asyncio.Transport)
-        transport.get_extra_info.return_value = near
-        relay.connection_made(transport)
-        relay.buffer_updated(len(relay.get_buffer(0)))
-        (_, go_on), _ = owner.turns.wait.call_args
-        relay.close(ResetCode.PEER_RESTARTED, "the peer has lost its side", tell=False)
-        cast(Any, go_on)()
-    transport.resume_reading.assert_not_called()
+def test_a_stream_may_end_while_it_waits_for_its_turn(connected: Connected) -> None:
+    connected.owner.turns.spend.return_value = True
+    connected.read()
+    (_, go_on), _ = connected.owner.turns.wait.call_args
+    connected.relay.close(ResetCode.PEER_RESTARTED, "the peer has lost its side", tell=False)
+    go_on()
+    connected.transport.resume_reading.assert_not_called()
 
 
 def known(data: bytes) -> Site:
