@@ -143,7 +143,8 @@ class Lanes:
         newest = {lane.mark: lane for lane in working}
         of_mark = Counter(lane.mark for lane in working)
         late = self._late(now)
-        calm = now > self._tunnel.scheduler.overtaken_at + CALM
+        scheduler = self._tunnel.scheduler
+        calm = not scheduler.ruled and now > scheduler.overtaken_at + CALM  # a cap is to be even, not the line full
         for lane in self:
             express = newest.get(lane.mark, lane) is lane
             lane.stand_apart(late and not express)

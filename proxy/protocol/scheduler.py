@@ -100,6 +100,11 @@ class Scheduler:
             account.add_bulk(stream)
 
     @property
+    def ruled(self) -> bool:
+        """True if some share is not like the others, or there is a cap."""
+        return self._ruled
+
+    @property
     def urgent(self) -> bool:
         """True if something waits that is not bulk."""
         return any(account.urgent for account in self._waiting)

@@ -42,3 +42,10 @@ def test_questions_alone_overtake_nobody() -> None:
         line.open(frame=512, frames=20)
     line.run(3)
     assert line.tunnel.scheduler.overtaken_at == NEVER
+
+
+def test_a_cap_is_a_rule() -> None:
+    line = Line(45 * MBIT)
+    assert not line.tunnel.scheduler.ruled
+    line.tunnel.scheduler.set_rate(20 * MBIT, line.now)
+    assert line.tunnel.scheduler.ruled
