@@ -141,7 +141,7 @@ class Relay(asyncio.BufferedProtocol):
             return
         if self._allowance < _ALLOWANCE_MIN:
             self._rest_if_needed()
-        if self._owner.turns.spend(self, nbytes, more=more) and not self._resting:
+        if self._owner.turns.spend(self, nbytes, more=more) and not (self._resting or self.closed):
             self._await_turn(more=more)
 
     def eof_received(self) -> bool:

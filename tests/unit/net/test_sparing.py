@@ -84,6 +84,9 @@ async def calm_or_not() -> None:
         lanes.sample(now)
         found.append(lane.calm)
     assert found == [True, False, False, True]
+    tunnel.scheduler.set_rate(1e6, 4.0 + CALM)
+    lanes.sample(4.0 + CALM)
+    assert not lane.calm, "a cap is to be even"
 
 
 class FakeLane:
