@@ -70,8 +70,8 @@ class Pass:
 
     @property
     def saved_by_compression(self) -> float:
-        """Percent of what deduplication left."""
-        return saved(self.after_deduplication, self.after_compression)
+        """Percent of the array's bytes, as on the status page: of next to nothing left it is next to nothing."""
+        return saved(self.raw, self.raw - self.after_deduplication + self.after_compression)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -201,7 +201,7 @@ def show(report: Report, console: Console) -> None:
     for each in report.passes:
         table.add_row(*cells(each))
     console.print(table, "")
-    console.print("dedup.: taken off by deduplication; compr.: off the rest by compression")
+    console.print("dedup., compr.: what deduplication and compression take off, of the array's bytes")
     for each in report.passes:
         if each.complaint:
             console.print(f"{each.volume}, {each.name}: {each.complaint}", style="bold red", markup=False)

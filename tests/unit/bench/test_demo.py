@@ -65,7 +65,7 @@ def test_json_has_all_passes_and_nothing_else_is_on_stdout(capsys: pytest.Captur
     ]
     first = found["passes"][0]
     assert (first["raw"], first["wire"]) == (1000, 250)
-    assert (first["saved_by_deduplication"], first["saved_by_compression"]) == (50, 50)
+    assert (first["saved_by_deduplication"], first["saved_by_compression"]) == (50, 25)
     assert first["verified"] is True
 
 
