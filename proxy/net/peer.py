@@ -18,6 +18,7 @@ from proxy.net.fills import Fills
 from proxy.net.lane import Lane
 from proxy.net.lanes import Lanes
 from proxy.net.lookout import Lookout
+from proxy.net.misses import Misses
 from proxy.net.relay import Relay
 from proxy.net.shares import Shares
 from proxy.net.tally import Tally
@@ -86,6 +87,7 @@ class Peer:
         )
         self.turns = environment.turns
         self.fills = Fills(self.tunnel, self.worker, self.pump)
+        self.misses = Misses(self.tunnel.send_miss, self.pump)
         self._workbench = Workbench(environment, self.tunnel, lambda: len(self.relays))
         self.shares = Shares(self.tunnel, environment.config, config, self._loop.time())
         late = environment.load.compresses
@@ -212,6 +214,7 @@ class Peer:
             connecting.cancel()
         self.lookout.ended(relay)
         self.fills.drop(relay)
+        self.misses.settle(relay.stream)
         relay.coders.close()
         if relay.in_order:
             self.leaving.add(relay)
@@ -447,7 +450,9 @@ class Peer:
 
     def _filled(self, event: events.FillReceived) -> None:
         relay = self.relays.get(event.stream)
-        if relay is not None:
+        if relay is not None and not self.misses.asking(event.stream):
+            self.breach(f"FILL on stream {event.stream}, which has not asked")
+        elif relay is not None:
             relay.filled(event.fingerprint, event.codec, event.size, memoryview(event.data))
 
     def _peer_draining(self, event: events.PeerDraining) -> None:

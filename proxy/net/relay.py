@@ -6,7 +6,6 @@ wait as they came. Every end goes through `close`.
 """
 
 import asyncio
-import logging
 import time
 from collections import deque
 from typing import cast
@@ -32,9 +31,7 @@ from proxy.reduction.batch import CODEC_NONE
 from proxy.reduction.compression import decode
 from proxy.reduction.decoder import DecodedBatch
 from proxy.reduction.draft import EncodedBatch
-from proxy.reduction.errors import BatchError, CorruptStream
-
-log = logging.getLogger(__name__)
+from proxy.reduction.errors import BatchError
 
 _CPU, _SOURCE, _PEER = Waiting.CPU, Waiting.SOURCE, Waiting.PEER  # each read passes here, and an enum's are slow
 
@@ -62,9 +59,9 @@ class Relay(asyncio.BufferedProtocol):
         self.waits = Waits(owner, stream)
         self.reason = ""
         self._owner = owner
-        self._blaming = Blaming(self._blame)
         self._loop = asyncio.get_running_loop()
         self._traffic = Traffic()
+        self._blaming = Blaming(stream, name, self._traffic, owner.breach, self.close)
         self.coders = coders
         self._encoder, self._decoder = coders.encoder, coders.decoder
         self.compression = self._encoder.compression
@@ -137,7 +134,7 @@ class Relay(asyncio.BufferedProtocol):
                 self.coders.look_ahead(self._owner.worker)
             self._pauses.consider()
         except Exception as error:
-            self._defect(error)
+            self._blaming.defect(error)
             return
         if self._allowance < _ALLOWANCE_MIN:
             self._rest_if_needed()
@@ -208,8 +205,7 @@ class Relay(asyncio.BufferedProtocol):
         for name in names:
             if not self._encoder.missed(name):
                 raise PeerError(f"MISS on stream {self.stream}", f"chunk {name.hex()[:16]} was not referred to")
-        chunks = sum(self.listed(name) is None for name in names)
-        if chunks:
+        if chunks := sum(self.listed(name) is None for name in names):
             self._owner.holdings.missed(chunks, self._loop.time())
         self._owner.fills.add(self, names)
 
@@ -391,8 +387,12 @@ class Relay(asyncio.BufferedProtocol):
             self.waits.inward(_PEER if self._decoder.idle else Waiting.FILL)
 
     def _may_deliver(self) -> bool:
-        """False while the array or the store has to be waited for; either calls for delivery afterwards."""
-        if self.closed or self._transport is None or self._array_paused or self._store_busy:
+        """False while the array or the store has to be waited for; either calls for delivery afterwards.
+
+        A batch that others wait for, to ask, is decoded even if the array does not read.
+        """
+        stopped = self._array_paused and not self._owner.misses.asking(self.stream)
+        if self.closed or self._transport is None or stopped or self._store_busy:
             return False
         if self._owner.worker.congested:
             self._store_busy = True
@@ -406,12 +406,12 @@ class Relay(asyncio.BufferedProtocol):
             self._obtain()
             return False
         assert self._transport is not None
-        length = sum(map(len, decoded.pieces))
         self._transport.writelines(decoded.pieces)
+        self._owner.misses.settle(self.stream)
         self._owner.tunnel.consumed(self.stream, decoded.plain)
         self._pauses.answered()
         self._gathering.watch()
-        self._traffic.delivered += length
+        self._traffic.delivered += sum(map(len, decoded.pieces))
         self._traffic.from_store += decoded.from_store
         self._traffic.verified += decoded.verified
         self._owner.worker.kick()
@@ -445,8 +445,7 @@ class Relay(asyncio.BufferedProtocol):
             self._owner.worker.load_behind(needs.behind, self._store_ready)
         else:
             self._traffic.misses += len(needs.ask)
-            self._owner.tunnel.send_miss(self.stream, needs.ask)
-            self._owner.pump()
+            self._owner.misses.ask(self.stream, needs.ask)
 
     def _store_ready(self) -> None:
         self._store_busy = False
@@ -476,25 +475,3 @@ class Relay(asyncio.BufferedProtocol):
             self._leaving = Leaving(self._transport, self._loop.time())
         self._encoder.close()
         self._owner.gone(self)
-
-    def _blame(self, error: Exception) -> bool:
-        """Who is to blame for an error, and what ends by it; False if it is for the caller.
-
-        A broken rule is the peer's doing and ends the tunnel; wrong bytes end this stream, and so does a defect of our
-        own: after it nobody knows which bytes have gone.
-        """
-        if isinstance(error, PeerError):
-            return False
-        if isinstance(error, BatchError):
-            self._owner.breach(f"DATA on stream {self.stream}: {error}")
-        elif isinstance(error, CorruptStream):
-            self._traffic.mismatches += 1
-            log.error("stream %d to %s: %s", self.stream, self.name, error)
-            self.close(ResetCode.CORRUPT, str(error))
-        else:
-            self._defect(error)
-        return True
-
-    def _defect(self, error: Exception) -> None:
-        log.error("stream %d to %s: a defect", self.stream, self.name, exc_info=error)
-        self.close(ResetCode.INTERNAL, f"a defect: {type(error).__name__}")

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Protocol
 
 from proxy.net.fills import Fills
+from proxy.net.misses import Misses
 from proxy.net.turns import Turns
 from proxy.net.waits import WaitsOwner
 from proxy.reduction.holdings import Holdings
@@ -15,6 +16,7 @@ class RelayOwner(WaitsOwner, Protocol):
     """Loop thread."""
 
     fills: Fills
+    misses: Misses
     turns: Turns
 
     @property

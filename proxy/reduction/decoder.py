@@ -26,9 +26,9 @@ _LOOK_AHEAD = 1024
 """How many chunks and runs may be asked for at once: what one MISS frame holds."""
 
 KEPT_MAX = 4 << 20
-"""What was filled, or is sliced, is kept until its batch is decoded: so much of it is had and verified for one batch,
-however often and however little of each it delivers. (Other references deliver what they cost.) Batches of our encoder
-name less (its NAMED_MAX, and the lists of its runs)."""
+"""What was filled is kept until its batch is decoded, and what is sliced until it is or has to wait: so much of it is
+had and verified for one batch, however often and however little of each it delivers. (Other references deliver what
+they cost.) Batches of our encoder name less (its NAMED_MAX, and the lists of its runs)."""
 
 
 @dataclass(slots=True)
@@ -136,6 +136,7 @@ class Decoder:
         self._place: Place | None = None  # of the chunk that was delivered last, if it came from the store
         self._kept: dict[bytes, bytes] = {}
         self._kept_bytes = 0
+        self._sliced: list[bytes] = []  # of what is kept, and the store has, too
         self._needs: Needs | None = None
         self._broken = False
         self._container = 0
@@ -176,10 +177,11 @@ class Decoder:
         if self._progress is None and self._waiting:
             self._progress = self._begin(memoryview(self._waiting.popleft()))
         progress = self._progress
-        if progress is None:
+        if progress is None or self._asked:  # until all has come: what is sliced is had again after each wait
             return None
         if not self._run(progress):
             self._own(progress)
+            self._forget_sliced()
             return None
         return self._complete(progress)
 
@@ -309,6 +311,7 @@ class Decoder:
         self._progress = None
         self._kept.clear()
         self._kept_bytes = 0
+        self._sliced.clear()
         self._keep_tail()
         plain = progress.delivered + records
         self.total += plain
@@ -334,6 +337,7 @@ class Decoder:
             data = found
             if name not in self._kept:
                 self._keep(name, data)
+                self._sliced.append(name)
         if offset + n > len(data):
             raise BatchError(f"slice {offset}+{n} exceeds its chunk of {len(data)} bytes")
         piece = data[offset : offset + n]
@@ -361,6 +365,12 @@ class Decoder:
         self._kept_bytes += len(data)
         if self._kept_bytes > KEPT_MAX:
             raise BatchError(f"a batch slices, or had to be filled, more than {KEPT_MAX} bytes of chunks")
+
+    def _forget_sliced(self) -> None:
+        """The batch waits, perhaps for long, and so may many."""
+        for name in self._sliced:
+            self._kept_bytes -= len(self._kept.pop(name))
+        self._sliced.clear()
 
     def _stored(self, name: bytes, progress: _Progress) -> bytes | None:
         """The chunk from the store; None if it has to be obtained first."""

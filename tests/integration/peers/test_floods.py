@@ -5,11 +5,18 @@ Every flood here is legal frame by frame, or ends by the rule that it breaks; ea
 
 import contextlib
 import os
+import random
 import socket
+import struct
 from dataclasses import replace
 
+from dedupstore.fingerprint import fingerprint
+from proxy.net.misses import AT_ONCE
 from proxy.protocol.codes import CloseCode, ResetCode
 from proxy.protocol.frames import LANES_MAX, OVER, FrameType, encode, encode_ack, encode_reset, encode_token
+from proxy.protocol.reader import CHUNK_MAX
+from proxy.reduction.batch import CODEC_NONE, assemble
+from proxy.reduction.tokens import literal_token, slice_token
 from tests.integration.bed.ends import Array
 from tests.integration.bed.sites import Bed
 from tests.integration.peers.scripted import ScriptedLane, hello, open_
@@ -100,6 +107,55 @@ def test_streams_that_are_reset_at_once(bed: Bed) -> None:
         assert sum(rogue["ended_streams"].values()) == OPENINGS
         assert len(rogue["ended_streams"]) < 100
         stage.still_works(array)
+
+
+def test_what_is_filled_in_part(bed: Bed) -> None:
+    """Each batch lacks four megabytes and is never filled whole: a few streams ask, and the others wait their turn."""
+    chunks = [random.Random(seed).randbytes(CHUNK_MAX) for seed in range(15)]
+    streams = range(1, 2 * STREAMS, 2)
+    with Array() as array, hub(bed, array.address) as stage, stage.dial() as lane:
+        lane.come_up(hello("rogue", "west"))
+        lane.send(*(open_(number) for number in streams))
+        array.arrival(STREAMS - 1)
+        growth = watch_memory(stage.west)
+        lane.send(*(lacking(number, [*chunks, b"never filled"]) for number in streams))
+        asking = missing(lane)
+        assert len(asking) == AT_ONCE
+        for number in asking:
+            lane.send(*(fill(number, 2 + nth, chunk) for nth, chunk in enumerate(chunks)))
+        assert missing(lane) == []
+        assert growth() < AT_ONCE * len(chunks) * CHUNK_MAX + MUCH
+        lane.send(fill(asking[0], 2 + len(chunks), b"never filled"))
+        following = lane.expect(FrameType.MISS).stream
+        waiting = next(number for number in streams if number not in (*asking, following))
+        lane.send(fill(waiting, 2, chunks[0]))
+        code, reason = lane.close_of()
+        assert (code, "has not asked" in reason) == (CloseCode.PROTOCOL_ERROR, True), reason
+        stage.still_works(array)
+
+
+def lacking(number: int, chunks: list[bytes]) -> bytes:
+    """A batch of a byte of each, and what it takes to be allowed so many tokens."""
+    padding = bytes(300 * len(chunks))
+    tokens = b"".join(slice_token(fingerprint(chunk), 0, 1) for chunk in chunks) + literal_token(len(padding))
+    return encode(
+        FrameType.DATA, number, 1, assemble(len(chunks) + len(padding), CODEC_NONE, tokens, len(padding), padding)
+    )
+
+
+def fill(number: int, sequence: int, chunk: bytes) -> bytes:
+    return encode(FrameType.FILL, number, sequence, fingerprint(chunk), b"\x00", struct.pack(">I", len(chunk)), chunk)
+
+
+def missing(lane: ScriptedLane) -> list[int]:
+    """The streams on which the site asks. Twice, since PONG overtakes what answers the frames before its PING."""
+    asking = []
+    for token in range(2):
+        lane.send(encode(FrameType.PING, 0, 0, encode_token(token)))
+        while (frame := lane.receive()).type != FrameType.PONG:
+            if frame.type == FrameType.MISS:
+                asking.append(frame.stream)
+    return asking
 
 
 def give_up(number: int) -> bytes:

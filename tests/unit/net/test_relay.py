@@ -9,9 +9,11 @@ from unittest.mock import MagicMock, call
 
 import pytest
 
+from proxy.net.misses import Misses
 from proxy.net.relay import Relay
 from proxy.protocol.codes import ResetCode
 from tests.unit.net.loop import Loop
+from tests.unit.reduction.batches import CHUNK, NAME, WHOLE, batch, literal
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, decoder_of, encoder_of, noise, send, site, two_sites
 
@@ -104,3 +106,17 @@ def test_a_run_that_is_missed_is_no_missed_reference(loop: Any) -> None:
     assert owner.fills.add.call_args_list == [call(relay, (run,)), call(relay, (listed[:32], listed[32:64]))]
     assert relay.listed(run) == listed
     assert relay.listed(listed[:32]) is None
+
+
+def test_an_array_that_does_not_read_keeps_nobody_from_asking(connected: Connected) -> None:
+    """What its batch lacks has come: it is decoded all the same; what follows it waits for the array."""
+    connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
+    connected.relay.data(batch(WHOLE, plain=1000))
+    connected.owner.tunnel.send_miss.assert_called_once_with(1, [NAME])
+    connected.relay.pause_writing()
+    connected.relay.data(batch(literal(b"more"), literals=b"more"))
+    connected.relay.filled(NAME, 0, 1000, memoryview(CHUNK))
+    assert connected.transport.writelines.call_args_list == [call([CHUNK])]
+    assert not connected.owner.misses.asking(1)
+    connected.relay.resume_writing()
+    assert connected.transport.writelines.call_args_list == [call([CHUNK]), call([b"more"])]

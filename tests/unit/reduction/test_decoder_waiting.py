@@ -311,3 +311,35 @@ def test_what_may_be_sliced_begins_anew_with_each_batch() -> None:
     decoder = decoder_of(far)
     for some in (chunks[:12], chunks[12:]):
         assert delivered(decoder, sliced(some))[:12] == bytes(chunk[0] for chunk in some)
+
+
+def test_what_is_sliced_is_not_kept_while_the_batch_waits() -> None:
+    """Thousands of streams may wait, each for one chunk more; so the others are had again, and verified again."""
+    far, chunks = with_chunks(2)
+    decoder = decoder_of(far)
+    slices = [slice_token(fingerprint(chunk), 0, 1) for chunk in chunks]
+    padding = bytes(600)
+    assert decoder.feed(batch(*slices, WHOLE, *slices, literal(padding), literals=padding, plain=1604)) is None
+    decoder.fill(NAME, CHUNK)
+    decoded = decoder.advance()
+    assert decoded is not None
+    assert decoded.data[:2] == decoded.data[1002:1004] == bytes(chunk[0] for chunk in chunks)
+    assert decoded.verified == 4 * CHUNK_MAX
+
+
+def test_what_is_sliced_again_after_each_wait_is_within_the_bound() -> None:
+    """No batch is refused because it waits often."""
+    far, chunks = with_chunks(12)
+    missing = [noise(300, 100 + seed) for seed in range(4)]
+    slices = [slice_token(fingerprint(chunk), 0, 1) for chunk in chunks]
+    tokens = [token for lost in missing for token in (*slices, reference_token(fingerprint(lost)))]
+    padding = bytes(20_000)
+    decoder = decoder_of(far)
+    plain = len(missing) * (12 + 300) + len(padding)
+    assert decoder.feed(batch(*tokens, literal(padding), literals=padding, plain=plain)) is None
+    decoded = None
+    for lost in missing:
+        decoder.fill(fingerprint(lost), lost)
+        decoded = decoder.advance()
+    assert decoded is not None
+    assert decoded.data.endswith(missing[3] + padding)
