@@ -43,6 +43,19 @@ _TIMER_SECONDS = 0.001
 _REASONS_MAX = 64
 """Reasons for which ended streams are counted apart: some of them are the peer's own words."""
 
+_OF_RELAYS: dict[type, Callable[[Relay, Any], None]] = {
+    events.DataReceived: lambda relay, event: relay.data(memoryview(event.batch)),
+    events.Arrived: lambda relay, event: relay.arrived(),
+    events.Consumed: lambda relay, event: relay.consumed(event.consumed),
+    events.Writable: lambda relay, event: relay.writable(),
+    events.StreamEnded: lambda relay, event: relay.ended(event.total, memoryview(event.tokens)),
+    events.MissReceived: lambda relay, event: relay.missed(event.fingerprints),
+    events.FillReceived: lambda relay, event: relay.filled(
+        event.fingerprint, event.codec, event.size, memoryview(event.data)
+    ),
+}
+"""What concerns one stream, and nobody if that has ended meanwhile."""
+
 
 class Peer:
     """Loop thread. Owner of lanes and relays; drives `Tunnel`, which decides everything that is protocol."""
@@ -94,16 +107,9 @@ class Peer:
         self.lanes = Lanes(self.tunnel, environment.config.tunnel.lanes, self.shares.marks, late)
         self.lookout = Lookout(self, environment.processor, environment.tunnel_settings)
         self._handlers: dict[type, Callable[[Any], None]] = {
-            events.DataReceived: self._data,
-            events.Arrived: self._arrived,
-            events.Consumed: self._consumed,
-            events.Writable: self._stream_writable,
             events.StreamOffered: self._offered,
             events.StreamAccepted: self._accepted,
-            events.StreamEnded: self._stream_ended,
             events.StreamReset: self._stream_reset,
-            events.MissReceived: self._missed,
-            events.FillReceived: self._filled,
             events.PeerDraining: self._peer_draining,
             events.LaneClosed: self._lane_closed,
             events.LaneDead: self._lane_dead,
@@ -381,28 +387,11 @@ class Peer:
 
     def _dispatch(self) -> None:
         while (event := self.tunnel.next_event()) is not None:
-            self._handlers[type(event)](event)
+            self._handlers.get(type(event), self._tell_relay)(event)
 
-    def _data(self, event: events.DataReceived) -> None:
-        relay = self.relays.get(event.stream)
-        if relay is not None:
-            relay.data(memoryview(event.batch))
-
-    def _arrived(self, event: events.Arrived) -> None:
-        relay = self.relays.get(event.stream)
-        if relay is not None:
-            relay.waits.look()
-            self.fills.arrived(relay)
-
-    def _consumed(self, event: events.Consumed) -> None:
-        relay = self.relays.get(event.stream)
-        if relay is not None:
-            relay.consumed(event.consumed)
-
-    def _stream_writable(self, event: events.Writable) -> None:
-        relay = self.relays.get(event.stream)
-        if relay is not None:
-            relay.writable()
+    def _tell_relay(self, event: Any) -> None:
+        if (relay := self.relays.get(event.stream)) is not None:
+            _OF_RELAYS[type(event)](relay, event)
 
     def _offered(self, event: events.StreamOffered) -> None:
         try:
@@ -432,28 +421,10 @@ class Peer:
     def _accepted(self, event: events.StreamAccepted) -> None:
         log.info("stream %d is connected at %s", event.stream, self.name)
 
-    def _stream_ended(self, event: events.StreamEnded) -> None:
-        relay = self.relays.get(event.stream)
-        if relay is not None:
-            relay.ended(event.total, memoryview(event.tokens))
-
     def _stream_reset(self, event: events.StreamReset) -> None:
-        relay = self.relays.get(event.stream)
-        if relay is not None:
+        if (relay := self.relays.get(event.stream)) is not None:
             by = f"by {self.name}: " if event.remote else ""
             relay.close(event.code, f"{by}{event.reason} ({event.code.name.lower()})", tell=False)
-
-    def _missed(self, event: events.MissReceived) -> None:
-        relay = self.relays.get(event.stream)
-        if relay is not None:
-            relay.missed(event.fingerprints)
-
-    def _filled(self, event: events.FillReceived) -> None:
-        relay = self.relays.get(event.stream)
-        if relay is not None and not self.misses.asking(event.stream):
-            self.breach(f"FILL on stream {event.stream}, which has not asked")
-        elif relay is not None:
-            relay.filled(event.fingerprint, event.codec, event.size, memoryview(event.data))
 
     def _peer_draining(self, event: events.PeerDraining) -> None:
         log.info("peer %s drains: %s", self.name, event.reason)

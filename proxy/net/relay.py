@@ -192,6 +192,9 @@ class Relay(asyncio.BufferedProtocol):
 
     def filled(self, name: bytes, codec: int, size: int, data: memoryview) -> None:
         """The peer's answer to a MISS."""
+        if not self._owner.misses.asking(self.stream):
+            self._owner.breach(f"FILL on stream {self.stream}, which has not asked")
+            return
         if size == 0:
             self.close(ResetCode.CHUNK_LOST, "a chunk that was referred to is no longer held by either side")
             return
@@ -217,6 +220,11 @@ class Relay(asyncio.BufferedProtocol):
         """A chunk that the peer has missed, or a run's list, in its turn; empty: it is gone."""
         self._traffic.fills += 1
         self._owner.tunnel.send_fill(self.stream, name, CODEC_NONE, len(data), data)
+
+    def arrived(self) -> None:
+        """Some of what was sent is at the peer."""
+        self.waits.look()
+        self._owner.fills.arrived(self)
 
     def consumed(self, cost: int) -> None:
         """The far array has taken everything up to that sum of costs."""
