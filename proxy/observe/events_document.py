@@ -14,6 +14,7 @@ Written by `python -m proxy.observe.events_document`; change `proxy/observe/code
 What an operator is told of has a code that never changes its meaning: in events (`/api/v1/events`), as a reason of the
 health ladder (`/api/v1/health`), and as a warning (`/api/v1/warnings`). IST-1xx are about tunnels and peers, 2xx about
 trust, 3xx about the store, 4xx about the site and its status listener, 5xx about what gains less than one would expect.
+Words that need a meaning have it in [GUIDE.md](GUIDE.md#words).
 
 | code | severity | what it means | what to do |
 |---|---|---|---|

@@ -37,6 +37,7 @@ Written by `python -m proxy.web.document`; change `proxy/web/routes.py`, `proxy/
 
 JSON over HTTP at the status listener (`status.listen`). `/api/v1/openapi.json` is the same for programs. Times are
 seconds since 1970 (UTC), rates bits a second, shares of a whole 0 to 1. New keys may come; those that are here stay.
+Words that need a meaning have it in [GUIDE.md](GUIDE.md#words).
 
 - **Rights.** On a loopback address reading needs no token. Anywhere else the listener speaks TLS 1.3 only, and reading
   needs `Authorization: Bearer TOKEN` with the content of the file `status.token`, or a client certificate that
