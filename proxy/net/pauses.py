@@ -122,7 +122,7 @@ class Pauses:
             self._flush()
 
     def wait(self, *, more: bool) -> None:
-        """The source is not read for a moment, while others have their turn. If `more` is there, this is no pause."""
+        """The source is not read for a moment, while others have their turn; if `more` may be there, it is no pause."""
         self._awaiting_turn = True
         self._trust()
         if more and self._soon is not None:
@@ -130,7 +130,9 @@ class Pauses:
             self._soon = None
 
     def resume(self) -> None:
-        """It is read again, and has not been silent meanwhile."""
+        """It is read again, and has not been silent meanwhile; but it may have had no more."""
+        if self._awaiting_turn and self._full_read and self._soon is None:
+            self._soon = self._loop.call_soon(self._pause)
         self._resting = self._awaiting_turn = False
         self._await_round()
         self._watch()

@@ -273,6 +273,17 @@ def test_who_waits_for_its_turn_has_not_paused_and_is_not_given_up(source: Sourc
     assert len(source.flushes) >= 1
 
 
+@pytest.mark.parametrize("size", [4096, BULK])
+def test_what_filled_a_read_before_its_turn_ended_goes_if_nothing_follows(source: Source, size: int) -> None:
+    source.read(size, full=True)
+    source.pauses.wait(more=True)
+    source.loop.run(10.0)
+    assert source.flushes == []
+    source.pauses.resume()
+    source.loop.run(0)
+    assert len(source.flushes) == 1
+
+
 def test_who_asked_something_before_its_turn_ended_is_not_held(source: Source) -> None:
     source.read(100)
     source.pauses.wait(more=False)

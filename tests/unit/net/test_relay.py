@@ -11,8 +11,10 @@ import pytest
 
 from proxy.net.misses import Misses
 from proxy.net.relay import Relay
+from proxy.net.turns import Turns
 from proxy.protocol.codes import ResetCode
 from tests.unit.net.loop import Loop
+from tests.unit.net.test_turns import contended
 from tests.unit.reduction.batches import CHUNK, NAME, WHOLE, batch, literal
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, decoder_of, encoder_of, noise, send, site, two_sites
@@ -70,6 +72,18 @@ def test_a_stream_whose_turn_is_over_is_read_again_when_it_comes_round(connected
     assert reader is connected.relay
     go_on()
     connected.transport.resume_reading.assert_called_once_with()
+
+
+def test_a_question_that_fills_its_read_goes_when_its_turn_has_come_round(connected: Connected, loop: Loop) -> None:
+    """It looked as if there were more, so it waited; nothing else will ever be read."""
+    connected.owner.turns = Turns()
+    contended(connected.owner.turns, loop)
+    asked = len(connected.relay.get_buffer(0))
+    connected.read()
+    connected.transport.pause_reading.assert_called_once_with()
+    loop.run(10.0)
+    connected.transport.resume_reading.assert_called_once_with()
+    assert sum(args[2] for args, _ in connected.owner.tunnel.send_data.call_args_list) == asked
 
 
 def test_a_stream_may_end_while_it_waits_for_its_turn(connected: Connected) -> None:
