@@ -135,7 +135,8 @@ class Decoder:
         self._lists: set[bytes] = set()  # of these, runs
         self._place: Place | None = None  # of the chunk that was delivered last, if it came from the store
         self._kept: dict[bytes, bytes] = {}
-        self._kept_bytes = 0
+        self._counted: set[bytes] = set()  # what the batch has sliced, and was filled for it
+        self._counted_bytes = 0
         self._sliced: list[bytes] = []  # of what is kept, and the store has, too
         self._needs: Needs | None = None
         self._broken = False
@@ -310,7 +311,8 @@ class Decoder:
         pieces: list[bytes | memoryview] = progress.out if records else [b"".join(progress.out)]
         self._progress = None
         self._kept.clear()
-        self._kept_bytes = 0
+        self._counted.clear()
+        self._counted_bytes = 0
         self._sliced.clear()
         self._keep_tail()
         plain = progress.delivered + records
@@ -362,14 +364,16 @@ class Decoder:
 
     def _keep(self, name: bytes, data: bytes) -> None:
         self._kept[name] = data
-        self._kept_bytes += len(data)
-        if self._kept_bytes > KEPT_MAX:
+        if name not in self._counted:
+            self._counted.add(name)
+            self._counted_bytes += len(data)
+        if self._counted_bytes > KEPT_MAX:
             raise BatchError(f"a batch slices, or had to be filled, more than {KEPT_MAX} bytes of chunks")
 
     def _forget_sliced(self) -> None:
         """The batch waits, perhaps for long, and so may many."""
         for name in self._sliced:
-            self._kept_bytes -= len(self._kept.pop(name))
+            del self._kept[name]
         self._sliced.clear()
 
     def _stored(self, name: bytes, progress: _Progress) -> bytes | None:

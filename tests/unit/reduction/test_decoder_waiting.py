@@ -4,7 +4,7 @@ import pytest
 
 from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import BATCH_PLAIN_MAX
-from proxy.reduction.decoder import CHUNK_MAX, Needs
+from proxy.reduction.decoder import CHUNK_MAX, DecodedBatch, Decoder, Needs
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.tokens import learn_token, literal_token, reference_token, slice_token
 from tests.unit.reduction.batches import (
@@ -343,3 +343,26 @@ def test_what_is_sliced_again_after_each_wait_is_within_the_bound() -> None:
         decoded = decoder.advance()
     assert decoded is not None
     assert decoded.data.endswith(missing[3] + padding)
+
+
+def from_disk(store: ShelfStore, decoder: Decoder, data: memoryview) -> DecodedBatch:
+    """Loads what the batch waits for, as often as it does."""
+    decoded = decoder.feed(data)
+    while decoded is None:
+        needs = decoder.needs()
+        assert needs is not None
+        assert needs.load is not None
+        store.load(needs.load)
+        decoded = decoder.advance()
+    return decoded
+
+
+def test_what_one_batch_slices_is_bounded_however_often_it_waits() -> None:
+    store = ShelfStore(entries=4)
+    far, chunks = site(store), [noise(CHUNK_MAX, seed) for seed in range(17)]
+    for chunk in chunks:
+        hold(far, chunk)
+    store.cold = True
+    assert from_disk(store, decoder_of(far), sliced(chunks[:16])).data[:16] == bytes(chunk[0] for chunk in chunks[:16])
+    with pytest.raises(BatchError, match="more than 4194304 bytes of chunks"):
+        from_disk(store, decoder_of(far), sliced(chunks))
