@@ -54,9 +54,9 @@ class Turns:
         self._round = None
         self._read, self._first, self._alone = 0, None, True
         self._left.clear()
+        if self._waiting:
+            self._await_round()  # whatever becomes of those whose turn it is
         for _ in range(min(AT_ONCE, len(self._waiting))):
             reader, go_on = self._waiting.popleft()
             self._left[reader] = TURN
             go_on()
-        if self._left:
-            self._await_round()

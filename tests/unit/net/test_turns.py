@@ -1,6 +1,7 @@
 """Few streams are read in a round of the loop, and each comes round."""
 
 from collections import Counter
+from functools import partial
 
 import pytest
 
@@ -36,7 +37,8 @@ def next_round(loop: Loop) -> None:
     """As the loop does: what is called soon meanwhile has to wait for the round after."""
     due, loop.due = loop.due, []
     for _, _, handle in due:
-        handle.call()
+        if not handle.cancelled:
+            handle.call()
     loop.now += 0.01
 
 
@@ -79,6 +81,21 @@ def test_few_are_read_in_a_round_and_all_come_round(turns: Turns, loop: Loop) ->
 def test_a_turn_is_long(turns: Turns, loop: Loop) -> None:
     sources = contended(turns, loop)
     assert sum(source.round() for source in sources) == AT_ONCE * TURN
+
+
+def test_one_that_fails_keeps_nobody_from_their_turn(turns: Turns, loop: Loop) -> None:
+    came: list[str] = []
+
+    def fails() -> None:
+        raise RuntimeError("a defect")
+
+    turns.wait("first", fails)
+    for name in "abcdef":
+        turns.wait(name, partial(came.append, name))
+    with pytest.raises(RuntimeError):
+        loop.run(1.0)
+    loop.run(1.0)
+    assert came == list("abcdef")
 
 
 def test_who_asks_something_small_never_waits(turns: Turns, loop: Loop) -> None:
