@@ -1,7 +1,7 @@
 """A bounded store of chunks, named by their fingerprints: synchronous, and ignorant of networks.
 
 A guided tour. `fingerprint` names a chunk and `chunker` finds where one ends. `store` is the interface, ChunkStore;
-`memory` implements it in memory and `disk` on disk. Both keep chunks in a `container`, 4 MiB that are filled in
+`memory` implements it in memory and `disk` on disk. Both keep chunks in a `container`, some MiB that are filled in
 order of arrival, and both share what `container_store` does with containers in memory. `roster` says which container
 goes next, `beliefs` what peers are thought to hold. On disk a container takes a slot of the file that
 `container_file` keeps, `index` finds chunks in it by LMDB, `opening` decides what of an existing store can be

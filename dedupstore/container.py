@@ -1,4 +1,4 @@
-"""A container: chunks one after another in 4 MiB, with a directory in front. The layout is FORMAT.md's.
+"""A container: chunks one after another in 2 or 4 MiB, with a directory in front. The layout is FORMAT.md's.
 
 Containers live in slots of a slab, memory that is taken from the kernel once and used again and again: touching
 fresh pages costs several times as much as copying into them.
@@ -8,6 +8,7 @@ import mmap
 from array import array
 from collections import deque
 from contextlib import suppress
+from dataclasses import dataclass
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -16,9 +17,6 @@ from dedupstore.fingerprint import fingerprint
 from dedupstore.store import CONTAINER_BYTES, Buffer
 
 MAGIC: Final = b"ISTHCONT"
-MAX_ENTRIES: Final = 1136
-DATA_OFFSET: Final = 40960
-DATA_BYTES: Final = CONTAINER_BYTES - DATA_OFFSET
 PAGE_BYTES: Final = 4096
 
 _HEADER: Final = Struct("<8sQII32sQ")
@@ -26,8 +24,29 @@ _COVERED: Final = 24
 _ENTRY: Final = Struct("<32sI")
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a slot of so many bytes is divided: a hundredth of it is for the directory."""
+
+    slot_bytes: int
+    data_offset: int
+    max_entries: int
+
+    @classmethod
+    def of(cls, slot_bytes: int) -> "Layout":
+        """The division that FORMAT.md gives."""
+        offset = slot_bytes // 1024 * 10
+        return cls(slot_bytes, offset, (offset - _HEADER.size) // _ENTRY.size)
+
+
+LARGE: Final = Layout.of(CONTAINER_BYTES)
+SMALL: Final = Layout.of(CONTAINER_BYTES // 2)
+MAX_ENTRIES: Final = LARGE.max_entries
+DATA_OFFSET: Final = LARGE.data_offset
+
+
 class Directory(NamedTuple):
-    """What a container's first 40960 bytes say."""
+    """What is in front of a container's data area."""
 
     container: int
     sealed: int
@@ -39,23 +58,25 @@ class Directory(NamedTuple):
 class Container:
     """A container in memory, being filled or held. `fingerprints` and `offsets` are as in Directory."""
 
-    __slots__ = ("fingerprints", "id", "memory", "offsets", "sealed")
+    __slots__ = ("_layout", "fingerprints", "id", "memory", "offsets", "sealed")
 
-    def __init__(self, container: int, memory: memoryview) -> None:
+    def __init__(self, container: int, memory: memoryview, layout: Layout = LARGE) -> None:
         self.id = container
         self.memory = memory
         self.sealed = 0
         self.fingerprints: list[bytes] = []
-        self.offsets = array("I", [DATA_OFFSET])
+        self.offsets = array("I", [layout.data_offset])
+        self._layout = layout
 
     @property
     def used(self) -> int:
         """Bytes of chunks."""
-        return self.offsets[-1] - DATA_OFFSET
+        return self.offsets[-1] - self.offsets[0]
 
     def fits(self, length: int) -> bool:
         """Whether a chunk of so many bytes still has room."""
-        return self.offsets[-1] + length <= CONTAINER_BYTES and len(self.fingerprints) < MAX_ENTRIES
+        layout = self._layout
+        return self.offsets[-1] + length <= layout.slot_bytes and len(self.fingerprints) < layout.max_entries
 
     def append(self, name: bytes, data: Buffer) -> int:
         """Copy the chunk in, which must fit; its entry number."""
@@ -84,56 +105,60 @@ class Container:
         return self.memory[: -(-self.offsets[-1] // PAGE_BYTES) * PAGE_BYTES]
 
     @classmethod
-    def decode(cls, memory: memoryview, container: int) -> "Container":
+    def decode(cls, memory: memoryview, container: int, layout: Layout = LARGE) -> "Container":
         """The container with that id that fills the start of `memory`. Raises Damaged if it is not there."""
-        directory = read_directory(memory, container)
-        found = cls(container, memory)
+        directory = read_directory(memory, container, layout)
+        found = cls(container, memory, layout)
         found.sealed, found.fingerprints, found.offsets = directory[1:]
         return found
 
 
-def read_directory(memory: Buffer, container: int) -> Directory:
+def read_directory(memory: Buffer, container: int, layout: Layout = LARGE) -> Directory:
     """The directory at the start of `memory`. Raises Damaged if it is broken or another container's."""
     if len(memory) < _HEADER.size:
         raise Damaged(f"container {container} is cut short")
     magic, found, count, used, proof, sealed = _HEADER.unpack_from(memory)
-    if magic != MAGIC or found != container or count > MAX_ENTRIES:
+    if magic != MAGIC or found != container or count > layout.max_entries:
         raise Damaged(f"container {container} is not in its slot")
     end = _HEADER.size + count * _ENTRY.size
     view = memoryview(memory)
     entries = view[_HEADER.size : end]
     if fingerprint(b"".join((view[:_COVERED], view[56 : _HEADER.size], entries))) != proof:
         raise Damaged(f"the directory of container {container} does not match its hash")
-    return _directory(container, sealed, used, entries)
+    return _directory(container, sealed, used, entries, layout)
 
 
-def _directory(container: int, sealed: int, used: int, entries: memoryview) -> Directory:
+def _directory(container: int, sealed: int, used: int, entries: memoryview, layout: Layout) -> Directory:
     names: list[bytes] = []
-    offsets = array("I", [DATA_OFFSET])
-    end = DATA_OFFSET
+    start = end = layout.data_offset
+    offsets = array("I", [start])
     for name, length in _ENTRY.iter_unpack(entries):
         names.append(name)
         end += length
-        if end > CONTAINER_BYTES:
+        if end > layout.slot_bytes:
             break
         offsets.append(end)
-    if end != DATA_OFFSET + used or end > CONTAINER_BYTES:
+    if end != start + used or end > layout.slot_bytes:
         raise Damaged(f"the directory of container {container} does not add up")
     return Directory(container, sealed, names, offsets)
 
 
 class Slab:
-    """Slots of 4 MiB in one anonymous mapping, handed out and taken back. Every call may come from any thread."""
+    """Slots in one anonymous mapping, handed out and taken back. Every call may come from any thread."""
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, slot_bytes: int = CONTAINER_BYTES) -> None:
         """Reserve the memory; the kernel gives it when it is touched. Raises OSError if it refuses."""
-        area = mmap.mmap(-1, slots * CONTAINER_BYTES, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        area = mmap.mmap(-1, slots * slot_bytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         with suppress(OSError, AttributeError):  # a kernel without huge pages is slower, and no worse
             area.madvise(mmap.MADV_HUGEPAGE)
         whole = memoryview(area)
-        starts = range(0, slots * CONTAINER_BYTES, CONTAINER_BYTES)
-        self._fresh = deque(whole[start : start + CONTAINER_BYTES] for start in starts)
+        starts = range(0, slots * slot_bytes, slot_bytes)
+        self._fresh = deque(whole[start : start + slot_bytes] for start in starts)
         self._warm: list[memoryview] = []
+
+    def __len__(self) -> int:
+        """How many can be taken."""
+        return len(self._fresh) + len(self._warm)
 
     def take(self) -> memoryview | None:
         """A slot, rather one that was touched before; None if all are in use."""

@@ -1,4 +1,4 @@
-"""The file `containers`: a superblock and slots of 4 MiB (FORMAT.md)."""
+"""The file `containers`: a superblock and slots, all of one size (FORMAT.md)."""
 
 import errno
 import os
@@ -8,10 +8,9 @@ from pathlib import Path
 from struct import Struct
 from typing import Final
 
-from dedupstore.container import DATA_OFFSET, Container, Directory, read_directory
+from dedupstore.container import LARGE, SMALL, Container, Directory, Layout, read_directory
 from dedupstore.errors import Damaged, DiskFull, StoreFault
 from dedupstore.fingerprint import fingerprint
-from dedupstore.store import CONTAINER_BYTES
 
 pwrite = os.pwrite
 preadv = os.preadv
@@ -21,6 +20,7 @@ _SUPERBLOCK: Final = Struct("<8sII16s")
 _MAGIC: Final = b"ISTHSTOR"
 _VERSION: Final = 1
 SUPERBLOCK_BYTES: Final = _SUPERBLOCK.size + 32
+_LAYOUTS: Final = {layout.slot_bytes: layout for layout in (SMALL, LARGE)}
 
 
 class ContainerFile:
@@ -31,7 +31,8 @@ class ContainerFile:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open or create it. Raises OSError."""
+        """Open or create it. Raises OSError. `identity` or `begin` has to follow: they know the layout."""
+        self.layout = LARGE
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._direct = self._file
         with suppress(OSError):
@@ -42,40 +43,45 @@ class ContainerFile:
         return os.fstat(self._file).st_size
 
     def identity(self) -> bytes:
-        """The store's identity, from the superblock. Raises Damaged if that is not sound."""
+        """The store's identity, from the superblock, as the layout is. Raises Damaged if that is not sound."""
         block = bytearray(SUPERBLOCK_BYTES)
         if self._read(memoryview(block), 0, self._file) < SUPERBLOCK_BYTES:
             raise Damaged("the superblock is cut short")
         magic, version, slot_bytes, identity = _SUPERBLOCK.unpack_from(block)
         if magic != _MAGIC:
             raise Damaged("the file `containers` is not a store's")
-        if version != _VERSION or slot_bytes != CONTAINER_BYTES:
+        if version != _VERSION:
             raise Damaged(f"the store is of version {version}, this software knows {_VERSION}")
+        if slot_bytes not in _LAYOUTS:
+            raise Damaged(f"the store has slots of {slot_bytes} bytes, which this software does not know")
         if fingerprint(block[: _SUPERBLOCK.size]) != block[_SUPERBLOCK.size :]:
             raise Damaged("the superblock does not match its hash")
+        self.layout = _LAYOUTS[slot_bytes]
         return bytes(identity)
 
-    def begin(self, identity: bytes) -> None:
+    def begin(self, identity: bytes, layout: Layout) -> None:
         """Write the superblock of a new store."""
-        block = _SUPERBLOCK.pack(_MAGIC, _VERSION, CONTAINER_BYTES, identity)
+        self.layout = layout
+        block = _SUPERBLOCK.pack(_MAGIC, _VERSION, layout.slot_bytes, identity)
         self._write(memoryview(block + fingerprint(block)), 0, self._file)
 
     def cut(self, slots: int) -> None:
         """Give the space of slots above that number back."""
         try:
-            if self.size() > (slots + 1) * CONTAINER_BYTES:
-                os.ftruncate(self._file, (slots + 1) * CONTAINER_BYTES)
+            end = (slots + 1) * self.layout.slot_bytes
+            if self.size() > end:
+                os.ftruncate(self._file, end)
         except OSError as error:
             raise _fault(error) from error
 
     def write(self, slot: int, data: memoryview) -> None:
         """Worker: fill a slot from its start. `data` begins at a page, and has whole pages."""
-        self._write(data, slot * CONTAINER_BYTES, self._direct)
+        self._write(data, slot * self.layout.slot_bytes, self._direct)
 
     def load(self, slot: int, container: int, memory: memoryview) -> Container:
-        """Worker: read a slot into `memory`, 4 MiB. Raises Damaged if that container is not in it."""
-        length = self._read(memory, slot * CONTAINER_BYTES, self._direct)
-        found = Container.decode(memory[:length], container)
+        """Worker: read a slot into `memory`, which is as long. Raises Damaged if that container is not in it."""
+        length = self._read(memory, slot * self.layout.slot_bytes, self._direct)
+        found = Container.decode(memory[:length], container, self.layout)
         if found.offsets[-1] > length:
             raise Damaged(f"container {container} is cut short")
         found.memory = memory
@@ -83,9 +89,9 @@ class ContainerFile:
 
     def directory(self, slot: int, container: int) -> Directory:
         """Worker: the directory of the container in that slot. Raises Damaged if it is another's."""
-        memory = bytearray(DATA_OFFSET)
-        length = self._read(memoryview(memory), slot * CONTAINER_BYTES, self._file)
-        return read_directory(memoryview(memory)[:length], container)
+        memory = bytearray(self.layout.data_offset)
+        length = self._read(memoryview(memory), slot * self.layout.slot_bytes, self._file)
+        return read_directory(memoryview(memory)[:length], container, self.layout)
 
     def close(self) -> None:
         """Release the file."""

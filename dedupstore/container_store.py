@@ -30,6 +30,7 @@ class ContainerStore(ABC):
         clock: Callable[[], float],
         next_id: int,
         writers: int,
+        container_bytes: int = CONTAINER_BYTES,
     ) -> None:
         """`writers`: how many containers may be filled at once."""
         self._figures = figures
@@ -45,7 +46,7 @@ class ContainerStore(ABC):
         """Containers being filled, by writer: what one stream brings stays together (Zhu et al., FAST 2008)."""
         self._writers = max(1, writers)
         self._reuse = Reuse(figures.size_bytes)
-        self._capacity = max(1, figures.size_bytes // CONTAINER_BYTES)
+        self._capacity = max(1, figures.size_bytes // container_bytes)
         self._missed = b""
         """What `find` did not know when it was asked last: the `put` that comes next need not ask again."""
 
@@ -60,8 +61,8 @@ class ContainerStore(ABC):
         """Seal the writer's container, if any, and return an empty one; None if there is no room. Holds the lock."""
 
     @abstractmethod
-    def _touch(self, container: int) -> None:
-        """A chunk of the container is being read. Holds the lock."""
+    def _touch(self, place: Place) -> None:
+        """The chunk there is being read. Holds the lock."""
 
     def _drop_chunk(self, name: bytes, place: Place, length: int) -> None:
         """The chunk failed verification. Holds the lock."""
@@ -136,7 +137,7 @@ class ContainerStore(ABC):
             place = self._places.get(name)
             if place is not None:
                 data = self._containers[place.container].chunk(place.entry)
-                self._touch(place.container)
+                self._touch(place)
         if place is None:
             if self._find_elsewhere(name) is None:
                 raise ChunkMissing(name)

@@ -10,7 +10,7 @@ from itertools import islice
 from os import PathLike
 from pathlib import Path
 
-from dedupstore.container import Container, Slab
+from dedupstore.container import Container, Layout, Slab
 from dedupstore.disk_cache import DiskCache
 from dedupstore.errors import DiskFull, IndexFull, StoreFault, StoreUnusable
 from dedupstore.index import Change
@@ -20,8 +20,8 @@ from dedupstore.store import CONTAINER_BYTES, StoreFigures
 CACHE_BYTES = 160 << 20
 LEAST_CACHE_BYTES = 8 * CONTAINER_BYTES
 
-_BATCH = 4
-"""Containers a transaction: fewer syncs, and still a small part of the smallest index map."""
+_BATCH_BYTES = 4 * CONTAINER_BYTES
+"""Of containers, a transaction: fewer syncs, and still a small part of the smallest index map."""
 
 _RELIEFS = 4
 """How often room is sought for a transaction that found the index map full, an old container each time."""
@@ -43,30 +43,34 @@ class DiskStore(DiskCache):
         size_bytes: int,
         cache_bytes: int = CACHE_BYTES,
         clock: Callable[[], float] = time.time,
+        new: Layout | None = None,
     ) -> None:
         """Open or create it; reads the list of containers. `clock` tells seconds since the epoch.
+
+        `new`: how containers are divided if there is no store yet; None: as suits its size.
 
         Raises StoreBusy, which names the holder, or StoreUnusable, which names the remedy.
         """
         if cache_bytes < LEAST_CACHE_BYTES:
             raise StoreUnusable(f"a store cache of {cache_bytes} bytes is too small; give it at least 32 MiB")
-        files = open_files(Path(path), size_bytes, clock)
+        files = open_files(Path(path), size_bytes, clock, new)
         self._owner = files.lock
-        super().__init__(files, StoreFigures("disk", size_bytes), cache_bytes // CONTAINER_BYTES, clock)
+        self._batch = _BATCH_BYTES // files.containers.layout.slot_bytes
+        super().__init__(files, StoreFigures("disk", size_bytes), cache_bytes, clock)
 
     def write(self) -> None:
         """As ChunkStore says."""
         batch: list[Container] | None = None
-        while batch is None or len(batch) == _BATCH:
+        while batch is None or len(batch) == self._batch:
             with self._lock:
-                batch = list(islice(self._sealed.values(), _BATCH))
+                batch = list(islice(self._sealed.values(), self._batch))
             self._commit([container for container in batch if self._write_container(container)])
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
         """As ChunkStore says."""
         with self._lock:
             containers = list(self._roster)
-        scratch = Slab(1).take()
+        scratch = Slab(1, self._layout.slot_bytes).take()
         assert scratch is not None
         sound = dropped = 0
         for done, container in enumerate(containers, 1):
@@ -163,7 +167,7 @@ class DiskStore(DiskCache):
         for container in written:
             self._unwritten -= self._sealed.pop(container.id).used
             self._roster[container.id].settled = True
-            self._idle[container.id] = None
+            self._idle[container.id] = 0
         for gone in change.removed:
             self._removed.pop(gone, None)
         for name, gone in change.lost.items():
@@ -180,8 +184,10 @@ class DiskStore(DiskCache):
         for gone in change.removed:
             self._removed[gone] = []  # what is left in the index is swept out later; lists would pile up here
         self._unlearn(written)
-        if not (isinstance(fault, DiskFull) and self._stop_growing(give_back=True)):
+        relieved = isinstance(fault, DiskFull) and self._stop_growing(give_back=True)
+        if not relieved:
             self._index_failed(fault)
+        if not (relieved and written):  # notes alone, tried each second, would give up a container each second
             self._fail()
 
     # A full index
@@ -256,7 +262,7 @@ class DiskStore(DiskCache):
         are not all of one length, so those to come may need more room than those that were there.
         """
         highest = max((self._roster[one].slot for one in self._roster if self._settled(one)), default=0)
-        if highest >= self._slots.limit or (give_back and self._file.size() <= (highest + 1) * CONTAINER_BYTES):
+        if highest >= self._slots.limit or (give_back and self._file.size() <= (highest + 1) * self._layout.slot_bytes):
             highest = self._give_up(highest)
         if highest >= self._slots.limit:
             return False
@@ -266,8 +272,8 @@ class DiskStore(DiskCache):
         with suppress(StoreFault):
             self._file.cut(highest)
         self._alarms["room"] = (
-            f"The disk is full: store {self._path} stays at {highest * CONTAINER_BYTES >> 20} MiB, less than was "
-            "configured; make room or configure less, and restart."
+            f"The disk is full: store {self._path} stays at {highest * self._layout.slot_bytes >> 20} MiB, less than "
+            "was configured; make room or configure less, and restart."
         )
         return True
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from dedupstore.beliefs import RecordedBeliefs
+from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.container import Container, Slab
 from dedupstore.container_store import ContainerStore
 from dedupstore.errors import Damaged, StoreFault
@@ -20,13 +21,24 @@ _MOST_UNWRITTEN = 16 << 20
 """Bytes that are worth keeping from a lagging disk: more would only be lost by a crash."""
 
 
+def _writers(slots: int) -> int:
+    """How many containers may be filled at once in a cache of so many slots.
+
+    With 2 MiB and the usual cache 32, each in a container of its own. What they read needs two slots each at most.
+    """
+    return max(slots // 4, (slots - 16) // 2)
+
+
 class DiskCache(ContainerStore):
     """Containers in a slab of fixed size: those being filled, those that wait to be written, and those read lately."""
 
-    def __init__(self, files: StoreFiles, figures: StoreFigures, slots: int, clock: Callable[[], float]) -> None:
+    def __init__(self, files: StoreFiles, figures: StoreFigures, cache_bytes: int, clock: Callable[[], float]) -> None:
         self._notes = RecordedBeliefs(clock, files.peers, self._recorded_belief)
-        writers = max(1, min(slots // 4, files.slots.limit // 8))
-        super().__init__(figures, Slab(slots), self._notes, clock, files.next, writers)
+        self._layout = files.containers.layout
+        slots = cache_bytes // self._layout.slot_bytes
+        writers = max(1, min(_writers(slots), files.slots.limit // 8))
+        slab = Slab(slots, self._layout.slot_bytes)
+        super().__init__(figures, slab, self._notes, clock, files.next, writers, self._layout.slot_bytes)
         self.identity = files.identity
         self.epochs = files.epochs
         self._path = files.path
@@ -39,8 +51,11 @@ class DiskCache(ContainerStore):
         self._most_sealed = slots - FOR_READING - writers
         self._sealed: OrderedDict[int, Container] = OrderedDict()
         self._unwritten = 0
-        self._idle: OrderedDict[int, None] = OrderedDict()
-        """Containers in memory that are on disk as well, the least recently read first."""
+        self._idle: OrderedDict[int, int] = OrderedDict()
+        """Containers in memory that are on disk as well, and the number of the last read there; those that were read
+        to their ends first, then the least recently read."""
+        self._turnover = cache_bytes >> 14
+        self._reads = self._turnover
         self._removed: dict[int, list[bytes] | None] = {}
         """Containers that the index has to forget; None while their fingerprints must still be read from the slot."""
         self._displaced: dict[int, int] = {}
@@ -92,8 +107,9 @@ class DiskCache(ContainerStore):
 
     @property
     def unwritten_max(self) -> int:
-        """As ChunkStore says. Beyond it one container may be sealed, and another filled by what is under way."""
-        return min(_MOST_UNWRITTEN, (self._most_sealed - 2) * CONTAINER_BYTES)
+        """As ChunkStore says. Beyond it one container may be sealed, and others filled by what is under way."""
+        least = self._layout.slot_bytes - LARGEST_CHUNK  # of chunks, if the next one did not fit
+        return min(_MOST_UNWRITTEN, max(0, (self._most_sealed - 1) * least - CONTAINER_BYTES))
 
     @property
     def noted(self) -> bool:
@@ -108,7 +124,7 @@ class DiskCache(ContainerStore):
         slot = self._take_slot()
         if slot is None:
             return None
-        container = self._containers[self._next] = Container(self._next, self._take_memory())
+        container = self._containers[self._next] = Container(self._next, self._take_memory(), self._layout)
         self._roster.add(self._next, Row(slot, before=before))
         self._next += 1
         return container
@@ -154,9 +170,13 @@ class DiskCache(ContainerStore):
         self._idle.pop(container, None)
         return super()._release(container)
 
-    def _touch(self, container: int) -> None:
+    def _touch(self, place: Place) -> None:
+        container = place[0]
         if container in self._idle:
-            self._idle.move_to_end(container)
+            self._reads += 1
+            ends = place[1] + 1 == len(self._containers[container].fingerprints)  # streams read from end to end
+            self._idle[container] = 0 if ends else self._reads
+            self._idle.move_to_end(container, last=not ends)
 
     def _settled(self, container: int) -> bool:
         row = self._roster.get(container)
@@ -178,13 +198,21 @@ class DiskCache(ContainerStore):
         if found is not None:
             self._load(found[0].container)
 
-    def prefetch(self, name: bytes) -> None:
+    def prefetch(self, name: bytes, *, spare: bool = False) -> None:
         """As ChunkStore says."""
         place = self._locate(name)
         with self._lock:
             after = self._roster.after(place.container) if place is not None else None
+            if spare and not self._has_room:
+                return
         if after is not None:
             self._load(after)
+
+    @property
+    def _has_room(self) -> bool:
+        """There is memory for one more container that nobody is likely to read before that one."""
+        read_at = next(iter(self._idle.values()), self._reads)
+        return bool(self._slab) or read_at <= self._reads - self._turnover
 
     def prepare(self) -> None:
         """As ChunkStore says: the cache, and what the kernel reads ahead of the index."""
@@ -216,7 +244,7 @@ class DiskCache(ContainerStore):
             self._slab.give(loaded.memory)
             return
         self._containers[loaded.id] = loaded
-        self._idle[loaded.id] = None
+        self._idle[loaded.id] = self._reads
         intact = self._roster[loaded.id].entries == len(loaded.fingerprints)
         for entry, name in enumerate(loaded.fingerprints):
             known, place = self._places.get(name), Place(loaded.id, entry)

@@ -59,13 +59,13 @@ class MemoryStore(ContainerStore):
             self._beliefs.forget(oldest)
             self._count_eviction(self._roster.remove(oldest).bytes)
 
-    def _touch(self, container: int) -> None:
+    def _touch(self, place: Place) -> None:
         """Being used does not make a container younger."""
 
     def load(self, name: bytes) -> None:
         """Everything is in memory already."""
 
-    def prefetch(self, name: bytes) -> None:
+    def prefetch(self, name: bytes, *, spare: bool = False) -> None:
         """Everything is in memory already."""
 
     def write(self) -> None:

@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dedupstore.beliefs import PeerNote
-from dedupstore.container import DATA_OFFSET
+from dedupstore.container import LARGE, SMALL, Layout
 from dedupstore.container_file import SUPERBLOCK_BYTES, ContainerFile, FileSlots
 from dedupstore.errors import Damaged, IndexFull, StoreFault, StoreUnusable
 from dedupstore.index import PAGE_BYTES, Change, Index, Meta
 from dedupstore.lock import StoreLock
 from dedupstore.roster import Row
-from dedupstore.store import CONTAINER_BYTES
 
 LEAST_BYTES = 64 << 20
 _LEAST_INDEX = 16 << 20
+_SMALL_FROM = 1 << 30
+"""Bytes of a store that has room for a container for each of many streams, if containers are small."""
+_SMALL_TO = 512 << 30
+"""In a larger one the list of small containers would take too much memory."""
 _EPOCHS_KEPT = 16
 _SET_ASIDE_KEPT = 3
 _SET_ASIDE = "set-aside-"
@@ -37,13 +40,21 @@ class Sizes(NamedTuple):
     """How a configured size is divided."""
 
     index_bytes: int
-    slots: int
+    container_bytes: int
+    """With the superblock's slot."""
+    new: Layout
+    """Of a store that is created now."""
 
     @classmethod
-    def of(cls, size_bytes: int) -> "Sizes":
-        """The division that FORMAT.md gives."""
+    def of(cls, size_bytes: int, new: Layout | None) -> "Sizes":
+        """The division that FORMAT.md gives, unless `new` says otherwise."""
         index = max(_LEAST_INDEX, size_bytes // 32 // PAGE_BYTES * PAGE_BYTES)
-        return cls(index, (size_bytes - index) // CONTAINER_BYTES - 1)
+        few_or_many = not _SMALL_FROM <= size_bytes <= _SMALL_TO
+        return cls(index, size_bytes - index, new or (LARGE if few_or_many else SMALL))
+
+    def slots(self, layout: Layout) -> int:
+        """How many containers there may be."""
+        return self.container_bytes // layout.slot_bytes - 1
 
 
 @dataclass(slots=True)
@@ -63,15 +74,15 @@ class StoreFiles:
     alarms: dict[str, str]
 
 
-def open_files(path: Path, size_bytes: int, clock: Callable[[], float]) -> StoreFiles:
-    """Open or create the store. Raises StoreBusy or StoreUnusable."""
+def open_files(path: Path, size_bytes: int, clock: Callable[[], float], new: Layout | None = None) -> StoreFiles:
+    """Open or create the store; `new`: with slots like that. Raises StoreBusy or StoreUnusable."""
     if size_bytes < LEAST_BYTES:
         raise StoreUnusable(f"a disk store of {size_bytes} bytes is too small; give it at least 64 MiB")
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = StoreLock(path)
         try:
-            return _open_owned(path, lock, Sizes.of(size_bytes), clock)
+            return _open_owned(path, lock, Sizes.of(size_bytes, new), clock)
         except BaseException:
             lock.release()
             raise
@@ -113,7 +124,7 @@ def _open_owned(path: Path, lock: StoreLock, sizes: Sizes, clock: Callable[[], f
         containers.close()
         raise
     _warn_of_copies(path, alarms)
-    slots = FileSlots(sizes.slots, {row.slot for _, row in rows})
+    slots = FileSlots(sizes.slots(containers.layout), {row.slot for _, row in rows})
     return StoreFiles(path, lock, containers, index, slots, meta.identity, epochs, next_id, rows, peers, alarms)
 
 
@@ -138,7 +149,7 @@ def _open_pair(path: Path, sizes: Sizes) -> tuple[ContainerFile, Index, Meta]:
         containers.close()
         raise
     try:
-        return containers, index, _identify(containers, index)
+        return containers, index, _identify(containers, index, sizes.new)
     except BaseException:
         index.close()
         containers.close()
@@ -159,10 +170,10 @@ def _open_index(path: Path, sizes: Sizes) -> Index:
     return Index(path, sizes.index_bytes if present <= sizes.index_bytes else present + _LEAST_INDEX)
 
 
-def _identify(containers: ContainerFile, index: Index) -> Meta:
+def _identify(containers: ContainerFile, index: Index, new: Layout) -> Meta:
     meta = index.meta()
     if meta is None:
-        return _begin(containers)
+        return _begin(containers, new)
     if meta.version != 1:
         raise Damaged(f"the index is of version {meta.version}, this software knows 1")
     if containers.identity() != meta.identity:
@@ -172,13 +183,13 @@ def _identify(containers: ContainerFile, index: Index) -> Meta:
     return meta
 
 
-def _begin(containers: ContainerFile) -> Meta:
+def _begin(containers: ContainerFile, layout: Layout) -> Meta:
     if containers.size():
         containers.identity()
         if containers.size() > SUPERBLOCK_BYTES:
             raise Damaged("the index is gone")
     identity = os.urandom(16)
-    containers.begin(identity)
+    containers.begin(identity, layout)
     return Meta(1, identity, (), next=1, clean=True)
 
 
@@ -213,12 +224,14 @@ def _fit(
     containers: ContainerFile, index: Index, meta: Meta, sizes: Sizes, alarms: dict[str, str]
 ) -> tuple[Index, list[tuple[int, Row]]]:
     rows = index.rows()
-    kept = _within_file(rows, containers.size())
+    slots = sizes.slots(containers.layout)
+    kept = _within_file(rows, containers)
     if len(kept) < len(rows):
         alarms["short"] = f"The file `containers` is too short: {len(rows) - len(kept)} containers are lost."
-    kept = [(container, row) for container, row in _one_a_slot(kept) if 1 <= row.slot <= sizes.slots]
+    kept = sorted(_one_a_slot(kept), key=lambda one: (one[1].sealed, one[0]))
+    kept = [(container, row) for container, row in kept if 1 <= row.slot <= slots]
     _drop(index, meta, rows, kept)
-    containers.cut(sizes.slots)
+    containers.cut(slots)
     while index.file_bytes() > sizes.index_bytes:
         index = index.compacted(sizes.index_bytes + _LEAST_INDEX)
         if index.file_bytes() > sizes.index_bytes:
@@ -230,8 +243,9 @@ def _fit(
     return index, kept
 
 
-def _within_file(rows: list[tuple[int, Row]], size: int) -> list[tuple[int, Row]]:
-    return [(name, row) for name, row in rows if row.slot * CONTAINER_BYTES + DATA_OFFSET + row.bytes <= size]
+def _within_file(rows: list[tuple[int, Row]], containers: ContainerFile) -> list[tuple[int, Row]]:
+    size, each, ahead = containers.size(), containers.layout.slot_bytes, containers.layout.data_offset
+    return [(name, row) for name, row in rows if row.slot * each + ahead + row.bytes <= size]
 
 
 def _one_a_slot(rows: list[tuple[int, Row]]) -> list[tuple[int, Row]]:

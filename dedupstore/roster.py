@@ -42,7 +42,7 @@ class Roster:
         return len(self._rows)
 
     def __iter__(self) -> Iterator[int]:
-        """Ids, oldest first."""
+        """Ids, in the order in which they will go."""
         return iter(self._rows)
 
     def __getitem__(self, container: int) -> Row:
@@ -61,8 +61,12 @@ class Roster:
         self.bytes += row.bytes
 
     def seal(self, container: int, entries: int, used: int, sealed: int) -> None:
-        """Note that the container was filled, with that many chunks of so many bytes in all."""
+        """Note that the container was filled, with that many chunks of so many bytes in all.
+
+        Its turn to go counts from now on: one that was begun long ago by a writer with little to say is not old.
+        """
         row = self._rows[container]
+        self._rows.move_to_end(container)
         row.sealed = sealed
         row.entries += entries
         row.bytes += used
@@ -91,7 +95,7 @@ class Roster:
         return self._after.get(container)
 
     def oldest(self) -> Row | None:
-        """The row of the oldest container that is full: one with few writes may be filled for long."""
+        """The row of the container that was filled first."""
         return next((row for row in self._rows.values() if row.sealed), None)
 
     def evictable(self) -> int | None:

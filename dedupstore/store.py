@@ -12,7 +12,8 @@ from typing import NamedTuple, Protocol
 Buffer = bytes | bytearray | memoryview
 
 CONTAINER_BYTES = 4 << 20
-"""Size of a container's slot, header and directory included (FORMAT.md)."""
+"""Size of a container's slot, header and directory included, in memory and in stores on disk that are small, large,
+or of earlier versions. Of others: `Layout` in container.py (FORMAT.md)."""
 
 
 class Place(NamedTuple):
@@ -98,8 +99,11 @@ class ChunkStore(Protocol):
         A container that cannot be read is dropped, so that `read` then raises ChunkMissing. Never raises.
         """
 
-    def prefetch(self, fingerprint: bytes) -> None:
-        """Worker: as `load`, for the container that the same writer filled next: a stream wants it soon."""
+    def prefetch(self, fingerprint: bytes, *, spare: bool = False) -> None:
+        """Worker: as `load`, for the container that the same writer filled next: a stream wants it soon.
+
+        `spare`: unless that would drive out one that others are reading.
+        """
 
     def following(self, place: Place) -> tuple[bytes, Place] | None:
         """Fingerprint and place of the chunk that the same writer stored after this one, if it is known without I/O."""

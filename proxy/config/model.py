@@ -240,8 +240,8 @@ class Store(Section):
     )
     size: Annotated[Size, Within("64MiB", "1024TiB")] = setting(
         "Bound of the store, everything included but the copies of a disk store that were set aside because they could"
-        " not be trusted: at most three, until you delete them. What was stored first goes first, a container of 4 MiB"
-        " at a time, however often it was used.",
+        " not be trusted: at most three, until you delete them. What was stored first goes first, a container of 2 or"
+        " 4 MiB at a time, however often it was used.",
         "1GiB",
     )
     path: FilePath | None = setting(

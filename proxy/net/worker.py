@@ -5,10 +5,14 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from dedupstore.store import ChunkStore
 
 log = logging.getLogger(__name__)
+
+_WORTH_WRITING = 2 << 20
+"""Bytes beyond which sealed containers are written at once; a transaction costs the same for one or for a few."""
 
 PATIENCE = 2.0
 """Seconds that sources rest for one stalled write; then traffic passes unlearned."""
@@ -43,12 +47,12 @@ class StoreWorker:
         self.kick()
 
     def kick(self) -> None:
-        """Start a write if containers wait for one and none is under way."""
-        if self.store.unwritten:
+        """Start a write if enough containers wait for one and none is under way."""
+        if self.store.unwritten > min(_WORTH_WRITING, self.store.unwritten_max):
             self._write()
 
     def note(self) -> None:
-        """As `kick`, also for what is noted about peers: it need not wait for containers, which may never come."""
+        """Each second: write whatever there is, also what is noted about peers; more may never come."""
         if self.store.unwritten or self.store.noted:
             self._write()
 
@@ -77,6 +81,12 @@ class StoreWorker:
         """Load the container that was filled after that chunk's."""
         if not self._closed:
             self._loop.run_in_executor(self._pool, self.store.prefetch, name).add_done_callback(_report)
+
+    def prefetch_early(self, name: bytes) -> None:
+        """Likewise, unless others would have to load again what that drives out."""
+        if not self._closed:
+            early = partial(self.store.prefetch, name, spare=True)
+            self._loop.run_in_executor(self._pool, early).add_done_callback(_report)
 
     def prepare(self) -> None:
         """Have the store ready its memory ahead of need."""

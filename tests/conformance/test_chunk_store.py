@@ -218,6 +218,22 @@ def test_what_a_writer_brings_stays_together(make: Callable[..., ChunkStore]) ->
     check_order(store, 100, count)
 
 
+def test_who_fills_a_container_slowly_does_not_lose_it_first(make: Callable[..., ChunkStore]) -> None:
+    """It was begun before all others, and filled after them."""
+    store = make("large", 128 << 20, 64 << 20)
+    slow = [9000, 9001]
+    store.put(name_of(9000), chunk(9000), 1)
+    fill(store, range(A_CONTAINER * 10))
+    for number in [9001, *range(9002, 9002 + A_CONTAINER)]:
+        store.put(name_of(number), chunk(number), 1)
+    number = A_CONTAINER * 10
+    while not store.figures().evicted_containers:
+        fill(store, range(number, number + 1))
+        number += 1
+    assert held(store, range(A_CONTAINER)) == []
+    assert all(store.find(name_of(number)) for number in slow)
+
+
 def check_order(store: ChunkStore, first: int, count: int) -> None:
     place = store.find(name_of(first))
     for number in range(first + 1, first + count):

@@ -25,7 +25,9 @@ from hypothesis.stateful import (
 )
 
 from dedupstore import open_store
-from dedupstore.container import DATA_OFFSET
+from dedupstore.container import LARGE as LARGE_SLOTS
+from dedupstore.container import SMALL
+from dedupstore.disk import DiskStore
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.store import CONTAINER_BYTES, ChunkStore, Place
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, name_of
@@ -223,6 +225,7 @@ class MemoryMachine(StoreMachine):
 
 class DiskMachine(StoreMachine):
     slots = 11
+    layout = LARGE_SLOTS
 
     @initialize()
     def open(self) -> None:
@@ -235,7 +238,7 @@ class DiskMachine(StoreMachine):
         self.store = self.open_store()
 
     def open_store(self) -> ChunkStore:
-        return open_store("disk", DISK_BYTES, self.path, cache_bytes=32 << 20)
+        return DiskStore(self.path, DISK_BYTES, cache_bytes=32 << 20, new=self.layout)
 
     def may_refuse(self) -> bool:
         return super().may_refuse() or self.store.unwritten > 8 << 20
@@ -275,11 +278,11 @@ class DiskMachine(StoreMachine):
 
     def offset(self, file: Any, container: int, entry: int) -> int:
         for slot in range(1, self.slots + 1):
-            file.seek(slot * CONTAINER_BYTES)
-            head = file.read(DATA_OFFSET)
+            file.seek(slot * self.layout.slot_bytes)
+            head = file.read(self.layout.data_offset)
             if head[:16] == b"ISTHCONT" + container.to_bytes(8, "little"):
                 sizes = [int.from_bytes(head[96 + 36 * n : 100 + 36 * n], "little") for n in range(entry)]
-                return slot * CONTAINER_BYTES + DATA_OFFSET + sum(sizes)
+                return slot * self.layout.slot_bytes + self.layout.data_offset + sum(sizes)
         raise AssertionError(f"container {container} was written")
 
     def read_one(self, place: Place, name: bytes, number: int, length: int) -> None:
@@ -352,6 +355,11 @@ class DiskMachine(StoreMachine):
             shutil.rmtree(self.directory)
 
 
+class SmallSlotsMachine(DiskMachine):
+    slots = 23
+    layout = SMALL
+
+
 QUICK = settings(max_examples=40, stateful_step_count=40, suppress_health_check=list(HealthCheck))
 
 
@@ -361,3 +369,7 @@ def test_memory_store() -> None:
 
 def test_disk_store() -> None:
     run_state_machine_as_test(DiskMachine, settings=QUICK)
+
+
+def test_disk_store_with_small_slots() -> None:
+    run_state_machine_as_test(SmallSlotsMachine, settings=QUICK)

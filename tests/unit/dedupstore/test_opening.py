@@ -286,7 +286,7 @@ def test_a_larger_size_gives_more_slots(filled: Path) -> None:
 
 
 def test_a_smaller_size_makes_the_index_smaller(path: Path) -> None:
-    store = opened(path, 2 << 30)
+    store = opened(path, 1000 << 20)
     fill(store, range(1136 * 190), 8)
     store.close()
     assert (path / "index" / "data.mdb").stat().st_size > 16 << 20

@@ -5,15 +5,19 @@ from pathlib import Path
 import pytest
 
 from dedupstore import open_store
+from dedupstore.container import LARGE as LARGE_SLOTS
+from dedupstore.container import SMALL, Layout
+from dedupstore.disk import DiskStore
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, name_of
 
 UNDER_WAY = A_CONTAINER - 1
 """Chunks of the batches that come although the sources were told to rest."""
 
 
+@pytest.mark.parametrize("layout", [SMALL, LARGE_SLOTS], ids=lambda layout: f"{layout.slot_bytes >> 20} MiB")
 @pytest.mark.parametrize("cache", [32 << 20, 64 << 20, 256 << 20])
-def test_nothing_passes_unlearned_before_the_loop_rests(tmp_path: Path, cache: int) -> None:
-    store = open_store("disk", 512 << 20, path=tmp_path, cache_bytes=cache)
+def test_nothing_passes_unlearned_before_the_loop_rests(tmp_path: Path, cache: int, layout: Layout) -> None:
+    store = DiskStore(tmp_path, 512 << 20, cache_bytes=cache, new=layout)
     number = 0
     while store.unwritten <= store.unwritten_max:
         store.put(name_of(number), chunk(number, LARGE))

@@ -27,7 +27,7 @@ class Store:
         self.disk.wait(PATIENCE)
         self.done.append("load")
 
-    def prefetch(self, name: bytes) -> None:
+    def prefetch(self, name: bytes, *, spare: bool = False) -> None:
         self.disk.wait(PATIENCE)
         self.done.append("prefetch")
 
@@ -106,3 +106,17 @@ def test_who_rests_goes_on_whatever_another_makes_of_it() -> None:
 def test_notes_are_written_though_no_container_waits() -> None:
     assert asyncio.run(note(noted=True)) == ["write"]
     assert asyncio.run(note(noted=False)) == []
+
+
+async def gather(unwritten: int) -> list[str]:
+    store = Store()
+    async with worker_of(store) as worker:
+        store.unwritten, store.unwritten_max = unwritten, 16 << 20
+        store.disk.set()
+        worker.kick()
+    return store.done
+
+
+def test_a_few_small_containers_share_a_transaction() -> None:
+    assert asyncio.run(gather(2 << 20)) == []
+    assert asyncio.run(gather(3 << 20)) == ["write"]

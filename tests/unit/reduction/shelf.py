@@ -88,7 +88,7 @@ class ShelfStore:
         if place is not None:
             self._load(place.container)
 
-    def prefetch(self, fingerprint: bytes) -> None:
+    def prefetch(self, fingerprint: bytes, *, spare: bool = False) -> None:
         place = self.find(fingerprint)
         if place is not None:
             self._load(place.container + 1)
