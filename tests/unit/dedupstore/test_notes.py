@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from dedupstore import container_file, open_store
+from dedupstore.errors import DiskFull
+from dedupstore.index import Index
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import A_CONTAINER, fill
 
@@ -84,3 +86,22 @@ def test_a_store_in_memory_has_nothing_to_write_down() -> None:
     store.remember(PEER, b"an epoch")
     assert not due(store)
     store.close()
+
+
+def test_notes_that_find_the_disk_full_cost_one_container_not_one_each_time(
+    store: ChunkStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever fills the disk may take at once what was given back for them."""
+
+    def full(*_: object) -> None:
+        raise DiskFull("the disk has no room for the index")
+
+    fill(store, range(100, 100 + A_CONTAINER * 3))
+    store.write()
+    before = store.figures().containers
+    with monkeypatch.context() as broken:
+        broken.setattr(Index, "commit", full)
+        store.believe(PEER, WRITTEN, 1)
+        store.write()
+    assert store.figures().containers == before - 1
+    assert not due(store)
