@@ -9,7 +9,7 @@ is what it needs to see that, and it has it.
 
 from enum import Enum, auto
 
-from proxy.net.tcpinfo import Bbr, TcpInfo
+from proxy.net.tcpinfo import PAUSED, Bbr, TcpInfo
 
 EVERY = 6.0
 """Seconds with as many as it takes to find the rate again, and for a loop that is late, less than BBR's ten."""
@@ -21,8 +21,6 @@ _BUSY = 0.8
 """Of its rate: who sends less may not be held up by the line, and would seek for long."""
 _LONGER = 1.5
 """Times the lowest round trip: a longer one is not that of BBR's own queue."""
-_PAUSED = 4
-"""Segments that BBR has under way in a pause."""
 
 
 class Act(Enum):
@@ -65,6 +63,6 @@ class Steadying:
 
 def _settled(bbr: Bbr, info: TcpInfo) -> bool:
     """BBR knows the line, which is as it was."""
-    pauses = info.congestion_window_segments <= _PAUSED
+    pauses = info.congestion_window_segments <= PAUSED
     longer = info.round_trip_seconds > _LONGER * info.least_round_trip_seconds
     return bbr.gain < SEEKING and not pauses and not longer

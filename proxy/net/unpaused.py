@@ -20,8 +20,8 @@ class Unpaused:
         self._steadying = Steadying(now)
         self._limited = False
 
-    def urgent(self, info: TcpInfo, now: float) -> str:
-        """The lane is for what is urgent. It may have been for bulk until now."""
+    def light(self, info: TcpInfo, now: float) -> str:
+        """The lane is for what is urgent, or under a cap: not to fill the line. It may have been until now."""
         self._limit(None)
         return begin_bbr_anew(self._connection) if self._sparing.due(info, now) else BBR
 

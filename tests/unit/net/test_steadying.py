@@ -116,7 +116,7 @@ def test_a_lane_that_becomes_urgent_has_no_ceiling(monkeypatch: pytest.MonkeyPat
         busy = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=100 * RATE)
         lane.bulk(busy, 10.0, calm=True)
         assert 0 < connection.getsockopt(socket.SOL_SOCKET, 47) < RATE
-        lane.urgent(busy, 11.0)
+        lane.light(busy, 11.0)
         assert connection.getsockopt(socket.SOL_SOCKET, 47) in NO_LIMIT
 
 
