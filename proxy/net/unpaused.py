@@ -4,7 +4,7 @@ import socket
 
 from proxy.net.sockets import BBR, begin_bbr_anew, limit_pace
 from proxy.net.sparing import Sparing
-from proxy.net.steadying import CEILING, Act, Steadying
+from proxy.net.steadying import CEILING, ROOM, Act, Steadying
 from proxy.net.tcpinfo import Bbr, TcpInfo, bbr_info
 
 
@@ -35,6 +35,8 @@ class Unpaused:
         if act is Act.BEGIN:
             self._limit(int(CEILING * bbr.rate))
             does = begin_bbr_anew(self._connection)
+        if act is Act.LIMIT:
+            self._limit(int(ROOM * bbr.rate))
         if act is Act.LIFT or does != BBR:
             self._limit(None)
         return does
