@@ -58,8 +58,9 @@ class Steadying:
 
     def act(self, bbr: Bbr, info: TcpInfo, now: float, calm: bool) -> Act:
         """What is to be done now; whoever asks does it. `calm`: nobody waits in the line's queue but bulk."""
-        rate = (info.bytes_sent - self._sent) / max(now - self._asked, 0.001)
-        self._sent, self._asked = info.bytes_sent, now
+        sent = info.bytes_sent + info.bytes_retransmitted  # who seeks loses much, and is no less busy
+        rate = (sent - self._sent) / max(now - self._asked, 0.001)
+        self._sent, self._asked = sent, now
         if self._under_ceiling:
             return self._lift(bbr, now)
         grows, self._known = bbr.rate > _GROWTH * self._known, bbr.rate

@@ -109,6 +109,15 @@ def test_who_waits_for_its_source_has_none() -> None:
     assert seeking([RATE] * 10, sent=0.5) == [NOTHING] * 10
 
 
+def test_who_loses_half_of_it_is_busy() -> None:
+    steadying, acts = Steadying(0.0), []
+    for now in (1, 2):
+        half = now * RATE // 2
+        info = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=half, bytes_retransmitted=half)
+        acts.append(steadying.act(Bbr(RATE, SEEKS), info, float(now), calm=False))
+    assert acts == [NOTHING, LIMIT]
+
+
 def test_who_has_found_the_rate_has_none() -> None:
     steadying = Steadying(0.0)
     acts = []
