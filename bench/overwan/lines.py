@@ -67,17 +67,17 @@ class Setting:
 
 @contextmanager
 def standing(setting: Setting) -> Iterator[Wan]:
-    """The line, with the kernel's buffers at both ends as `isthmus doctor` wants them. Raises WanFailure."""
+    """The line, with the kernel's buffers at both ends as `isthmus doctor` advises. Raises WanFailure."""
     with line(Line(setting.way, setting.way, setting.mtu), seed=1) as wan:
         widen(wan, setting)
         yield wan
 
 
 def widen(wan: Wan, setting: Setting) -> None:
-    """Let buffers at both ends grow to twice the bandwidth-delay product; larger ones stay."""
+    """Let buffers at both ends grow to what is advised, four bandwidth-delay products; larger ones stay."""
     for end in wan.addresses:
         with wan.inside(end):
-            for text in plan.sysctl_lines(setting.possible.buffer, _limits("tcp_rmem"), _limits("tcp_wmem")):
+            for text in plan.sysctl_lines(setting.possible.advised, _limits("tcp_rmem"), _limits("tcp_wmem")):
                 name, _, values = text.partition(" = ")
                 (KERNEL / name.rpartition(".")[2]).write_text(values)
 

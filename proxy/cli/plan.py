@@ -112,7 +112,7 @@ def _connection(line: Line, window: int) -> dict[str, Any]:
 
 
 def _buffers(line: Line) -> dict[str, Any]:
-    sysctl = (*sysctl_lines(line.buffer), "net.ipv4.tcp_window_scaling = 1")
+    sysctl = (*sysctl_lines(line.advised), "net.ipv4.tcp_window_scaling = 1")
     return {"bandwidth_delay": line.bandwidth_delay, "limit": line.buffer, "sysctl": sysctl}
 
 

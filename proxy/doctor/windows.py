@@ -1,5 +1,7 @@
 """What the kernel and the site may hold under way, against what the line needs: twice the bandwidth-delay product.
 
+Whoever has to raise the kernel's limits is advised to take four times that product, with which losses cost nothing.
+
 The lanes set no buffer sizes themselves, so the kernel's auto-tuning counts, whose limits are the last figures of
 tcp_rmem and tcp_wmem. net.core.rmem_max and wmem_max bound only what programs set themselves, and do not matter here.
 """
@@ -44,7 +46,7 @@ def _against_line(kernel: Kernel, has: str, line: Line) -> Finding:
     needs = f"{show_rate(line.rate)} at {milliseconds(line.round_trip)} needs {show_size(line.buffer)}"
     if min(kernel.read[2], kernel.write[2]) >= line.buffer:
         return ok(BUFFERS, f"{has}; {needs}")
-    lines = sysctl_lines(line.buffer, kernel.read, kernel.write)
+    lines = sysctl_lines(line.advised, kernel.read, kernel.write)
     return attention(BUFFERS, f"{has}, but {needs}", f"on both hosts: {sysctl(*lines)}")
 
 

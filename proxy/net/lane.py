@@ -218,15 +218,15 @@ class Lane(asyncio.BufferedProtocol):
             self._last_info = tcp_info(connection) or self._last_info
         return self._last_info
 
-    def unpause(self, now: float, *, urgent: bool, calm: bool) -> None:
-        """Once a second: see that BBR does not pause on this lane, which is for what is urgent, or for bulk.
+    def unpause(self, now: float, *, light: bool, calm: bool) -> None:
+        """Once a second: see that BBR does not pause on this lane.
 
-        `calm`: nothing urgent has been about lately.
+        `light`: it is for what is urgent, or under a cap; `calm`: otherwise, nothing urgent has been about lately.
         """
         if self._unpaused is None or self._lost or self.congestion_control != BBR:
             return
         unpaused, info = self._unpaused, self.tcp_info()
-        self.congestion_control = unpaused.urgent(info, now) if urgent else unpaused.bulk(info, now, calm)
+        self.congestion_control = unpaused.light(info, now) if light else unpaused.bulk(info, now, calm)
 
     def carry(self, mark: int) -> None:
         """Have the packets carry that DSCP mark."""

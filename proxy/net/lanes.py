@@ -144,11 +144,12 @@ class Lanes:
         of_mark = Counter(lane.mark for lane in working)
         late = self._late(now)
         scheduler = self._tunnel.scheduler
-        calm = not scheduler.ruled and now > scheduler.overtaken_at + CALM  # a cap is to be even, not the line full
+        calm = not scheduler.ruled and now > scheduler.overtaken_at + CALM  # shares are to be even, not the line full
         for lane in self:
             express = newest.get(lane.mark, lane) is lane
             lane.stand_apart(late and not express)
-            lane.unpause(now, urgent=express and of_mark[lane.mark] > 1, calm=calm)
+            light = scheduler.capped or (express and of_mark[lane.mark] > 1)
+            lane.unpause(now, light=light, calm=calm)
         if self._fixed is not None or any(lane.congestion_control == BBR for lane in self):
             return
         wire = self.wire()

@@ -9,7 +9,7 @@ import contextlib
 import socket
 from collections.abc import Callable
 
-from proxy.net.tcpinfo import sending
+from proxy.net.tcpinfo import PAUSED, sending
 
 SECONDS = 0.008
 """What may wait in the kernel: enough for the event loop to be late, not enough to be felt."""
@@ -35,7 +35,8 @@ class Portion:
     BBR sends at nearly three times the rate at which bytes arrive until that has stayed the same for three round trips
     (Linux, tcp_bbr.c). Those in which it ran dry do not count. So it is kept short while the rate grows: lost packets
     can hold it up for as long, and it would be content with a part of the line. Afterwards it is given plenty: it would
-    go on seeking, and lose a fifth of what it sends in the line's queue.
+    go on seeking, and lose a fifth of what it sends in the line's queue. But for a pause of BBR: what was given then
+    goes all at once when it is over, and where a cap keeps BBR seeking for ever, beyond the cap.
     """
 
     def __init__(self) -> None:
@@ -44,13 +45,13 @@ class Portion:
         self._rate = 0.0
         self._since = 0.0
 
-    def fitting(self, rate: int, pace: int, now: float) -> int:
-        """Bytes arrive at `rate`, and the kernel sends them at `pace`, both a second."""
+    def fitting(self, rate: int, pace: int, now: float, *, pauses: bool = False) -> int:
+        """Bytes arrive at `rate`, and the kernel sends them at `pace`, both a second. `pauses`: it sends hardly any."""
         if rate > _GROWTH * self._rate:
             self._rate, self._since = rate, now
         settled = now - self._since > _SETTLED
         little = min(MOST, max(LEAST, int(rate * (SECONDS_APART if self.apart and settled else SECONDS))))
-        if settled and little < MOST and pace >= _SEEKING * rate:
+        if settled and little < MOST and pace >= _SEEKING * rate and not pauses:
             return min(PLENTY, max(LEAST, int(pace * _PLENTY_SECONDS)))
         return little
 
@@ -92,9 +93,9 @@ class Outlet:
         return 0
 
     def _ask(self, buffered: int) -> None:
-        unsent, rate, pace = sending(self._socket)
+        unsent, rate, pace, window = sending(self._socket)
         if rate:
-            self._resize(self.portion.fitting(rate, pace, self._loop.time()))
+            self._resize(self.portion.fitting(rate, pace, self._loop.time(), pauses=window <= PAUSED))
         self._left = self.size - unsent - buffered - self._under_way
 
     def close(self) -> None:

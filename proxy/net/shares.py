@@ -8,7 +8,6 @@ from proxy.config.model import Export, Forward, SiteConfig
 from proxy.config.model import Peer as PeerConfig
 from proxy.config.units import show_rate
 from proxy.net.lane import Lane
-from proxy.net.tcpinfo import TcpInfo
 from proxy.observe.counters import Traffic
 from proxy.observe.snapshot import ShareStatus
 from proxy.protocol.account import Account
@@ -37,7 +36,7 @@ class Shares:
         self._wall = wall
         self._forwards = {each.name: _share("forward", each) for each in config.forwards if each.peer == peer.name}
         self._exports = {each.name: _share("export", each) for each in config.exports if peer.name in each.peers}
-        self._charged: dict[int, float] = {}  # bytes by lane
+        self._empty, self._repeated = _Growth(), _Growth()
         for share in (*self._forwards.values(), *self._exports.values()):
             self._scheduler.account(share)
         self._set_rate(now)
@@ -76,11 +75,11 @@ class Shares:
     def sample(self, lanes: Iterable[Lane], now: float) -> None:
         """Once a second."""
         self._set_rate(now)
-        charged = {lane.number: _overhead(lane.tcp_info()) for lane in lanes}
-        more = sum(total - self._charged.get(number, 0.0) for number, total in charged.items())
-        self._charged = charged
-        if more > 0:
-            self._scheduler.charge(more, now)
+        kernel = {lane.number: lane.tcp_info() for lane in lanes}
+        empty = self._empty.by({number: info.empty_packets for number, info in kernel.items()})
+        repeated = self._repeated.by({number: info.bytes_retransmitted for number, info in kernel.items()})
+        self._scheduler.charge(empty * SEGMENT_OVERHEAD, now)
+        self._scheduler.repeated(repeated * (1 + SEGMENT_OVERHEAD / SEGMENT), now)
         for account in self._scheduler.accounts.values():
             account.sample(now)
 
@@ -123,10 +122,17 @@ def _share(kind: str, config: Forward | Export) -> Share:
     )
 
 
-def _overhead(info: TcpInfo) -> float:
-    """Bytes of packets that the kernel has sent beyond those that carry frames for the first time."""
-    repeated = info.bytes_retransmitted * (1 + SEGMENT_OVERHEAD / SEGMENT)
-    return repeated + info.empty_packets * SEGMENT_OVERHEAD
+class _Growth:
+    """How much the kernel's counts for the lanes there are have grown since the last time."""
+
+    def __init__(self) -> None:
+        self._before: dict[int, int] = {}
+
+    def by(self, counts: dict[int, int]) -> int:
+        """All together. `counts`: by lane."""
+        more = sum(count - self._before.get(number, 0) for number, count in counts.items())
+        self._before = counts
+        return max(0, more)  # some counts begin again at 2^32
 
 
 def _bits(rate: float | None) -> int | None:

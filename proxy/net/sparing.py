@@ -2,8 +2,9 @@
 
 It does so to see the round trip without the queue that it makes itself (Linux, tcp_bbr.c, PROBE_RTT). Four packets may
 be under way then, which is less than the questions, answers and acknowledgements of one round trip, so whatever is
-asked in those 200 ms takes up to another round trip. A lane that is hardly used makes no queue and has no rate to know;
-there BBR is begun anew before the ten seconds are over.
+asked in those 200 ms takes up to another round trip. A lane that is hardly used makes no queue and has no rate to
+know; there BBR is begun anew before the ten seconds are over. So it is on a lane under a cap, which would be below its
+rate in a pause, and above it afterwards.
 """
 
 from proxy.net.tcpinfo import TcpInfo

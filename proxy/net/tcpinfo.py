@@ -82,6 +82,10 @@ def tcp_info(connection: socket.socket) -> TcpInfo | None:
     )
 
 
+PAUSED = 4
+"""Segments that BBR has under way in a pause."""
+
+
 class Bbr(NamedTuple):
     """What BBR makes of the line (TCP_CC_INFO; Linux, include/uapi/linux/inet_diag.h, struct tcp_bbr_info)."""
 
@@ -103,12 +107,25 @@ def bbr_info(connection: socket.socket) -> Bbr | None:
     return Bbr(low | high << 32, pacing_gain / _BBR_UNIT)
 
 
-def sending(connection: socket.socket) -> tuple[int, int, int]:
-    """Bytes that the kernel has been given and not sent yet; bytes a second that arrive, and at which it would send."""
+class Sending(NamedTuple):
+    """What a connection does now."""
+
+    unsent: int = 0
+    """Bytes that the kernel has been given and not sent yet."""
+    rate: int = 0
+    """Bytes a second that arrive."""
+    pace: int = 0
+    """Bytes a second at which it would send."""
+    window: int = 0
+    """Segments that may be under way."""
+
+
+def sending(connection: socket.socket) -> Sending:
+    """Zeros if the kernel does not tell."""
     data = _raw(connection)
     if data is None:
-        return 0, 0, 0
-    return _u32(data, _NOT_SENT), _u64(data, _DELIVERY_RATE), _u64(data, _PACING_RATE)
+        return Sending()
+    return Sending(_u32(data, _NOT_SENT), _u64(data, _DELIVERY_RATE), _u64(data, _PACING_RATE), _u32(data, _CWND))
 
 
 def was_reset(connection: socket.socket) -> bool:

@@ -4,7 +4,7 @@ import socket
 
 from proxy.net.sockets import BBR, begin_bbr_anew, limit_pace
 from proxy.net.sparing import Sparing
-from proxy.net.steadying import CEILING, Act, Steadying
+from proxy.net.steadying import CEILING, ROOM, Act, Steadying
 from proxy.net.tcpinfo import Bbr, TcpInfo, bbr_info
 
 
@@ -20,8 +20,8 @@ class Unpaused:
         self._steadying = Steadying(now)
         self._limited = False
 
-    def urgent(self, info: TcpInfo, now: float) -> str:
-        """The lane is for what is urgent. It may have been for bulk until now."""
+    def light(self, info: TcpInfo, now: float) -> str:
+        """The lane is for what is urgent, or under a cap: not to fill the line. It may have been until now."""
         self._limit(None)
         return begin_bbr_anew(self._connection) if self._sparing.due(info, now) else BBR
 
@@ -35,6 +35,8 @@ class Unpaused:
         if act is Act.BEGIN:
             self._limit(int(CEILING * bbr.rate))
             does = begin_bbr_anew(self._connection)
+        if act is Act.LIMIT:
+            self._limit(int(ROOM * bbr.rate))
         if act is Act.LIFT or does != BBR:
             self._limit(None)
         return does

@@ -55,12 +55,26 @@ class Line:
 
         A window is at most about half of the receive buffer, and what was lost is kept while it is sent once more.
         """
-        return -(-2 * self.bandwidth_delay // PAGE) * PAGE
+        return _pages(2 * self.bandwidth_delay)
+
+    @property
+    def advised(self) -> int:
+        """Bytes that the kernel should be able to buffer: four times the bandwidth-delay product.
+
+        A program is given room only while a third of the send buffer is free (Linux, sk_stream_is_writeable), and
+        behind a lost packet waits what was under way, and what is sent until it has come again.
+        """
+        return _pages(4 * self.bandwidth_delay)
 
     @property
     def longest_km(self) -> float:
         """Kilometres of fibre to the other end, at most: light needs the whole round trip for the way and back."""
         return self.round_trip / 2 * FIBRE_KM
+
+
+def _pages(size: int) -> int:
+    """Rounded up to whole pages."""
+    return -(-size // PAGE) * PAGE
 
 
 def light_round_trip(km: float) -> float:

@@ -21,7 +21,20 @@ RATE_SECONDS = 5.0
 class Account:
     """Of one share. Turns are bytes of the wire: who has had least goes next, and nobody gains by having rested."""
 
-    __slots__ = ("_last", "_samples", "bulk", "cap", "guarantee", "held", "listed", "share", "turn", "urgent", "wire")
+    __slots__ = (
+        "_last",
+        "_samples",
+        "_told",
+        "bulk",
+        "cap",
+        "guarantee",
+        "held",
+        "listed",
+        "share",
+        "turn",
+        "urgent",
+        "wire",
+    )
 
     def __init__(self, share: Share) -> None:
         self.share = share
@@ -40,6 +53,7 @@ class Account:
         self.bulk: list[tuple[float, int, Stream]] = []
         self._last = 0.0  # turn at which new streams begin if none waits
         self._samples: deque[tuple[float, float]] = deque()
+        self._told = 0.0
 
     # -- its streams ---------------------------------------------------------------------------------------------
 
@@ -88,6 +102,11 @@ class Account:
         self.listed = False
 
     # -- what it has -------------------------------------------------------------------------------------------
+
+    def lately(self) -> float:
+        """Bytes of the wire since this was last asked."""
+        told, self._told = self._told, self.wire
+        return self.wire - told
 
     def sample(self, now: float) -> None:
         """Once a second or so, for `rate`."""

@@ -105,6 +105,11 @@ class Scheduler:
         return self._ruled
 
     @property
+    def capped(self) -> bool:
+        """True if something, or everything together, has a cap."""
+        return self.cap is not None or any(account.cap is not None for account in self.accounts.values())
+
+    @property
     def urgent(self) -> bool:
         """True if something waits that is not bulk."""
         return any(account.urgent for account in self._waiting)
@@ -175,6 +180,15 @@ class Scheduler:
         """So many bytes of the wire went for no stream: they wait for nobody, but count."""
         if self.cap is not None:
             self.cap.charge(wire, now, urgent=False)
+
+    def repeated(self, wire: float, now: float) -> None:
+        """So many were sent again since the last time, of all shares alike: each pays by what it has sent since."""
+        self.charge(wire, now)
+        sent = [(account, account.lately()) for account in self.accounts.values()]
+        total = sum(own for _, own in sent)
+        for account, own in sent:
+            if account.cap is not None and own:
+                account.cap.charge(wire * own / total, now, urgent=False)
 
     def tick(self, now: float) -> None:
         """Time has passed: who was held may ask again."""

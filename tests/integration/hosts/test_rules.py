@@ -151,7 +151,7 @@ def test_buffers_are_enough_for_the_line_that_the_file_names() -> None:
     line = Line(rate=1e9, round_trip=0.130)
     most = {match[1]: int(match[2]) for match in re.finditer(r"^net\.ipv4\.(\w+) = \d+ \d+ (\d+)$", text, re.MULTILINE)}
     assert most.keys() == {"tcp_rmem", "tcp_wmem"}
-    for advised in sysctl_lines(line.buffer):
+    for advised in sysctl_lines(line.advised):
         name, wanted = advised.removeprefix("net.ipv4.").split(" = ")
         assert most[name] >= int(wanted.split()[2])
 

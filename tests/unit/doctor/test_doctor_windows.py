@@ -34,7 +34,7 @@ def test_too_small(kernel: Kernel) -> None:
     assert kernel.read is not None
     assert kernel.write is not None
     for name, limits in (("rmem", kernel.read), ("wmem", kernel.write)):
-        raised = max(limits[2], 25_001_984)
+        raised = max(limits[2], 50_003_968)
         assert f"'net.ipv4.tcp_{name} = {limits[0]} {limits[1]} {raised}'" in finding.remedy
 
 

@@ -40,6 +40,14 @@ def test_plenty_when_it_seeks_what_is_not_there() -> None:
     assert portion.fitting(RATE, int(1.25 * RATE), now + 3) == int(RATE * SECONDS)
 
 
+def test_no_plenty_in_a_pause() -> None:
+    """It would go all at once afterwards, and where a cap keeps BBR seeking, beyond the cap."""
+    portion = Portion()
+    now = grown(portion)
+    assert portion.fitting(RATE, 3 * RATE, now + 1, pauses=True) == int(RATE * SECONDS)
+    assert portion.fitting(RATE, 3 * RATE, now + 1.3) > 5 * RATE * SECONDS
+
+
 def test_more_once_the_rate_is_known_where_urgent_frames_go_by_another_lane() -> None:
     portion = Portion()
     portion.apart = True
@@ -69,9 +77,10 @@ def test_what_the_kernel_says() -> None:
                 assert far.recv(1000)
                 far.sendall(b"and the acknowledgement comes with this")
                 assert near.recv(100)
-            unsent, rate, pace = sending(near)
+            found = sending(near)
             info = tcp_info(near)
-    assert unsent == 0
+    assert found.unsent == 0
     assert info is not None
-    assert rate == info.delivery_rate > 0
-    assert pace > 0
+    assert found.rate == info.delivery_rate > 0
+    assert found.pace > 0
+    assert found.window == info.congestion_window_segments > 0

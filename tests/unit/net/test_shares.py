@@ -104,3 +104,24 @@ def test_the_status_says_what_was_granted_and_how_it_fares() -> None:
     assert forward.held_seconds > 5
     assert bench.shares.held_seconds == 0.0, "not by the peer's rate"
     assert (export.wire_bytes, export.held_seconds, export.maximum_bits_per_second) == (0, 0.0, None)
+
+
+def test_what_was_sent_again_is_charged_to_the_maximum_of_who_sent_and_acknowledgements_are_not() -> None:
+    bench = Bench()
+    bench.line.open(bench.shares.of_forward("replication"))
+    bench.line.run(2)
+    bench.sample(TcpInfo(bytes_retransmitted=1_000_000, empty_packets=10_000))
+    before = bench.line.total()
+    bench.line.run(2)
+    assert bench.line.total() - before == pytest.approx(2 * 8 * MBIT - 1_036_000, rel=0.05)
+
+
+def test_what_others_sent_again_is_not() -> None:
+    bench = Bench()
+    bench.line.open(bench.shares.of_export("replication"))
+    bench.line.run(2)
+    bench.line.open(bench.shares.of_forward("replication"))
+    bench.sample(TcpInfo(bytes_retransmitted=200_000))
+    bench.line.run(2)
+    forward, _ = bench.shares.status({})
+    assert forward.wire_bytes == pytest.approx(2 * 8 * MBIT, rel=0.1)

@@ -1,4 +1,4 @@
-"""BBR is begun anew on the lane for what is urgent, and nowhere else, before it would send next to nothing."""
+"""BBR is begun anew on the lane for what is urgent, and under caps, before it would send next to nothing."""
 
 import asyncio
 import socket
@@ -13,6 +13,7 @@ from proxy.net.lanes import CALM, Lanes
 from proxy.net.sockets import BBR, begin_bbr_anew, choose_congestion_control
 from proxy.net.sparing import EVERY, Sparing
 from proxy.net.tcpinfo import TcpInfo, tcp_info
+from proxy.protocol.share import Share
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
 
 BBR_ENDS_TEN_SECONDS = 10.0
@@ -89,8 +90,23 @@ async def calm_or_not() -> None:
     assert not lane.calm, "a cap is to be even"
 
 
+def test_under_a_cap_every_lane_is() -> None:
+    asyncio.run(under_a_cap())
+
+
+async def under_a_cap() -> None:
+    tunnel = Tunnel(TunnelSettings(), "east", "west", bytes(16), [bytes(8)], 0.0)
+    lanes = Lanes(tunnel, None)
+    for number in (1, 2):
+        lanes.add(cast(Lane, FakeLane(number)))
+    FakeLane.spared.clear()
+    tunnel.scheduler.account(Share("forward", maximum=1e6))
+    lanes.sample(1.0)
+    assert sorted(FakeLane.spared) == [1, 2]
+
+
 class FakeLane:
-    """A lane with BBR that notes when it is taken for one for what is urgent."""
+    """A lane with BBR that notes when it is taken for one that is not to fill the line."""
 
     spared: list[int] = []  # noqa: RUF012 (of all lanes)
 
@@ -99,8 +115,8 @@ class FakeLane:
         self.up, self.silent, self.congestion_control = True, False, BBR
         self.calm = False
 
-    def unpause(self, now: float, *, urgent: bool, calm: bool) -> None:
-        if urgent:
+    def unpause(self, now: float, *, light: bool, calm: bool) -> None:
+        if light:
             self.spared.append(self.number)
         self.calm = calm
 

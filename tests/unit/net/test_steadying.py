@@ -82,6 +82,51 @@ def test_left_alone(line: Line) -> None:
     assert line.begun == []
 
 
+def seeking(rates: list[int], sent: float = 1.0) -> list[Act]:
+    """What is done with a lane that seeks: BBR knows these rates, one a second, and so much of them was sent."""
+    steadying, total, acts = Steadying(0.0), 0, []
+    for now, rate in enumerate(rates, 1):
+        total += int(sent * rate)
+        info = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=total)
+        acts.append(steadying.act(Bbr(rate, SEEKS), info, float(now), calm=False))
+    return acts
+
+
+NOTHING, LIMIT, LIFT = Act.NOTHING, Act.LIMIT, Act.LIFT
+
+
+def test_who_seeks_in_vain_has_a_ceiling_for_a_while() -> None:
+    assert seeking([RATE] * 7) == [NOTHING, LIMIT, NOTHING, NOTHING, LIFT, NOTHING, NOTHING]
+    assert seeking([RATE] * 12).count(LIMIT) == 2
+
+
+def test_who_finds_more_seeks_on() -> None:
+    assert seeking([RATE << n for n in range(8)]) == [NOTHING] * 8
+    assert seeking([RATE, RATE, 2 * RATE]) == [NOTHING, LIMIT, LIFT]
+
+
+def test_who_waits_for_its_source_has_none() -> None:
+    assert seeking([RATE] * 10, sent=0.5) == [NOTHING] * 10
+
+
+def test_who_loses_half_of_it_is_busy() -> None:
+    steadying, acts = Steadying(0.0), []
+    for now in (1, 2):
+        half = now * RATE // 2
+        info = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=half, bytes_retransmitted=half)
+        acts.append(steadying.act(Bbr(RATE, SEEKS), info, float(now), calm=False))
+    assert acts == [NOTHING, LIMIT]
+
+
+def test_who_has_found_the_rate_has_none() -> None:
+    steadying = Steadying(0.0)
+    acts = []
+    for now, gain in enumerate((SEEKS, SEEKS, CRUISES), 1):
+        info = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=now * RATE)
+        acts.append(steadying.act(Bbr(RATE, gain), info, float(now), calm=False))
+    assert acts == [NOTHING, LIMIT, LIFT]
+
+
 def test_a_ceiling_is_lifted_whoever_comes_meanwhile() -> None:
     line = Line(seeks=3)
     line.run(7)
@@ -116,7 +161,7 @@ def test_a_lane_that_becomes_urgent_has_no_ceiling(monkeypatch: pytest.MonkeyPat
         busy = TcpInfo(ROUND_TRIP, ROUND_TRIP, 776, 1448, bytes_sent=100 * RATE)
         lane.bulk(busy, 10.0, calm=True)
         assert 0 < connection.getsockopt(socket.SOL_SOCKET, 47) < RATE
-        lane.urgent(busy, 11.0)
+        lane.light(busy, 11.0)
         assert connection.getsockopt(socket.SOL_SOCKET, 47) in NO_LIMIT
 
 

@@ -37,10 +37,11 @@ def test_the_window_that_fills_a_line() -> None:
 
 
 @pytest.mark.parametrize("rate", [1e6, 45e6, 155e6, 1e9 + 1, 1e10])
-def test_buffers_are_twice_that_in_whole_pages(rate: float) -> None:
+def test_buffers_are_twice_that_in_whole_pages_and_four_times_is_advised(rate: float) -> None:
     line = Line(rate, 0.1)
-    assert line.buffer % 4096 == 0
-    assert 0 <= line.buffer - 2 * line.bandwidth_delay < 4096
+    for size, times in ((line.buffer, 2), (line.advised, 4)):
+        assert size % 4096 == 0
+        assert 0 <= size - times * line.bandwidth_delay < 4096
 
 
 def test_sysctl_raises_what_is_too_small() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from proxy.protocol.share import Share
 from tests.unit.protocol.line import MBIT, Line
 
 NEVER = float("-inf")
@@ -46,6 +47,16 @@ def test_questions_alone_overtake_nobody() -> None:
 
 def test_a_cap_is_a_rule() -> None:
     line = Line(45 * MBIT)
-    assert not line.tunnel.scheduler.ruled
-    line.tunnel.scheduler.set_rate(20 * MBIT, line.now)
-    assert line.tunnel.scheduler.ruled
+    scheduler, found = line.tunnel.scheduler, []
+    for rate in (None, 20 * MBIT, None):
+        scheduler.set_rate(rate, line.now)
+        found.append((scheduler.ruled, scheduler.capped))
+    assert found == [(False, False), (True, True), (False, False)]
+
+
+def test_a_guarantee_is_a_rule_and_no_cap() -> None:
+    scheduler = Line(45 * MBIT).tunnel.scheduler
+    scheduler.account(Share("a", guarantee=MBIT))
+    assert (scheduler.ruled, scheduler.capped) == (True, False)
+    scheduler.account(Share("b", maximum=MBIT))
+    assert (scheduler.ruled, scheduler.capped) == (True, True)
