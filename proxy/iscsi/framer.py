@@ -99,6 +99,16 @@ class Framer:
             return self._need - len(self._held) + self._payload_length + header
         return self._left + self._need + (0 if self._stage == self._basic else header)
 
+    @property
+    def announced(self) -> int:
+        """Bytes of payload to come of this PDU: as many as come for sure."""
+        return self._left
+
+    @property
+    def usual(self) -> int:
+        """Bytes of a PDU with payload, if it is like the last one."""
+        return self._payload_length + self.connection.header_bytes
+
     def receive(self, data: memoryview, now: float) -> list[Span]:
         """The spans that these bytes complete, cut anywhere; payload views point into `data`."""
         self._now = now

@@ -63,8 +63,8 @@ class Coders:
 
     @property
     def came(self) -> int:
-        """Bytes of the source that were looked at for PDUs."""
-        return self.encoder.framer.total if isinstance(self.encoder, SpanEncoder) else 0
+        """Bytes of the source that are looked at for PDUs."""
+        return self.encoder.came if isinstance(self.encoder, SpanEncoder) else 0
 
     @property
     def understood(self) -> bool:

@@ -111,12 +111,12 @@ class Encoder:
     @property
     def full(self) -> bool:
         """True if a batch can hold no more."""
-        return bool(self._sealed)
+        return bool(self._sealed) or self._draft.literal >= self.grain
 
     @property
     def ready(self) -> bool:
         """True if a batch is full, or delivers enough to be taken."""
-        return bool(self._sealed) or self._draft.plain >= BATCH_TARGET
+        return self.full or self._draft.plain >= BATCH_TARGET
 
     @property
     def longest(self) -> int:
@@ -176,16 +176,14 @@ class Encoder:
         """
         self._cut(final=True)
         self._start = self._sent = self._end = 0
-        self._course.bordered = True
+        self._course.border()
 
     def whole(self, data: memoryview) -> None:
         """What comes between two such borders, used where it is, when nothing is before it."""
         view, self._view = self._view, data
         self._start, self._sent, self._end, self.ahead = 0, 0, len(data), 0
-        self._cut(final=True)
+        self.border()
         self._view = view
-        self._start = self._sent = self._end = 0
-        self._course.bordered = True
 
     @property
     def mark(self) -> Mark:
@@ -324,12 +322,14 @@ class Encoder:
         place = self._store.find(name)
         if place is not None and self._course.may_refer(name, place) and self._draft.may_name(name, end - start):
             self._refer(name, place, start, end)
-        elif self.follows and self._may_follow:
-            self._follow(name, start, end)
+        elif self.follows and self._may_follow and (stored := self._ahead(start, end)) is not None:
+            self._follow(name, start, end, stored)
         else:
             self._literal(end)
             self._learn(name, data)
-        self._course.note(name, data)
+            self._known = False
+        if self._course.bordered:
+            self._course.note(name, data)
         self._slice = self._expected = None
         self._surprised = False
         self._sent = end
@@ -354,9 +354,9 @@ class Encoder:
         """False if nothing says what the stream may go on like."""
         return self._known or self._course.bordered or (self._expected is not None and not self._surprised)
 
-    def _follow(self, name: bytes, start: int, end: int) -> None:
+    def _follow(self, name: bytes, start: int, end: int, stored: Stored) -> None:
         """An unknown chunk: slices as far as what is stored goes on like it, the rest literally."""
-        border, known = self._slice_along(start, end)
+        border, known = self._slice_along(start, end, stored)
         mark = self.mark
         self._literal(end)
         if border < end:
@@ -366,10 +366,9 @@ class Encoder:
             self.mark = mark
         self._known = known
 
-    def _slice_along(self, start: int, end: int) -> tuple[int, bool]:
+    def _slice_along(self, start: int, end: int, stored: Stored | None) -> tuple[int, bool]:
         """Where the chunk begins that is left to be learned, and whether it is known what is stored after its end."""
         border, bridged = start, False
-        stored = self._ahead(start, end)
         while stored is not None:
             name, place, data, at = stored
             n = alike(data, at, self._view[self._sent : end])

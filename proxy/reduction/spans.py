@@ -26,7 +26,7 @@ from proxy.reduction.errors import BatchError
 from proxy.reduction.payload import Payload
 
 _TARGET = 352 << 10
-"""A batch is to be taken at this many plain bytes, or so much earlier that one read and one chunk more are still legal,
+"""A batch is to be taken at this many plain bytes, or so much earlier that a look and one chunk more are still legal,
 though records may be longer than what was read. More than for plain bytes: each batch has a section of its own."""
 
 _RECORDS_TARGET = 32 << 10
@@ -34,10 +34,13 @@ _RECORDS_TARGET = 32 << 10
 
 _compress = zstd(3)
 
+_PAYLOAD = Kind.PAYLOAD  # each span passes here, and an enum's are slow
+
 _DATA_LENGTH = slice(6, 9)
 """Of a PDU's record."""
 
 _READ_MOST = READ_BYTES + (4 << 10)
+"""Of what may be anything, also records alone. Payload that a header has announced may come before it."""
 _MARGIN = 64
 _SHARE = 12
 """What is read comes to a twelfth more in plain bytes and batches at most, and a few: where PDUs have little data."""
@@ -175,10 +178,13 @@ class SpanEncoder:
         self._clock = clock
         self._opener = opener
         self._fell = fell
-        self._target = min(_TARGET, BATCH_PLAIN_MAX - encoder.longest - _READ_MOST * 5 // 4)
+        self._target = min(_TARGET, BATCH_PLAIN_MAX - encoder.longest - _READ_MOST * 9 // 4)
         self._predictor = Predictor()
         self._payload = Payload(encoder)
         self._view = memoryview(bytearray())  # until the array first sends
+        self._filled = 0  # of that: what was read and not looked at
+        self._goal = READ_BYTES  # bytes at which that is looked at
+        self._gathers = False  # only then, or when the source pauses
         self._plain = False  # what comes goes to the encoder as it is
         self._records: deque[tuple[int, bytes]] = deque()
         """Those in no batch yet, each with the payload before it."""
@@ -228,7 +234,7 @@ class SpanEncoder:
     @property
     def unsent(self) -> int:
         """Bytes that have come and are in no batch yet."""
-        return self._encoder.unsent + self.framer.held
+        return self._encoder.unsent + self.framer.held + self._filled
 
     @property
     def sent(self) -> int:
@@ -244,33 +250,47 @@ class SpanEncoder:
         if self._plain:
             return self._encoder.buffer(most)
         if not self._view:
-            self._view = memoryview(bytearray(_READ_MOST))
-        return self._view[: min(most, self._worth_reading())]
-
-    def _worth_reading(self) -> int:
-        """As much as leads to a long PDU's end and the next header, so that its data comes in few pieces."""
-        awaited = self.framer.awaited
-        if awaited > _READ_MOST:
-            rest = awaited % READ_BYTES
-            return rest if rest > _READ_MOST - READ_BYTES else READ_BYTES
-        return awaited or READ_BYTES
+            self._view = memoryview(bytearray(2 * _READ_MOST))
+        return self._view[self._filled : min(self._filled + most, self._goal)]
 
     def received(self, n: int) -> None:
         """The source has written n bytes to the start of `buffer()`."""
         if self._plain:
             self._encoder.received(n)
-            return
-        if self._opener is not None and not self._framing():
+        elif self._opener is not None and not self._framing():
             self._pass_all(n)
-            return
-        self._put(self.framer.receive(self._view[:n], self._clock()), lazy=True)
-        if self._records_due:
-            self._payload.settle(lazy=False)
-            self._encoder.flush()
+        else:
+            self._filled += n
+            if self._filled == self._goal or not self._gathers:
+                self._look()
+
+    def _look(self) -> None:
+        """At what was read: into records and payload with it."""
+        filled, self._filled = self._filled, 0
+        if filled:
+            self._put(self.framer.receive(self._view[:filled], self._clock()), lazy=True)
+            if self._records_due:
+                self._payload.settle(lazy=False)
+                self._encoder.flush()
+        self._goal = self._worth_reading()
+        self._gathers = self.framer.awaited > 0
+
+    def _worth_reading(self) -> int:
+        """As much as leads to a long PDU's end, and that of the next one's next header: its data comes in few pieces.
+
+        So two of them share what a read costs.
+        """
+        awaited, announced = self.framer.awaited, self.framer.announced
+        if awaited > _READ_MOST:
+            rest = awaited % READ_BYTES
+            return rest if rest > _READ_MOST - READ_BYTES else READ_BYTES
+        both = awaited + self.framer.usual
+        return both if announced and both - announced <= _READ_MOST else awaited or READ_BYTES
 
     def flush(self, *, patient: bool = False) -> None:
         """The source pauses: put what is left into the batch. `take` all before the next pause."""
         if not self._plain:
+            self._look()
             self._put(self.framer.pause())
             self._payload.settle(lazy=False)
         self._encoder.flush(patient=patient)
@@ -280,15 +300,22 @@ class SpanEncoder:
         """Bytes that wait until the PDU that they belong to is whole, which no `flush` gives out."""
         return self.framer.held
 
+    @property
+    def came(self) -> int:
+        """Bytes of the source, until they are not looked at any more."""
+        return self.framer.total + self._filled
+
     def give_up(self) -> None:
         """The source has stopped within a PDU: the rest goes as it is. `flush` and `take` what was held."""
         if not self._plain:
+            self._look()
             self._put(self.framer.give_up())
 
     def finish(self) -> None:
         """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""
         self._fell = None  # what is left of a PDU goes as it is, but nothing goes on
         if not self._plain:
+            self._look()
             self._put(self.framer.finish())
         self._encoder.finish()
 
@@ -346,7 +373,7 @@ class SpanEncoder:
 
     def _put(self, spans: list[Span], *, lazy: bool = False) -> None:
         for kind, data, address in spans:
-            if kind is Kind.PAYLOAD:
+            if kind is _PAYLOAD:
                 self._payload.place(memoryview(data), address)
             else:
                 self._record(bytes(data))

@@ -287,19 +287,6 @@ def test_what_follows_a_source_that_stopped_within_a_digest_is_cut_by_content_al
     talk.end()
 
 
-def test_long_pdus_are_read_to_the_next_header() -> None:
-    talk = Talk(*two_sites(), Chunker())
-    talk.log_in()
-    encoder = talk.out.encoder
-    assert len(encoder.buffer(1 << 20)) == READ_BYTES
-    talk.out.say(command(1, write_10(0, 512)) + data_out(1, VOLUME[: 100 * KIB])[:1048])
-    first = len(encoder.buffer(1 << 20))
-    assert first == 100 * KIB - 1000 + 48 - READ_BYTES
-    talk.out.say(VOLUME[1000 : 1000 + first])
-    assert len(encoder.buffer(1 << 20)) == READ_BYTES
-    assert len(encoder.buffer(100)) == 100
-
-
 def test_on_a_slow_line_records_go_in_short_batches() -> None:
     """As literals do, so that no frame keeps the line busy for long; payload is still announced before it comes."""
     grain, ping = 4 * KIB, pdu(0x40, data=noise(1000))

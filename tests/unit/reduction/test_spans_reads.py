@@ -1,0 +1,59 @@
+"""Reads of iSCSI streams: how far they go, and that what comes otherwise than expected still makes legal batches."""
+
+import pytest
+
+from dedupstore.chunker import Chunker
+from proxy.reduction.batch import RECORDS_MAX, dissect
+from proxy.reduction.encoder import READ_BYTES
+from tests.unit.iscsi.pdus import command, data_out, pdu, write_10
+from tests.unit.reduction.sites import noise, two_sites
+from tests.unit.reduction.span_sites import Talk
+
+KIB = 1 << 10
+VOLUME = noise(1 << 20, 9)
+
+
+def test_long_pdus_are_read_to_the_next_header() -> None:
+    talk = Talk(*two_sites(), Chunker())
+    talk.log_in()
+    encoder = talk.out.encoder
+    assert len(encoder.buffer(1 << 20)) == READ_BYTES
+    talk.out.say(command(1, write_10(0, 512)) + data_out(1, VOLUME[: 100 * KIB])[:1048])
+    first = len(encoder.buffer(1 << 20))
+    assert first == 100 * KIB - 1000 + 48 - READ_BYTES
+    talk.out.say(VOLUME[1000 : 1000 + first])
+    assert len(encoder.buffer(1 << 20)) == READ_BYTES
+    assert len(encoder.buffer(100)) == 100
+
+
+def test_two_long_pdus_are_read_at_once() -> None:
+    """From where the first has been announced; what has come goes out when the source pauses."""
+    talk = Talk(*two_sites(), Chunker())
+    talk.log_in()
+    encoder = talk.out.encoder
+    one = data_out(1, VOLUME[: 64 * KIB])
+    talk.out.say(command(1, write_10(0, 512)) + one + one[:48])
+    assert len(encoder.buffer(1 << 20)) == 2 * len(one)
+    talk.out.write(one[48:1048])
+    assert encoder.unsent == 1000
+    assert len(encoder.buffer(1 << 20)) == 2 * len(one) - 1000
+    talk.out.pause()
+    talk.out.settle()
+    assert talk.out.received == talk.out.sent
+    assert len(encoder.buffer(1 << 20)) == 2 * len(one) - 1000
+
+
+@pytest.mark.parametrize("unit", [pdu(0x40), data_out(9, b"d"), pdu(0x40, data=noise(1000))])
+def test_what_comes_where_long_pdus_were_expected_takes_legal_batches(unit: bytes) -> None:
+    """Much is read at once there, and all of it may be records."""
+    talk = Talk(*two_sites(), Chunker())
+    talk.log_in()
+    for carried in range(0, 40 * KIB, 8 * KIB):  # what has come before and is not yet enough for a batch
+        long = data_out(1, VOLUME[: 64 * KIB])
+        talk.out.say(command(1, write_10(0, 512)) + long)
+        talk.out.write(unit * (carried // len(unit)) + 2 * long + unit * (3 * RECORDS_MAX // len(unit)))
+        talk.out.pause()
+        talk.out.settle()
+    batches = [dissect(memoryview(batch.data)) for batch in talk.out.batches]
+    assert max(batch.section.records for batch in batches) <= RECORDS_MAX
+    talk.end()
