@@ -281,11 +281,13 @@ class SpanEncoder:
         So two of them share what a read costs.
         """
         awaited, announced = self.framer.awaited, self.framer.announced
+        if not awaited:
+            return READ_BYTES
         if awaited > _READ_MOST:
             rest = awaited % READ_BYTES
             return rest if rest > _READ_MOST - READ_BYTES else READ_BYTES
         both = awaited + self.framer.usual
-        return both if announced and both - announced <= _READ_MOST else awaited or READ_BYTES
+        return both if announced and both - announced <= _READ_MOST else awaited
 
     def flush(self, *, patient: bool = False) -> None:
         """The source pauses: put what is left into the batch. `take` all before the next pause."""

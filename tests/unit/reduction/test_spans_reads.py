@@ -26,6 +26,16 @@ def test_long_pdus_are_read_to_the_next_header() -> None:
     assert len(encoder.buffer(100)) == 100
 
 
+@pytest.mark.parametrize("come", [48, 1000, 8 * KIB + 20])
+def test_short_pdus_are_read_many_at_once(come: int) -> None:
+    """Wherever the last read ended, also within one."""
+    talk = Talk(*two_sites(), Chunker())
+    talk.log_in()
+    short = data_out(1, VOLUME[: 8 * KIB])
+    talk.out.say(command(1, write_10(0, 512)) + 4 * short + (2 * short)[:come])
+    assert len(talk.out.encoder.buffer(1 << 20)) == READ_BYTES
+
+
 def test_two_long_pdus_are_read_at_once() -> None:
     """From where the first has been announced; what has come goes out when the source pauses."""
     talk = Talk(*two_sites(), Chunker())
