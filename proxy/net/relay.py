@@ -425,7 +425,7 @@ class Relay(asyncio.BufferedProtocol):
         self._owner.worker.kick()
         if (entered := self._decoder.entered) is not None:
             self._decoder.entered = None
-            self._owner.worker.prefetch_early(entered)
+            self._owner.worker.prefetch(entered, spare=True)
         return True
 
     def _interrupted(self) -> bool:

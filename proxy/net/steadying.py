@@ -51,8 +51,8 @@ class Steadying:
         self._since = now  # BBR was begun, or has found the rate again
         self._under_ceiling = False
         self._until = float("inf")  # the ceiling, at most
-        self._seeks_again = 0.0  # not before; and what it knew when it was last asked
-        self._known = 0
+        self._seeks_again = 0.0  # no ceiling for who seeks before that
+        self._known = 0  # the rate, when it was last asked
         self._sent = 0
         self._asked = now
 

@@ -77,16 +77,11 @@ class StoreWorker:
             future = self._loop.run_in_executor(self._pool, self.store.prefetch, name)
             future.add_done_callback(lambda done: _loaded_behind(done, call))
 
-    def prefetch(self, name: bytes) -> None:
-        """Load the container that was filled after that chunk's."""
+    def prefetch(self, name: bytes, *, spare: bool = False) -> None:
+        """Load the container that was filled after that chunk's; `spare`: as the store's."""
         if not self._closed:
-            self._loop.run_in_executor(self._pool, self.store.prefetch, name).add_done_callback(_report)
-
-    def prefetch_early(self, name: bytes) -> None:
-        """Likewise, unless others would have to load again what that drives out."""
-        if not self._closed:
-            early = partial(self.store.prefetch, name, spare=True)
-            self._loop.run_in_executor(self._pool, early).add_done_callback(_report)
+            prefetch = partial(self.store.prefetch, name, spare=spare)
+            self._loop.run_in_executor(self._pool, prefetch).add_done_callback(_report)
 
     def prepare(self) -> None:
         """Have the store ready its memory ahead of need."""

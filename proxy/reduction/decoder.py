@@ -26,8 +26,8 @@ _LOOK_AHEAD = 1024
 """How many chunks and runs may be asked for at once: what one MISS frame holds."""
 
 KEPT_MAX = 4 << 20
-"""What was filled is kept until its batch is decoded, and what is sliced until it is or has to wait: so much of it is
-had and verified for one batch, however often and however little of each it delivers. (Other references deliver what
+"""What was filled is kept until its batch is decoded, and what is sliced until it is or has to wait: a batch may
+name so much of it, each once, however often and however little of each it delivers. (Other references deliver what
 they cost.) Batches of our encoder name less (its NAMED_MAX, and the lists of its runs)."""
 
 
