@@ -199,10 +199,14 @@ class Tunnel(Section):
         "120s",
     )
     window: Annotated[Size, Within("64KiB", "4GiB")] = setting(
-        "Plain bytes that one stream may have under way. Speed of a stream is at most window / round trip.", "96MiB"
+        "What one stream may have under way, in bytes of batches as the line carries them, but no less than an eighth"
+        " of the plain bytes: known data goes up to eight times as fast as window / round trip, new data as fast.",
+        "96MiB",
     )
     memory: Annotated[Size, Within("1MiB", "64GiB")] = setting(
-        "Plain bytes that all streams together may have under way; peers share it evenly. At least `window`.", "192MiB"
+        "What all streams together may have under way, counted as in `window`; peers share it evenly. At least"
+        " `window`.",
+        "192MiB",
     )
     unacked: Annotated[Size, Within("1MiB", "64GiB")] = setting(
         "Bytes kept until peers have acknowledged them, shared evenly by the peers; sources wait above that.", "64MiB"

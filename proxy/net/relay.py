@@ -25,7 +25,6 @@ from proxy.net.waits import Waits
 from proxy.observe.counters import Traffic
 from proxy.observe.waiting import Waiting
 from proxy.protocol.codes import ResetCode
-from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.errors import PeerError
 from proxy.reduction.batch import CODEC_NONE
 from proxy.reduction.compression import decode
@@ -67,7 +66,6 @@ class Relay(asyncio.BufferedProtocol):
         self.compression = self._encoder.compression
         self._transport: asyncio.Transport | None = None
         self._outstanding: deque[tuple[int, EncodedBatch]] = deque()
-        self._cost = 0
         self._array_paused = False  # the array does not read
         self._resting = False  # we do not read the array
         self._awaiting_turn = False  # the same, but only until others have been read
@@ -314,10 +312,9 @@ class Relay(asyncio.BufferedProtocol):
 
     def _send(self, batch: EncodedBatch) -> int:
         """The length of the batch."""
-        self._owner.tunnel.send_data(self.stream, batch.data, batch.plain)
+        cost = self._owner.tunnel.send_data(self.stream, batch.data, batch.plain)
         length, batch.data = len(batch.data), b""  # the tunnel keeps it as long as need be
-        self._cost += batch.plain + DATA_OVERHEAD
-        self._outstanding.append((self._cost, batch))
+        self._outstanding.append((cost, batch))
         traffic = self._traffic
         traffic.literal += batch.literal
         traffic.after_deduplication += batch.after_deduplication
@@ -416,7 +413,7 @@ class Relay(asyncio.BufferedProtocol):
         assert self._transport is not None
         self._transport.writelines(decoded.pieces)
         self._owner.misses.settle(self.stream)
-        self._owner.tunnel.consumed(self.stream, decoded.plain)
+        self._owner.tunnel.consumed(self.stream)
         self._pauses.answered()
         self._gathering.watch()
         self._traffic.delivered += sum(map(len, decoded.pieces))

@@ -91,3 +91,5 @@ class Capability(IntEnum):
     """Token RUN."""
     SPANS = 8
     """Batches with a section of records. (It was 5 when these were predicted otherwise.)"""
+    LEAN = 9
+    """DATA costs what it takes to keep, not what it delivers."""

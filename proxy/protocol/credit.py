@@ -1,4 +1,4 @@
-"""Flow control of one direction of a stream, in costs: plain bytes plus 256 a DATA frame (PROTOCOL.md, "Flow control").
+"""Flow control of one direction of a stream, in what its DATA frames cost (PROTOCOL.md, "Flow control").
 
 A `SendCredit` is what the peer lets us send. A `ReceiveWindow` is what we let the peer send; it grows as the array
 takes the data, out of a `WindowBudget` that all streams of a tunnel share, so that what can be in flight towards us is
@@ -8,13 +8,24 @@ bounded whatever the arrays do.
 from proxy.protocol.errors import Misuse, PeerError
 
 DATA_OVERHEAD = 256
-"""Cost of a DATA frame beyond its plain length; pays for the bookkeeping of tiny ones."""
+"""What every DATA frame costs beside its bytes; pays for the bookkeeping of tiny ones."""
+LEAN_PART = 8
+"""Where costs are lean, the part of its plain length that a frame costs at least: so much longer, too, is the way to
+an array for what the far site knows, in bytes that the near array believes sent."""
 OPENING_PART = 4
 """One part in so many of the memory is for windows that are wide from the beginning."""
 STEP = 4
 """A window grows to so many times its size at once, or to twice where that does not fit."""
 ROUND_TRIP_MIN = 0.005
 """Seconds: on a LAN the event loops take longer than the wire, so windows grow as if the round trip were this."""
+
+
+def cost_of(plain: int, length: int, *, lean: bool) -> int:
+    """Of a DATA frame with a payload of `length` that delivers `plain` bytes.
+
+    Lean: what the frame takes to keep, for a batch is decoded when the array can have it, and not before.
+    """
+    return DATA_OVERHEAD + (min(plain, max(length, plain // LEAN_PART)) if lean else plain)
 
 
 class SendCredit:
@@ -32,14 +43,13 @@ class SendCredit:
 
     @property
     def room(self) -> int:
-        """Plain bytes that one more DATA frame may carry."""
+        """Plain bytes that one more DATA frame may carry, however badly it is reduced."""
         return max(0, self.limit - self.sent - DATA_OVERHEAD)
 
-    def spend(self, plain: int) -> None:
+    def spend(self, cost: int) -> None:
         """A DATA frame is on its way. Raises Misuse if there is no credit for it."""
-        cost = plain + DATA_OVERHEAD
         if self.sent + cost > self.limit:
-            raise Misuse(f"{plain} plain bytes were to be sent with credit for {self.room}")
+            raise Misuse(f"a frame that costs {cost} was to be sent with credit for {self.limit - self.sent}")
         self.sent += cost
 
     def update(self, consumed: int, limit: int) -> bool:
@@ -108,6 +118,19 @@ class WindowBudget:
         self.reserved += n
         return True
 
+    def foretell(self, n: int) -> bool:
+        """Room for `n` bytes beyond the initial credit of a stream that has not come yet."""
+        if self.reserved + n > self.total:
+            return False
+        self.reserved += n
+        self.opening += n
+        return True
+
+    def withdraw(self, n: int) -> None:
+        """Undo that much of `foretell`."""
+        self.reserved -= n
+        self.opening -= n
+
     def shrink(self, n: int) -> None:
         """Undo that much of `grow`."""
         self.grown -= n
@@ -146,18 +169,17 @@ class ReceiveWindow:
         "size",
     )
 
-    def __init__(self, budget: WindowBudget, initial: int, maximum: int) -> None:
-        """The caller has had `initial` reserved from the budget; `close` gives it back."""
+    def __init__(self, budget: WindowBudget, initial: int, maximum: int, foretold: int = 0) -> None:
+        """The caller has had `initial`, and what was `foretold`, reserved from the budget; `close` gives both back."""
         self._budget = budget
         self._initial = initial
-        self._maximum = max(initial, maximum)
-        self._grown = 0
-        self._opened = 0
+        self._maximum = max(initial + foretold, maximum)
+        budget.grown += foretold
+        self._grown = self._opened = foretold
         self._grower = False
         self._pressed = False  # it has grown, and the peer has not been told
         self._widened = False  # the same, at its opening
-        self.size = initial
-        self.limit = initial
+        self.size = self.limit = initial + foretold
         self.arrived = 0
         self.consumed = 0
         self._told = 0
@@ -179,10 +201,10 @@ class ReceiveWindow:
         Otherwise a stream over a long line would gather speed for many round trips.
         """
         more = min(min(size, self._maximum) - self.size, self._budget.spare)
-        if more < self.size or not self._budget.grow(more):
+        if more < self.size - self._opened or not self._budget.grow(more):
             return False
         self._budget.opening += more
-        self._opened = more
+        self._opened += more
         self._grown += more
         self.size += more
         self._widened = True

@@ -39,3 +39,5 @@ class TunnelFigures:
     """What came ahead of a gap."""
     credit_bytes: int = 0
     """What the peer may send and the arrays have not taken: at most the tunnel's memory."""
+    foretold_bytes: int = 0
+    """Of these, for a stream that it may open."""

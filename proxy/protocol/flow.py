@@ -19,7 +19,7 @@ class Obstacle(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One stream's sending direction, in costs (plain bytes and 256 a frame)."""
+    """One stream's sending direction, in costs (credit.py)."""
 
     obstacle: Obstacle
     window: int

@@ -1,8 +1,10 @@
 """The receiving direction of a stream: frames in order, each once, and what came ahead of a gap kept within bounds."""
 
+from collections import deque
+
 from proxy.protocol.codes import FrameType
-from proxy.protocol.credit import DATA_OVERHEAD, ReceiveWindow
-from proxy.protocol.errors import PeerError
+from proxy.protocol.credit import ReceiveWindow, cost_of
+from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.frames import decode_data
 from proxy.protocol.outgoing import UNCREDITED_BYTES, UNCREDITED_FRAMES
 from proxy.protocol.reader import Frame
@@ -21,10 +23,13 @@ class KeptLedger:
 class Incoming:
     """One stream's receiving direction."""
 
-    __slots__ = ("_kept", "_kept_cost", "_ledger", "_uncredited", "expected", "plain", "window")
+    __slots__ = ("_costs", "_kept", "_kept_cost", "_lean", "_ledger", "_uncredited", "expected", "plain", "window")
 
-    def __init__(self, ledger: KeptLedger, window: ReceiveWindow) -> None:
+    def __init__(self, ledger: KeptLedger, window: ReceiveWindow, *, lean: bool) -> None:
+        """`lean`: so are costs."""
         self.window = window
+        self._lean = lean
+        self._costs: deque[int] = deque()  # of the DATA that was delivered to the driver and not taken by the array
         self.expected = 0
         """Number of the next frame to be delivered."""
         self.plain = 0
@@ -41,7 +46,20 @@ class Incoming:
     def charge(self, frame: Frame, now: float, round_trip: float) -> None:
         """Charge the frame's credit. Raises PeerError if there is none, or if it is no batch."""
         if frame.type == FrameType.DATA:
-            self.window.arrive(decode_data(frame.payload) + DATA_OVERHEAD, now, round_trip)
+            self.window.arrive(self._cost(frame), now, round_trip)
+
+    def deliver(self, frame: Frame) -> int:
+        """The DATA frame is next in order: its plain length."""
+        plain = decode_data(frame.payload)
+        self.plain += plain
+        self._costs.append(cost_of(plain, len(frame.payload), lean=self._lean))
+        return plain
+
+    def consume(self, now: float, round_trip: float) -> None:
+        """The array has taken the next DATA frame. Raises Misuse if there is none."""
+        if not self._costs:
+            raise Misuse("more DATA was consumed than has arrived")
+        self.window.consume(self._costs.popleft(), now, round_trip)
 
     def short(self) -> bool:
         """True if the window has grown because it was used up, though not by the array: the peer has to be told."""
@@ -56,7 +74,7 @@ class Incoming:
             if self._uncredited > UNCREDITED_FRAMES or self._ledger.uncredited > UNCREDITED_BYTES:
                 raise PeerError.of(frame, f"too much came ahead of frame {self.expected}, which is missing")
         else:
-            self._kept_cost += decode_data(frame.payload) + DATA_OVERHEAD
+            self._kept_cost += self._cost(frame)
         self._kept[frame.number] = frame._replace(payload=bytes(frame.payload))
         self._ledger.total += size
 
@@ -74,6 +92,7 @@ class Incoming:
         for frame in self._kept.values():
             self._drop(frame)
         self._kept.clear()
+        self._costs.clear()
         self.window.close()
 
     def _drop(self, frame: Frame) -> None:
@@ -82,4 +101,7 @@ class Incoming:
             self._uncredited -= 1
             self._ledger.uncredited -= len(frame.payload)
         else:
-            self._kept_cost -= decode_data(frame.payload) + DATA_OVERHEAD
+            self._kept_cost -= self._cost(frame)
+
+    def _cost(self, frame: Frame) -> int:
+        return cost_of(decode_data(frame.payload), len(frame.payload), lean=self._lean)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from proxy.protocol.codes import FrameType
 from proxy.protocol.errors import PeerError
+from proxy.protocol.foretold import Foretelling
 from proxy.protocol.frames import OVER, encode_ack, encode_credit
 from proxy.protocol.reader import encode
 from proxy.protocol.stream import State, Stream
@@ -23,7 +24,9 @@ OVER_MAX = 1 << 16
 class Notices:
     """Values are read when the frame is made, so what waits here is only which streams it is about."""
 
-    def __init__(self) -> None:
+    def __init__(self, foretelling: Foretelling) -> None:
+        self._foretelling = foretelling
+        self._foretold = False  # something new
         self._arrived: set[int] = set()
         self._over: set[int] = set()
         self._consumed: set[int] = set()
@@ -78,10 +81,15 @@ class Notices:
         elif self._credit_at is None:
             self._credit_at = now + CREDIT_DELAY
 
+    def foretold(self) -> None:
+        """There is something to say of the stream that the peer opens next."""
+        self._foretold = self._credit_now = True
+
     def everything(self, streams: Mapping[int, Stream]) -> None:
         """Notices may be lost: repeat those of all streams."""
         self._arrived.update(streams)
         self._consumed.update(number for number, stream in streams.items() if stream.state is not State.OVER)
+        self._foretold = bool(self._foretelling.entries)
         if streams:
             self._ack_now = self._credit_now = True
 
@@ -110,16 +118,18 @@ class Notices:
 
     def _take_credits(self, streams: Mapping[int, Stream]) -> list[tuple[int, int, int]]:
         entries = _credits(streams[number] for number in self._consumed if number in streams)
+        if self._foretold:
+            entries += self._foretelling.entries
+        self._foretold = False
         self._consumed.clear()
         self._credit_at, self._credit_now = None, False
         return entries
 
-
-def state_frames(streams: Mapping[int, Stream]) -> Iterator[bytes]:
-    """What begins a lane: ACK of all streams, even if there are none, and CREDIT of those that live."""
-    acks = [(number, stream.incoming.expected) for number, stream in streams.items()]
-    yield from _ack_frames(acks)
-    yield from _credit_frames(_credits(streams.values()))
+    def state(self, streams: Mapping[int, Stream]) -> Iterator[bytes]:
+        """What begins a lane: ACK of all streams, even if there are none, and CREDIT of those that live or come."""
+        acks = [(number, stream.incoming.expected) for number, stream in streams.items()]
+        yield from _ack_frames(acks)
+        yield from _credit_frames(_credits(streams.values()) + self._foretelling.entries)
 
 
 def _ack_frames(entries: list[tuple[int, int]]) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from collections import deque
 from operator import itemgetter
 
 from proxy.protocol.codes import FrameType
-from proxy.protocol.credit import DATA_OVERHEAD, SendCredit
+from proxy.protocol.credit import SendCredit, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.flow import Flow, Obstacle
 from proxy.protocol.reader import FILL_MAX, PLAIN_MAX
@@ -89,6 +89,7 @@ class Outgoing:
         "_costs",
         "_data",
         "_held",
+        "_lean",
         "_ledger",
         "_next",
         "_queued",
@@ -102,8 +103,10 @@ class Outgoing:
         "plain",
     )
 
-    def __init__(self, ledger: SendLedger, initial_credit: int, most_credit: int) -> None:
+    def __init__(self, ledger: SendLedger, initial_credit: int, most_credit: int, *, lean: bool) -> None:
+        """`lean`: so are costs."""
         self.credit = SendCredit(initial_credit, most_credit)
+        self._lean = lean
         self.ended = False
         self.plain = 0
         """Plain bytes given to `push_data`."""
@@ -173,8 +176,9 @@ class Outgoing:
         """Queue DATA. Raises Misuse beyond the credit or after the end."""
         if self.ended:
             raise Misuse("DATA after END")
-        self.credit.spend(plain)
-        self._costs.append(plain + DATA_OVERHEAD)
+        cost = cost_of(plain, len(batch), lean=self._lean)
+        self.credit.spend(cost)
+        self._costs.append(cost)
         self.plain += plain
         self._queued += len(batch)
         self._data.append((FrameType.DATA, batch))

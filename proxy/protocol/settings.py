@@ -15,9 +15,9 @@ class TunnelSettings:
     opening_window: int = 24 << 20
     """What a stream's window grows to as soon as it is open, if there is so much to spare."""
     window_max: int = 96 << 20
-    """Plain bytes that one stream may have under way towards us."""
+    """What one stream may have under way towards us, in costs."""
     memory: int = 192 << 20
-    """Plain bytes that all streams together may have under way towards us; streams beyond it are refused."""
+    """What all streams together may have under way towards us, in costs; streams beyond it are refused."""
     unacked_max: int = 64 << 20
     """Bytes that all streams together may have waiting or unacknowledged towards the peer."""
     streams: int = 1024

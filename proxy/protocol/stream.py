@@ -15,7 +15,7 @@ from proxy.protocol.events import (
     StreamEnded,
     StreamOffered,
 )
-from proxy.protocol.frames import decode_accept, decode_data, decode_end, decode_fill, decode_miss, decode_open
+from proxy.protocol.frames import decode_accept, decode_end, decode_fill, decode_miss, decode_open
 from proxy.protocol.incoming import Incoming
 from proxy.protocol.outgoing import Outgoing
 from proxy.protocol.reader import Buffer, Frame
@@ -101,9 +101,7 @@ class Stream:
         incoming = self.incoming
         incoming.expected += 1
         if frame.type == FrameType.DATA:
-            plain = decode_data(frame.payload)
-            incoming.plain += plain
-            return DataReceived(self.number, plain, frame.payload)
+            return DataReceived(self.number, incoming.deliver(frame), frame.payload)
         if frame.type == FrameType.FILL and self.outgoing.asking > 1:
             raise PeerError.of(frame, "an answer to what was never asked: more than one MISS waits to be sent")
         event = _EVENTS[frame.type](self.number, frame.payload)

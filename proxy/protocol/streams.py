@@ -1,14 +1,16 @@
 """All streams of one pair of halves: what comes for them, what goes from them, what they hold together."""
 
 from collections import deque
+from collections.abc import Iterator
 
 from proxy.protocol.admission import Admission
-from proxy.protocol.codes import FrameType, ResetCode
+from proxy.protocol.codes import Capability, FrameType, ResetCode
 from proxy.protocol.credit import ReceiveWindow, WindowBudget
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.events import Arrived, Consumed, Event, StreamReset, Writable
 from proxy.protocol.figures import TunnelFigures
 from proxy.protocol.flow import Flow
+from proxy.protocol.foretold import Foretelling, Foretold
 from proxy.protocol.frames import OVER, decode_reset, encode_end, encode_open, encode_reset
 from proxy.protocol.incoming import Incoming, KeptLedger
 from proxy.protocol.notices import Notices
@@ -38,7 +40,6 @@ class Streams:
         """`odd`: the numbers of our own streams are. Events are appended to `events`; no stream is in `scheduler`."""
         self.repeats = False
         """There has been more than one lane: frames may come twice."""
-        self.notices = Notices()
         self.scheduler = scheduler
         self._settings = settings
         self._initial = settings.offered_credit
@@ -50,6 +51,9 @@ class Streams:
         self.admission = Admission(settings, self._table, self._budget)
         self._ledger = SendLedger(settings.unacked_max)
         self._kept = KeptLedger()
+        self._foretelling = Foretelling(self._budget, self._initial, min(settings.opening_window, settings.window_max))
+        self.notices = Notices(self._foretelling)
+        self._foretold = Foretold()
         self._held_back: set[Stream] = set()  # they wait for acknowledgements before they may send on
         self._crowded = False  # a stream may wait because of what all of them hold
 
@@ -132,13 +136,15 @@ class Streams:
         stream = self._find(number)
         return BATCH_MAX if stream is None else self.scheduler.grain(stream)
 
-    def send_data(self, number: int, batch: bytes, plain: int, now: float) -> None:
-        """Queue a batch. Raises Misuse beyond the credit."""
+    def send_data(self, number: int, batch: bytes, plain: int, now: float) -> int:
+        """Queue a batch: the sum of costs with it. Raises Misuse beyond the credit."""
         stream = self._find_sending(number)
-        if stream is not None:
-            stream.outgoing.push_data(batch, plain)
-            stream.told = min(stream.told, stream.room)
-            self.scheduler.add(stream, now)
+        if stream is None:
+            return 0
+        stream.outgoing.push_data(batch, plain)
+        stream.told = min(stream.told, stream.room)
+        self.scheduler.add(stream, now)
+        return stream.outgoing.credit.sent
 
     def send_end(self, number: int, total: int, tokens: bytes, now: float) -> None:
         """Queue the end of our array's side. Raises Misuse if `total` is not what was sent."""
@@ -155,12 +161,12 @@ class Streams:
         if stream is not None:
             self._push(stream, kind, payload, now)
 
-    def consumed(self, number: int, cost: int, now: float) -> None:
-        """The array has taken DATA of that cost. Raises Misuse if that has not come."""
+    def consumed(self, number: int, now: float) -> None:
+        """The array has taken the next DATA frame. Raises Misuse if there is none."""
         stream = self._find(number)
         if stream is not None:
             window = stream.incoming.window
-            window.consume(cost, now, self._round_trip)
+            stream.incoming.consume(now, self._round_trip)
             self.notices.consumed(number, stream.incoming.short() or window.due or stream.received_all, now)
             self._settle(stream)
 
@@ -209,8 +215,7 @@ class Streams:
         """An entry of CREDIT. Raises PeerError."""
         stream = self.live.get(number)
         if stream is None:
-            if consumed and self._table.was_never(number):
-                raise PeerError("CREDIT", f"stream {number} was never opened")
+            self._credited_unknown(number, consumed, limit)
             return
         if stream.state is State.OVER:
             return
@@ -251,6 +256,11 @@ class Streams:
             if stream.watched:
                 self._wake(stream)
 
+    def state(self) -> Iterator[bytes]:
+        """What we say first on a lane."""
+        self._foretell()
+        return self.notices.state(self.live)
+
     def lane_lost(self, lane: int, now: float) -> None:
         """What went by that lane, either way, may not have arrived."""
         for stream in self.live.values():
@@ -270,6 +280,7 @@ class Streams:
         self._figures.unacked_bytes = self._ledger.held
         self._figures.kept_bytes = self._kept.total
         self._figures.credit_bytes = self._budget.reserved
+        self._figures.foretold_bytes = self._foretelling.more
 
     # -- receiving -----------------------------------------------------------------------------------------------
 
@@ -286,6 +297,7 @@ class Streams:
         self._table.meet(number)
         if frame.type == FrameType.RESET:
             decode_reset(frame.payload)
+            self._foretelling.never(number)
             self.notices.over(number)
             return None
         refusal = self.admission.admit_theirs()
@@ -338,6 +350,14 @@ class Streams:
             decode_reset(frame.payload)
             self._forget(stream)
 
+    def _credited_unknown(self, number: int, consumed: int, limit: int) -> None:
+        if not self._table.was_never(number):
+            return
+        if consumed:
+            raise PeerError("CREDIT", f"stream {number} was never opened")
+        if self._table.is_own(number):
+            self._foretold.heard(number, limit)
+
     def _acknowledged_unknown(self, number: int, next_: int) -> None:
         if self._table.was_never(number):
             if next_:
@@ -368,14 +388,22 @@ class Streams:
 
     def _begin(self, number: int, *, own: bool, share: Share = PLAIN, refused: bool = False) -> Stream:
         """`refused`: without credit, which was not reserved; the stream will be reset at once."""
-        agreement = self.admission.agreement
-        outgoing = Outgoing(self._ledger, agreement.initial_credit if agreement else 0, self._settings.window_max)
+        agreement, most = self.admission.agreement, self._settings.window_max
+        lean = agreement is not None and Capability.LEAN in agreement.capabilities
+        credit = max(agreement.initial_credit if agreement else 0, min(most, self._foretold.opened(number)))
+        outgoing = Outgoing(self._ledger, credit, most, lean=lean)
         if refused:
             self._budget.reserve(0)
-        window = ReceiveWindow(self._budget, 0 if refused else self._initial, self._settings.window_max)
-        stream = Stream(number, own, outgoing, Incoming(self._kept, window), self.scheduler.account(share))
+        window = ReceiveWindow(self._budget, 0 if refused else self._initial, most, self._foretelling.met(number))
+        stream = Stream(number, own, outgoing, Incoming(self._kept, window, lean=lean), self.scheduler.account(share))
         self._table.add(stream)
+        self._foretell()
         return stream
+
+    def _foretell(self) -> None:
+        """Say what the peer's next stream may begin with, if there is something new to say."""
+        if self._foretelling.speak(self._table.next_theirs):
+            self.notices.foretold()
 
     def _find(self, number: int) -> Stream | None:
         """The stream unless it has ended meanwhile, of which an event tells. Raises Misuse if it never was."""
@@ -437,4 +465,5 @@ class Streams:
         self._table.forget(stream)
         self.scheduler.remove(stream)
         self.notices.over(stream.number)
+        self._foretell()
         self._uncrowd()

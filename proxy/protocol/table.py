@@ -53,6 +53,11 @@ class StreamTable:
         self._highest = number
 
     @property
+    def next_theirs(self) -> int:
+        """The lowest number of the peer's of which nothing has come yet, nor of a higher one."""
+        return self._highest + 2
+
+    @property
     def next_number(self) -> int | None:
         """The number of our next stream; None if all have been used."""
         return self._next if self._next <= NUMBER_MAX else None

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from proxy.protocol.announcements import Announcements
 from proxy.protocol.codes import Capability, CloseCode, FrameType, ResetCode
-from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.errors import HelloRefused, Misuse, OpenRefused, PeerError
 from proxy.protocol.events import (
     Event,
@@ -38,7 +37,6 @@ from proxy.protocol.frames import (
 )
 from proxy.protocol.hello import Agreement, Hello, agree
 from proxy.protocol.lanes import Duties, Lane, smoothed
-from proxy.protocol.notices import state_frames
 from proxy.protocol.pairing import Pairing
 from proxy.protocol.reader import HEADER_BYTES, Buffer, Frame
 from proxy.protocol.scheduler import Scheduler
@@ -324,7 +322,7 @@ class Tunnel:
         streams = self._streams
         if not lane.greeted:
             lane.greeted = True
-            frames += state_frames(streams.live)
+            frames += streams.state()
             frames += self._announcements.greeting()
         if lane.ready:
             frames += lane.outbox
@@ -435,12 +433,13 @@ class Tunnel:
         """
         return self._streams.flow(stream, self._now)
 
-    def send_data(self, stream: int, batch: bytes, plain: int) -> None:
+    def send_data(self, stream: int, batch: bytes, plain: int) -> int:
         """Send a batch of that plain length; the caller does not change it afterwards. Raises Misuse beyond the credit.
 
-        Nothing happens, here and below, if the stream has just ended: an event tells.
+        Returns what `Consumed` will say when the far array has it. Nothing happens, here and below, if the stream has
+        just ended: an event tells.
         """
-        self._streams.send_data(stream, batch, plain, self._now)
+        return self._streams.send_data(stream, batch, plain, self._now)
 
     def send_end(self, stream: int, total: int, tokens: bytes) -> None:
         """Our array has ended its side after `total` plain bytes."""
@@ -463,9 +462,9 @@ class Tunnel:
         """True if what the stream has unacknowledged lets one go at once; if not, `Arrived` tells when to ask again."""
         return self._streams.may_fill(stream)
 
-    def consumed(self, stream: int, plain: int) -> None:
-        """One DATA frame of that plain length was delivered to the array."""
-        self._streams.consumed(stream, plain + DATA_OVERHEAD, self._now)
+    def consumed(self, stream: int) -> None:
+        """The next DATA frame was delivered to the array."""
+        self._streams.consumed(stream, self._now)
 
     def grain(self, stream: int) -> int:
         """Bytes that a frame of the stream should have at most, so that no cap is exceeded for long."""

@@ -126,7 +126,7 @@ def drive(tunnel: Tunnel, event: Event) -> None:
     if isinstance(event, StreamOffered):
         tunnel.accept(event.stream)
     elif isinstance(event, DataReceived) and event.plain % 2:
-        tunnel.consumed(event.stream, event.plain)
+        tunnel.consumed(event.stream)
 
 
 TARGETS: list[Callable[[bytes], None]] = [one_lane, one_hello, one_tunnel]

@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
 
-from proxy.protocol.credit import ReceiveWindow, SendCredit, WindowBudget
+from proxy.protocol.credit import ReceiveWindow, SendCredit, WindowBudget, cost_of
 
 INITIAL = 64 << 10
 MAXIMUM = 1 << 20
@@ -36,12 +36,13 @@ class Windows(RuleBasedStateMachine):
         self.live.append(Flow(self.budget))
         return self.live[-1]
 
-    @rule(flow=flows, share=st.floats(0.01, 1.0))
-    def send(self, flow: Flow, share: float) -> None:
+    @rule(flow=flows, share=st.floats(0.01, 1.0), reduced=st.floats(0.0, 1.0))
+    def send(self, flow: Flow, share: float, reduced: float) -> None:
         plain = int(flow.credit.room * share)
         if plain:
-            flow.credit.spend(plain)
-            flow.under_way.append(plain + 256)
+            cost = cost_of(plain, int(plain * reduced), lean=True)
+            flow.credit.spend(cost)
+            flow.under_way.append(cost)
 
     @rule(flow=flows)
     def arrive(self, flow: Flow) -> None:

@@ -14,7 +14,6 @@ from hashlib import blake2b
 
 from proxy.protocol import events
 from proxy.protocol.codes import CloseCode, ResetCode
-from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.errors import HelloRefused, OpenRefused
 from proxy.protocol.frames import Frame, FrameReader, FrameType, decode_close, encode, encode_close
 from proxy.protocol.hello import Hello
@@ -107,8 +106,7 @@ class Speaker:
             self.referred.add(name)
         if self.site.world.chance(0.3):
             batch += bytes(plain)
-        self.site.tunnel.send_data(self.stream, batch, plain)
-        self.cost += plain + DATA_OVERHEAD
+        self.cost = self.site.tunnel.send_data(self.stream, batch, plain)
         self.talk.sent[self.side] += plain
         self.to_send -= plain
 
@@ -149,7 +147,7 @@ class Speaker:
             self.site.tunnel.send_miss(self.stream, [reference])
         else:
             self.incoming.popleft()
-            self.site.tunnel.consumed(self.stream, plain)
+            self.site.tunnel.consumed(self.stream)
             self.take_soon()
             self.finish_if_done()
         self.site.pump()

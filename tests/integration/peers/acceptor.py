@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterator
 
 from bench.sites import Address
-from proxy.protocol.credit import DATA_OVERHEAD
+from proxy.protocol.codes import Capability
+from proxy.protocol.credit import cost_of
 from proxy.protocol.frames import (
     Frame,
     FrameType,
@@ -31,6 +32,7 @@ class Acceptor:
 
     def __init__(self, lane: ScriptedLane) -> None:
         self.lane = lane
+        self.lean = Capability.LEAN in lane.capabilities
         self.references: list[bytes] = []
         self.codecs: set[int] = set()
         self.records = 0
@@ -59,7 +61,7 @@ class Acceptor:
                 batch = dissect(memoryview(frame.payload))
                 self.codecs.add(batch.codec)
                 self.records += batch.section.records
-                self.cost += batch.plain + batch.section.records + DATA_OVERHEAD
+                self.cost += cost_of(batch.plain + batch.section.records, len(frame.payload), lean=self.lean)
                 self.references += [token[3] for token in batch.tokens if token[0] in (REFERENCE, SLICE)]
                 literals += decode(batch.codec, batch.literals, batch.literal_length)
                 if rate:

@@ -65,6 +65,8 @@ class ScriptedLane:
 
     def __init__(self, connection: ssl.SSLSocket) -> None:
         self.connection = connection
+        self.capabilities: frozenset[int] = frozenset()
+        """What its HELLO named."""
         self._reader = FrameReader()
 
     def __enter__(self) -> Self:
@@ -134,6 +136,7 @@ class ScriptedLane:
 
     def greet(self, hello: Hello) -> None:
         """Send HELLO."""
+        self.capabilities = hello.capabilities
         self.send(encode(FrameType.HELLO, 0, 0, hello.encode()))
 
     def come_up(self, mine: Hello) -> Hello:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dedupstore.chunker import Chunker
 from dedupstore.store import ChunkStore
 from proxy.net.allowance import divided
-from proxy.protocol.credit import SendCredit
+from proxy.protocol.credit import SendCredit, cost_of
 from proxy.reduction.compression import Compressor
 from proxy.reduction.encoder import GRAIN_MAX, Encoder
 from tests.unit.reduction.shelf import ShelfStore
@@ -33,7 +33,7 @@ def test_frames_are_paid_for(initial: int, grain: int, last: int, at: int) -> No
 
     def ship() -> None:
         while (batch := encoder.take()) is not None:
-            credit.spend(batch.plain)  # raises Misuse beyond the credit
+            credit.spend(cost_of(batch.plain, len(batch.data), lean=False))  # raises Misuse beyond the credit
 
     allowance = renewed(grain)
     while allowance >= LEAST:

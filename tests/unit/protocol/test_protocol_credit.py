@@ -2,8 +2,10 @@
 
 import pytest
 
-from proxy.protocol.credit import STEP, ReceiveWindow, SendCredit, WindowBudget
+from proxy.protocol.codes import Capability
+from proxy.protocol.credit import LEAN_PART, STEP, ReceiveWindow, SendCredit, WindowBudget, cost_of
 from proxy.protocol.errors import Misuse, PeerError
+from proxy.protocol.frames import FrameType
 from tests.unit.protocol.playbook import Script, batch
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -28,12 +30,43 @@ def pass_through(receiver: ReceiveWindow, total: int, start: float, rate: float,
 
 def test_data_costs_its_plain_length_and_256() -> None:
     credit = SendCredit(1000, 1 << 30)
-    credit.spend(100)
+    credit.spend(cost_of(100, 50, lean=False))
     assert (credit.sent, credit.room) == (356, 388)
-    credit.spend(388)
+    credit.spend(cost_of(388, 50, lean=False))
     assert credit.room == 0
-    with pytest.raises(Misuse, match="1 plain bytes were to be sent with credit for 0"):
-        credit.spend(1)
+    with pytest.raises(Misuse, match="a frame that costs 257 was to be sent with credit for 0"):
+        credit.spend(cost_of(1, 13, lean=False))
+
+
+def test_where_costs_are_lean_data_costs_what_it_takes_to_keep() -> None:
+    assert cost_of(262144, 100_000, lean=True) == 100_256, "as it came"
+    assert cost_of(262144, 100, lean=True) == 262144 // LEAN_PART + 256, "however short it is"
+    assert cost_of(262144, 270_000, lean=True) == 262144 + 256, "never more than otherwise"
+    assert cost_of(1, 13, lean=True) == 257
+
+
+@pytest.mark.parametrize(("capabilities", "cost"), [((Capability.LEAN,), 8192 + 256), ((), 65000 + 256)])
+def test_costs_are_lean_if_both_can(capabilities: tuple[Capability, ...], cost: int) -> None:
+    script = Script(capabilities=capabilities)
+    script.accepted(1)
+    assert script.tunnel.send_data(1, batch(65000, 8180), 65000) == cost
+    script.open(2)
+    script.give(FrameType.DATA, 2, 1, batch(65000, 8180))
+    script.flush()
+    script.tunnel.consumed(2)
+    script.at(1.0)
+    assert any(frame.startswith(f"CREDIT 2:{cost}/") for frame in script.take())
+
+
+@pytest.mark.parametrize("frames", [7, 8])
+def test_lean_credit_is_no_more_than_was_given(frames: int) -> None:
+    script = Script(capabilities=(Capability.LEAN,))
+    script.open(2)
+    for number in range(1, 8):
+        script.give(FrameType.DATA, 2, number, batch(65000, 8180))
+    if frames == 8:
+        with pytest.raises(PeerError, match=r"DATA 8 of stream 2.*exceed the credit"):
+            script.give(FrameType.DATA, 2, 8, batch(65000, 8180))
 
 
 def test_the_peer_may_use_its_credit_to_the_last_byte_and_not_beyond() -> None:
@@ -65,8 +98,9 @@ def test_nothing_is_consumed_that_has_not_come() -> None:
     script = Script()
     script.open(2)
     script.data(2, 1, 100)
-    with pytest.raises(Misuse, match="357 consumed, but only 356 arrived"):
-        script.tunnel.consumed(2, 101)
+    script.tunnel.consumed(2)
+    with pytest.raises(Misuse, match="more DATA was consumed than has arrived"):
+        script.tunnel.consumed(2)
 
 
 def test_a_window_grows_while_the_array_takes_one_in_less_than_two_round_trips() -> None:

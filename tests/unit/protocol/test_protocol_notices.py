@@ -66,9 +66,9 @@ def test_credit_after_a_quarter_of_the_window() -> None:
     script.data(2, 1, 16127)
     script.data(2, 2, 1)
     script.flush()
-    script.tunnel.consumed(2, 16127)
+    script.tunnel.consumed(2)
     assert script.take() == []
-    script.tunnel.consumed(2, 1)
+    script.tunnel.consumed(2)
     assert script.take() == ["CREDIT 2:16640/82176"]
 
 
@@ -77,7 +77,7 @@ def test_less_is_told_after_200_ms() -> None:
     script.data(2, 1, 10)
     script.flush()
     script.at(1.0)
-    script.tunnel.consumed(2, 10)
+    script.tunnel.consumed(2)
     assert script.tunnel.next_deadline() == pytest.approx(1.2)
     script.at(1.2)
     assert script.take() == ["CREDIT 2:266/65802"]

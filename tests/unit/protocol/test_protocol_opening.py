@@ -86,7 +86,7 @@ def test_the_peer_is_told_with_the_acceptance() -> None:
     script = Script(opening_window=MIB)
     script.open(2)
     script.tunnel.accept(2)
-    assert script.take() == [f"CREDIT 2:0/{MIB}", "ACCEPT 2#0"]
+    assert script.take() == [f"CREDIT 2:0/{MIB} 4:0/{INITIAL // 4 + MIB // 2}", "ACCEPT 2#0"]
 
 
 def test_the_acceptor_is_told_when_it_has_accepted() -> None:

@@ -18,7 +18,7 @@ def finished(script: Script) -> None:
     script.tunnel.send_end(1, 500, b"")
     script.data(1, 1, 500)
     script.give(FrameType.END, 1, 2, encode_end(500, b""))
-    script.tunnel.consumed(1, 500)
+    script.tunnel.consumed(1)
     script.flush()
     script.acknowledge(1, 3)
 
@@ -41,7 +41,7 @@ def test_over_only_when_our_array_has_everything() -> None:
     assert script.flush() == ["ACK 1:3", "END 1#1 0"]
     script.acknowledge(1, 2)
     assert script.tunnel.figures.streams == 1
-    script.tunnel.consumed(1, 500)
+    script.tunnel.consumed(1)
     assert script.tunnel.figures.streams == 0
     assert script.flush() == ["ACK 1:over"]
 
@@ -61,7 +61,7 @@ def test_the_last_consumption_is_told_at_once() -> None:
     script = Script()
     script.accepted(1)
     script.data(1, 1, 500)
-    script.tunnel.consumed(1, 500)
+    script.tunnel.consumed(1)
     assert script.take() == []
     script.give(FrameType.END, 1, 2, encode_end(500, b""))
     assert script.take() == ["CREDIT 1:756/66292"]
@@ -73,7 +73,7 @@ def test_so_is_consumption_after_the_end() -> None:
     script.data(1, 1, 500)
     script.give(FrameType.END, 1, 2, encode_end(500, b""))
     assert script.take() == []
-    script.tunnel.consumed(1, 500)
+    script.tunnel.consumed(1)
     assert script.take() == ["CREDIT 1:756/66292"]
 
 
@@ -230,7 +230,7 @@ def test_what_ends_by_our_own_doing_is_no_fault_of_the_peer() -> None:
     script.acknowledge(2, 2)
     for stream in range(4, last + 2, 2):
         script.give(FrameType.RESET, stream, 0, RESET)
-    script.tunnel.consumed(2, 10)
+    script.tunnel.consumed(2)
     assert script.tunnel.figures.streams == 0
     with pytest.raises(PeerError, match="65536 answers about streams that are over wait already"):
         script.open(last + 2)

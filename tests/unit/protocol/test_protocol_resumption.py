@@ -77,7 +77,7 @@ def test_notices_are_repeated_when_a_lane_dies() -> None:
     script.join(2)
     script.take(2)
     script.data(2, 1, 100)
-    script.tunnel.consumed(2, 100)
+    script.tunnel.consumed(2)
     assert script.flush(1) == ["ACK 2:2"]
     script.tunnel.lane_down(1, 0.0)
     assert script.take(2) == ["ACK 2:2", "CREDIT 2:356/65892"]

@@ -141,7 +141,7 @@ def test_a_stream_that_we_open() -> None:
     assert script.take() == ["FILL 1#2 3"]
     assert script.give(FrameType.ACCEPT, 1, 1) == [StreamAccepted(1)]
     assert script.data(1, 2, 70) == [DataReceived(1, 70, batch(70))]
-    script.tunnel.consumed(1, 70)
+    script.tunnel.consumed(1)
     assert script.give(FrameType.END, 1, 3, encode_end(70, b"learn")) == [StreamEnded(1, 70, b"learn")]
     script.tunnel.send_end(1, 500, b"learn")
     assert script.flush() == ["ACK 1:4", "CREDIT 1:326/65862", "END 1#3 500"]
@@ -210,7 +210,7 @@ def test_streams_that_have_just_ended_take_everything_and_do_nothing() -> None:
     tunnel.send_end(1, 0, b"")
     tunnel.send_miss(1, [NAME])
     tunnel.send_fill(1, NAME, 0, 0, b"")
-    tunnel.consumed(1, 5)
+    tunnel.consumed(1)
     tunnel.reset(1, ResetCode.INTERNAL, "")
     assert tunnel.sendable(1) == 0
     assert script.take() == []

@@ -1,0 +1,124 @@
+"""Credit for streams that are not open yet."""
+
+import pytest
+
+from proxy.protocol.codes import ResetCode
+from proxy.protocol.credit import ReceiveWindow, WindowBudget
+from proxy.protocol.errors import PeerError
+from proxy.protocol.foretold import HEARD_MAX, Foretelling, Foretold
+from proxy.protocol.frames import FrameType, encode_credit, encode_reset
+from tests.unit.protocol.playbook import Script, batch
+
+KIB, MIB = 1 << 10, 1 << 20
+INITIAL = 64 * KIB
+
+
+def test_the_first_stream_is_told_of_with_the_state() -> None:
+    script = Script(opening_window=4 * MIB)
+    script.join(2, ready=False)
+    assert f"CREDIT 2:0/{INITIAL + 2 * MIB}" in script.take(2)
+
+
+def test_what_was_foretold_may_be_sent_before_the_stream_is_accepted() -> None:
+    script = Script(opening_window=4 * MIB)
+    script.open(2)
+    for number in range(1, 9):
+        script.data(2, number, 256 * KIB - 256)
+    script.data(2, 9, 64 * KIB - 256)
+    with pytest.raises(PeerError, match=r"DATA 10 of stream 2.*exceed the credit"):
+        script.data(2, 10, 1)
+
+
+def test_each_stream_has_the_next_foretold() -> None:
+    script = Script(opening_window=4 * MIB, allowed=100)
+    script.open(2)
+    assert f"CREDIT 4:0/{INITIAL + 2 * MIB}" in script.take()
+    script.open(4)
+    assert f"CREDIT 6:0/{INITIAL + 2 * MIB}" in script.take()
+
+
+def test_a_stream_of_ours_begins_with_what_was_foretold() -> None:
+    script = Script()
+    script.give(FrameType.CREDIT, 0, 0, encode_credit([(1, 0, MIB), (2, 0, MIB)]))
+    assert script.tunnel.open("array", "") == 1
+    script.tunnel.send_data(1, batch(500 * KIB), 500 * KIB)
+    assert script.tunnel.sendable(1) > 500 * KIB
+    assert script.tunnel.open("array", "") == 3
+    assert script.tunnel.sendable(3) == INITIAL - 256
+
+
+def test_nothing_was_consumed_of_a_stream_that_was_never_opened() -> None:
+    with pytest.raises(PeerError, match="stream 1 was never opened"):
+        Script().give(FrameType.CREDIT, 0, 0, encode_credit([(1, 1, MIB)]))
+
+
+def test_a_number_that_is_given_up_gives_back_what_was_foretold() -> None:
+    script = Script(opening_window=4 * MIB)
+    before = script.tunnel.figures.credit_bytes
+    assert before == 2 * MIB
+    script.give(FrameType.RESET, 2, 0, encode_reset(ResetCode.ORIGIN_RESET, "gone"))
+    assert "CREDIT" not in "".join(script.take())
+    script.open(4)
+    assert script.tunnel.figures.credit_bytes == INITIAL + 2 * MIB
+
+
+def test_a_refused_stream_gives_it_back() -> None:
+    script = Script(opening_window=4 * MIB)
+    script.tunnel.drain("maintenance")
+    script.open(2)
+    assert script.tunnel.figures.credit_bytes == 2 * MIB, "of the next one, should there be one"
+
+
+def test_what_is_foretold_is_repeated_when_a_lane_was_lost() -> None:
+    script = Script(opening_window=4 * MIB)
+    script.open(2)
+    script.take()
+    script.join(2)
+    script.take(2)
+    script.tunnel.lane_down(1, 0.0)
+    assert f"4:0/{INITIAL + 2 * MIB}" in " ".join(script.take(2))
+
+
+def test_what_is_foretold_is_half_of_what_is_to_spare() -> None:
+    budget = WindowBudget(64 * MIB)
+    foretelling = Foretelling(budget, INITIAL, 128 * MIB)
+    windows = []
+    for stream in range(2, 100, 2):
+        foretelling.speak(stream)
+        assert budget.reserve(INITIAL)
+        windows.append(ReceiveWindow(budget, INITIAL, 64 * MIB, foretelling.met(stream)))
+    assert [window.limit - INITIAL for window in windows[:3]] == [8 * MIB, 4 * MIB, 2 * MIB]
+    assert windows[-1].limit == INITIAL
+    assert budget.reserved == sum(window.limit for window in windows)
+    for window in windows:
+        window.close()
+    assert (budget.reserved, budget.grown, budget.opening, budget.streams) == (0, 0, 0, 0)
+
+
+def test_it_is_said_once() -> None:
+    foretelling = Foretelling(WindowBudget(64 * MIB), INITIAL, 8 * MIB)
+    assert foretelling.entries == []
+    assert foretelling.speak(2)
+    assert not foretelling.speak(2)
+    assert not foretelling.speak(4), "while 2 may still come, by another lane"
+    assert foretelling.entries == [(2, 0, INITIAL + 4 * MIB)]
+
+
+def test_where_memory_is_small_nothing_is_foretold() -> None:
+    assert not Foretelling(WindowBudget(4 * INITIAL), INITIAL, 64 * MIB).speak(2)
+
+
+def test_a_peer_that_foretells_without_end_is_not_remembered() -> None:
+    foretold = Foretold()
+    for stream in range(1, 10_000, 2):
+        foretold.heard(stream, MIB)
+    assert foretold.opened(1) == MIB
+    assert foretold.opened(1) == 0
+    assert foretold.opened(2 * HEARD_MAX + 1) == 0
+
+
+def test_limits_only_rise() -> None:
+    foretold = Foretold()
+    foretold.heard(1, 2 * MIB)
+    foretold.heard(1, MIB)
+    assert foretold.opened(1) == 2 * MIB
