@@ -11,7 +11,7 @@ from collections import deque
 from dedupstore.chunker import Chunker
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import ChunkStore, Place
-from proxy.reduction.batch import NO_SECTION, Section, assemble
+from proxy.reduction.batch import BATCH_PLAIN_MAX, NO_SECTION, Section, assemble
 from proxy.reduction.beginnings import Beginnings
 from proxy.reduction.compression import Compression
 from proxy.reduction.course import Course, Mark, Stored
@@ -26,7 +26,7 @@ READ_BYTES = 64 << 10
 """How much is read from an array at once: larger reads leave the cache and were measured slower."""
 
 BATCH_TARGET = 192 << 10
-"""A batch is to be taken at this many plain bytes: with one read and one chunk more it is still legal."""
+"""A batch is to be taken at this many plain bytes, or at twice that where none are literal."""
 
 GRAIN_MAX = 256 << 10
 """Literal bytes of one batch, at most. On a slow line less, so that no frame keeps the line busy for long."""
@@ -40,7 +40,6 @@ end, or between longer slices, go as they are: what comes behind them is known a
 _FOLLOWED_MAX = 2 << 20
 """Bytes of chunks that a batch has named when no more are for the sake of such slices: so that what is known does not
 lack room, and few bytes cost the peer no more reading than this."""
-
 
 FAR = 1 << 62
 """Bytes to what is not known to come."""
@@ -91,6 +90,7 @@ class Encoder:
         self.ahead = FAR
         """Bytes from what has come to the next border that is certain: near it, content makes none."""
         self._apart = chunker.average // 2
+        self._most = BATCH_PLAIN_MAX - READ_BYTES - chunker.maximum  # with one read and one chunk more it is legal
         self.grain = GRAIN_MAX
         """Literal bytes at which a batch is full; at least 1."""
 
@@ -116,7 +116,8 @@ class Encoder:
     @property
     def ready(self) -> bool:
         """True if a batch is full, or delivers enough to be taken."""
-        return self.full or self._draft.plain >= BATCH_TARGET
+        draft = self._draft
+        return self.full or draft.plain >= min(self._most, 2 * BATCH_TARGET - draft.literal)
 
     @property
     def longest(self) -> int:

@@ -26,6 +26,7 @@ from proxy.protocol.frames import (
     FrameReader,
     FrameType,
     decode_close,
+    decode_credit,
     decode_reset,
     encode,
     encode_ack,
@@ -110,6 +111,13 @@ class ScriptedLane:
             if frame.type == FrameType.RESET:
                 raise Ended(f"stream {frame.stream} was reset: {decode_reset(frame.payload)}")
         return frame
+
+    def credit_of(self, stream: int, consumed: int = 0) -> int:
+        """The limit that the site names next for that stream, of which so much at least was consumed."""
+        while True:
+            for number, taken, limit in decode_credit(self.expect(FrameType.CREDIT).payload):
+                if number == stream and taken >= consumed:
+                    return limit
 
     def close_of(self) -> tuple[CloseCode, str]:
         """Code and reason of the CLOSE that the site sends next; other frames are skipped."""
