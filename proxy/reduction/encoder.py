@@ -226,10 +226,10 @@ class Encoder:
         data = assemble(draft.plain, codec, tokens, len(literals), encoded, section)
         self._outstanding.send(draft.named)
         self._runs.send(draft.lists)
-        self._holdings.referred(draft.references)
+        plain, reduced = draft.plain + section.records, len(tokens) + len(literals) + section.length
+        self._holdings.referred(draft.references, plain - draft.literal)
         if draft.learned:
             self._holdings.send(place for _, place in draft.learned)
-        plain, reduced = draft.plain + section.records, len(tokens) + len(literals) + section.length
         return EncodedBatch(
             data, plain, draft.literal, reduced, draft.references, draft.named, draft.lists, draft.pinned, draft.learned
         )
@@ -276,7 +276,7 @@ class Encoder:
     def _release(self, batch: EncodedBatch, *, found: bool) -> None:
         """`found`: the peer knew what its runs stand for."""
         self._runs.end(batch.lists, found=found)
-        self._holdings.unsend(place for _, place in batch.learned)
+        self._holdings.unsend((place for _, place in batch.learned), batch.plain - batch.literal, found=found)
         for container in batch.pinned:
             self._store.unpin(container)
 

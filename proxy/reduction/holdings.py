@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dedupstore.beliefs import SITE_BYTES
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import ChunkStore, Place
+from proxy.reduction.trial import Trial
 
 _CACHED_CONTAINERS = 16384
 """Bitmaps kept here, at most 150 bytes each; the store has them all."""
@@ -53,6 +54,8 @@ class Holdings:
         self.referring = True
         """False while references are suspended."""
         self.suspensions = 0
+        self.trial = Trial()
+        """How much that is believed may be under way."""
 
     def holds(self, place: Place) -> bool:
         """True if the chunk was exchanged with the peer."""
@@ -74,8 +77,9 @@ class Holdings:
         """These chunks are under way to the peer, which may refer to them before it is known that they have arrived."""
         self._underway.update(places)
 
-    def unsend(self, places: Iterable[Place]) -> None:
-        """Undo one `send`: they have arrived (see `add`) or never will."""
+    def unsend(self, places: Iterable[Place], known: int, *, found: bool) -> None:
+        """Undo `send` and `referred`: it has arrived (see `add`) or never will. `found`: nothing was missed."""
+        self.trial.end(known, found=found)
         for place in places:
             if left := self._underway.pop(place) - 1:
                 self._underway[place] = left
@@ -90,15 +94,17 @@ class Holdings:
         """The peer said that it lacks the chunk."""
         self._set(place[0], self._container(place[0]) & ~(1 << place[1]))
 
-    def referred(self, count: int) -> None:
-        """So many references were sent; old samples fade by halving."""
+    def referred(self, count: int, known: int) -> None:
+        """So many references were sent, to so many bytes; old samples fade by halving."""
+        self.trial.send(known)
         self._referred += count
         if self._referred > _SAMPLE:
             self._referred //= 2
             self._missed //= 2
 
     def missed(self, count: int, now: float) -> None:
-        """So many references failed at the peer. `now` in seconds, monotonic."""
+        """So many references failed at the peer, in one batch. `now` in seconds, monotonic."""
+        self.trial.miss()
         self._missed += count
         if self._missed > _FEWEST_MISSES and self._missed > _MISS_SHARE * self._referred:
             self._suspended_until = now + _SUSPENSION

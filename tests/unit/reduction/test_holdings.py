@@ -1,5 +1,6 @@
 """What one site believes the other's store to hold: per peer and chunk, doubted on a miss, suspended on many."""
 
+from functools import partial
 from typing import cast
 
 import pytest
@@ -57,7 +58,8 @@ def test_what_is_under_way_is_shared_before_it_is_held(store: ChunkStore) -> Non
     """Two streams may teach the same chunk; it is under way until neither does."""
     holdings = Holdings(store, b"peer")
     seen = []
-    for step in (holdings.send, holdings.send, holdings.unsend, holdings.unsend):
+    unsend = partial(holdings.unsend, known=0, found=True)
+    for step in (holdings.send, holdings.send, unsend, unsend):
         step([HERE, THERE])
         seen.append(holdings.shares(HERE))
     assert seen == [True, True, True, False]
@@ -85,7 +87,7 @@ def test_few_misses_suspend_nothing(store: ChunkStore) -> None:
 @pytest.mark.parametrize("references", [0, 65, 1024])
 def test_many_misses_suspend(store: ChunkStore, references: int) -> None:
     holdings = Holdings(store, b"peer")
-    holdings.referred(references)
+    holdings.referred(references, 0)
     holdings.missed(64, now=0)
     holdings.missed(1, now=0)
     assert not holdings.referring
@@ -97,7 +99,7 @@ def test_it_is_the_share_of_misses_that_counts(store: ChunkStore, between: int, 
     """At most 64 misses are forgiven, and one in twenty references of the last thousand or so."""
     holdings = Holdings(store, b"peer")
     for at in range(10_000):
-        holdings.referred(between)
+        holdings.referred(between, 0)
         holdings.missed(1, now=at)
     assert holdings.referring == goes_on
 
