@@ -208,6 +208,7 @@ class Relay(asyncio.BufferedProtocol):
                 raise PeerError(f"MISS on stream {self.stream}", f"chunk {name.hex()[:16]} was not referred to")
         if chunks := sum(self.listed(name) is None for name in names):
             self._owner.holdings.missed(chunks, self._loop.time())
+            self._owner.tunnel.trust(self._owner.holdings.proven)
         self._owner.fills.add(self, names)
 
     def listed(self, name: bytes) -> bytes | None:
@@ -229,7 +230,7 @@ class Relay(asyncio.BufferedProtocol):
         with self._blaming:
             while self._outstanding and self._outstanding[0][0] <= cost:
                 self._encoder.delivered(self._outstanding.popleft()[1])
-            self._owner.holdings.trial.relieve()
+            self._owner.tunnel.trust(self._owner.holdings.proven)
             self._finish_if_done()
 
     def writable(self) -> None:
@@ -257,7 +258,6 @@ class Relay(asyncio.BufferedProtocol):
         for _, batch in self._outstanding:
             self._encoder.abandon(batch)
         self._outstanding.clear()
-        self._owner.holdings.trial.relieve()
         self._encoder.close()
         self._decoder.close()
         if self._transport is not None:
@@ -274,7 +274,7 @@ class Relay(asyncio.BufferedProtocol):
         grain = min(frame, tunnel.grain(self.stream))
         held = encoder.plain + encoder.unsent
         encoder.grain, allowance = divided(tunnel.sendable(self.stream), held, grain)
-        self._allowance = 0 if self._owner.holdings.trial.crowded else encoder.affordable(allowance)
+        self._allowance = encoder.affordable(allowance)
 
     def _flush(self, *, patient: bool = False) -> None:
         """Send what is left; `patient`: but for what need not be sent once the store's disk has been read."""
@@ -335,12 +335,6 @@ class Relay(asyncio.BufferedProtocol):
             self._owner.worker.when_relieved(self._resume_if_possible)
         elif self._allowance < _ALLOWANCE_MIN:
             self._rest()
-            self._await_proof()
-
-    def _await_proof(self) -> None:
-        trial = self._owner.holdings.trial
-        if trial.crowded:
-            trial.when_relieved(self._resume_if_possible)
 
     def _rest(self) -> None:
         assert self._transport is not None
@@ -378,7 +372,6 @@ class Relay(asyncio.BufferedProtocol):
             self.waits.resume()
         else:
             self.waits.rest()
-            self._await_proof()
 
     # -- inward ------------------------------------------------------------------------------------------------
 

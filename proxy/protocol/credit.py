@@ -5,10 +5,14 @@ takes the data, out of a `WindowBudget` that all streams of a tunnel share, so t
 bounded whatever the arrays do.
 """
 
+from collections import deque
+
 from proxy.protocol.errors import Misuse, PeerError
 
 DATA_OVERHEAD = 256
 """What every DATA frame costs beside its bytes; pays for the bookkeeping of tiny ones."""
+WIDE = 2
+"""Times the largest window in plain bytes that a stream may have under way, and times the memory that all may."""
 LEAN_PART = 8
 """Where costs are lean, the part of its plain length that a frame costs at least: so much longer, too, is the way to
 an array for what the far site knows, in bytes that the near array believes sent."""
@@ -28,14 +32,38 @@ def cost_of(plain: int, length: int, *, lean: bool) -> int:
     return DATA_OVERHEAD + (min(plain, max(length, plain // LEAN_PART)) if lean else plain)
 
 
+class Trust:
+    """Whether streams may have more plain bytes under way than their windows are, as lean costs allow. One a tunnel.
+
+    What is under way stays in our store, which may be small, and should the peer not know it, each batch would ask for
+    what it lacks, a round trip after the one before it.
+    """
+
+    def __init__(self, most: int) -> None:
+        """`most`: bytes that all streams together may have under way before none may have more than its window."""
+        self._most = most
+        self.given = False
+        """The driver's word: lately the peer knew what it was believed to know."""
+        self.under_way = 0
+        """What has been sent and is not consumed, in costs that are not lean."""
+
+    @property
+    def wide(self) -> bool:
+        """True if there may be more."""
+        return self.given and self.under_way < self._most
+
+
 class SendCredit:
     """What may be sent: totals of costs from the stream's beginning."""
 
-    __slots__ = ("_most", "consumed", "limit", "sent")
+    __slots__ = ("_frames", "_full", "_most", "_trust", "consumed", "limit", "sent")
 
-    def __init__(self, initial: int, most: int) -> None:
+    def __init__(self, initial: int, most: int, trust: "Trust") -> None:
         """`most`: what we are willing to have under way, whatever the peer allows."""
         self._most = most
+        self._trust = trust
+        self._frames: deque[tuple[int, int]] = deque()  # not consumed: `sent` with it, its cost if that were not lean
+        self._full = 0  # these together
         self.limit = initial
         self.sent = 0
         self.consumed = 0
@@ -44,13 +72,18 @@ class SendCredit:
     @property
     def room(self) -> int:
         """Plain bytes that one more DATA frame may carry, however badly it is reduced."""
-        return max(0, self.limit - self.sent - DATA_OVERHEAD)
+        window = self.limit - self.consumed
+        most = max(window, WIDE * self._most) if self._trust.wide else window
+        return max(0, min(self.limit - self.sent, most - self._full) - DATA_OVERHEAD)
 
-    def spend(self, cost: int) -> None:
-        """A DATA frame is on its way. Raises Misuse if there is no credit for it."""
+    def spend(self, cost: int, full: int) -> None:
+        """A DATA frame is on its way; `full`: its cost if that were not lean. Raises Misuse without credit for it."""
         if self.sent + cost > self.limit:
             raise Misuse(f"a frame that costs {cost} was to be sent with credit for {self.limit - self.sent}")
         self.sent += cost
+        self._frames.append((self.sent, full))
+        self._full += full
+        self._trust.under_way += full
 
     def update(self, consumed: int, limit: int) -> bool:
         """Take a CREDIT; late ones change nothing. True if `consumed` has advanced. Raises PeerError."""
@@ -62,13 +95,25 @@ class SendCredit:
         if consumed <= self.consumed:
             return False
         self.consumed = consumed
+        while self._frames and self._frames[0][0] <= consumed:
+            self._end(self._frames.popleft()[1])
         return True
+
+    def close(self) -> None:
+        """The stream is over: nothing is under way."""
+        self._frames.clear()
+        self._end(self._full)
+
+    def _end(self, full: int) -> None:
+        self._full -= full
+        self._trust.under_way -= full
 
 
 class WindowBudget:
     """Bytes of credit that all streams of a tunnel may have been given together.
 
-    Half of it serves growth at most, so that however much the first streams have grown there is room for new ones.
+    Half of it serves growth at most, so that however much the first streams have grown there is room for new ones; what
+    the next stream is to begin with comes out of the other half.
     """
 
     def __init__(self, total: int) -> None:
@@ -162,6 +207,7 @@ class ReceiveWindow:
         "_opened",
         "_pressed",
         "_told",
+        "_untold",
         "_widened",
         "arrived",
         "consumed",
@@ -183,6 +229,7 @@ class ReceiveWindow:
         self.arrived = 0
         self.consumed = 0
         self._told = 0
+        self._untold = 0  # consumed since then, in what costs would be if they were not lean
         self._mark = 0  # growth is judged by how long it took the array to take a window since here
         self._mark_time = self._last = float("-inf")
 
@@ -227,11 +274,12 @@ class ReceiveWindow:
         self._pressed = self.size > size
         return self._pressed
 
-    def consume(self, cost: int, now: float, round_trip: float) -> None:
-        """The array has taken data of that cost. Raises Misuse if that has not arrived."""
+    def consume(self, cost: int, full: int, now: float, round_trip: float) -> None:
+        """The array has taken data of that cost, `full` if costs were not lean. Raises Misuse if it has not arrived."""
         if self.consumed + cost > self.arrived:
             raise Misuse(f"{cost} consumed, but only {self.arrived - self.consumed} arrived")
         self.consumed += cost
+        self._untold += full
         if self.consumed - self._mark >= self.size:
             self._tune(now - self._mark_time < 2 * max(round_trip, ROUND_TRIP_MIN))
             self._mark, self._mark_time = self.consumed, now
@@ -250,12 +298,16 @@ class ReceiveWindow:
 
     @property
     def due(self) -> bool:
-        """True if the peer has to be told now: a quarter of the window has been consumed since it last was."""
-        return self.consumed - self._told >= self.size // 4
+        """True if the peer has to be told now: as much as a quarter of the window has been consumed since it last was.
+
+        That is of plain bytes: the peer may keep less of what is known under way than credit allows.
+        """
+        return self._untold >= self.size // 4
 
     def tell(self) -> tuple[int, int]:
         """(consumed, limit) for a CREDIT that will be sent."""
         self._told = self.consumed
+        self._untold = 0
         self._pressed = self._widened = False
         self.limit = max(self.limit, self.consumed + self.size)
         return self.consumed, self.limit

@@ -4,6 +4,7 @@ Over a long line a stream whose bytes the far site knows could send tens of mega
 """
 
 from proxy.protocol.credit import WindowBudget
+from proxy.protocol.frames import NUMBER_MAX
 
 OPENING_SHARE = 2
 """One part in so many of what a stream's window grows to once it is open is foretold."""
@@ -26,7 +27,7 @@ class Foretelling:
     def speak(self, stream: int) -> bool:
         """Decide what the peer's next stream may begin with; False if there is nothing new to say."""
         more = min(self._budget.spare, self._most)
-        if self._stream or more < self._initial or not self._budget.foretell(more):
+        if self._stream or stream > NUMBER_MAX or more < self._initial or not self._budget.foretell(more):
             return False
         self._stream, self.more = stream, more
         return True

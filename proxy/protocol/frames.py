@@ -27,6 +27,7 @@ from proxy.text import printable
 __all__ = [
     "BATCH_MIN",
     "LANES_MAX",
+    "NUMBER_MAX",
     "OVER",
     "WISHES_MAX",
     "Frame",
@@ -63,6 +64,8 @@ __all__ = [
 
 OVER = (1 << 64) - 1
 """In ACK: the stream is over."""
+NUMBER_MAX = (1 << 32) - 1
+"""Of streams."""
 BATCH_MIN = 12
 """A batch's own header."""
 LANES_MAX = 128

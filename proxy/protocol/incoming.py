@@ -3,7 +3,7 @@
 from collections import deque
 
 from proxy.protocol.codes import FrameType
-from proxy.protocol.credit import ReceiveWindow, cost_of
+from proxy.protocol.credit import DATA_OVERHEAD, ReceiveWindow, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.frames import decode_data
 from proxy.protocol.outgoing import UNCREDITED_BYTES, UNCREDITED_FRAMES
@@ -29,7 +29,7 @@ class Incoming:
         """`lean`: so are costs."""
         self.window = window
         self._lean = lean
-        self._costs: deque[int] = deque()  # of the DATA that was delivered to the driver and not taken by the array
+        self._costs: deque[tuple[int, int]] = deque()  # of DATA that is with the driver: lean or not, and not lean
         self.expected = 0
         """Number of the next frame to be delivered."""
         self.plain = 0
@@ -52,14 +52,14 @@ class Incoming:
         """The DATA frame is next in order: its plain length."""
         plain = decode_data(frame.payload)
         self.plain += plain
-        self._costs.append(cost_of(plain, len(frame.payload), lean=self._lean))
+        self._costs.append((cost_of(plain, len(frame.payload), lean=self._lean), plain + DATA_OVERHEAD))
         return plain
 
     def consume(self, now: float, round_trip: float) -> None:
         """The array has taken the next DATA frame. Raises Misuse if there is none."""
         if not self._costs:
             raise Misuse("more DATA was consumed than has arrived")
-        self.window.consume(self._costs.popleft(), now, round_trip)
+        self.window.consume(*self._costs.popleft(), now, round_trip)
 
     def short(self) -> bool:
         """True if the window has grown because it was used up, though not by the array: the peer has to be told."""

@@ -89,7 +89,8 @@ class Notices:
         """Notices may be lost: repeat those of all streams."""
         self._arrived.update(streams)
         self._consumed.update(number for number, stream in streams.items() if stream.state is not State.OVER)
-        self._foretold = bool(self._foretelling.entries)
+        if self._foretelling.entries:
+            self.foretold()
         if streams:
             self._ack_now = self._credit_now = True
 

@@ -8,7 +8,7 @@ from collections import deque
 from operator import itemgetter
 
 from proxy.protocol.codes import FrameType
-from proxy.protocol.credit import SendCredit, cost_of
+from proxy.protocol.credit import DATA_OVERHEAD, SendCredit, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.flow import Flow, Obstacle
 from proxy.protocol.reader import FILL_MAX, PLAIN_MAX
@@ -103,9 +103,9 @@ class Outgoing:
         "plain",
     )
 
-    def __init__(self, ledger: SendLedger, initial_credit: int, most_credit: int, *, lean: bool) -> None:
+    def __init__(self, ledger: SendLedger, credit: SendCredit, *, lean: bool) -> None:
         """`lean`: so are costs."""
-        self.credit = SendCredit(initial_credit, most_credit)
+        self.credit = credit
         self._lean = lean
         self.ended = False
         self.plain = 0
@@ -177,7 +177,7 @@ class Outgoing:
         if self.ended:
             raise Misuse("DATA after END")
         cost = cost_of(plain, len(batch), lean=self._lean)
-        self.credit.spend(cost)
+        self.credit.spend(cost, plain + DATA_OVERHEAD)
         self._costs.append(cost)
         self.plain += plain
         self._queued += len(batch)
@@ -206,6 +206,7 @@ class Outgoing:
         self._held = self._queued = self._uncredited = 0
         for queue in (self._control, self._data, self._costs, self._unacked, self.again):
             queue.clear()
+        self.credit.close()
 
     # -- emptying it ---------------------------------------------------------------------------------------------
 

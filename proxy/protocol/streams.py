@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from proxy.protocol.admission import Admission
 from proxy.protocol.codes import Capability, FrameType, ResetCode
-from proxy.protocol.credit import ReceiveWindow, WindowBudget
+from proxy.protocol.credit import WIDE, ReceiveWindow, SendCredit, Trust, WindowBudget
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.events import Arrived, Consumed, Event, StreamReset, Writable
 from proxy.protocol.figures import TunnelFigures
@@ -54,6 +54,7 @@ class Streams:
         self._foretelling = Foretelling(self._budget, self._initial, min(settings.opening_window, settings.window_max))
         self.notices = Notices(self._foretelling)
         self._foretold = Foretold()
+        self._trust = Trust(WIDE * settings.memory)
         self._held_back: set[Stream] = set()  # they wait for acknowledgements before they may send on
         self._crowded = False  # a stream may wait because of what all of them hold
 
@@ -122,6 +123,13 @@ class Streams:
     def fills(self) -> bool:
         """True if what all streams have unacknowledged lets a FILL go."""
         return self._ledger.fills
+
+    def trust(self, given: bool) -> None:
+        """Lately the peer knew what it was believed to know, or it did not."""
+        if given != self._trust.given:
+            self._trust.given = given
+            for stream in self.live.values():
+                self._wake(stream)
 
     def may_fill(self, number: int) -> bool:
         """True if what the stream has unacknowledged does; otherwise `Arrived` will tell when that has changed."""
@@ -298,10 +306,13 @@ class Streams:
         if frame.type == FrameType.RESET:
             decode_reset(frame.payload)
             self._foretelling.never(number)
+            self._foretell()
             self.notices.over(number)
             return None
         refusal = self.admission.admit_theirs()
         stream = self._begin(number, own=False, refused=refusal is not None)
+        if stream.incoming.window.limit > self._initial:
+            self.notices.consumed(number, True, now)  # it was foretold more, and may not have heard
         if refusal:
             self._reset(stream, *refusal, now)
         return stream
@@ -391,7 +402,7 @@ class Streams:
         agreement, most = self.admission.agreement, self._settings.window_max
         lean = agreement is not None and Capability.LEAN in agreement.capabilities
         credit = max(agreement.initial_credit if agreement else 0, min(most, self._foretold.opened(number)))
-        outgoing = Outgoing(self._ledger, credit, most, lean=lean)
+        outgoing = Outgoing(self._ledger, SendCredit(credit, most, self._trust), lean=lean)
         if refused:
             self._budget.reserve(0)
         window = ReceiveWindow(self._budget, 0 if refused else self._initial, most, self._foretelling.met(number))

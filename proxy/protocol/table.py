@@ -1,9 +1,8 @@
 """Which stream numbers are live, which are over and which have not come yet, in memory that the live ones bound."""
 
 from proxy.protocol.errors import PeerError
+from proxy.protocol.frames import NUMBER_MAX
 from proxy.protocol.stream import State, Stream
-
-NUMBER_MAX = (1 << 32) - 1
 
 
 class StreamTable:

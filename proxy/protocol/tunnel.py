@@ -394,10 +394,7 @@ class Tunnel:
     # -- streams -------------------------------------------------------------------------------------------------
 
     def open(self, export: str, origin: str, share: Share = PLAIN) -> int:
-        """Ask the peer for a stream to its export; `origin` is for its log. Raises OpenRefused.
-
-        What we send on it belongs to `share`.
-        """
+        """Ask the peer for a stream to its export; what we send is of `share`, `origin` for its log. OpenRefused."""
         if not self._lanes_seen:
             raise OpenRefused(ResetCode.UNREACHABLE, f"there is no tunnel to {self._peer}")
         return self._streams.open(export, origin, share, self._now)
@@ -434,10 +431,9 @@ class Tunnel:
         return self._streams.flow(stream, self._now)
 
     def send_data(self, stream: int, batch: bytes, plain: int) -> int:
-        """Send a batch of that plain length; the caller does not change it afterwards. Raises Misuse beyond the credit.
+        """Send a batch; the caller does not change it. What `Consumed` will say of it. Raises Misuse beyond the credit.
 
-        Returns what `Consumed` will say when the far array has it. Nothing happens, here and below, if the stream has
-        just ended: an event tells.
+        Nothing happens, here and below, if the stream has just ended: an event tells.
         """
         return self._streams.send_data(stream, batch, plain, self._now)
 
@@ -452,6 +448,10 @@ class Tunnel:
     def send_fill(self, stream: int, fingerprint: bytes, codec: int, size: int, data: bytes) -> None:
         """Answer a MISS: a chunk of `size` bytes in that codec, or size 0 if it is gone."""
         self._streams.send_control(stream, FrameType.FILL, encode_fill(fingerprint, codec, size, data), self._now)
+
+    def trust(self, given: bool) -> None:
+        """Lately the peer knew what it was believed to know: more of that may be under way (`Trust`)."""
+        self._streams.trust(given)
 
     @property
     def fills(self) -> bool:

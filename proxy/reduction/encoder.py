@@ -227,7 +227,7 @@ class Encoder:
         self._outstanding.send(draft.named)
         self._runs.send(draft.lists)
         plain, reduced = draft.plain + section.records, len(tokens) + len(literals) + section.length
-        self._holdings.referred(draft.references, plain - draft.literal)
+        self._holdings.referred(draft.references)
         if draft.learned:
             self._holdings.send(place for _, place in draft.learned)
         return EncodedBatch(

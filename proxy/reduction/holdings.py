@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dedupstore.beliefs import SITE_BYTES
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import ChunkStore, Place
-from proxy.reduction.trial import Trial
 
 _CACHED_CONTAINERS = 16384
 """Bitmaps kept here, at most 150 bytes each; the store has them all."""
@@ -16,6 +15,9 @@ _FEWEST_MISSES = 64
 _MISS_SHARE = 0.05
 _SUSPENSION = 30.0
 _STORE_BYTES = 8
+_PROVEN = 32 << 20
+_REMEMBERED = 1 << 30
+"""Bytes that were found, at least, and at most that count: each batch that lacked something halves the sum."""
 
 
 def belief_key(site: str, identity: bytes) -> bytes:
@@ -54,8 +56,7 @@ class Holdings:
         self.referring = True
         """False while references are suspended."""
         self.suspensions = 0
-        self.trial = Trial()
-        """How much that is believed may be under way."""
+        self._found = 0
 
     def holds(self, place: Place) -> bool:
         """True if the chunk was exchanged with the peer."""
@@ -78,8 +79,9 @@ class Holdings:
         self._underway.update(places)
 
     def unsend(self, places: Iterable[Place], known: int, *, found: bool) -> None:
-        """Undo `send` and `referred`: it has arrived (see `add`) or never will. `found`: nothing was missed."""
-        self.trial.end(known, found=found)
+        """Undo `send`: it has arrived (see `add`) or never will. `found`: so were the known bytes beside it."""
+        if found:
+            self._found = min(self._found + known, _REMEMBERED)
         for place in places:
             if left := self._underway.pop(place) - 1:
                 self._underway[place] = left
@@ -94,9 +96,13 @@ class Holdings:
         """The peer said that it lacks the chunk."""
         self._set(place[0], self._container(place[0]) & ~(1 << place[1]))
 
-    def referred(self, count: int, known: int) -> None:
-        """So many references were sent, to so many bytes; old samples fade by halving."""
-        self.trial.send(known)
+    @property
+    def proven(self) -> bool:
+        """True if the peer lately knew what it was believed to know: a few misses are no flood."""
+        return self._found >= _PROVEN
+
+    def referred(self, count: int) -> None:
+        """So many references were sent; old samples fade by halving."""
         self._referred += count
         if self._referred > _SAMPLE:
             self._referred //= 2
@@ -104,7 +110,7 @@ class Holdings:
 
     def missed(self, count: int, now: float) -> None:
         """So many references failed at the peer, in one batch. `now` in seconds, monotonic."""
-        self.trial.miss()
+        self._found //= 2
         self._missed += count
         if self._missed > _FEWEST_MISSES and self._missed > _MISS_SHARE * self._referred:
             self._suspended_until = now + _SUSPENSION

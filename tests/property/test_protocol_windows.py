@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
 
-from proxy.protocol.credit import ReceiveWindow, SendCredit, WindowBudget, cost_of
+from proxy.protocol.credit import ReceiveWindow, SendCredit, Trust, WindowBudget, cost_of
 
 INITIAL = 64 << 10
 MAXIMUM = 1 << 20
@@ -13,11 +13,11 @@ TOTAL = 2 << 20
 class Flow:
     """A sender and a receiver, and what is between them."""
 
-    def __init__(self, budget: WindowBudget) -> None:
-        self.credit = SendCredit(INITIAL, 1 << 30)
+    def __init__(self, budget: WindowBudget, trust: Trust) -> None:
+        self.credit = SendCredit(INITIAL, 1 << 30, trust)
         self.window = ReceiveWindow(budget, INITIAL, MAXIMUM)
-        self.under_way: list[int] = []
-        self.arrived: list[int] = []
+        self.under_way: list[tuple[int, int]] = []
+        self.arrived: list[tuple[int, int]] = []
 
 
 class Windows(RuleBasedStateMachine):
@@ -26,6 +26,7 @@ class Windows(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.budget = WindowBudget(TOTAL)
+        self.trust = Trust(TOTAL)
         self.live: list[Flow] = []
         self.now = 0.0
 
@@ -33,7 +34,7 @@ class Windows(RuleBasedStateMachine):
     @precondition(lambda self: self.budget.reserved + INITIAL <= TOTAL)
     def begin(self) -> Flow:
         assert self.budget.reserve(INITIAL)
-        self.live.append(Flow(self.budget))
+        self.live.append(Flow(self.budget, self.trust))
         return self.live[-1]
 
     @rule(flow=flows, share=st.floats(0.01, 1.0), reduced=st.floats(0.0, 1.0))
@@ -41,12 +42,12 @@ class Windows(RuleBasedStateMachine):
         plain = int(flow.credit.room * share)
         if plain:
             cost = cost_of(plain, int(plain * reduced), lean=True)
-            flow.credit.spend(cost)
-            flow.under_way.append(cost)
+            flow.credit.spend(cost, plain + 256)
+            flow.under_way.append((cost, plain + 256))
 
     @rule(flow=flows)
     def arrive(self, flow: Flow) -> None:
-        for cost in flow.under_way:
+        for cost, _ in flow.under_way:
             flow.window.arrive(cost, self.now, 0.1)
         flow.arrived += flow.under_way
         flow.under_way.clear()
@@ -54,7 +55,7 @@ class Windows(RuleBasedStateMachine):
     @rule(flow=flows, share=st.floats(0.0, 1.0))
     def consume(self, flow: Flow, share: float) -> None:
         for _ in range(round(len(flow.arrived) * share)):
-            flow.window.consume(flow.arrived.pop(0), self.now, 0.1)
+            flow.window.consume(*flow.arrived.pop(0), self.now, 0.1)
 
     @rule(flow=flows, size=st.integers(0, 2 * MAXIMUM))
     def widen(self, flow: Flow, size: int) -> None:
@@ -68,6 +69,10 @@ class Windows(RuleBasedStateMachine):
     def tell(self, flow: Flow) -> None:
         flow.credit.update(*flow.window.tell())
 
+    @rule(given=st.booleans())
+    def trust_changes(self, given: bool) -> None:
+        self.trust.given = given
+
     @rule(seconds=st.sampled_from([0.001, 0.1, 10.0]))
     def wait(self, seconds: float) -> None:
         self.now += seconds
@@ -75,6 +80,7 @@ class Windows(RuleBasedStateMachine):
     @rule(flow=consumes(flows))
     def end(self, flow: Flow) -> None:
         flow.window.close()
+        flow.credit.close()
         self.live.remove(flow)
 
     @invariant()
@@ -96,6 +102,8 @@ class Windows(RuleBasedStateMachine):
     def teardown(self) -> None:
         for flow in self.live:
             flow.window.close()
+            flow.credit.close()
+        assert self.trust.under_way == 0
         assert (self.budget.reserved, self.budget.grown, self.budget.streams) == (0, 0, 0)
 
 

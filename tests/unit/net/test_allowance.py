@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from dedupstore.chunker import Chunker
 from dedupstore.store import ChunkStore
 from proxy.net.allowance import divided
-from proxy.protocol.credit import SendCredit, cost_of
+from proxy.protocol.credit import SendCredit, Trust, cost_of
 from proxy.reduction.compression import Compressor
 from proxy.reduction.encoder import GRAIN_MAX, Encoder
 from tests.unit.reduction.shelf import ShelfStore
@@ -24,7 +24,7 @@ GRAINS = st.sampled_from([LEAST, 16 << 10, 20_000, 64 << 10, GRAIN_MAX])
 @given(st.integers(64 << 10, 400 << 10), GRAINS, GRAINS, st.integers(0, 3 << 20))
 def test_frames_are_paid_for(initial: int, grain: int, last: int, at: int) -> None:
     """As a relay does it: all that is allowed is read, another lane says how long frames should be, a pause."""
-    near, credit = site(ShelfStore()), SendCredit(initial, initial)
+    near, credit = site(ShelfStore()), SendCredit(initial, initial, Trust(0))
     encoder = Encoder(Chunker(), cast(ChunkStore, near.store), near.holdings, Compressor(None))
 
     def renewed(grain: int) -> int:
@@ -33,7 +33,8 @@ def test_frames_are_paid_for(initial: int, grain: int, last: int, at: int) -> No
 
     def ship() -> None:
         while (batch := encoder.take()) is not None:
-            credit.spend(cost_of(batch.plain, len(batch.data), lean=False))  # raises Misuse beyond the credit
+            cost = cost_of(batch.plain, len(batch.data), lean=False)
+            credit.spend(cost, cost)  # raises Misuse beyond the credit
 
     allowance = renewed(grain)
     while allowance >= LEAST:

@@ -3,7 +3,7 @@
 import pytest
 
 from proxy.protocol.codes import Capability
-from proxy.protocol.credit import LEAN_PART, STEP, ReceiveWindow, SendCredit, WindowBudget, cost_of
+from proxy.protocol.credit import LEAN_PART, STEP, WIDE, ReceiveWindow, SendCredit, Trust, WindowBudget, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.frames import FrameType
 from tests.unit.protocol.playbook import Script, batch
@@ -22,20 +22,20 @@ def pass_through(receiver: ReceiveWindow, total: int, start: float, rate: float,
     for _ in range(total // (16 * KIB)):
         now += 16 * KIB / rate
         receiver.arrive(16 * KIB, now, round_trip)
-        receiver.consume(16 * KIB, now, round_trip)
+        receiver.consume(16 * KIB, 16 * KIB, now, round_trip)
         if receiver.due:
             receiver.tell()
     return now
 
 
 def test_data_costs_its_plain_length_and_256() -> None:
-    credit = SendCredit(1000, 1 << 30)
-    credit.spend(cost_of(100, 50, lean=False))
+    credit = SendCredit(1000, 1 << 30, Trust(0))
+    credit.spend(cost_of(100, 50, lean=False), 356)
     assert (credit.sent, credit.room) == (356, 388)
-    credit.spend(cost_of(388, 50, lean=False))
+    credit.spend(cost_of(388, 50, lean=False), 644)
     assert credit.room == 0
     with pytest.raises(Misuse, match="a frame that costs 257 was to be sent with credit for 0"):
-        credit.spend(cost_of(1, 13, lean=False))
+        credit.spend(cost_of(1, 13, lean=False), 257)
 
 
 def test_where_costs_are_lean_data_costs_what_it_takes_to_keep() -> None:
@@ -56,6 +56,57 @@ def test_costs_are_lean_if_both_can(capabilities: tuple[Capability, ...], cost: 
     script.tunnel.consumed(2)
     script.at(1.0)
     assert any(frame.startswith(f"CREDIT 2:{cost}/") for frame in script.take())
+
+
+def known(credit: SendCredit, mib: int) -> None:
+    """So much is sent of what the peer knows."""
+    for _ in range(4 * mib):
+        credit.spend(cost_of(MIB // 4, 100, lean=True), MIB // 4 + 256)
+
+
+def test_of_known_data_no_more_than_the_window_is_under_way_until_the_peer_is_trusted() -> None:
+    trust = Trust(1 << 30)
+    credit = SendCredit(8 * MIB, 64 * MIB, trust)
+    known(credit, 8)
+    assert credit.room == 0
+    trust.given = True
+    assert credit.room > 6 * MIB
+    trust.given = False
+    assert credit.room == 0
+    credit.update(credit.sent // 2, 12 * MIB)
+    assert 7 * MIB < credit.room < 8 * MIB, "what is consumed makes room"
+
+
+def test_a_trusted_peer_has_no_more_under_way_than_twice_the_largest_window() -> None:
+    trust = Trust(1 << 40)
+    trust.given = True
+    credit = SendCredit(16 * MIB, 16 * MIB, trust)
+    known(credit, WIDE * 16 - 1)
+    assert 0 < credit.room < MIB
+
+
+def test_all_streams_together_have_a_bound_and_each_keeps_its_window() -> None:
+    """So one whose array takes nothing does not keep another from sending."""
+    trust = Trust(32 * MIB)
+    trust.given = True
+    stuck, other = (SendCredit(8 * MIB, 64 * MIB, trust) for _ in range(2))
+    known(stuck, 33)
+    assert other.room == 8 * MIB - 256
+    known(other, 7)
+    assert 0 < other.room < MIB
+    stuck.close()
+    other.close()
+    assert trust.under_way == 0
+
+
+def test_credit_for_known_data_comes_as_often_as_for_new_data() -> None:
+    """The peer may not be trusted: then its window in plain bytes is all that is under way."""
+    receiver = window(WindowBudget(256 * MIB))
+    receiver.arrive(32 * KIB + 256, 0.0, 0.1)
+    receiver.consume(32 * KIB + 256, MIB // 4 + 256, 0.0, 0.1)
+    assert receiver.due
+    receiver.tell()
+    assert not receiver.due
 
 
 @pytest.mark.parametrize("frames", [7, 8])

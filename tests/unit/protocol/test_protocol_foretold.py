@@ -6,7 +6,7 @@ from proxy.protocol.codes import ResetCode
 from proxy.protocol.credit import ReceiveWindow, WindowBudget
 from proxy.protocol.errors import PeerError
 from proxy.protocol.foretold import HEARD_MAX, Foretelling, Foretold
-from proxy.protocol.frames import FrameType, encode_credit, encode_reset
+from proxy.protocol.frames import NUMBER_MAX, FrameType, encode_credit, encode_reset
 from tests.unit.protocol.playbook import Script, batch
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -32,9 +32,10 @@ def test_what_was_foretold_may_be_sent_before_the_stream_is_accepted() -> None:
 def test_each_stream_has_the_next_foretold() -> None:
     script = Script(opening_window=4 * MIB, allowed=100)
     script.open(2)
-    assert f"CREDIT 4:0/{INITIAL + 2 * MIB}" in script.take()
+    wide = INITIAL + 2 * MIB
+    assert f"CREDIT 2:0/{wide} 4:0/{wide}" in script.take(), "and what it may not have heard"
     script.open(4)
-    assert f"CREDIT 6:0/{INITIAL + 2 * MIB}" in script.take()
+    assert f"CREDIT 4:0/{wide} 6:0/{wide}" in script.take()
 
 
 def test_a_stream_of_ours_begins_with_what_was_foretold() -> None:
@@ -57,9 +58,8 @@ def test_a_number_that_is_given_up_gives_back_what_was_foretold() -> None:
     before = script.tunnel.figures.credit_bytes
     assert before == 2 * MIB
     script.give(FrameType.RESET, 2, 0, encode_reset(ResetCode.ORIGIN_RESET, "gone"))
-    assert "CREDIT" not in "".join(script.take())
-    script.open(4)
-    assert script.tunnel.figures.credit_bytes == INITIAL + 2 * MIB
+    assert f"CREDIT 4:0/{INITIAL + 2 * MIB}" in script.take()
+    assert script.tunnel.figures.credit_bytes == 2 * MIB
 
 
 def test_a_refused_stream_gives_it_back() -> None:
@@ -77,6 +77,20 @@ def test_what_is_foretold_is_repeated_when_a_lane_was_lost() -> None:
     script.take(2)
     script.tunnel.lane_down(1, 0.0)
     assert f"4:0/{INITIAL + 2 * MIB}" in " ".join(script.take(2))
+
+
+def test_what_is_foretold_is_repeated_where_no_stream_lives() -> None:
+    script = Script(opening_window=4 * MIB)
+    script.join(2)
+    script.take(2)
+    script.tunnel.lane_down(1, 0.0)
+    assert f"CREDIT 2:0/{INITIAL + 2 * MIB}" in script.take(2)
+
+
+def test_nothing_is_foretold_behind_the_last_number() -> None:
+    foretelling = Foretelling(WindowBudget(64 * MIB), INITIAL, 8 * MIB)
+    assert not foretelling.speak(NUMBER_MAX + 1)
+    assert foretelling.speak(NUMBER_MAX - 1)
 
 
 def test_what_is_foretold_is_half_of_what_is_to_spare() -> None:

@@ -44,7 +44,7 @@ def test_idle_streams_do_not_keep_a_busy_one_from_growing() -> None:
     busy = opened(budget)
     for _ in range(10):
         busy.arrive(busy.limit - busy.arrived, 1.0, 0.1)
-        busy.consume(busy.arrived - busy.consumed, 1.0, 0.1)
+        busy.consume(busy.arrived - busy.consumed, 0, 1.0, 0.1)
         busy.press(0)
         busy.tell()
     assert busy.size >= 32 * MIB
@@ -67,7 +67,7 @@ def test_a_window_that_has_just_been_opened_is_not_pressed_before_the_peer_was_t
     opened(budget)
     size = window.size
     window.arrive(INITIAL, 1.0, 0.1)
-    window.consume(INITIAL, 1.0, 0.1)
+    window.consume(INITIAL, INITIAL, 1.0, 0.1)
     assert not window.press(0)
     assert window.size == size
 
@@ -77,7 +77,7 @@ def test_a_window_that_has_just_been_opened_is_pressed_if_no_other_is() -> None:
     window = opened(WindowBudget(128 * MIB))
     size = window.size
     window.arrive(INITIAL, 1.0, 0.1)
-    window.consume(INITIAL, 1.0, 0.1)
+    window.consume(INITIAL, INITIAL, 1.0, 0.1)
     assert window.press(0)
     assert window.size > size
 

@@ -87,7 +87,7 @@ def test_few_misses_suspend_nothing(store: ChunkStore) -> None:
 @pytest.mark.parametrize("references", [0, 65, 1024])
 def test_many_misses_suspend(store: ChunkStore, references: int) -> None:
     holdings = Holdings(store, b"peer")
-    holdings.referred(references, 0)
+    holdings.referred(references)
     holdings.missed(64, now=0)
     holdings.missed(1, now=0)
     assert not holdings.referring
@@ -99,7 +99,7 @@ def test_it_is_the_share_of_misses_that_counts(store: ChunkStore, between: int, 
     """At most 64 misses are forgiven, and one in twenty references of the last thousand or so."""
     holdings = Holdings(store, b"peer")
     for at in range(10_000):
-        holdings.referred(between, 0)
+        holdings.referred(between)
         holdings.missed(1, now=at)
     assert holdings.referring == goes_on
 
