@@ -5,8 +5,8 @@ import pytest
 from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.errors import OpenRefused, PeerError
 from proxy.protocol.events import StreamOffered
-from proxy.protocol.frames import encode_reset
-from proxy.protocol.table import NUMBER_MAX, StreamTable
+from proxy.protocol.frames import NUMBER_MAX, encode_reset
+from proxy.protocol.table import StreamTable
 from tests.unit.protocol.playbook import Script, tunnel
 
 RESET = encode_reset(ResetCode.ORIGIN_RESET, "")

@@ -1,0 +1,46 @@
+"""One stream of known data whose far array never reads: others of that peer, of new data, go on beside it."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+from bench.sites import Address
+from tests.integration.bed.contents import cut, volume
+from tests.integration.bed.ends import END, Array, Arrival, Sending, acknowledge, receipt, send
+from tests.integration.bed.sites import Bed
+from tests.patience import PATIENCE
+
+SIZE = 24 << 20
+SOON = 20.0
+
+
+def test_others_go_on(bed: Bed) -> None:
+    released = threading.Event()
+
+    def refuse_the_known(arrival: Arrival) -> None:
+        arrival.data += arrival.connection.recv(1)
+        if arrival.data == b"!":
+            released.wait(PATIENCE)
+        acknowledge(arrival)
+
+    content = volume("known", SIZE)
+    new = b"." + volume("new", 1 << 20)
+    with (
+        Array(refuse_the_known) as array,
+        bed.pair(array.address).running() as pair,
+        ThreadPoolExecutor(3) as threads,
+    ):
+        assert transfer(b"." + content, pair.entrance).ended == END
+        stuck = threads.submit(transfer, b"!" + content + content, pair.entrance)
+        threading.Event().wait(5.0)
+        assert not stuck.done()
+        other = threads.submit(transfer, new, pair.entrance)
+        try:
+            result = other.result(SOON)
+        finally:
+            released.set()
+        assert (result.ended, result.answer) == (END, receipt(new))
+        assert stuck.result().ended == END
+
+
+def transfer(content: bytes, entrance: Address) -> Sending:
+    return send(cut(content, 1 << 18), entrance)
