@@ -4,8 +4,6 @@ An initiator sends the first bytes of a write with the command, and the rest whe
 with several commands under way, the beginnings of all of them come one after another. None announces the next.
 """
 
-from typing import NamedTuple
-
 PREFIX = 512
 """So many bytes tell chunks apart: what most arrays take for a logical block."""
 _KEY = 8
@@ -17,13 +15,6 @@ _PLACE = 4 * _ENTRY
 """With one alone, every hundredth window of 128 MiB took another one's place."""
 
 
-class Spot(NamedTuple):
-    """Where in the table a beginning belongs."""
-
-    key: bytes
-    start: int
-
-
 class Beginnings:
     """Loop thread, one a site. 5 MiB, touched as they are used. Of those in one place the oldest goes."""
 
@@ -32,27 +23,31 @@ class Beginnings:
         self._table = bytearray(places * _PLACE)
         self._mask = places - 1
 
-    def spot(self, data: memoryview) -> Spot | None:
-        """Of the first 512 bytes, which its users keep as long as these are the same; None for less."""
+    def spot(self, data: memoryview) -> int | None:
+        """What stands for the first 512 bytes; None for less."""
         if len(data) < PREFIX:
             return None
-        value = hash(bytes(data[:PREFIX]))  # with a secret of the process: nobody can aim at an entry
-        return Spot(value.to_bytes(_KEY, "little", signed=True), (value & self._mask) * _PLACE)
+        return hash(bytes(data[:PREFIX]))  # with a secret of the process: nobody can aim at an entry
 
-    def recall(self, spot: Spot) -> bytes | None:
+    def recall(self, spot: int) -> bytes | None:
         """The name of a chunk that began with the same 512 bytes, most likely; None if none is known."""
-        at = self._find(spot)
-        return None if at is None else bytes(self._table[at + _KEY : at + _ENTRY])
+        start = (spot & self._mask) * _PLACE
+        at = self._table.find(spot.to_bytes(_KEY, "little", signed=True), start, start + _PLACE)
+        return None if at < 0 or (at - start) % _ENTRY else bytes(self._table[at + _KEY : at + _ENTRY])
 
-    def note(self, spot: Spot, name: bytes) -> None:
+    def knows(self, data: memoryview, name: bytes) -> bool:
+        """True if a chunk of that name is noted to begin like this; false for less than 512 bytes."""
+        if len(data) < PREFIX:
+            return False
+        spot = hash(bytes(data[:PREFIX]))
+        start = (spot & self._mask) * _PLACE
+        return self._table.find(spot.to_bytes(_KEY, "little", signed=True) + name, start, start + _PLACE) >= 0
+
+    def note(self, spot: int, name: bytes) -> None:
         """A chunk of that name begins so."""
-        key, start = spot
-        at = self._find(spot)
-        if at is None:
+        key = spot.to_bytes(_KEY, "little", signed=True)
+        start = (spot & self._mask) * _PLACE
+        at = self._table.find(key, start, start + _PLACE)
+        if at < 0 or (at - start) % _ENTRY:
             at = start + _PLACE - _ENTRY
         self._table[start : at + _ENTRY] = key + name + self._table[start:at]
-
-    def _find(self, spot: Spot) -> int | None:
-        key, start = spot
-        at = self._table.find(key, start, start + _PLACE)
-        return None if at < 0 or (at - start) % _ENTRY else at

@@ -1,12 +1,12 @@
 """Chunks are found by how they begin, whoever asks, until newer ones take their place."""
 
-from proxy.reduction.beginnings import PREFIX, Beginnings, Spot
+from proxy.reduction.beginnings import PREFIX, Beginnings
 from tests.unit.reduction.sites import noise
 
 ONE, OTHER = noise(4096, 1), noise(4096, 2)
 
 
-def spot(beginnings: Beginnings, data: bytes) -> Spot:
+def spot(beginnings: Beginnings, data: bytes) -> int:
     found = beginnings.spot(memoryview(data))
     assert found is not None
     return found
@@ -18,6 +18,8 @@ def test_a_chunk_is_known_by_its_first_bytes() -> None:
     beginnings.note(spot(beginnings, ONE), b"1" * 32)
     assert beginnings.recall(spot(beginnings, ONE[:PREFIX] + OTHER)) == b"1" * 32
     assert beginnings.recall(spot(beginnings, b"x" + ONE)) is None
+    assert beginnings.knows(memoryview(ONE), b"1" * 32)
+    assert not beginnings.knows(memoryview(ONE), b"2" * 32)
 
 
 def test_what_is_shorter_is_no_beginning() -> None:
