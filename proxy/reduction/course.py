@@ -95,8 +95,6 @@ class Course:
         if not self.bordered:
             return
         self.bordered = False
-        if self._spot is None and self._beginnings.knows(data, name):
-            return
         known = self._recalled(data)
         if self._spot is not None and (known is None or (known != name and self._store.find(known) is None)):
             self._beginnings.note(self._spot, name)

@@ -185,6 +185,8 @@ class SpanEncoder:
         self._records: deque[tuple[int, bytes]] = deque()
         """Those in no batch yet, each with the payload before it."""
         self._records_length = 0
+        self._due = min(encoder.grain, _RECORDS_TARGET)
+        """Bytes of records that wait for nothing more."""
         self._taken = 0  # payload in batches that were taken
         self._sent = 0  # bytes of records in them
         self.coded = 0
@@ -205,6 +207,7 @@ class SpanEncoder:
     @grain.setter
     def grain(self, grain: int) -> None:
         self._encoder.grain = grain
+        self._due = min(grain, _RECORDS_TARGET)
 
     @property
     def wanted(self) -> bytes | None:
@@ -223,9 +226,10 @@ class SpanEncoder:
     @property
     def ready(self) -> bool:
         """True if a batch is full, or delivers enough to be taken."""
-        if not self._records:
-            return self._encoder.ready
-        return self._encoder.full or self.plain >= self._target or self._records_due
+        encoder, records = self._encoder, self._records_length
+        if not records:
+            return encoder.ready
+        return encoder.plain + records >= self._target or records >= self._due or encoder.full
 
     @property
     def unsent(self) -> int:
@@ -266,23 +270,22 @@ class SpanEncoder:
         if filled:
             self.framer.receive(self._view[:filled], self._clock(), self)
             self._payload.settle(lazy=not self._plain)  # what is plain from now on is not settled by `flush`
-            if self._records_due:
+            if self._records_length >= self._due:
                 self._payload.settle(lazy=False)
                 self._encoder.flush()
-        self._goal = self._worth_reading()
-        self._gathers = self.framer.awaited > 0
+        awaited = self.framer.awaited
+        self._gathers = awaited > 0
+        self._goal = self._worth_reading(awaited) if awaited else READ_BYTES
 
-    def _worth_reading(self) -> int:
+    def _worth_reading(self, awaited: int) -> int:
         """As much as leads to a long PDU's end, and that of the next one's next header: its data comes in few pieces.
 
         So two of them share what a read costs.
         """
-        awaited, announced = self.framer.awaited, self.framer.announced
-        if not awaited:
-            return READ_BYTES
         if awaited > _READ_MOST:
             rest = awaited % READ_BYTES
             return rest if rest > _READ_MOST - READ_BYTES else READ_BYTES
+        announced = self.framer.announced
         both = awaited + self.framer.usual
         return both if announced and both - announced <= _READ_MOST else awaited
 
@@ -349,11 +352,6 @@ class SpanEncoder:
     def close(self) -> None:
         """Release what was not taken."""
         self._encoder.close()
-
-    @property
-    def _records_due(self) -> bool:
-        length = self._records_length
-        return length >= _RECORDS_TARGET or length >= self._encoder.grain
 
     # -- spans -------------------------------------------------------------------------------------------------
 

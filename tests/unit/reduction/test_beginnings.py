@@ -18,8 +18,6 @@ def test_a_chunk_is_known_by_its_first_bytes() -> None:
     beginnings.note(spot(beginnings, ONE), b"1" * 32)
     assert beginnings.recall(spot(beginnings, ONE[:PREFIX] + OTHER)) == b"1" * 32
     assert beginnings.recall(spot(beginnings, b"x" + ONE)) is None
-    assert beginnings.knows(memoryview(ONE), b"1" * 32)
-    assert not beginnings.knows(memoryview(ONE), b"2" * 32)
 
 
 def test_what_is_shorter_is_no_beginning() -> None:
