@@ -118,7 +118,12 @@ class Framer:
                 piece = data[at : at + left]
                 n = len(piece)
                 at += n
-                self._payload(piece, n, left - n, spans)
+                self._left = left - n
+                if self._flags & DATA_DIGEST:
+                    self._crc = crc32c(piece, self._crc)
+                spans.payload(piece, self._address)
+                if n < left and self._address is not None:
+                    self._address += n
             elif self.fallen is not None:
                 spans.payload(data[at:], None)
                 break
@@ -249,15 +254,6 @@ class Framer:
         spans.record(_BYTE[flags] + header, self._length)
         if opcode not in _DATA or (opcode == _DATA_IN and header[1] & HAS_STATUS):
             self.connection.passed(self._sender, header, b"", self._now)
-
-    def _payload(self, data: memoryview, n: int, left: int, spans: Spans) -> None:
-        """`n`: how many bytes that are; so many more are `left` of this PDU's."""
-        if self._flags & DATA_DIGEST:
-            self._crc = crc32c(data, self._crc)
-        self._left = left
-        spans.payload(data, self._address)
-        if left and self._address is not None:
-            self._address += n
 
     def _tail(self, tail: bytes, spans: Spans) -> None:
         """The padding and digest of payload are there."""
