@@ -1,6 +1,6 @@
 """iSCSI (RFC 7143) without I/O: what the pair has to understand of the connections that it carries.
 
-A `Framer` cuts the bytes that this side's array sends into `Span`s: *records* (a PDU's header, and data that belongs to
+A `Framer` cuts the bytes that this side's array sends into spans: *records* (a PDU's header, and data that belongs to
 no volume) and *payload* (data of reads and writes, with its `Address` on the volume where that is known). On the far
 side a `Weaver` makes the same bytes of them again: it parses the header in a record and so knows how much payload
 follows it; padding and digests it computes. `Predictor` and `Restorer` turn records into differences that compress

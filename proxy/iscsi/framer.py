@@ -31,9 +31,8 @@ from proxy.iscsi.record import (
     tail_length,
 )
 from proxy.iscsi.scsi import Access
-from proxy.iscsi.span import Address, Kind, Span
+from proxy.iscsi.span import Address, Spans
 
-_RECORD, _PAYLOAD = Kind.RECORD, Kind.PAYLOAD
 _COMMAND, _DATA_OUT, _DATA_IN = int(Opcode.SCSI_COMMAND), int(Opcode.DATA_OUT), int(Opcode.DATA_IN)
 _DATA = frozenset((_COMMAND, _DATA_OUT, _DATA_IN))
 """What may carry a volume's data."""
@@ -72,7 +71,7 @@ class Framer:
         self._recognised = False
         self._now = 0.0
         self._need = BASIC_BYTES  # bytes that are gathered before `_stage` is called with them
-        self._stage: Callable[[bytes, list[Span]], None] = self._basic
+        self._stage: Callable[[bytes, Spans], None] = self._basic
         self._held = bytearray()
         self._length = 0  # of the data segment
         self._flags = 0
@@ -109,17 +108,24 @@ class Framer:
         """Bytes of a PDU with payload, if it is like the last one."""
         return self._payload_length + self.connection.header_bytes
 
-    def receive(self, data: memoryview, now: float) -> list[Span]:
-        """The spans that these bytes complete, cut anywhere; payload views point into `data`."""
+    def receive(self, data: memoryview, now: float, spans: Spans) -> None:
+        """Tell `spans` what these bytes complete, cut anywhere; payload views point into `data`."""
         self._now = now
-        spans: list[Span] = []
         at, end = 0, len(data)
         self.total += end
         while at < end:
-            if self._left:
-                at += self._payload(data[at : at + self._left], spans)
+            if left := self._left:
+                piece = data[at : at + left]
+                n = len(piece)
+                at += n
+                self._left = left - n
+                if self._flags & DATA_DIGEST:
+                    self._crc = crc32c(piece, self._crc)
+                spans.payload(piece, self._address)
+                if n < left and self._address is not None:
+                    self._address += n
             elif self.fallen is not None:
-                spans.append(Span(_PAYLOAD, data[at:]))
+                spans.payload(data[at:], None)
                 break
             else:
                 piece = data[at : at + self._need - len(self._held)]
@@ -128,37 +134,32 @@ class Framer:
                     self._stage(piece.tobytes(), spans)
                 else:
                     self._gather(piece, spans)
-        return spans
 
-    def pause(self) -> list[Span]:
+    def pause(self, spans: Spans) -> None:
         """The source pauses: what may not be held back, that is, what is not known to be iSCSI yet."""
-        spans: list[Span] = []
         if self._held and not self._recognised and not self.connection.begun and self._stage == self._basic:
             self._fall_back("no Login Request at the beginning", self._taken(), spans)
-        return spans
 
-    def give_up(self) -> list[Span]:
+    def give_up(self, spans: Spans) -> None:
         """The source has stopped within a PDU for longer than one does: what is held, and the rest, go as they are."""
-        spans: list[Span] = []
         held = self._taken()
-        if held and self._stage == self._tail:
-            spans.append(Span(_RECORD, bytes((TAIL | AS_IS, len(held))) + held))
+        if not held:
+            return
+        if self._stage == self._tail:
+            spans.record(bytes((TAIL | AS_IS, len(held))) + held, 0)
             held = b""
-        elif not held:
-            return spans
         self._fall_back("the array stopped within a PDU", held, spans)
-        return spans
 
-    def finish(self) -> list[Span]:
+    def finish(self, spans: Spans) -> None:
         """The direction ends: whatever is held."""
-        return self.give_up()
+        self.give_up(spans)
 
     def _taken(self) -> bytes:
         held = bytes(self._held)
         self._held.clear()
         return held
 
-    def _gather(self, piece: memoryview, spans: list[Span]) -> None:
+    def _gather(self, piece: memoryview, spans: Spans) -> None:
         if not self._recognised and not self._held and not self._may_begin(piece[0]):
             self._fall_back("no Login Request at the beginning", bytes(piece), spans)
             return
@@ -169,13 +170,13 @@ class Framer:
     def _may_begin(self, first: int) -> bool:
         return first in _FIRST[self._sender] and (self._sender is Sender.INITIATOR or self.connection.begun)
 
-    def _wait(self, whole: bytes, need: int, stage: Callable[[bytes, list[Span]], None]) -> None:
+    def _wait(self, whole: bytes, need: int, stage: Callable[[bytes, Spans], None]) -> None:
         """Go on with `stage` once `need` bytes are there, of which `whole` are the first."""
         self._held += whole
         self._need = need
         self._stage = stage
 
-    def _basic(self, header: bytes, spans: list[Span]) -> None:
+    def _basic(self, header: bytes, spans: Spans) -> None:
         """The basic header is there, and a digest if it follows at once."""
         lengths = int.from_bytes(header[_ADDITIONAL_AND_LENGTH])
         self._length = lengths & 0xFFFFFF
@@ -201,7 +202,7 @@ class Framer:
             return _NAMELESS
         return self.connection.opaque
 
-    def _header(self, header: bytes, spans: list[Span]) -> None:
+    def _header(self, header: bytes, spans: Spans) -> None:
         """The whole header is there, with its digest if it has one."""
         whole, flags = header, 0
         if self.connection.header_digest:
@@ -236,10 +237,13 @@ class Framer:
             return True
         if task.access is _OTHER:
             return self._length > DATA_MAX
-        self._address = task.address(0 if opcode == _COMMAND else int.from_bytes(header[BUFFER_OFFSET]))
+        start = task.start
+        if start is not None and opcode != _COMMAND:
+            start += int.from_bytes(header[BUFFER_OFFSET])
+        self._address = start
         return True
 
-    def _begin_payload(self, opcode: int, flags: int, header: bytes, spans: list[Span]) -> None:
+    def _begin_payload(self, opcode: int, flags: int, header: bytes, spans: Spans) -> None:
         self._flags = flags
         self._left = self._payload_length = self._length
         self._crc = 0
@@ -247,28 +251,18 @@ class Framer:
             self._need, self._stage = tail_length(flags, self._length), self._tail
         else:
             self._need, self._stage = self.connection.header_bytes, self._basic
-        spans.append(Span(_RECORD, _BYTE[flags] + header))
+        spans.record(_BYTE[flags] + header, self._length)
         if opcode not in _DATA or (opcode == _DATA_IN and header[1] & HAS_STATUS):
             self.connection.passed(self._sender, header, b"", self._now)
 
-    def _payload(self, data: memoryview, spans: list[Span]) -> int:
-        n = len(data)
-        spans.append(Span(_PAYLOAD, data, self._address))
-        if self._flags & DATA_DIGEST:
-            self._crc = crc32c(data, self._crc)
-        self._left -= n
-        if self._left and self._address is not None:
-            self._address = Address(self._address.lun, self._address.byte + n)
-        return n
-
-    def _tail(self, tail: bytes, spans: list[Span]) -> None:
+    def _tail(self, tail: bytes, spans: Spans) -> None:
         """The padding and digest of payload are there."""
         if self._as_computed(tail, self._crc):
             self._record(_BYTE[TAIL], spans)
         else:
             self._record(bytes((TAIL | AS_IS, len(tail))) + tail, spans)
 
-    def _inline(self, pdu: bytes, spans: list[Span]) -> None:
+    def _inline(self, pdu: bytes, spans: Spans) -> None:
         """A PDU whose data goes in its record is there."""
         flags = self._flags
         end = len(pdu) - tail_length(flags, self._length)
@@ -296,17 +290,17 @@ class Framer:
             self.wrong_digests += digest_bytes(crc32c(pad, crc)) != digest
         return False
 
-    def _record(self, record: bytes, spans: list[Span]) -> None:
+    def _record(self, record: bytes, spans: Spans) -> None:
         """A record that ends a PDU."""
-        spans.append(Span(_RECORD, record))
+        spans.record(record, 0)
         self._need, self._stage = self.connection.header_bytes, self._basic
 
-    def _fall_back(self, reason: str, held: bytes, spans: list[Span]) -> None:
+    def _fall_back(self, reason: str, held: bytes, spans: Spans) -> None:
         self.fallen = reason
         self.connection.lose_sight(self._now)
-        spans.append(Span(_RECORD, _BYTE[PLAIN]))
+        spans.record(_BYTE[PLAIN], 0)
         if held:
-            spans.append(Span(_PAYLOAD, held))
+            spans.payload(memoryview(held), None)
 
 
 def _is_login(header: bytes, lengths: int) -> bool:

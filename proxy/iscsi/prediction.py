@@ -95,8 +95,18 @@ class _Former:
         last = self.last[opcode]
         header &= _BELOW_BYTE_0
         self.last[opcode] = header
-        if opcode in _OF_TASKS and (header ^ last) & _TAG:
+        if (header ^ last) & _TAG and opcode in _OF_TASKS:
             self._take_turns(opcode, last, header)
+
+    def passed(self, opcode: int, header: int) -> int:
+        """Both in one: what the header is compared with; it is noted."""
+        former = self.last[opcode]
+        if (header ^ former) & _TAG and opcode in _OF_TASKS:
+            former = self.of(opcode, header)
+            self.note(opcode, header)
+        else:
+            self.last[opcode] = header & _BELOW_BYTE_0
+        return former
 
     def _take_turns(self, opcode: int, last: int, header: int) -> None:
         if self._left.pop(header & _TAG, None) is None:
@@ -121,9 +131,7 @@ class Predictor:
         if record[0] & NOT_A_PDU:
             return record
         header = int.from_bytes(record[:SHORTEST_PDU])
-        opcode = record[HEADER_AT] & OPCODE_MASK
-        difference = _minus(header, self._former.of(opcode, header))
-        self._former.note(opcode, header)
+        difference = _minus(header, self._former.passed(record[HEADER_AT] & OPCODE_MASK, header))
         place = self._known.get(difference)
         if place is None:
             return self._learn(difference, record[0], record[HEADER_AT]) + record[SHORTEST_PDU:]

@@ -1,32 +1,28 @@
 """What a `Framer` cuts a direction into: records of the header sequence and bytes of the payload sequence."""
 
-from enum import Enum
-from typing import NamedTuple
+from typing import Protocol
+
+_BYTE_BITS = 80
+"""Room for the largest block address and length of a block."""
+
+Address = int
+"""A place on a volume: the LUN as the eight bytes of the header say it, and below that a byte from the volume's start.
+So what lies behind it, or at a multiple of some length, is found by plain arithmetic."""
 
 
-class Kind(Enum):
-    """Which of the two sequences a span belongs to."""
-
-    RECORD = "record"
-    """One whole record of the header sequence (`record.py`)."""
-    PAYLOAD = "payload"
+def address_of(lun: int, byte: int) -> Address:
+    """That byte of that unit."""
+    return (lun << _BYTE_BITS) + byte
 
 
-class Address(NamedTuple):
-    """A place on a volume: the LUN as the eight bytes of the header say it, and a byte from the volume's start."""
+class Spans(Protocol):
+    """Who is told of each run of bytes, in order."""
 
-    lun: int
-    byte: int
+    def record(self, record: bytes, coming: int) -> None:
+        """One whole record of the header sequence (`record.py`), which announces so many bytes of payload."""
 
+    def payload(self, data: memoryview, address: Address | None) -> None:
+        """Bytes of the payload sequence; they may point into what the Framer was given.
 
-class Span(NamedTuple):
-    """A run of bytes of one kind; a record's are whole, payload's point into what the Framer was given."""
-
-    kind: Kind
-    data: bytes | memoryview
-    address: Address | None = None
-    """Where the first byte belongs on a volume, if that is known; of payload only."""
-
-    def __repr__(self) -> str:
-        # Not the bytes: a login's text has the answers to CHAP's challenges.
-        return f"Span({self.kind.value}, {len(self.data)} bytes, {self.address})"
+        `address`: where the first byte belongs on a volume, if that is known.
+        """

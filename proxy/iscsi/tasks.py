@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from proxy.iscsi.pdu import CDB_AT, EXPECTED_LENGTH, LUN, TASK_TAG
 from proxy.iscsi.scsi import UNIT_LENGTHS, Access, asks_for_capacity, command_of, unit_length
-from proxy.iscsi.span import Address
+from proxy.iscsi.span import Address, address_of
 
 TASKS_MAX = 512
 """Tasks that are remembered; of more the oldest are forgotten, and their data has no address. Arrays queue hundreds."""
@@ -28,15 +28,13 @@ class Task:
     access: Access
     byte: int
     """Where it reads or writes, from the volume's start."""
+    start: Address | None
+    """The same as an address, if that is known."""
     length: int
     """How many bytes it reads or writes there."""
     began: float
     capacity: bool = False
     """Its answer says how long logical blocks are."""
-
-    def address(self, offset: int) -> Address | None:
-        """Where a byte of its data belongs, if that is known."""
-        return None if self.access is _UNKNOWN else Address(self.lun, self.byte + offset)
 
 
 class Tasks:
@@ -56,7 +54,9 @@ class Tasks:
         expected = int.from_bytes(header[EXPECTED_LENGTH])
         size = self._unit_lengths.get(lun) or _unit_length(expected, units)
         tag = header[TASK_TAG]
-        task = Task(tag, lun, header[CDB_AT], access, lba * size, (units and expected) or units * size, now)
+        byte = lba * size
+        start = None if access is _UNKNOWN else address_of(lun, byte)
+        task = Task(tag, lun, header[CDB_AT], access, byte, start, (units and expected) or units * size, now)
         if access is _OTHER:
             task.capacity = asks_for_capacity(header)
         former = self._tasks.pop(tag, None)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.store import ChunkStore, Place
-from proxy.reduction.beginnings import PREFIX, Beginnings, Spot
+from proxy.reduction.beginnings import PREFIX, Beginnings
 from proxy.reduction.holdings import Holdings
 
 
@@ -45,7 +45,8 @@ class Course:
         """or a chunk in whose middle the last one ended, and where."""
         self.bordered = True
         """The incomplete chunk comes after a forced border, or is the first."""
-        self._spot: Spot | None = None  # of that chunk, once it was asked for
+        self._spot: int | None = None  # how that chunk begins, once it was asked for
+        self._known: bytes | None = None  # and one that began so
         self.learning: Counter[bytes] = Counter()
         """Chunks that are taught by batches that the peer has not consumed yet."""
 
@@ -84,8 +85,10 @@ class Course:
         if not self.bordered or (stored is not None and stored.data.startswith(data[:PREFIX], stored.at)):
             return stored
         name = self._recalled(data)
-        place = self._store.find(name) if name is not None else None
-        return (self._in_memory(name, place, 0) if name and place else None) or stored
+        if name is None:
+            return stored
+        place = self._store.find(name)
+        return (self._in_memory(name, place, 0) if place else None) or stored
 
     def note(self, name: bytes, data: memoryview) -> None:
         """The chunk is complete. A piece of a longer one that was sent alone does not take its place."""
@@ -98,8 +101,10 @@ class Course:
 
     def _recalled(self, data: memoryview) -> bytes | None:
         """A chunk that began like the one behind a forced border."""
-        self._spot = self._spot or self._beginnings.spot(data)
-        return None if self._spot is None else self._beginnings.recall(self._spot)
+        if self._spot is None:
+            self._spot = self._beginnings.spot(data)
+            self._known = None if self._spot is None else self._beginnings.recall(self._spot)
+        return self._known
 
     def _in_memory(self, name: bytes, place: Place, at: int) -> Stored | None:
         if not self.may_refer(name, place):

@@ -323,7 +323,7 @@ class Encoder:
         place = self._store.find(name)
         if place is not None and self._course.may_refer(name, place) and self._draft.may_name(name, end - start):
             self._refer(name, place, start, end)
-        elif self.follows and self._may_follow and (stored := self._ahead(start, end)) is not None:
+        elif self.follows and (stored := self._ahead(start, end)) is not None:
             self._follow(name, start, end, stored)
         else:
             self._literal(end)
@@ -349,11 +349,6 @@ class Encoder:
             self._draft.tokens.append(learn_token(end - start, name))
         self._course.passed(name, place)
         self._known = True
-
-    @property
-    def _may_follow(self) -> bool:
-        """False if nothing says what the stream may go on like."""
-        return self._known or self._course.bordered or (self._expected is not None and not self._surprised)
 
     def _follow(self, name: bytes, start: int, end: int, stored: Stored) -> None:
         """An unknown chunk: slices as far as what is stored goes on like it, the rest literally."""
@@ -394,11 +389,13 @@ class Encoder:
         return border, False
 
     def _ahead(self, start: int, end: int) -> Stored | None:
-        """What is stored that the stream may go on like."""
+        """What is stored that the stream may go on like; None also if nothing says so."""
         if self._expected is not None and not self._surprised and self._course.may_still(self._expected):
             name, place, data, at = self._expected
             at += self._sent - start
             return Stored(name, place, data, at) if at <= len(data) else None
+        if not (self._known or self._course.bordered):
+            return None
         stored = self._course.recall(self._view[start:end], self._course.ahead() if self._known else None)
         if stored is None or self._sent == start:
             return stored

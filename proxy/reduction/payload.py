@@ -49,18 +49,22 @@ class Payload:
             self._jump(address)
         if address is None:
             self._next, self._window = None, FAR
-        else:
-            n = len(data)
-            self._next = Address(address.lun, address.byte + n)
-            room = WINDOW - address.byte % WINDOW
+            self.pour(data)
+            return
+        n = len(data)
+        self._next = address + n
+        room = WINDOW - address % WINDOW
+        while n > room:
             self._window = self.given + room
-            while n >= room:
-                self._end_window(data[:room])
-                data = data[room:]
-                n -= room
-                room = WINDOW
-                self._window = self.given + room
-        if data:
+            self._end_window(data[:room])
+            data = data[room:]
+            n -= room
+            room = WINDOW
+        self._window = self.given + room
+        if n == room:
+            self._end_window(data)
+            self._window += WINDOW
+        else:
             self.pour(data)
 
     def lose_sight(self) -> None:
@@ -92,9 +96,10 @@ class Payload:
 
     def _end_window(self, piece: memoryview) -> None:
         """The window's last bytes, or all of it: which need no copy, then."""
-        if self._bordered == self.given and len(piece) >= APART_LEAST:
+        n = len(piece)
+        if self._bordered == self.given and n >= APART_LEAST:
             self._encoder.whole(piece)
-            self.given += len(piece)
+            self.given += n
             self._bordered = self.given
         else:
             self.pour(piece)

@@ -14,8 +14,7 @@ from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
 from proxy.iscsi.portals import PortalTexts
 from proxy.iscsi.prediction import Predictor, Restorer
-from proxy.iscsi.record import NOT_A_PDU, PAYLOAD, PLAIN
-from proxy.iscsi.span import Kind, Span
+from proxy.iscsi.record import PLAIN
 from proxy.iscsi.weaver import Weaver
 from proxy.reduction.batch import BATCH_PLAIN_MAX, CODEC_NONE, CODEC_ZSTD, NO_SECTION, Section
 from proxy.reduction.compression import WORTH_TRYING, Compression, zstd
@@ -33,11 +32,6 @@ _RECORDS_TARGET = 32 << 10
 """Records do not wait longer than this, nor than the grain, for the chunk before them to be complete."""
 
 _compress = zstd(3)
-
-_PAYLOAD = Kind.PAYLOAD  # each span passes here, and an enum's are slow
-
-_DATA_LENGTH = slice(6, 9)
-"""Of a PDU's record."""
 
 _READ_MOST = READ_BYTES + (4 << 10)
 """Of what may be anything, also records alone. Payload that a header has announced may come before it."""
@@ -181,6 +175,8 @@ class SpanEncoder:
         self._target = min(_TARGET, BATCH_PLAIN_MAX - encoder.longest - _READ_MOST * 9 // 4)
         self._predictor = Predictor()
         self._payload = Payload(encoder)
+        self.payload = self._payload.place
+        """As of `Spans`."""
         self._view = memoryview(bytearray())  # until the array first sends
         self._filled = 0  # of that: what was read and not looked at
         self._goal = READ_BYTES  # bytes at which that is looked at
@@ -189,6 +185,8 @@ class SpanEncoder:
         self._records: deque[tuple[int, bytes]] = deque()
         """Those in no batch yet, each with the payload before it."""
         self._records_length = 0
+        self._due = min(encoder.grain, _RECORDS_TARGET)
+        """Bytes of records that wait for nothing more."""
         self._taken = 0  # payload in batches that were taken
         self._sent = 0  # bytes of records in them
         self.coded = 0
@@ -209,6 +207,7 @@ class SpanEncoder:
     @grain.setter
     def grain(self, grain: int) -> None:
         self._encoder.grain = grain
+        self._due = min(grain, _RECORDS_TARGET)
 
     @property
     def wanted(self) -> bytes | None:
@@ -227,9 +226,10 @@ class SpanEncoder:
     @property
     def ready(self) -> bool:
         """True if a batch is full, or delivers enough to be taken."""
-        if not self._records:
-            return self._encoder.ready
-        return self._encoder.full or self.plain >= self._target or self._records_due
+        encoder, records = self._encoder, self._records_length
+        if not records:
+            return encoder.ready
+        return encoder.plain + records >= self._target or records >= self._due or encoder.full
 
     @property
     def unsent(self) -> int:
@@ -268,24 +268,24 @@ class SpanEncoder:
         """At what was read: into records and payload with it."""
         filled, self._filled = self._filled, 0
         if filled:
-            self._put(self.framer.receive(self._view[:filled], self._clock()), lazy=True)
-            if self._records_due:
+            self.framer.receive(self._view[:filled], self._clock(), self)
+            self._payload.settle(lazy=not self._plain)  # what is plain from now on is not settled by `flush`
+            if self._records_length >= self._due:
                 self._payload.settle(lazy=False)
                 self._encoder.flush()
-        self._goal = self._worth_reading()
-        self._gathers = self.framer.awaited > 0
+        awaited = self.framer.awaited
+        self._gathers = awaited > 0
+        self._goal = self._worth_reading(awaited) if awaited else READ_BYTES
 
-    def _worth_reading(self) -> int:
+    def _worth_reading(self, awaited: int) -> int:
         """As much as leads to a long PDU's end, and that of the next one's next header: its data comes in few pieces.
 
         So two of them share what a read costs.
         """
-        awaited, announced = self.framer.awaited, self.framer.announced
-        if not awaited:
-            return READ_BYTES
         if awaited > _READ_MOST:
             rest = awaited % READ_BYTES
             return rest if rest > _READ_MOST - READ_BYTES else READ_BYTES
+        announced = self.framer.announced
         both = awaited + self.framer.usual
         return both if announced and both - announced <= _READ_MOST else awaited
 
@@ -293,7 +293,7 @@ class SpanEncoder:
         """The source pauses: put what is left into the batch. `take` all before the next pause."""
         if not self._plain:
             self._look()
-            self._put(self.framer.pause())
+            self.framer.pause(self)
             self._payload.settle(lazy=False)
         self._encoder.flush(patient=patient)
 
@@ -311,14 +311,16 @@ class SpanEncoder:
         """The source has stopped within a PDU: the rest goes as it is. `flush` and `take` what was held."""
         if not self._plain:
             self._look()
-            self._put(self.framer.give_up())
+            self.framer.give_up(self)
+            self._payload.settle(lazy=False)
 
     def finish(self) -> None:
         """The source has ended: what is left is a chunk. `take` the last batches, then ask `ending`."""
         self._fell = None  # what is left of a PDU goes as it is, but nothing goes on
         if not self._plain:
             self._look()
-            self._put(self.framer.finish())
+            self.framer.finish(self)
+            self._payload.settle(lazy=False)
         self._encoder.finish()
 
     def ending(self) -> tuple[int, bytes]:
@@ -351,11 +353,6 @@ class SpanEncoder:
         """Release what was not taken."""
         self._encoder.close()
 
-    @property
-    def _records_due(self) -> bool:
-        length = self._records_length
-        return length >= _RECORDS_TARGET or length >= self._encoder.grain
-
     # -- spans -------------------------------------------------------------------------------------------------
 
     def _framing(self) -> bool:
@@ -373,15 +370,8 @@ class SpanEncoder:
         self._payload.settle(lazy=False)
         self._view = memoryview(bytearray())
 
-    def _put(self, spans: list[Span], *, lazy: bool = False) -> None:
-        for kind, data, address in spans:
-            if kind is _PAYLOAD:
-                self._payload.place(memoryview(data), address)
-            else:
-                self._record(bytes(data))
-        self._payload.settle(lazy=lazy and not self._plain)  # what is plain from now on is not settled by `flush`
-
-    def _record(self, record: bytes) -> None:
+    def record(self, record: bytes, coming: int) -> None:
+        """As of `Spans`."""
         if record[0] == PLAIN:
             self._plain = True
             self._payload.lose_sight()
@@ -390,10 +380,11 @@ class SpanEncoder:
                 self._fell(self.framer.fallen or "", recognised)
             if not recognised:
                 return  # nobody need know that it was looked at
-        if record[0] & (NOT_A_PDU | PAYLOAD) == PAYLOAD:
-            self._payload.coming = int.from_bytes(record[_DATA_LENGTH])
+        payload = self._payload
+        if coming:
+            payload.coming = coming
         self._encoder.follows = True
-        self._records.append((self._payload.given, record))
+        self._records.append((payload.given, record))
         self._records_length += len(record)
 
     def _section(self) -> Section:
@@ -401,12 +392,13 @@ class SpanEncoder:
 
         Those that announce some of it must. Of others there are no more than make a batch full, as of literals.
         """
+        records, taken, grain, predict = self._records, self._taken, self.grain, self._predictor.predict
         predicted = []
         length = 0
-        while self._records and self._records[0][0] <= self._taken - (length >= self.grain):
-            record = self._records.popleft()[1]
+        while records and records[0][0] <= taken - (length >= grain):
+            record = records.popleft()[1]
             length += len(record)
-            predicted.append(self._predictor.predict(record))
+            predicted.append(predict(record))
         if not length:
             return NO_SECTION
         self._records_length -= length

@@ -25,7 +25,7 @@ with atheris.instrument_imports(include=["proxy.iscsi"]):
     from proxy.iscsi.prediction import Predictor, Restorer
     from proxy.iscsi.record import RECORD_MAX
     from proxy.iscsi.weaver import Weaver
-    from tests.unit.iscsi.sites import Pair
+    from tests.unit.iscsi.sites import Cut, Pair
 
 from tests.unit.iscsi.pdus import digests, login, login_answer, pdu
 
@@ -142,9 +142,9 @@ def texts(content: bytes) -> None:
 def whole(heard: bytes, keys: bytes, said: list[bytes]) -> None:
     """As an initiator reads it."""
     connection = Connection()
-    Framer(connection, Sender.INITIATOR).receive(memoryview(login(keys)), 0.0)
+    Framer(connection, Sender.INITIATOR).receive(memoryview(login(keys)), 0.0, Cut())
     initiator = Framer(connection, Sender.TARGET)
-    initiator.receive(memoryview(heard), 0.0)
+    initiator.receive(memoryview(heard), 0.0, Cut())
     assert initiator.fallen is None
     assert initiator.held == 0
     assert initiator.pdus == 1 + len(said)

@@ -11,7 +11,7 @@ from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import CONTINUED, FINAL, Opcode, Sender
 from proxy.iscsi.portals import Portal, PortalTexts, parse_portal
 from tests.unit.iscsi.pdus import digests, login, login_answer, pdu
-from tests.unit.iscsi.sites import Pair
+from tests.unit.iscsi.sites import Cut, Pair
 
 IPS = st.one_of(st.ip_addresses(v=4), st.ip_addresses(v=6))
 NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,20}(\.[a-z0-9-]{1,20}){0,3}", fullmatch=True)
@@ -94,13 +94,15 @@ def test_what_arrives_parses(texts: list[bytes], header: bool, data: bool, porta
     initiator = Connection()
     sent, heard = Framer(initiator, Sender.INITIATOR), Framer(initiator, Sender.TARGET)
     pair.out.send(login(keys))
-    sent.receive(memoryview(login(keys)), 0.0)
+    sent.receive(memoryview(login(keys)), 0.0, Cut())
     came = pair.back.send(login_answer(digests(header, data)))
     for text in texts:
         whole = pdu(Opcode.TEXT_RESPONSE, data=text[:512], header_digest=header, data_digest=data)
         came += pair.back.send(whole, size)
-    for record in (bytes(span.data) for span in heard.receive(memoryview(came), 0.0)):
-        assert int.from_bytes(record[6:9]) <= 512
+    cut = Cut()
+    heard.receive(memoryview(came), 0.0, cut)
+    for span in cut:
+        assert int.from_bytes(span.data[6:9]) <= 512
     assert heard.fallen is None
     assert heard.wrong_digests == heard.held == 0
     assert heard.pdus == 1 + len(texts)

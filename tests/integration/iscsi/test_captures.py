@@ -18,9 +18,8 @@ import bench.array
 from bench.array import IQN, IscsiTarget
 from bench.sites import Address
 from proxy.iscsi.pdu import Sender
-from proxy.iscsi.span import Span
 from tests.patience import PATIENCE
-from tests.unit.iscsi.sites import Pair
+from tests.unit.iscsi.sites import Pair, Span, byte_of
 
 pytestmark = [pytest.mark.root, pytest.mark.serial]
 
@@ -145,4 +144,5 @@ def into(volume: bytearray, payload: list[Span]) -> None:
     """All payload goes where its address says."""
     for span in payload:
         assert span.address is not None
-        volume[span.address.byte : span.address.byte + len(span.data)] = span.data
+        byte = byte_of(span.address)
+        volume[byte : byte + len(span.data)] = span.data

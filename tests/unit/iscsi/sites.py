@@ -1,14 +1,38 @@
 """Two sites that carry one iSCSI connection, without anything between them but sections and payload."""
 
-from collections.abc import Iterable
+from collections.abc import Callable
+from typing import NamedTuple
 
 from proxy.iscsi.connection import Connection, Observer
 from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import Sender
 from proxy.iscsi.portals import Portals, PortalTexts
 from proxy.iscsi.prediction import Predictor, Restorer
-from proxy.iscsi.span import Kind, Span
+from proxy.iscsi.span import Address, Spans, address_of
 from proxy.iscsi.weaver import Weaver
+
+
+class Span(NamedTuple):
+    """What a Framer told of."""
+
+    data: bytes | memoryview
+    is_payload: bool
+    address: Address | None = None
+
+
+class Cut(list[Span]):
+    """All that it told of, in order."""
+
+    def record(self, record: bytes, coming: int) -> None:
+        self.append(Span(record, False))
+
+    def payload(self, data: memoryview, address: Address | None) -> None:
+        self.append(Span(data, True, address))
+
+
+def byte_of(address: Address) -> int:
+    """From the volume's start."""
+    return address % address_of(1, 0)
 
 
 class Direction:
@@ -24,39 +48,48 @@ class Direction:
     def send(self, data: bytes, size: int = 1 << 20, now: float = 0.0) -> bytes:
         """What comes out on the far side when these bytes come in pieces of so many bytes."""
         view = memoryview(data)
-        pieces = (view[at : at + size] for at in range(0, len(view), size))
-        return b"".join(self.carry(self.framer.receive(piece, now), now) for piece in pieces)
+        came = b""
+        for at in range(0, len(view), size):
+            cut = Cut()
+            self.framer.receive(view[at : at + size], now, cut)
+            came += self.carry(cut, now)
+        return came
 
     def pause(self) -> bytes:
         """What comes out when the source pauses."""
-        return self.carry(self.framer.pause(), 0.0)
+        return self._carried(self.framer.pause)
 
     def give_up(self) -> bytes:
         """What comes out when it pauses for long."""
-        return self.carry(self.framer.give_up(), 0.0)
+        return self._carried(self.framer.give_up)
 
     def finish(self) -> bytes:
         """What comes out when the source ends."""
-        return self.carry(self.framer.finish(), 0.0) + b"".join(self.weaver.let_go())
+        return self._carried(self.framer.finish) + b"".join(self.weaver.let_go())
 
-    def carry(self, spans: Iterable[Span], now: float) -> bytes:
+    def carry(self, cut: Cut, now: float) -> bytes:
         """From near to far site."""
-        spans = [span._replace(data=bytes(span.data)) for span in spans]
+        spans = [span._replace(data=bytes(span.data)) for span in cut]
         self.spans += spans
-        section = b"".join(self._predictor.predict(bytes(span.data)) for span in spans if span.kind is Kind.RECORD)
+        section = b"".join(self._predictor.predict(bytes(span.data)) for span in spans if not span.is_payload)
         self.weaver.records(self._restorer.restore(section))
         for span in spans:
-            if span.kind is Kind.PAYLOAD:
+            if span.is_payload:
                 self.weaver.payload([span.data])
         return b"".join(self.weaver.take(now))
 
+    def _carried(self, what: Callable[[Spans], None]) -> bytes:
+        cut = Cut()
+        what(cut)
+        return self.carry(cut, 0.0)
+
     def records(self) -> list[bytes]:
         """Those that were cut since the last call."""
-        return [bytes(span.data) for span in self._flushed() if span.kind is Kind.RECORD]
+        return [bytes(span.data) for span in self._flushed() if not span.is_payload]
 
     def payload(self) -> list[Span]:
         """That which was cut since the last call."""
-        return [span for span in self._flushed() if span.kind is Kind.PAYLOAD]
+        return [span for span in self._flushed() if span.is_payload]
 
     def _flushed(self) -> list[Span]:
         spans, self.spans = self.spans, []

@@ -11,7 +11,7 @@ from proxy.iscsi.framer import Framer
 from proxy.iscsi.keys import TEXT_MAX
 from proxy.iscsi.pdu import Opcode, Sender
 from proxy.iscsi.record import AS_IS, DATA_DIGEST, DATA_MAX, HEADER_DIGEST, PAYLOAD, PLAIN, TAIL
-from proxy.iscsi.span import Address, Kind, Span
+from proxy.iscsi.span import Address, address_of
 from tests.unit.iscsi.pdus import (
     INQUIRY,
     NEXT_FULL_FEATURE,
@@ -29,7 +29,7 @@ from tests.unit.iscsi.pdus import (
     text,
     write_10,
 )
-from tests.unit.iscsi.sites import Pair
+from tests.unit.iscsi.sites import Cut, Pair, Span
 
 SECRET = b"0x1f9c3a5577secret"
 
@@ -64,7 +64,7 @@ def test_a_write() -> None:
     pair.back.send(pdu(Opcode.R2T, tag=7))
     pair.out.send(data_out(7, bytes(8192), 4096))
     pair.back.send(response(7))
-    assert addresses(pair.out.payload()) == [(Address(0, 51200), 4096), (Address(0, 55296), 8192)]
+    assert addresses(pair.out.payload()) == [(address_of(0, 51200), 4096), (address_of(0, 55296), 8192)]
     assert not pair.back.payload()
     assert len(pair.near.tasks) == len(pair.far.tasks) == 0
 
@@ -77,8 +77,8 @@ def test_payload_in_pieces_knows_where_each_belongs() -> None:
     assert sum(len(span.data) for span in spans) == 1024
     for span, after in itertools.pairwise(spans):
         assert span.address is not None
-        assert after.address == Address(0, span.address.byte + len(span.data))
-    assert spans[0].address == Address(0, 512)
+        assert after.address == span.address + len(span.data)
+    assert spans[0].address == address_of(0, 512)
 
 
 def test_a_read() -> None:
@@ -87,7 +87,7 @@ def test_a_read() -> None:
     pair.out.send(command(9, read_10(8, 16), lun=1 << 48))
     pair.back.send(data_in(9, bytes(4096)))
     pair.back.send(data_in(9, bytes(4096), 4096, status=True))
-    assert addresses(pair.back.payload()) == [(Address(1 << 48, 4096), 4096), (Address(1 << 48, 8192), 4096)]
+    assert addresses(pair.back.payload()) == [(address_of(1 << 48, 4096), 4096), (address_of(1 << 48, 8192), 4096)]
     assert len(pair.near.tasks) == len(pair.far.tasks) == 0
 
 
@@ -104,7 +104,7 @@ def test_long_logical_blocks_are_learned(cdb: bytes, answer: bytes) -> None:
     pair.back.send(data_in(1, answer, status=True))
     pair.out.send(command(2, write_10(3, 1), bytes(4096)))
     assert not pair.back.payload()
-    assert addresses(pair.out.payload()) == [(Address(0, 3 * 4096), 4096)]
+    assert addresses(pair.out.payload()) == [(address_of(0, 3 * 4096), 4096)]
 
 
 def test_what_belongs_to_no_volume_is_in_records() -> None:
@@ -255,22 +255,24 @@ def test_how_far_it_is_to_the_next_header(data_digest: bool) -> None:
 def test_payload_points_into_what_was_received() -> None:
     connection = Connection()
     framer = Framer(connection, Sender.INITIATOR)
-    framer.receive(memoryview(login()), 0.0)
+    cut = Cut()
+    framer.receive(memoryview(login()), 0.0, cut)
     buffer = bytearray(data_out(1, b"abcd"))
-    spans = framer.receive(memoryview(buffer), 0.0)
+    framer.receive(memoryview(buffer), 0.0, cut)
     buffer[-4:] = b"wxyz"
-    assert bytes(spans[-1].data) == b"wxyz"
-    assert spans[-1].kind is Kind.PAYLOAD
+    assert bytes(cut[-1].data) == b"wxyz"
+    assert cut[-1].is_payload
 
 
 def test_secrets_are_in_no_words_about_it() -> None:
     """CHAP's answer passes exactly; nothing that could be logged has it."""
     pair = Pair()
     chap = login(text(CHAP_N="me", CHAP_R=SECRET.decode()), first=0x40)
-    spans = pair.out.framer.receive(memoryview(chap), 0.0)
-    assert SECRET in bytes(spans[0].data)
-    assert SECRET.decode() not in f"{spans} {pair.near!r} {pair.near.keys!r} {pair.out.framer!r}"
-    pair.out.framer.receive(memoryview(login(first=NEXT_FULL_FEATURE)), 0.0)
+    cut = Cut()
+    pair.out.framer.receive(memoryview(chap), 0.0, cut)
+    assert SECRET in bytes(cut[0].data)
+    assert SECRET.decode() not in f"{pair.near!r} {pair.near.keys!r} {pair.out.framer!r}"
+    pair.out.framer.receive(memoryview(login(first=NEXT_FULL_FEATURE)), 0.0, cut)
     assert SECRET.decode() not in f"{vars(pair.near.keys)} {vars(pair.out.framer)}"
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from proxy.iscsi.pdu import Sender
 from proxy.iscsi.prediction import Predictor, Restorer
-from proxy.iscsi.span import Kind
-from tests.unit.iscsi.sites import Direction, Pair
+from tests.unit.iscsi.sites import Direction, Pair, byte_of
 
 VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "iscsi.json").read_text())
 
@@ -24,8 +23,9 @@ def test_there(vector: dict[str, Any]) -> None:
         direction = pair.direction(sender)
         direction.send(bytes.fromhex(step["bytes"]))
         spans, direction.spans = direction.spans, []
-        payload = [[span.data.hex(), span.address and span.address.byte] for span in spans if span.kind is Kind.PAYLOAD]
-        records = [bytes(span.data) for span in spans if span.kind is Kind.RECORD]
+        places = [None if span.address is None else byte_of(span.address) for span in spans]
+        payload = [[span.data.hex(), byte] for span, byte in zip(spans, places, strict=True) if span.is_payload]
+        records = [bytes(span.data) for span in spans if not span.is_payload]
         assert payload == step["payload"]
         assert [record.hex() for record in records] == step["records"]
         assert b"".join(map(predictors[sender].predict, records)).hex() == step["section"]

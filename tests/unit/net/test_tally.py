@@ -22,6 +22,7 @@ from tests.unit.iscsi.pdus import (
     text,
     write_10,
 )
+from tests.unit.iscsi.sites import Cut
 
 KiB = 1 << 10
 ONE = 1 << 48
@@ -56,10 +57,10 @@ class Site:
 
     def _send(self, sender: Sender, whole: tuple[bytes, ...]) -> None:
         for one in whole:
-            self._framers[sender].receive(memoryview(one), self.now)
+            self._framers[sender].receive(memoryview(one), self.now, Cut())
 
     def give_up(self, sender: Sender) -> None:
-        self._framers[sender].receive(memoryview(b"\x99" * 48), self.now)
+        self._framers[sender].receive(memoryview(b"\x99" * 48), self.now, Cut())
 
     def only(self) -> Volume:
         volume, others = self.volumes.all()

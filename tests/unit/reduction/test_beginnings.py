@@ -1,12 +1,12 @@
 """Chunks are found by how they begin, whoever asks, until newer ones take their place."""
 
-from proxy.reduction.beginnings import PREFIX, Beginnings, Spot
+from proxy.reduction.beginnings import PREFIX, Beginnings
 from tests.unit.reduction.sites import noise
 
 ONE, OTHER = noise(4096, 1), noise(4096, 2)
 
 
-def spot(beginnings: Beginnings, data: bytes) -> Spot:
+def spot(beginnings: Beginnings, data: bytes) -> int:
     found = beginnings.spot(memoryview(data))
     assert found is not None
     return found

@@ -6,7 +6,7 @@ import pytest
 
 from dedupstore.chunker import Chunker
 from dedupstore.memory import MemoryStore
-from proxy.iscsi.span import Address
+from proxy.iscsi.span import address_of
 from proxy.reduction.compression import Compressor
 from proxy.reduction.encoder import Encoder
 from proxy.reduction.holdings import Holdings
@@ -29,7 +29,7 @@ class Placed:
         self.payload.coming = length
         for at in range(byte, byte + length, by or length):
             piece = VOLUME[at : min(at + (by or length), byte + length)]
-            self.payload.place(memoryview(piece), Address(0, at) if known else None)
+            self.payload.place(memoryview(piece), address_of(0, at) if known else None)
             if pauses:
                 self.payload.settle(lazy=False)
                 self.encoder.flush()

@@ -15,6 +15,7 @@ from proxy.reduction.errors import BatchError
 from proxy.reduction.spans import SpanDecoder
 from proxy.reduction.tokens import literal_token
 from tests.unit.iscsi.pdus import NEXT_FULL_FEATURE, data_out, login, login_answer, pdu
+from tests.unit.iscsi.sites import Cut
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import decoder_of, site
 from tests.unit.reduction.span_sites import span_decoder
@@ -119,7 +120,7 @@ def test_records_of_an_acceptor_whose_opener_has_sent_none() -> None:
             opener.feed(batch(Predictor().predict(b"\0" + first), len(first) + 1))
         assert not connection.begun
     connection = Connection()
-    Framer(connection, Sender.INITIATOR).receive(memoryview(login(b"InitiatorName=iqn.a\0")), 0.0)
+    Framer(connection, Sender.INITIATOR).receive(memoryview(login(b"InitiatorName=iqn.a\0")), 0.0, Cut())
     opener = span_decoder(site(ShelfStore()), connection, Sender.TARGET)
     answer = login_answer()
     decoded = opener.feed(batch(Predictor().predict(b"\0" + answer), len(answer) + 1))
