@@ -200,7 +200,8 @@ class Tunnel(Section):
     )
     window: Annotated[Size, Within("64KiB", "4GiB")] = setting(
         "What one stream may have under way, in bytes of batches as the line carries them, but no less than an eighth"
-        " of the plain bytes: known data goes up to eight times as fast as window / round trip, new data as fast.",
+        " of the plain bytes; of what the far site knows, twice so many plain bytes. Speed of a stream is at most"
+        " window / round trip.",
         "96MiB",
     )
     memory: Annotated[Size, Within("1MiB", "64GiB")] = setting(

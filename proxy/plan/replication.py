@@ -18,8 +18,8 @@ WARM = 0.002
 """Share that crosses the line of data that the far side holds (README.md: 0.2 %)."""
 TUNNEL_WINDOW = 96 << 20
 """Bytes: the default of tunnel.window."""
-LEAN_PART = 8
-"""Of known data so many times a window may be under way (proxy/PROTOCOL.md, "Flow control")."""
+WIDE = 2
+"""Of known data so many times a window may be under way (ARCHITECTURE.md, "Known data proves itself")."""
 MOST_LANES = 64
 """The most that tunnel.lanes allows."""
 SITE_RATE = 2e9
@@ -72,7 +72,7 @@ def array_rate(line: Line, window: int, connections: int = 1) -> float:
 
 def site_rate(line: Line, work: Work, line_rate: float, share: float) -> float:
     """Bits a second of the arrays' data, of which that share crosses the line at that rate."""
-    window = work.connections * window_rate(TUNNEL_WINDOW, line.round_trip) / min(1, max(share, 1 / LEAN_PART))
+    window = work.connections * window_rate(TUNNEL_WINDOW, line.round_trip) / min(1, max(share, 1 / WIDE))
     return min(line_rate / share if share else work.site_rate, window, work.site_rate)
 
 

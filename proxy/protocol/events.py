@@ -71,7 +71,7 @@ class FillReceived:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """Some of what the stream has sent has arrived, since `flow` was asked or `may_fill` refused: look again."""
+    """Some of what the stream has sent has arrived, since `flow` told of more than LINE or `may_fill` refused."""
 
     stream: int
 

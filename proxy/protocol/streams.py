@@ -9,7 +9,7 @@ from proxy.protocol.credit import WIDE, ReceiveWindow, SendCredit, Trust, Window
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.events import Arrived, Consumed, Event, StreamReset, Writable
 from proxy.protocol.figures import TunnelFigures
-from proxy.protocol.flow import Flow
+from proxy.protocol.flow import Flow, Obstacle
 from proxy.protocol.foretold import Foretelling, Foretold
 from proxy.protocol.frames import OVER, decode_reset, encode_end, encode_open, encode_reset
 from proxy.protocol.incoming import Incoming, KeptLedger
@@ -112,12 +112,13 @@ class Streams:
         return pressed
 
     def flow(self, number: int, now: float) -> Flow | None:
-        """What leaves the stream the least room; `Arrived` will tell when some of what it sent has arrived."""
+        """What leaves the stream the least room; `Arrived` will tell when what arrives may have changed that."""
         stream = self.live.get(number)  # all streams may just have been lost, of which events tell
         if stream is None or stream.state is State.OVER:
             return None
-        stream.asked = True
-        return stream.outgoing.flow(stream.account.held.seconds(now))
+        flow = stream.outgoing.flow(stream.account.held.seconds(now))
+        stream.asked = stream.asked or flow.obstacle is not Obstacle.LINE
+        return flow
 
     @property
     def fills(self) -> bool:

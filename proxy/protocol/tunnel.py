@@ -426,7 +426,7 @@ class Tunnel:
     def flow(self, stream: int) -> Flow | None:
         """What leaves the stream the least room, and the figures behind it; None if it has ended.
 
-        It may change when `Arrived`, given once after this call, or `Writable` says so, and with time.
+        It may change when `Arrived`, given once after this call but for LINE, or `Writable` says so, and with time.
         """
         return self._streams.flow(stream, self._now)
 

@@ -54,7 +54,7 @@ class DecodedBatch:
     records: int = 0
     """Bytes of these records."""
     plain: int = 0
-    """What the batch cost and END counts: bytes that its tokens delivered, and records."""
+    """What END counts: bytes that its tokens delivered, and records."""
     borrowed: bool = False
     """Some pieces lie in the memory that the batch came in, which is used again once `feed` has returned to its caller:
     they are to be woven, and owned, at once."""

@@ -82,7 +82,7 @@ class EncodedBatch:
 
     data: bytes
     plain: int
-    """What it costs and END counts: bytes that tokens deliver, and records."""
+    """What END counts: bytes that tokens deliver, and records."""
     literal: int
     """Of these, bytes that go as they are."""
     after_deduplication: int

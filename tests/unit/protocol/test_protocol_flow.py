@@ -63,6 +63,15 @@ def test_the_lanes_take_no_more() -> None:
     assert not it.tunnel.backlog
 
 
+def test_what_arrives_changes_nothing_while_the_lanes_take_no_more() -> None:
+    it = script(1 << 40)
+    send(it, 9)
+    it.take()
+    send(it, 50)
+    assert flow(it).obstacle is Obstacle.LINE
+    assert not arrived(it.acknowledge(1, 2))
+
+
 def test_all_streams_hold_what_they_may() -> None:
     it = script(1 << 40, unacked_max=256 * KIB)
     for _ in range(24):
