@@ -89,8 +89,7 @@ class Notices:
         """Notices may be lost: repeat those of all streams."""
         self._arrived.update(streams)
         self._consumed.update(number for number, stream in streams.items() if stream.state is not State.OVER)
-        if self._foretelling.entries:
-            self.foretold()
+        self._foretold = bool(self._foretelling.entries)  # not worth a frame of its own for each lane that goes
         if streams:
             self._ack_now = self._credit_now = True
 

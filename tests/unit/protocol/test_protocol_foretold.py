@@ -6,7 +6,7 @@ from proxy.protocol.codes import ResetCode
 from proxy.protocol.credit import ReceiveWindow, WindowBudget
 from proxy.protocol.errors import PeerError
 from proxy.protocol.foretold import HEARD_MAX, Foretelling, Foretold
-from proxy.protocol.frames import NUMBER_MAX, FrameType, encode_credit, encode_reset
+from proxy.protocol.frames import NUMBER_MAX, FrameType, encode_credit, encode_open, encode_reset
 from tests.unit.protocol.playbook import Script, batch
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -79,12 +79,15 @@ def test_what_is_foretold_is_repeated_when_a_lane_was_lost() -> None:
     assert f"4:0/{INITIAL + 2 * MIB}" in " ".join(script.take(2))
 
 
-def test_what_is_foretold_is_repeated_where_no_stream_lives() -> None:
+def test_it_is_not_repeated_for_each_lane_that_goes_where_no_stream_lives() -> None:
+    """Who opens a stream all the same, without having heard, is told then."""
     script = Script(opening_window=4 * MIB)
     script.join(2)
     script.take(2)
     script.tunnel.lane_down(1, 0.0)
-    assert f"CREDIT 2:0/{INITIAL + 2 * MIB}" in script.take(2)
+    assert script.take(2) == []
+    script.give(FrameType.OPEN, 2, 0, encode_open("array", "10.0.0.2"), lane=2)
+    assert f"CREDIT 2:0/{INITIAL + 2 * MIB} 4:" in " ".join(script.take(2))
 
 
 def test_nothing_is_foretold_behind_the_last_number() -> None:
