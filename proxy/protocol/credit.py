@@ -58,7 +58,7 @@ class SendCredit:
 
     __slots__ = ("_frames", "_full", "_most", "_trust", "consumed", "limit", "sent")
 
-    def __init__(self, initial: int, most: int, trust: "Trust") -> None:
+    def __init__(self, initial: int, most: int, trust: Trust) -> None:
         """`most`: what we are willing to have under way, whatever the peer allows."""
         self._most = most
         self._trust = trust

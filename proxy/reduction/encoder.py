@@ -276,7 +276,9 @@ class Encoder:
     def _release(self, batch: EncodedBatch, *, found: bool) -> None:
         """`found`: the peer knew what its runs stand for."""
         self._runs.end(batch.lists, found=found)
-        self._holdings.unsend((place for _, place in batch.learned), batch.plain - batch.literal, found=found)
+        self._holdings.unsend(place for _, place in batch.learned)
+        if found:
+            self._holdings.found(batch.plain - batch.literal)
         for container in batch.pinned:
             self._store.unpin(container)
 

@@ -78,10 +78,8 @@ class Holdings:
         """These chunks are under way to the peer, which may refer to them before it is known that they have arrived."""
         self._underway.update(places)
 
-    def unsend(self, places: Iterable[Place], known: int, *, found: bool) -> None:
-        """Undo `send`: it has arrived (see `add`) or never will. `found`: so were the known bytes beside it."""
-        if found:
-            self._found = min(self._found + known, _REMEMBERED)
+    def unsend(self, places: Iterable[Place]) -> None:
+        """Undo one `send`: they have arrived (see `add`) or never will."""
         for place in places:
             if left := self._underway.pop(place) - 1:
                 self._underway[place] = left
@@ -95,6 +93,10 @@ class Holdings:
     def doubt(self, place: Place) -> None:
         """The peer said that it lacks the chunk."""
         self._set(place[0], self._container(place[0]) & ~(1 << place[1]))
+
+    def found(self, known: int) -> None:
+        """The peer knew so many bytes that it was believed to know."""
+        self._found = min(self._found + known, _REMEMBERED)
 
     @property
     def proven(self) -> bool:

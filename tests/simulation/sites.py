@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
 from proxy.protocol import events
-from proxy.protocol.codes import CloseCode, ResetCode
+from proxy.protocol.codes import Capability, CloseCode, ResetCode
 from proxy.protocol.errors import HelloRefused, OpenRefused
 from proxy.protocol.frames import Frame, FrameReader, FrameType, decode_close, encode, encode_close
 from proxy.protocol.hello import Hello
@@ -105,7 +105,7 @@ class Speaker:
             batch += name
             self.referred.add(name)
         if self.site.world.chance(0.3):
-            batch += bytes(plain)
+            batch += bytes(max(plain, 33))  # 32 would look like a reference
         self.cost = self.site.tunnel.send_data(self.stream, batch, plain)
         self.talk.sent[self.side] += plain
         self.to_send -= plain
@@ -287,6 +287,10 @@ class End:
 class Site:
     """One process: a tunnel, its lanes, its arrays."""
 
+    settings = SETTINGS
+    kind = Tunnel
+    capabilities: Collection[int] = tuple(Capability)
+
     def __init__(self, world: World, name: str, peer: str) -> None:
         self.world, self.name, self.peer = world, name, peer
         self.ends: dict[int, End] = {}
@@ -304,14 +308,15 @@ class Site:
     def begin(self) -> None:
         """The process starts."""
         self.began += 1
-        self.tunnel = Tunnel(
-            SETTINGS,
+        self.tunnel = self.kind(
+            self.settings,
             self.name,
             self.peer,
             self.name.encode().ljust(16),
             [b"epoch---"],
             self.world.now,
             random=self.world.rng.randbytes,
+            capabilities=self.capabilities,
         )
         self.tunnel.scheduler.set_rate(self.world.rng.choice([None, None, 300e3, 5e6]), self.world.now)
 
@@ -396,6 +401,10 @@ class Site:
         assert figures.streams <= 2 * SETTINGS.streams + 4 * SETTINGS.streams
 
     # -- streams
+
+    def something(self) -> Callable[[], None]:
+        """What happens at some time."""
+        return self.talk
 
     def talk(self) -> None:
         """An array connects to the forward."""

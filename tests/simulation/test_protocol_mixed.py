@@ -5,6 +5,7 @@ for it, and no sender believes more than its receiver has said. Streams are also
 A failing seed is repeated with ISTHMUS_SEEDS=FIRST:LAST.
 """
 
+from collections.abc import Callable
 from functools import partial
 from random import Random
 
@@ -15,16 +16,7 @@ from proxy.protocol.errors import OpenRefused
 from proxy.protocol.stream import State
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
 from tests.simulation.sites import Site
-from tests.simulation.test_protocol_simulation import (
-    GROUPS,
-    PEACE,
-    TROUBLE,
-    check_ended,
-    is_quiet,
-    plan_faults,
-    plan_lanes,
-    seeds,
-)
+from tests.simulation.test_protocol_simulation import GROUPS, for_seeds, simulate
 from tests.simulation.world import World
 
 KIB = 1 << 10
@@ -45,17 +37,13 @@ def settings_of(rng: Random) -> TunnelSettings:
     )
 
 
-class OtherTunnel(Tunnel):
-    """Perhaps of a site of yesterday, that says and hears nothing of streams to come."""
-
-    deaf = mute = False
+class YesterdaysTunnel(Tunnel):
+    """Of a site that says and hears nothing of streams to come."""
 
     def _begin(self) -> None:
         super()._begin()
-        if self.deaf:
-            self._streams._foretold.heard = lambda stream, limit: None  # type: ignore[method-assign]
-        if self.mute:
-            self._streams._foretelling.speak = lambda stream: False  # type: ignore[method-assign]
+        self._streams._foretold.heard = lambda stream, limit: None  # type: ignore[method-assign]
+        self._streams._foretelling.speak = lambda stream: False  # type: ignore[method-assign]
 
 
 class UnlikeSite(Site):
@@ -64,23 +52,14 @@ class UnlikeSite(Site):
     def __init__(self, world: World, name: str, peer: str) -> None:
         self.settings = settings_of(world.rng)
         old = world.chance(0.25)
-        self.kind = type("T", (OtherTunnel,), {"deaf": old, "mute": old})
+        self.kind = YesterdaysTunnel if old else Tunnel
         self.capabilities = [n for n in Capability if n != Capability.LEAN or not (old or world.chance(0.2))]
         super().__init__(world, name, peer)
 
-    def begin(self) -> None:
-        self.began += 1
-        self.tunnel = self.kind(
-            self.settings,
-            self.name,
-            self.peer,
-            self.name.encode().ljust(16),
-            [b"epoch---"],
-            self.world.now,
-            random=self.world.rng.randbytes,
-            capabilities=self.capabilities,
-        )
-        self.tunnel.scheduler.set_rate(self.world.rng.choice([None, None, 300e3, 5e6]), self.world.now)
+    def something(self) -> Callable[[], None]:
+        """What happens at some time: also a drain, of one site in some twenty."""
+        rare = self.world.rng.randrange(60) == 0
+        return partial(self.tunnel.drain, "test") if rare else self.world.rng.choice([self.talk, self.burst])
 
     def burst(self) -> None:
         """Streams that are opened, and some of them reset before anything of them was sent."""
@@ -129,28 +108,8 @@ class UnlikeSite(Site):
             assert credit.consumed <= window.consumed <= window.arrived <= credit.sent
 
 
-def simulate(seed: int) -> None:
-    world = World(seed)
-    left, right = UnlikeSite(world, "left", "right"), UnlikeSite(world, "right", "left")
-    left.other, right.other = right, left
-    crashes = world.chance(0.3)
-    for site in (left, right):
-        plan_lanes(world, site)
-        for _ in range(world.rng.choice([1, 4, 15])):
-            world.after(world.rng.uniform(0.5, TROUBLE), world.rng.choice([site.talk, site.burst]))
-        if crashes:
-            world.after(world.rng.uniform(1, TROUBLE), site.crash)
-        if world.chance(0.1):
-            world.after(world.rng.uniform(1, TROUBLE), site.give_up)
-        if world.chance(0.1):
-            world.after(world.rng.uniform(1, TROUBLE), partial(site.tunnel.drain, "test"))
-    if world.chance(0.8):
-        plan_faults(world, left)
-    world.run(world.now + TROUBLE)
-    world.calm = True
-    world.run(world.now + PEACE, partial(is_quiet, left, right))
-    check_ended(left, right)
-    for site in (left, right):
+def simulate_unlike(seed: int) -> None:
+    for site in simulate(UnlikeSite, seed):
         site.check_budget()
         budget = site.tunnel._streams._budget
         more = site.tunnel._streams._foretelling.more
@@ -160,9 +119,4 @@ def simulate(seed: int) -> None:
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("group", range(GROUPS))
 def test_unlike_sites(group: int) -> None:
-    for seed in seeds()[group]:
-        try:
-            simulate(seed)
-        except BaseException as error:
-            error.add_note(f"seed {seed}: repeat with ISTHMUS_SEEDS={seed}:{seed}")
-            raise
+    for_seeds(group, simulate_unlike)

@@ -1,6 +1,5 @@
 """What one site believes the other's store to hold: per peer and chunk, doubted on a miss, suspended on many."""
 
-from functools import partial
 from typing import cast
 
 import pytest
@@ -58,8 +57,7 @@ def test_what_is_under_way_is_shared_before_it_is_held(store: ChunkStore) -> Non
     """Two streams may teach the same chunk; it is under way until neither does."""
     holdings = Holdings(store, b"peer")
     seen = []
-    unsend = partial(holdings.unsend, known=0, found=True)
-    for step in (holdings.send, holdings.send, unsend, unsend):
+    for step in (holdings.send, holdings.send, holdings.unsend, holdings.unsend):
         step([HERE, THERE])
         seen.append(holdings.shares(HERE))
     assert seen == [True, True, True, False]
@@ -186,3 +184,13 @@ def test_a_site_is_known_by_its_name_and_a_store_by_both() -> None:
     assert len(set(keys)) == 4
     assert len({key[:8] for key in keys}) == 2
     assert {len(key) for key in keys} == {16}
+
+
+def test_a_peer_is_proven_by_what_was_found_and_a_miss_halves_that(store: ChunkStore) -> None:
+    holdings, proven = Holdings(store, b"peer"), []
+    for found, misses in ((31 << 20, 0), (1 << 20, 0), (0, 1), (4 << 30, 5), (0, 1)):
+        holdings.found(found)
+        for _ in range(misses):
+            holdings.missed(1, now=0)
+        proven.append(holdings.proven)
+    assert proven == [False, True, False, True, False], "of all that was found 1 GiB counts"
