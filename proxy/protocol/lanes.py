@@ -1,6 +1,6 @@
 """Whether a lane lives: what was heard, pings, and the round trip; and which of several carries what."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Iterator
 
 from proxy.protocol.codes import FrameType
 from proxy.protocol.errors import PeerError
@@ -91,20 +91,71 @@ class Lane:
         return max(self.heard, self._asked_at) + max(SILENT_AFTER, SILENT_ROUND_TRIPS * round_trip)
 
 
-class Duties:
-    """Which lane carries what."""
+class Lanes:
+    """Those that are up, the oldest first, and which of them carries what."""
 
     def __init__(self) -> None:
-        self._marks: set[int] = set()  # of the lanes that are ready
+        self.at: float | None = None
+        """When one of them has to be looked at: then, or later."""
+        self._all: dict[int, Lane] = {}
+        self._marks: set[int] = set()  # of those that are ready
+        self._working: dict[int, list[int]] = {}  # by mark
         self._express: set[int] = set()
+        self._spared = 1
 
-    def assign(self, lanes: Collection[Lane]) -> None:
+    def __contains__(self, number: int) -> bool:
+        return number in self._all
+
+    def __iter__(self) -> Iterator[Lane]:
+        return iter(tuple(self._all.values()))
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def get(self, number: int) -> Lane | None:
+        """The lane of that number."""
+        return self._all.get(number)
+
+    def add(self, lane: Lane, round_trip: float) -> None:
+        """It is up."""
+        self._all[lane.number] = lane
+        self.watch(round_trip)
+
+    def remove(self, number: int, round_trip: float) -> bool:
+        """It is gone; False if it is not known."""
+        if self._all.pop(number, None) is None:
+            return False
+        self.watch(round_trip)
+        self.assign()
+        return True
+
+    def hears(self, lane: Lane, now: float) -> None:
+        """Bytes have come on it."""
+        was_silent = lane.silent
+        lane.hears(now)
+        if was_silent:
+            self.assign()
+
+    def watch(self, round_trip: float) -> None:
+        """Something may have to be done earlier than was known. What is heard only makes it later."""
+        self.at = min((lane.deadline(round_trip) for lane in self._all.values()), default=None)
+
+    # -- duties --------------------------------------------------------------------------------------------------
+
+    def spare(self, number: int) -> None:
+        """So many of each mark are kept for what is urgent, if there are more."""
+        if number != self._spared:
+            self._spared = number
+            self.assign()
+
+    def assign(self) -> None:
         """Lanes have come or gone, or do not answer."""
-        working = [lane for lane in lanes if lane.ready and not lane.silent]
-        newest = {lane.mark: lane.number for lane in working}
-        oldest = {lane.mark: lane.number for lane in reversed(working)}
-        self._marks = {lane.mark for lane in lanes if lane.ready}
-        self._express = {number for mark, number in newest.items() if number != oldest[mark]}
+        self._marks = {lane.mark for lane in self if lane.ready}
+        self._working = {mark: [] for mark in self._marks}
+        for lane in self:
+            if lane.ready and not lane.silent:
+                self._working[lane.mark].append(lane.number)
+        self._express = {number for numbers in self._working.values() for number in numbers[1:][-self._spared :]}
 
     def is_express(self, lane: Lane) -> bool:
         """The newest of several is kept for what is urgent: there it waits for nothing that bulk has lost or queued.
@@ -112,6 +163,11 @@ class Duties:
         Bulk stays where it has gathered speed.
         """
         return lane.number in self._express
+
+    def second(self, lane: Lane) -> int | None:
+        """Where what is urgent and goes by `lane` may go as well: the newest of the others with that mark."""
+        others = [number for number in self._working.get(lane.mark, ()) if number != lane.number]
+        return others[-1] if others else None
 
     def marks_of(self, lane: Lane, shares: Iterable[Share]) -> Marks | None:
         """Which shares go by the lane: those of its mark; by the least marked lanes also those that have none."""

@@ -36,7 +36,7 @@ from proxy.protocol.frames import (
     encode_miss,
 )
 from proxy.protocol.hello import Agreement, Hello, agree
-from proxy.protocol.lanes import Duties, Lane, smoothed
+from proxy.protocol.lanes import Lane, Lanes, smoothed
 from proxy.protocol.pairing import Pairing
 from proxy.protocol.reader import HEADER_BYTES, Buffer, Frame
 from proxy.protocol.scheduler import Scheduler
@@ -96,10 +96,8 @@ class Tunnel:
         self.scheduler.clear()
         self._streams = Streams(self._settings, odd, self._events, self._figures, self.scheduler)
         self._streams.admission.refusing = self._announcements.draining
-        self._lanes: dict[int, Lane] = {}
-        self._duties = Duties()
+        self._lanes = Lanes()
         self._lanes_seen = 0
-        self._lanes_at: float | None = None  # when the first of them has to be looked at: then, or later
         self._alone_since: float | None = None  # paired, but without a lane
         self._announcements.forget()
         self.agreement = None
@@ -151,17 +149,15 @@ class Tunnel:
         self._alone_since = None
         self._lanes_seen += 1
         self._streams.repeats = self._lanes_seen > 1
-        self._lanes[lane] = Lane(lane, mark, self._settings.keepalive, self._settings.dead_after, now)
-        self._lanes[lane].tick(now)
-        self._watch()
+        link = Lane(lane, mark, self._settings.keepalive, self._settings.dead_after, now)
+        link.tick(now)
+        self._lanes.add(link, self._round_trip)
 
     def lane_down(self, lane: int, now: float) -> None:
         """The lane's connection is gone; what it may not have delivered goes by others. Harmless if it is known."""
         self._now = now
-        if self._lanes.pop(lane, None) is None:
+        if not self._lanes.remove(lane, self._round_trip):
             return
-        self._watch()
-        self._duties.assign(self._lanes.values())
         self._streams.lane_lost(lane, now)
         self._announcements.repeat()
         if not self._lanes:
@@ -170,19 +166,12 @@ class Tunnel:
 
     def heard(self, lane: int, now: float) -> None:
         """Bytes have come on the lane, if no whole frame yet: on a slow link a long one takes its time."""
-        if lane in self._lanes:
-            self._hear(self._lanes[lane], now)
+        if (link := self._lanes.get(lane)) is not None:
+            self._lanes.hears(link, now)
 
-    def _hear(self, lane: Lane, now: float) -> None:
-        was_silent = lane.silent
-        lane.hears(now)
-        if was_silent:
-            self._duties.assign(self._lanes.values())
-
-    def _watch(self) -> None:
-        """Something may have to be done about a lane earlier than was known. What is heard only makes it later."""
-        round_trip = self._figures.round_trip or 0.0
-        self._lanes_at = min((lane.deadline(round_trip) for lane in self._lanes.values()), default=None)
+    @property
+    def _round_trip(self) -> float:
+        return self._figures.round_trip or 0.0
 
     def wish(self, counts: Mapping[int, int]) -> None:
         """Say how many lanes of each mark this side wishes for: the dialler sees to it."""
@@ -201,7 +190,7 @@ class Tunnel:
         self._events.clear()
         self._events.extend(kept)
         self._streams.lose(code, reason)
-        self._events.extend(LaneDead(lane, reason) for lane in self._lanes)
+        self._events.extend(LaneDead(lane.number, reason) for lane in self._lanes)
         self._events.append(TunnelReset(reason))
         self._figures.resets += 1
         self._figures.outages += bool(self._lanes)
@@ -219,7 +208,7 @@ class Tunnel:
         if link is None:
             return
         self._now = now
-        self._hear(link, now)
+        self._lanes.hears(link, now)
         try:
             self._receive(link, frame)
         except PeerError as error:
@@ -250,7 +239,7 @@ class Tunnel:
     def _receive_ack(self, lane: Lane, payload: Buffer) -> None:
         if not lane.ready:
             lane.ready = True
-            self._duties.assign(self._lanes.values())
+            self._lanes.assign()
         for number, next_ in decode_ack(payload):
             self._streams.acknowledged(number, next_, self._now)
         self._streams.after_acks(self._now)
@@ -265,7 +254,7 @@ class Tunnel:
     def _receive_pong(self, lane: Lane, payload: Buffer) -> None:
         sample = lane.ponged(decode_token("PONG", payload), self._now)
         self._figures.round_trip = smoothed(self._figures.round_trip, sample)
-        self._watch()
+        self._lanes.watch(self._round_trip)
 
     def _receive_drain(self, lane: Lane, payload: Buffer) -> None:
         reason = decode_drain(payload)
@@ -304,15 +293,16 @@ class Tunnel:
             limit -= own
             self.scheduler.charge((own + WRITE_OVERHEAD) * WIRE, now)
         if link.ready and self.scheduler:
-            marks = self._duties.marks_of(link, self.scheduler.accounts)
-            self._streams.take(lane, limit, now, pieces, marks, express=self._duties.is_express(link))
+            marks = self._lanes.marks_of(link, self.scheduler.accounts)
+            self._streams.take(lane, limit, now, pieces, marks, express=self._lanes.is_express(link))
             link.busy = True
         return pieces
 
     def lanes_with_room(self, lanes: Iterable[int]) -> None:
         """These lanes will be asked now, in any order: what a cap lets go is for the share whose turn it is."""
         accounts = self.scheduler.accounts
-        served = [self._duties.marks_of(self._lanes[lane], accounts) for lane in lanes if lane in self._lanes]
+        links = map(self._lanes.get, lanes)
+        served = [self._lanes.marks_of(link, accounts) for link in links if link is not None]
         alike = None in served or not served
         self.scheduler.rivals = None if alike else {mark for marks in served for mark in marks or ()}
 
@@ -344,26 +334,26 @@ class Tunnel:
         """True if `take` has nothing for any lane: cheaper than to ask for each."""
         if self.scheduler or self._streams.notices.due or self._announcements.due:
             return False
-        return not any(lane.outbox or not lane.greeted for lane in self._lanes.values())
+        return not any(lane.outbox or not lane.greeted for lane in self._lanes)
 
     def wants_to_send(self, lane: int | None = None) -> bool:
         """True if `take` has something for the lane, or for any of them, though that may have to wait for a cap."""
         if lane is None:
-            return any(map(self.wants_to_send, self._lanes))
+            return any(self.wants_to_send(link.number) for link in self._lanes)
         link = self._lanes.get(lane)
         if link is None:
             return False
         if not link.ready:
             return not link.greeted
         streams = self._streams
-        waits = self.scheduler and (self.scheduler.urgent or not self._duties.is_express(link))
+        waits = self.scheduler and (self.scheduler.urgent or not self._lanes.is_express(link))
         return bool(waits or link.outbox or streams.notices.due or self._announcements.due)
 
     # -- time ----------------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
         """When `tick` has to be called at the latest; None: not before something else happens."""
-        times = [] if self._lanes_at is None else [self._lanes_at]
+        times = [] if self._lanes.at is None else [self._lanes.at]
         if self._lanes and (at := self._streams.notices.deadline) is not None:
             times.append(at)
         if self._lanes and self.scheduler.again_at is not None:
@@ -375,16 +365,16 @@ class Tunnel:
     def tick(self, now: float) -> None:
         """Time has passed: pings, silent lanes, what was gathered long enough, the end of grace."""
         self._now = now
-        for lane in list(self._lanes.values()):
+        for lane in self._lanes:
             if lane.is_dead(now):
                 self._events.append(LaneDead(lane.number, f"nothing was heard for {now - lane.heard:.0f} s"))
                 self.lane_down(lane.number, now)
                 continue
             lane.tick(now)
-            if lane.falls_silent(now, self._figures.round_trip or 0.0):
-                self._duties.assign(self._lanes.values())
+            if lane.falls_silent(now, self._round_trip):
+                self._lanes.assign()
                 self._events.append(LaneSilent(lane.number))
-        self._watch()
+        self._lanes.watch(self._round_trip)
         self._streams.notices.tick(now)
         self.scheduler.tick(now)
         if self._alone_since is not None and now >= self._alone_since + self._settings.grace:
