@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from proxy.net.lane import Lane
 from proxy.net.lane_count import LaneCount, Load
+from proxy.net.loss import Loss
 from proxy.net.sockets import BBR
 from proxy.protocol.frames import LANES_MAX, WISHES_MAX
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.encoder import GRAIN_MAX
 
 EXPRESS = 1
-"""Lanes beside those for bulk: the tunnel keeps the newest for what is urgent."""
+"""Lanes beside those for bulk: the tunnel keeps the newest for what is urgent. One more where packets are lost."""
 CALM = 10.0
 """Seconds without anything urgent going before bulk, after which bulk is spared BBR's pauses."""
 
@@ -43,6 +44,7 @@ class Lanes:
         each = sorted(set(marks)) or [0]
         most = WISHES_MAX // len(each)
         self._fixed = fixed if fixed is None else min(fixed, most)
+        self._loss = Loss()
         self._count = LaneCount(max(1, most - EXPRESS))
         self._ours = dict.fromkeys(each, self._fixed or min(most, 1 + EXPRESS))  # wished for, by mark
         self._theirs: Mapping[int, int] = {}
@@ -139,21 +141,28 @@ class Lanes:
 
     def sample(self, now: float) -> None:
         """Once a second: see whether more or fewer lanes would do, and how much the kernel is to be given."""
-        working = [lane for lane in self if not lane.silent]
-        newest = {lane.mark: lane for lane in working}
-        of_mark = Counter(lane.mark for lane in working)
         late = self._late(now)
         scheduler = self._tunnel.scheduler
+        express = self._tunnel.express
+        divided = {lane.mark for lane in self if lane.number in express}
         calm = not scheduler.ruled and now > scheduler.overtaken_at + CALM  # shares are to be even, not the line full
         for lane in self:
-            express = newest.get(lane.mark, lane) is lane
-            lane.stand_apart(late and not express)
-            light = scheduler.capped or (express and of_mark[lane.mark] > 1)
-            lane.unpause(now, light=light, calm=calm)
-        if self._fixed is not None or any(lane.congestion_control == BBR for lane in self):
-            return
+            is_express = lane.number in express
+            lane.stand_apart(late and not is_express and lane.mark in divided)
+            lane.unpause(now, light=scheduler.capped or is_express, calm=calm)
         wire = self.wire()
-        wanted = EXPRESS + self._count.see(now, Load(wire["sent"], wire["retransmitted"], self.blocked_seconds))
+        lossy = self._loss.see(now, wire["sent"], wire["retransmitted"])
+        self._tunnel.copy(lossy)
+        if self._fixed is None:
+            self._wish(EXPRESS + lossy + self._for_bulk(now, wire))
+
+    def _for_bulk(self, now: float, wire: Counter[str]) -> int:
+        if any(lane.congestion_control == BBR for lane in self):
+            return 1
+        return self._count.see(now, Load(wire["sent"], wire["retransmitted"], self.blocked_seconds))
+
+    def _wish(self, wanted: int) -> None:
+        """Have so many lanes of each mark."""
         wanted = min(wanted, WISHES_MAX // len(self._ours))
         if wanted not in self._ours.values():
             self._ours = dict.fromkeys(self._ours, wanted)

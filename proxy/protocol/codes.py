@@ -73,6 +73,10 @@ class ResetCode(IntEnum):
     PROTOCOL_ERROR = 11
 
 
+FATAL = {CloseCode.PROTOCOL_ERROR: ResetCode.PROTOCOL_ERROR, CloseCode.SHUTDOWN: ResetCode.SHUTDOWN}
+"""CLOSE codes that end the streams as well, and what they end with."""
+
+
 @unique
 class Capability(IntEnum):
     """What both sides must name before either uses it."""

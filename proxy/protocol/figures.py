@@ -18,6 +18,9 @@ class TunnelFigures:
     retransmitted: int = 0
     """Frames sent again because their lane died."""
     retransmitted_bytes: int = 0
+    copies: int = 0
+    """Frames that went by a second lane as well, because packets are lost."""
+    copied_bytes: int = 0
     duplicates: int = 0
     """Frames that arrived again."""
     late: int = 0

@@ -100,7 +100,8 @@ class Lanes:
         self._all: dict[int, Lane] = {}
         self._marks: set[int] = set()  # of those that are ready
         self._working: dict[int, list[int]] = {}  # by mark
-        self._express: set[int] = set()
+        self.express: set[int] = set()
+        """Those that are kept for what is urgent."""
         self._spared = 1
 
     def __contains__(self, number: int) -> bool:
@@ -155,14 +156,14 @@ class Lanes:
         for lane in self:
             if lane.ready and not lane.silent:
                 self._working[lane.mark].append(lane.number)
-        self._express = {number for numbers in self._working.values() for number in numbers[1:][-self._spared :]}
+        self.express = {number for numbers in self._working.values() for number in numbers[1:][-self._spared :]}
 
     def is_express(self, lane: Lane) -> bool:
         """The newest of several is kept for what is urgent: there it waits for nothing that bulk has lost or queued.
 
         Bulk stays where it has gathered speed.
         """
-        return lane.number in self._express
+        return lane.number in self.express
 
     def second(self, lane: Lane) -> int | None:
         """Where what is urgent and goes by `lane` may go as well: the newest of the others with that mark."""

@@ -110,6 +110,16 @@ class Scheduler:
         return self.cap is not None or any(account.cap is not None for account in self.accounts.values())
 
     @property
+    def idle(self) -> bool:
+        """True if nothing waits, not even for a cap."""
+        return not self._waiting
+
+    @property
+    def gave_urgent(self) -> bool:
+        """True if what `next` gave last does not wait behind bulk."""
+        return self._urgent
+
+    @property
     def urgent(self) -> bool:
         """True if something waits that is not bulk."""
         return any(account.urgent for account in self._waiting)
@@ -144,6 +154,15 @@ class Scheduler:
             self.add(stream, now)
         else:
             heapreplace(account.bulk, (stream.turn, stream.number, stream))
+
+    def copied(self, stream: Stream, size: float, now: float) -> None:
+        """An urgent frame of the stream, of that many bytes, goes once more."""
+        cost = size * WIRE
+        account = stream.account
+        account.wire += cost
+        for cap in (self.cap, account.cap):
+            if cap is not None:
+                cap.charge(cost, now, urgent=True)
 
     def passed(self, stream: Stream) -> None:
         """What `next` gave has nothing that may be sent now; it has to be added again."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from proxy.protocol.admission import Admission
 from proxy.protocol.codes import Capability, FrameType, ResetCode
+from proxy.protocol.copies import Copies
 from proxy.protocol.credit import WIDE, ReceiveWindow, SendCredit, Trust, WindowBudget
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.events import Arrived, Consumed, Event, StreamReset, Writable
@@ -54,6 +55,7 @@ class Streams:
         self._foretelling = Foretelling(self._budget, self._initial, min(settings.opening_window, settings.window_max))
         self.notices = Notices(self._foretelling)
         self._foretold = Foretold()
+        self.copies = Copies(scheduler, figures)
         self._trust = Trust(WIDE * settings.memory)
         self._held_back: set[Stream] = set()  # they wait for acknowledgements before they may send on
         self._crowded = False  # a stream may wait because of what all of them hold
@@ -236,11 +238,19 @@ class Streams:
     # -- lanes ---------------------------------------------------------------------------------------------------
 
     def take(
-        self, lane: int, limit: int, now: float, pieces: list[bytes], marks: Marks | None = None, *, express: bool
+        self,
+        lane: int,
+        limit: int,
+        now: float,
+        pieces: list[bytes],
+        marks: Marks | None = None,
+        *,
+        express: bool,
+        second: int | None = None,
     ) -> None:
         """Append the frames that the lane should write next, about `limit` bytes.
 
-        `marks`: only of such shares; `express`: only what is urgent.
+        `marks`: only of such shares; `express`: only what is urgent; `second`: the lane for copies of that.
         """
         scheduler = self.scheduler
         size = 0
@@ -260,10 +270,14 @@ class Streams:
                 continue
             length = self._write(stream.number, sent, pieces)
             size += length
+            if second is not None:
+                self.copies.sent(stream, pieces[-1], length)
             scheduler.sent(stream, length + overhead, now)
             overhead = 0
             if stream.watched:
                 self._wake(stream)
+        if second is not None:
+            self.copies.send(second, now)
 
     def state(self) -> Iterator[bytes]:
         """What we say first on a lane."""
@@ -272,6 +286,7 @@ class Streams:
 
     def lane_lost(self, lane: int, now: float) -> None:
         """What went by that lane, either way, may not have arrived."""
+        self.copies.drop(lane)
         for stream in self.live.values():
             if stream.outgoing.lane_lost(lane):
                 self.scheduler.add(stream, now)

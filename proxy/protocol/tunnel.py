@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from proxy.protocol.announcements import Announcements
-from proxy.protocol.codes import Capability, CloseCode, FrameType, ResetCode
+from proxy.protocol.codes import FATAL, Capability, CloseCode, FrameType, ResetCode
 from proxy.protocol.errors import HelloRefused, Misuse, OpenRefused, PeerError
 from proxy.protocol.events import (
     Event,
@@ -45,9 +45,6 @@ from proxy.protocol.share import PLAIN, WIRE, WRITE_OVERHEAD, Share
 from proxy.protocol.streams import Streams
 
 __all__ = ["Tunnel", "TunnelSettings"]
-
-_FATAL = {CloseCode.PROTOCOL_ERROR: ResetCode.PROTOCOL_ERROR, CloseCode.SHUTDOWN: ResetCode.SHUTDOWN}
-"""CLOSE codes that end the streams as well, and what they end with."""
 
 _OUTLIVING = (StreamReset, LaneClosed, LaneDead, TunnelReset)
 """Events that still mean something when all streams are gone."""
@@ -173,6 +170,16 @@ class Tunnel:
     def _round_trip(self) -> float:
         return self._figures.round_trip or 0.0
 
+    def copy(self, wanted: bool) -> None:
+        """Packets are lost, or not: what is urgent goes by two lanes, which are spared for it if there are more."""
+        self._streams.copies.wanted = wanted
+        self._lanes.spare(1 + wanted)
+
+    @property
+    def express(self) -> Collection[int]:
+        """Lanes that are kept for what is urgent."""
+        return self._lanes.express
+
     def wish(self, counts: Mapping[int, int]) -> None:
         """Say how many lanes of each mark this side wishes for: the dialler sees to it."""
         self._announcements.wish(counts, bool(self._lanes))
@@ -269,8 +276,8 @@ class Tunnel:
         code, reason = decode_close(payload)
         self._events.append(LaneClosed(lane.number, code, reason))
         self.lane_down(lane.number, self._now)
-        if code in _FATAL:
-            self.abandon(_FATAL[code], f"{self._peer} closed the tunnel: {reason}", self._now)
+        if code in FATAL:
+            self.abandon(FATAL[code], f"{self._peer} closed the tunnel: {reason}", self._now)
 
     def next_event(self) -> Event | None:
         """What has happened, in order; None if that was all."""
@@ -292,17 +299,19 @@ class Tunnel:
             own = sum(map(len, pieces))
             limit -= own
             self.scheduler.charge((own + WRITE_OVERHEAD) * WIRE, now)
+        streams, lanes = self._streams, self._lanes
+        pieces += streams.copies.take(lane)
         if link.ready and self.scheduler:
-            marks = self._lanes.marks_of(link, self.scheduler.accounts)
-            self._streams.take(lane, limit, now, pieces, marks, express=self._lanes.is_express(link))
+            marks = lanes.marks_of(link, self.scheduler.accounts)
+            second = lanes.second(link) if streams.copies.wanted else None
+            streams.take(lane, limit, now, pieces, marks, express=lanes.is_express(link), second=second)
             link.busy = True
         return pieces
 
     def lanes_with_room(self, lanes: Iterable[int]) -> None:
         """These lanes will be asked now, in any order: what a cap lets go is for the share whose turn it is."""
         accounts = self.scheduler.accounts
-        links = map(self._lanes.get, lanes)
-        served = [self._lanes.marks_of(link, accounts) for link in links if link is not None]
+        served = [self._lanes.marks_of(link, accounts) for link in map(self._lanes.get, lanes) if link is not None]
         alike = None in served or not served
         self.scheduler.rivals = None if alike else {mark for marks in served for mark in marks or ()}
 
@@ -332,7 +341,8 @@ class Tunnel:
     @property
     def quiet(self) -> bool:
         """True if `take` has nothing for any lane: cheaper than to ask for each."""
-        if self.scheduler or self._streams.notices.due or self._announcements.due:
+        streams = self._streams
+        if self.scheduler or streams.notices.due or streams.copies.wait() or self._announcements.due:
             return False
         return not any(lane.outbox or not lane.greeted for lane in self._lanes)
 
@@ -347,7 +357,8 @@ class Tunnel:
             return not link.greeted
         streams = self._streams
         waits = self.scheduler and (self.scheduler.urgent or not self._lanes.is_express(link))
-        return bool(waits or link.outbox or streams.notices.due or self._announcements.due)
+        own = link.outbox or streams.notices.due or self._announcements.due
+        return bool(waits or own or streams.copies.wait(link.number))
 
     # -- time ----------------------------------------------------------------------------------------------------
 

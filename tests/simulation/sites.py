@@ -308,6 +308,7 @@ class Site:
     def begin(self) -> None:
         """The process starts."""
         self.began += 1
+        self.lossy = self.world.chance(0.5)
         self.tunnel = self.kind(
             self.settings,
             self.name,
@@ -376,6 +377,7 @@ class Site:
 
     def pump(self) -> None:
         """Write what the lanes take, then see to the clock."""
+        self.tunnel.copy(self.lossy)
         for end in list(self.ends.values()):
             limit = self.world.rng.choice([1, 30_000, 200_000])
             while end.up and end.pipe.can_write and (pieces := self.tunnel.take(end.lane, limit, self.world.now)):

@@ -52,22 +52,30 @@ def test_busy_only_for_a_while() -> None:
     assert [sparing.due(busy, now) for now in (4.0, 5.0, 8.0)] == [False, False, True]
 
 
-def test_only_the_newest_of_several_lanes_of_a_mark() -> None:
-    asyncio.run(only_the_newest())
+def test_only_lanes_that_are_kept_for_what_is_urgent() -> None:
+    asyncio.run(only_those())
 
 
-async def only_the_newest() -> None:
-    lanes = Lanes(Tunnel(TunnelSettings(), "east", "west", bytes(16), [bytes(8)], 0.0), None)
-    first, second, marked = FakeLane(1), FakeLane(2), FakeLane(3, mark=18)
-    for lane, spared in ((first, []), (second, [2]), (marked, [2])):
+async def only_those() -> None:
+    tunnel = Divided(TunnelSettings(), "east", "west", bytes(16), [bytes(8)], 0.0)
+    lanes = Lanes(tunnel, None)
+    for lane in (FakeLane(1), FakeLane(2), FakeLane(3, mark=18)):
         lanes.add(cast(Lane, lane))
+    for express in (set(), {2}):
+        tunnel.kept = express
         FakeLane.spared.clear()
         lanes.sample(1.0)
-        assert FakeLane.spared == spared
-    second.silent = True
-    FakeLane.spared.clear()
-    lanes.sample(2.0)
-    assert FakeLane.spared == []
+        assert set(FakeLane.spared) == express
+
+
+class Divided(Tunnel):
+    """Says which lanes it keeps for what is urgent."""
+
+    kept: set[int]
+
+    @property
+    def express(self) -> set[int]:
+        return self.kept
 
 
 def test_it_is_calm_when_nothing_urgent_went_before_bulk_for_a_while() -> None:
@@ -114,6 +122,9 @@ class FakeLane:
         self.number, self.mark = number, mark
         self.up, self.silent, self.congestion_control = True, False, BBR
         self.calm = False
+
+    def tcp_info(self) -> TcpInfo:
+        return TcpInfo()
 
     def unpause(self, now: float, *, light: bool, calm: bool) -> None:
         if light:

@@ -1,0 +1,46 @@
+"""Whether a line loses enough for copies of short frames to be worth while."""
+
+import random
+
+import pytest
+
+from proxy.net.loss import HOLD, LOSSY, Loss
+
+PACKET = 1448
+
+
+def judged(loss: float, packets: int, seconds: int, seed: int = 1) -> list[bool]:
+    """So many packets a second over a line that loses that share of them, for so long."""
+    rng, line = random.Random(seed), Loss()
+    sent = lost = 0
+    found = []
+    for second in range(seconds):
+        sent += packets * PACKET
+        lost += PACKET * sum(rng.random() < loss for _ in range(packets))
+        found.append(line.see(float(second), sent, lost))
+    return found
+
+
+@pytest.mark.parametrize("packets", [50, 3000, 80_000])
+def test_a_line_that_loses_one_in_a_hundred_is_found_soon_and_stays(packets: int) -> None:
+    found = judged(0.01, packets, 40)
+    assert all(found[20:])
+
+
+@pytest.mark.parametrize("packets", [0, 3000, 80_000])
+def test_one_that_loses_hardly_any_is_none(packets: int) -> None:
+    assert not any(judged(LOSSY / 10, packets, 40))
+
+
+def test_it_is_taken_to_lose_more_for_a_while() -> None:
+    line = Loss()
+    assert line.see(1.0, 100 * PACKET, PACKET)
+    assert line.see(1.0 + HOLD - 1, 100 * PACKET, PACKET)
+    assert not line.see(1.0 + HOLD, 100 * PACKET, PACKET)
+
+
+def test_what_was_lost_before_much_was_sent_is_forgotten() -> None:
+    line = Loss()
+    line.see(1.0, 100 * PACKET, PACKET)
+    line.see(1.0 + HOLD, 100_000 * PACKET, PACKET)
+    assert not line.see(2.0 + HOLD, 200_000 * PACKET, 2 * PACKET)
