@@ -73,6 +73,7 @@ def _peer(peer: Peer, portals: Portals) -> PeerStatus:
         other_congestion_control=peer.other_congestion_control,
         streams=len(peer.relays),
         unacked_bytes=figures.unacked_bytes,
+        copied_bytes=figures.copied_bytes,
         references_suspended=peer.references_suspended,
         last_error=peer.last_error,
         bytes=_bytes(peer.total(), peer.lanes.wire()),

@@ -199,6 +199,13 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     ),
     Declaration("isthmus_sent_wire_bytes", C, "TCP payload sent, first transmissions", _PEER, _bytes("wire")),
     Declaration("isthmus_sent_retransmitted_bytes", C, "TCP payload sent again", _PEER, _bytes("wire_retransmitted")),
+    Declaration(
+        "isthmus_sent_copied_bytes",
+        C,
+        "Short frames that went by a second lane as well, because packets are lost",
+        _PEER,
+        _per_peer(lambda p: p.copied_bytes),
+    ),
     Declaration("isthmus_received_wire_bytes", C, "TCP payload received", _PEER, _bytes("wire_received")),
     Declaration("isthmus_delivered_bytes", C, "Plain bytes written to local arrays", _PEER, _bytes("delivered")),
     Declaration("isthmus_verified_bytes", C, "Bytes checked against a fingerprint", _PEER, _bytes("verified")),

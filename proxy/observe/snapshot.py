@@ -169,6 +169,8 @@ class PeerStatus:
     """In words, if the kernel does another one than `tunnel.congestion_control`; otherwise empty."""
     streams: int
     unacked_bytes: int
+    copied_bytes: int
+    """What went by a second lane as well, because packets are lost."""
     references_suspended: bool
     last_error: str
     bytes: dict[str, int]
