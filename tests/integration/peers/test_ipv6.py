@@ -34,6 +34,7 @@ def test_ipv6(bed: Bed) -> None:
             site.start()
         for site in pair.sites:
             says(site, "is up", "[::1]:")
+            says(site, "is ready")
         entrance = ("::1", pair.entrance[1])
         with connect(entrance) as near:
             near.sendall(b"x")
