@@ -151,15 +151,17 @@ class Lanes:
             lane.stand_apart(late and not is_express and lane.mark in divided)
             lane.unpause(now, light=scheduler.capped or is_express, calm=calm)
         wire = self.wire()
-        lossy = self._loss.see(now, wire["sent"], wire["retransmitted"])
-        self._tunnel.copy(lossy)
-        if self._fixed is None:
-            self._wish(EXPRESS + lossy + self._for_bulk(now, wire))
-
-    def _for_bulk(self, now: float, wire: Counter[str]) -> int:
+        lossy = self._loss.see(now, wire["packets"], wire["repeated"])
+        self._tunnel.copy(max((lane.tcp_info().delivery_rate for lane in self), default=0) if lossy else 0)
+        if self._fixed is not None:
+            return
         if any(lane.congestion_control == BBR for lane in self):
-            return 1
-        return self._count.see(now, Load(wire["sent"], wire["retransmitted"], self.blocked_seconds))
+            self._wish(1 + EXPRESS + lossy)
+            self._tunnel.spare(LANES_MAX)  # whoever wished for them
+        else:
+            load = Load(wire["sent"], wire["retransmitted"], self.blocked_seconds)
+            self._wish(self._count.see(now, load) + EXPRESS + lossy)
+            self._tunnel.spare(EXPRESS + lossy)
 
     def _wish(self, wanted: int) -> None:
         """Have so many lanes of each mark."""
@@ -170,7 +172,7 @@ class Lanes:
             self._review()
 
     def wire(self) -> Counter[str]:
-        """Bytes of TCP payload on all lanes, ended and live."""
+        """Bytes of TCP payload, and packets with some, on all lanes, ended and live."""
         total = Counter(self.ended)
         for lane in self:
             total.update(_wire(lane))
@@ -225,4 +227,10 @@ class Lanes:
 
 def _wire(lane: Lane) -> Counter[str]:
     info = lane.tcp_info()
-    return Counter(sent=info.bytes_sent, retransmitted=info.bytes_retransmitted, received=info.bytes_received)
+    return Counter(
+        sent=info.bytes_sent,
+        retransmitted=info.bytes_retransmitted,
+        received=info.bytes_received,
+        packets=info.packets,
+        repeated=info.packets_repeated,
+    )

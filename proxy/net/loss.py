@@ -3,10 +3,12 @@
 from math import exp
 
 LOSSY = 0.002
-"""Share of the bytes that is lost: below, less than one question in a hundred is held up, there and back."""
-MEMORY = 1 << 20
-"""Bytes over which the share is an average: some hundred packets, so that a line that carries little is judged, too."""
-HOLD = 300.0
+"""Share of the packets that is lost: below, less than one question in a hundred is held up, there and back."""
+LEAST = 2.5
+"""Packets: fewer are chance."""
+MEMORY = 700
+"""Packets over which the share is an average, so that a line that carries little is judged, too."""
+HOLD = 120.0
 """Seconds for which a line that has lost packets is taken to lose more."""
 
 
@@ -19,12 +21,12 @@ class Loss:
         self._until = float("-inf")
 
     def see(self, now: float, sent: int, lost: int) -> bool:
-        """Totals in bytes, all lanes together; whether copies are worth while. `now` in seconds."""
-        newly_sent, newly_lost = sent - self._before[0], lost - self._before[1]
+        """Totals in packets, all lanes together; whether copies are worth while. `now` in seconds."""
+        newly_sent, newly_lost = max(0, sent - self._before[0]), max(0, lost - self._before[1])
         self._before = sent, lost
         kept = exp(-newly_sent / MEMORY)
         self._sent = self._sent * kept + newly_sent
         self._lost = self._lost * kept + newly_lost
-        if newly_lost and self._lost > LOSSY * self._sent:
+        if newly_lost and self._lost > max(LEAST, LOSSY * self._sent):
             self._until = now + HOLD
         return now < self._until

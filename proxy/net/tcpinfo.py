@@ -12,6 +12,7 @@ _RTT = 68  # tcpi_rtt, u32, microseconds
 _CWND = 80  # tcpi_snd_cwnd, u32, segments
 _PACING_RATE = 104  # tcpi_pacing_rate, u64, bytes a second
 _BYTES_RECEIVED = 128  # tcpi_bytes_received, u64
+_PACKETS_REPEATED = 100  # tcpi_total_retrans, u32
 _PACKETS = 136  # tcpi_segs_out, u32
 _NOT_SENT = 144  # tcpi_notsent_bytes, u32
 _MIN_RTT = 148  # tcpi_min_rtt, u32, microseconds
@@ -41,6 +42,10 @@ class TcpInfo:
     bytes_sent: int = 0
     bytes_retransmitted: int = 0
     bytes_received: int = 0
+    packets: int = 0
+    """Sent with payload, some of them again; modulo 2^32."""
+    packets_repeated: int = 0
+    """Of these, those again."""
     empty_packets: int = 0
     """Sent packets without payload: acknowledgements, mostly; modulo 2^32."""
     delivery_rate: int = 0
@@ -74,6 +79,8 @@ def tcp_info(connection: socket.socket) -> TcpInfo | None:
         bytes_sent=_u64(data, _BYTES_SENT) - retransmitted,
         bytes_retransmitted=retransmitted,
         bytes_received=_u64(data, _BYTES_RECEIVED),
+        packets=_u32(data, _DATA_PACKETS),
+        packets_repeated=_u32(data, _PACKETS_REPEATED),
         empty_packets=(_u32(data, _PACKETS) - _u32(data, _DATA_PACKETS)) & 0xFFFFFFFF,
         delivery_rate=rate,
         busy_seconds=busy / 1e6,

@@ -6,18 +6,18 @@ as a packet is lost on its way, and known data, a hundred bytes for each 384 KiB
 nearly empty. That both lanes lose the same frame is as rare as the square of the loss. A receiver takes each frame
 once (PROTOCOL.md, "Streams"), so it need not know.
 
-Only urgent frames that fit a packet are copied: freely while nothing waits for the lanes, otherwise within a part of
-what is sent.
+Only urgent frames that fit a packet are copied, and only if the other lane takes them at once: a copy that has to wait
+comes too late, and holds up what is new. All of them together have a part of the line.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 from proxy.protocol.figures import TunnelFigures
+from proxy.protocol.meter import Meter
 from proxy.protocol.scheduler import Scheduler
-from proxy.protocol.share import WRITE_OVERHEAD
+from proxy.protocol.share import WIRE, WRITE_OVERHEAD
 
 if TYPE_CHECKING:
     from proxy.protocol.stream import Stream
@@ -25,55 +25,54 @@ if TYPE_CHECKING:
 COPY_MAX = 1280
 """Bytes of a frame that fits a packet."""
 PART = 1 / 8
-"""Of all that is sent, what copies may be while data waits for the lanes."""
-_SAVED_MAX = 32 << 10
-_WAITING_MAX = 64
-"""Frames for one lane: of more that it does not take the oldest are dropped."""
+"""Of what the line takes, what copies may be."""
+BURST = 8 << 10
 
 
 class Copies:
-    """Of one tunnel."""
+    """Of one tunnel. Sizes in bytes."""
 
     def __init__(self, scheduler: Scheduler, figures: TunnelFigures) -> None:
-        self.wanted = False
-        """Packets are lost. Set by the driver."""
         self._scheduler = scheduler
         self._figures = figures
-        self._sent: list[tuple[Stream, bytes]] = []  # by one lane, and may go by another one
-        self._waiting: dict[int, deque[bytes]] = {}  # by lane
-        self._saved = 0.0
+        self._meter: Meter | None = None
+        self._fresh: dict[int, list[tuple[Stream, bytes]]] = {}  # by lane
 
-    def sent(self, stream: Stream, frame: bytes, size: int) -> None:
-        """What `scheduler.next` gave has been sent; if it is short, it is `frame`."""
-        self._saved = min(_SAVED_MAX, self._saved + size * PART)
+    @property
+    def wanted(self) -> bool:
+        """Packets are lost."""
+        return self._meter is not None
+
+    def want(self, line: float, now: float) -> None:
+        """The line takes so many bytes a second, and loses packets; 0: it loses none."""
+        if not line:
+            self._meter = None
+        elif self._meter is None:
+            self._meter = Meter(line * PART, BURST)
+        else:
+            self._meter.change(line * PART, BURST, now)
+
+    def begin(self) -> None:
+        """All lanes that have room are asked anew: what another one did not take is no longer fresh."""
+        self._fresh.clear()
+
+    def sent(self, lane: int, stream: Stream, frame: bytes, size: int) -> None:
+        """What `scheduler.next` gave has been sent, and may go by this lane as well. If it is short, it is `frame`."""
         if size <= COPY_MAX and self._scheduler.gave_urgent:
-            self._sent.append((stream, frame))
+            self._fresh.setdefault(lane, []).append((stream, frame))
 
-    def send(self, lane: int, now: float) -> None:
-        """Have that go by this lane as well."""
-        idle = self._scheduler.idle
+    def take(self, lane: int, limit: int, now: float) -> list[bytes]:
+        """What the lane is to write now, at most so much."""
+        frames: list[bytes] = []
         overhead = WRITE_OVERHEAD
-        for stream, frame in self._sent:
-            if not idle:
-                if self._saved < len(frame):
-                    break
-                self._saved -= len(frame)
-            self._waiting.setdefault(lane, deque(maxlen=_WAITING_MAX)).append(frame)
+        for stream, frame in self._fresh.pop(lane, ()):
+            limit -= len(frame)
+            if limit < 0 or self._meter is None or self._meter.paid > now:
+                break
+            self._meter.charge((len(frame) + overhead) * WIRE, now)
             self._scheduler.copied(stream, len(frame) + overhead, now)
             overhead = 0
-        self._sent.clear()
-
-    def wait(self, lane: int | None = None) -> bool:
-        """True if some wait for the lane, or for any."""
-        return bool(self._waiting) if lane is None else lane in self._waiting
-
-    def take(self, lane: int) -> list[bytes]:
-        """What the lane is to write."""
-        frames = list(self._waiting.pop(lane, ()))
+            frames.append(frame)
         self._figures.copies += len(frames)
         self._figures.copied_bytes += sum(map(len, frames))
         return frames
-
-    def drop(self, lane: int) -> None:
-        """The lane is gone."""
-        self._waiting.pop(lane, None)

@@ -162,3 +162,6 @@ Event = (
     | TunnelReset
     | Resumed
 )
+
+OUTLIVING = (StreamReset, LaneClosed, LaneDead, TunnelReset)
+"""Those that still mean something when all streams are gone."""

@@ -1,6 +1,6 @@
 """Whether a lane lives: what was heard, pings, and the round trip; and which of several carries what."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from proxy.protocol.codes import FrameType
 from proxy.protocol.errors import PeerError
@@ -159,7 +159,7 @@ class Lanes:
         self.express = {number for numbers in self._working.values() for number in numbers[1:][-self._spared :]}
 
     def is_express(self, lane: Lane) -> bool:
-        """The newest of several is kept for what is urgent: there it waits for nothing that bulk has lost or queued.
+        """The newest of several are kept for what is urgent: there it waits for nothing that bulk has lost or queued.
 
         Bulk stays where it has gathered speed.
         """
@@ -178,6 +178,11 @@ class Lanes:
         if lane.mark != min(marks):
             return {lane.mark}
         return {lane.mark} | {share.mark for share in shares} - marks
+
+    def rivals(self, numbers: Iterable[int], shares: Collection[Share]) -> Marks | None:
+        """What these lanes serve together; None if each serves all."""
+        served = [self.marks_of(lane, shares) for lane in map(self.get, numbers) if lane is not None]
+        return None if None in served or not served else {mark for marks in served for mark in marks or ()}
 
 
 def smoothed(average: float | None, sample: float) -> float:

@@ -58,6 +58,12 @@ class Notices:
         elif self._ack_at is None:
             self._ack_at = now + ACK_DELAY
 
+    def repeated(self, stream: int, now: float) -> None:
+        """A frame has arrived again: its sender may not have heard that it did, or sent it by two lanes."""
+        self._arrived.add(stream)
+        if self._ack_at is None:
+            self._ack_at = now + ACK_DELAY
+
     def asked(self, stream: int) -> None:
         """The peer speaks of a stream that is not live. Raises PeerError if too many answers about such ones wait.
 

@@ -110,11 +110,6 @@ class Scheduler:
         return self.cap is not None or any(account.cap is not None for account in self.accounts.values())
 
     @property
-    def idle(self) -> bool:
-        """True if nothing waits, not even for a cap."""
-        return not self._waiting
-
-    @property
     def gave_urgent(self) -> bool:
         """True if what `next` gave last does not wait behind bulk."""
         return self._urgent
@@ -144,7 +139,7 @@ class Scheduler:
         if self._urgent and any(other.overtaken_by(stream) for other in self._waiting):
             self.overtaken_at = now
         if self._ruled:
-            self._charge(account, cost, now)
+            self._charge(account, cost, now, urgent=self._urgent)
         else:
             account.turn += cost
         if not stream.outgoing.waiting:
@@ -160,9 +155,11 @@ class Scheduler:
         cost = size * WIRE
         account = stream.account
         account.wire += cost
-        for cap in (self.cap, account.cap):
-            if cap is not None:
-                cap.charge(cost, now, urgent=True)
+        stream.turn += cost
+        if self._ruled:
+            self._charge(account, cost, now, urgent=True)
+        else:
+            account.turn += cost
 
     def passed(self, stream: Stream) -> None:
         """What `next` gave has nothing that may be sent now; it has to be added again."""
@@ -289,13 +286,13 @@ class Scheduler:
         self._clock = max(self._clock, min(clock, paid + LENDING_SECONDS))
         return account if paid <= self._clock else None
 
-    def _charge(self, account: Account, cost: float, now: float) -> None:
+    def _charge(self, account: Account, cost: float, now: float, *, urgent: bool) -> None:
         account.held.stop(now)
         self.held.stop(now)
         for cap in (self.cap, account.cap):
             if cap is not None:
-                cap.charge(cost, now, self._urgent)
-        if account.guarantee is not None and (self._owed or self._urgent):
+                cap.charge(cost, now, urgent)
+        if account.guarantee is not None and (self._owed or urgent):
             account.guarantee.charge(cost, self._clock)
         else:
             account.turn += cost

@@ -271,13 +271,11 @@ class Streams:
             length = self._write(stream.number, sent, pieces)
             size += length
             if second is not None:
-                self.copies.sent(stream, pieces[-1], length)
+                self.copies.sent(second, stream, pieces[-1], length)
             scheduler.sent(stream, length + overhead, now)
             overhead = 0
             if stream.watched:
                 self._wake(stream)
-        if second is not None:
-            self.copies.send(second, now)
 
     def state(self) -> Iterator[bytes]:
         """What we say first on a lane."""
@@ -286,7 +284,6 @@ class Streams:
 
     def lane_lost(self, lane: int, now: float) -> None:
         """What went by that lane, either way, may not have arrived."""
-        self.copies.drop(lane)
         for stream in self.live.values():
             if stream.outgoing.lane_lost(lane):
                 self.scheduler.add(stream, now)
@@ -363,7 +360,7 @@ class Streams:
         if not self.repeats:
             raise PeerError.of(frame, "it came before, and there was only one lane")
         self._figures.duplicates += 1
-        self.notices.arrived(stream.number, 0, now)
+        self.notices.repeated(stream.number, now)
 
     def _receive_reset(self, stream: Stream, frame: Frame) -> None:
         code, reason = decode_reset(frame.payload)

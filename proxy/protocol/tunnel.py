@@ -13,6 +13,7 @@ from proxy.protocol.announcements import Announcements
 from proxy.protocol.codes import FATAL, Capability, CloseCode, FrameType, ResetCode
 from proxy.protocol.errors import HelloRefused, Misuse, OpenRefused, PeerError
 from proxy.protocol.events import (
+    OUTLIVING,
     Event,
     LaneClosed,
     LaneDead,
@@ -20,7 +21,6 @@ from proxy.protocol.events import (
     LanesWished,
     PeerDraining,
     Resumed,
-    StreamReset,
     TunnelReset,
 )
 from proxy.protocol.figures import TunnelFigures
@@ -45,9 +45,6 @@ from proxy.protocol.share import PLAIN, WIRE, WRITE_OVERHEAD, Share
 from proxy.protocol.streams import Streams
 
 __all__ = ["Tunnel", "TunnelSettings"]
-
-_OUTLIVING = (StreamReset, LaneClosed, LaneDead, TunnelReset)
-"""Events that still mean something when all streams are gone."""
 
 
 class Tunnel:
@@ -170,10 +167,13 @@ class Tunnel:
     def _round_trip(self) -> float:
         return self._figures.round_trip or 0.0
 
-    def copy(self, wanted: bool) -> None:
-        """Packets are lost, or not: what is urgent goes by two lanes, which are spared for it if there are more."""
-        self._streams.copies.wanted = wanted
-        self._lanes.spare(1 + wanted)
+    def copy(self, line: float) -> None:
+        """Send what is urgent by two lanes: the line takes so many bytes a second and loses some. 0: by one."""
+        self._streams.copies.want(line, self._now)
+
+    def spare(self, lanes: int) -> None:
+        """Keep so many lanes of each mark, if there are more, for what is urgent."""
+        self._lanes.spare(lanes)
 
     @property
     def express(self) -> Collection[int]:
@@ -193,7 +193,7 @@ class Tunnel:
 
     def _drop(self, code: ResetCode, reason: str) -> None:
         """End all streams and lanes on this side; what was to be told of streams that are no more is not told."""
-        kept = [event for event in self._events if isinstance(event, _OUTLIVING)]
+        kept = [event for event in self._events if isinstance(event, OUTLIVING)]
         self._events.clear()
         self._events.extend(kept)
         self._streams.lose(code, reason)
@@ -300,7 +300,10 @@ class Tunnel:
             limit -= own
             self.scheduler.charge((own + WRITE_OVERHEAD) * WIRE, now)
         streams, lanes = self._streams, self._lanes
-        pieces += streams.copies.take(lane)
+        if copies := streams.copies.take(lane, limit, now):
+            pieces += copies
+            limit -= sum(map(len, copies))
+            link.busy = True
         if link.ready and self.scheduler:
             marks = lanes.marks_of(link, self.scheduler.accounts)
             second = lanes.second(link) if streams.copies.wanted else None
@@ -310,10 +313,8 @@ class Tunnel:
 
     def lanes_with_room(self, lanes: Iterable[int]) -> None:
         """These lanes will be asked now, in any order: what a cap lets go is for the share whose turn it is."""
-        accounts = self.scheduler.accounts
-        served = [self._lanes.marks_of(link, accounts) for link in map(self._lanes.get, lanes) if link is not None]
-        alike = None in served or not served
-        self.scheduler.rivals = None if alike else {mark for marks in served for mark in marks or ()}
+        self._streams.copies.begin()
+        self.scheduler.rivals = self._lanes.rivals(lanes, self.scheduler.accounts)
 
     def _take_own(self, lane: Lane) -> list[bytes]:
         """Frames of the tunnel. First our state, then nothing until the peer's has come: it may not know the lane."""
@@ -341,8 +342,7 @@ class Tunnel:
     @property
     def quiet(self) -> bool:
         """True if `take` has nothing for any lane: cheaper than to ask for each."""
-        streams = self._streams
-        if self.scheduler or streams.notices.due or streams.copies.wait() or self._announcements.due:
+        if self.scheduler or self._streams.notices.due or self._announcements.due:
             return False
         return not any(lane.outbox or not lane.greeted for lane in self._lanes)
 
@@ -357,8 +357,7 @@ class Tunnel:
             return not link.greeted
         streams = self._streams
         waits = self.scheduler and (self.scheduler.urgent or not self._lanes.is_express(link))
-        own = link.outbox or streams.notices.due or self._announcements.due
-        return bool(waits or own or streams.copies.wait(link.number))
+        return bool(waits or link.outbox or streams.notices.due or self._announcements.due)
 
     # -- time ----------------------------------------------------------------------------------------------------
 

@@ -74,6 +74,12 @@ class Pair(RuleBasedStateMachine):
             self.lanes[lane][side].extend(self.cut(pieces))
             self.drain(side)
 
+    @rule(side=SIDES, line=st.sampled_from([0, 1e5, 1e8]), spared=st.sampled_from([1, 2]))
+    def lose_packets(self, side: int, line: float, spared: int) -> None:
+        """What is urgent goes by two lanes from now on, or no longer."""
+        self.tunnels[side].copy(line)
+        self.tunnels[side].spare(spared)
+
     @rule(side=SIDES, count=st.integers(1, 20), which=st.integers(0, 5))
     def deliver(self, side: int, count: int, which: int) -> None:
         """Some of what the other side has written arrives."""

@@ -308,7 +308,7 @@ class Site:
     def begin(self) -> None:
         """The process starts."""
         self.began += 1
-        self.lossy = self.world.chance(0.5)
+        self.lossy = self.world.rng.choice([0, 1e6])
         self.tunnel = self.kind(
             self.settings,
             self.name,
@@ -319,6 +319,7 @@ class Site:
             random=self.world.rng.randbytes,
             capabilities=self.capabilities,
         )
+        self.tunnel.spare(self.world.rng.choice([1, 2]))
         self.tunnel.scheduler.set_rate(self.world.rng.choice([None, None, 300e3, 5e6]), self.world.now)
 
     def crash(self) -> None:
@@ -377,7 +378,11 @@ class Site:
 
     def pump(self) -> None:
         """Write what the lanes take, then see to the clock."""
+        if self.world.chance(0.02):
+            self.lossy = 1e6 - self.lossy
         self.tunnel.copy(self.lossy)
+        if self.world.chance(0.5):  # otherwise copies grow old
+            self.tunnel.lanes_with_room(self.ends)
         for end in list(self.ends.values()):
             limit = self.world.rng.choice([1, 30_000, 200_000])
             while end.up and end.pipe.can_write and (pieces := self.tunnel.take(end.lane, limit, self.world.now)):

@@ -6,8 +6,6 @@ import pytest
 
 from proxy.net.loss import HOLD, LOSSY, Loss
 
-PACKET = 1448
-
 
 def judged(loss: float, packets: int, seconds: int, seed: int = 1) -> list[bool]:
     """So many packets a second over a line that loses that share of them, for so long."""
@@ -15,8 +13,8 @@ def judged(loss: float, packets: int, seconds: int, seed: int = 1) -> list[bool]
     sent = lost = 0
     found = []
     for second in range(seconds):
-        sent += packets * PACKET
-        lost += PACKET * sum(rng.random() < loss for _ in range(packets))
+        sent += packets
+        lost += sum(rng.random() < loss for _ in range(packets))
         found.append(line.see(float(second), sent, lost))
     return found
 
@@ -34,13 +32,23 @@ def test_one_that_loses_hardly_any_is_none(packets: int) -> None:
 
 def test_it_is_taken_to_lose_more_for_a_while() -> None:
     line = Loss()
-    assert line.see(1.0, 100 * PACKET, PACKET)
-    assert line.see(1.0 + HOLD - 1, 100 * PACKET, PACKET)
-    assert not line.see(1.0 + HOLD, 100 * PACKET, PACKET)
+    assert line.see(1.0, 100, 3)
+    assert line.see(1.0 + HOLD - 1, 100, 3)
+    assert not line.see(1.0 + HOLD, 100, 3)
+
+
+def test_one_or_two_packets_are_chance() -> None:
+    assert not Loss().see(1.0, 100, 2)
 
 
 def test_what_was_lost_before_much_was_sent_is_forgotten() -> None:
     line = Loss()
-    line.see(1.0, 100 * PACKET, PACKET)
-    line.see(1.0 + HOLD, 100_000 * PACKET, PACKET)
-    assert not line.see(2.0 + HOLD, 200_000 * PACKET, 2 * PACKET)
+    line.see(1.0, 100, 3)
+    line.see(1.0 + HOLD, 100_000, 3)
+    assert not line.see(2.0 + HOLD, 200_000, 6)
+
+
+def test_counters_that_begin_anew_are_no_loss() -> None:
+    line = Loss()
+    line.see(1.0, 1 << 32, 1000)
+    assert not line.see(2.0 + HOLD, 1000, 0)

@@ -1,9 +1,11 @@
 """While packets are lost, what is urgent and short goes by two lanes; the peer takes each frame once."""
 
-from proxy.protocol.copies import COPY_MAX, PART
+import pytest
+
+from proxy.protocol.copies import BURST, COPY_MAX, PART
 from proxy.protocol.reader import HEADER_BYTES
 from proxy.protocol.share import Share
-from tests.unit.protocol.line import MBIT
+from tests.unit.protocol.line import MBIT, on_wire
 from tests.unit.protocol.playbook import Pair, Script, batch, events_of
 
 
@@ -12,6 +14,7 @@ def payload(size: int) -> bytes:
     return batch(size, filling=size - 12)
 
 
+LINE = 45 * MBIT
 QUESTION, BULK = payload(100), payload(60_000)
 
 
@@ -22,7 +25,8 @@ def lossy(lanes: int) -> Script:
         script.join(lane)
         script.take(lane)
     script.accepted()
-    script.tunnel.copy(True)
+    script.tunnel.copy(LINE)
+    script.tunnel.spare(2)
     return script
 
 
@@ -34,10 +38,10 @@ def test_a_question_goes_by_the_two_newest_of_three() -> None:
     script = lossy(3)
     ask(script)
     assert script.take(3) == ["DATA 1#1 100"]
-    assert [lane for lane in (1, 2, 3) if script.tunnel.wants_to_send(lane)] == [2]
+    assert script.tunnel.quiet, "a copy is nothing to wait for"
     assert script.take(1) == []
     assert script.take(2) == ["DATA 1#1 100"]
-    assert script.tunnel.quiet
+    assert script.take(2) == []
     figures = script.tunnel.figures
     assert (figures.copies, figures.copied_bytes) == (1, HEADER_BYTES + len(QUESTION))
 
@@ -58,13 +62,17 @@ def test_there_is_none_by_a_single_lane() -> None:
 
 def test_nor_while_nothing_is_lost() -> None:
     script = lossy(3)
-    script.tunnel.copy(False)
+    script.tunnel.copy(0)
     ask(script)
     assert script.take(3) == ["DATA 1#1 100"]
-    assert script.tunnel.quiet
-    assert script.tunnel.express == {3}
-    script.tunnel.copy(True)
-    assert script.tunnel.express == {2, 3}
+    assert script.take(2) == []
+
+
+@pytest.mark.parametrize(("spared", "express"), [(1, {3}), (2, {2, 3}), (64, {2, 3})])
+def test_one_lane_remains_for_bulk(spared: int, express: set[int]) -> None:
+    script = lossy(3)
+    script.tunnel.spare(spared)
+    assert script.tunnel.express == express
 
 
 def test_what_fills_no_packet_only() -> None:
@@ -84,47 +92,81 @@ def test_a_stream_that_sends_much_is_bulk() -> None:
     assert script.take(2) == script.take(3) == []
 
 
-def test_a_lane_that_is_gone_or_silent_takes_none() -> None:
+def test_a_lane_that_did_not_take_them_at_once_does_not_later() -> None:
     script = lossy(3)
     ask(script)
+    script.tunnel.lanes_with_room([3])
     script.take(3)
-    script.tunnel.lane_down(2, script.now)
-    assert not any(line.startswith("DATA") for line in script.take(1))
-    assert not script.tunnel.wants_to_send()
+    script.tunnel.lanes_with_room([2])
+    assert script.take(2) == []
 
 
-def test_beside_bulk_copies_are_a_part_of_what_is_sent() -> None:
+def test_they_keep_to_what_the_lane_takes() -> None:
     script = lossy(3)
-    bulk, asking = 1, script.accepted(3)
-    script.take(2)
-    for stream in (bulk, asking):
-        script.credit(stream, 0, 1 << 30)
-    sent = copied = 0
-    for _ in range(200):
-        while script.tunnel.sendable(bulk) >= len(BULK):
-            ask(script, bulk, BULK)
-        for _ in range(40):
-            ask(script, asking)
-        sent += len(script.take(3)) * len(QUESTION)
-        copied += len(script.take(2)) * len(QUESTION)
-        script.now += 0.1
-    assert 0.5 * PART * sent < copied < 1.1 * PART * sent + (40 << 10)
+    for _ in range(6):
+        ask(script, 1, payload(1000))
+    assert len(script.take(3)) == 6
+    assert len(script.take(2, 3 * (1000 + HEADER_BYTES))) == 3
+
+
+def test_all_together_are_a_part_of_the_line() -> None:
+    script = lossy(3)
+    script.credit(1, 0, 1 << 30)
+    script.tunnel.copy(10 * MBIT)
+    copied, began = 0, script.now
+    while script.now < began + 10:
+        for _ in range(20):
+            ask(script)
+        script.take(3)
+        copied += on_wire(len(script.take(2)) * (len(QUESTION) + HEADER_BYTES))
+        script.now += 0.01
+    allowed = 10 * MBIT * PART * 10
+    assert 0.5 * allowed < copied < allowed + 2 * BURST
 
 
 def test_copies_are_paid_for() -> None:
-    script = lossy(3)
-    wire = []
-    for copying in (False, True):
+    paid = []
+    for copying in (0, LINE):
+        script = lossy(3)
         script.tunnel.copy(copying)
-        share = Share(f"copying {copying}", maximum=MBIT)
+        share = Share("slow", maximum=MBIT, guarantee=MBIT / 2)
         script.tunnel.assign(1, share)
         account = script.tunnel.scheduler.account(share)
         ask(script)
         script.take(3)
+        script.take(2)
         assert account.cap is not None
-        wire.append((account.wire, account.cap.free_at(True) - script.now))
-    assert wire[1][0] == 2 * wire[0][0]
-    assert wire[1][1] > wire[0][1]
+        assert account.guarantee is not None
+        paid.append((account.wire, account.cap.free_at(True) - script.now, account.guarantee.paid))
+    assert paid[1][0] == 2 * paid[0][0]
+    assert paid[1][1] > paid[0][1]
+    assert paid[1][2] > paid[0][2]
+
+
+def test_copies_that_were_never_sent_cost_nothing() -> None:
+    script = lossy(3)
+    script.take(3)
+    account = script.tunnel._streams.live[1].account
+    before = account.wire
+    ask(script)
+    script.take(3)
+    once = account.wire - before
+    script.tunnel.lanes_with_room([])
+    ask(script)
+    script.take(3)
+    assert account.wire - before == 2 * once
+
+
+def test_a_lane_that_carries_copies_is_asked_whether_it_lives() -> None:
+    """PROTOCOL.md: PING each second while the lane carries streams."""
+    script = lossy(3)
+    lane = script.tunnel._lanes.get(2)
+    assert lane is not None
+    lane.busy = False
+    ask(script)
+    script.take(3)
+    assert script.take(2) == ["DATA 1#1 100"]
+    assert lane.busy
 
 
 def test_the_peer_takes_each_frame_once() -> None:
@@ -132,7 +174,7 @@ def test_the_peer_takes_each_frame_once() -> None:
     for lane in (1, 2, 3):
         pair.dial(lane)
         pair.settle(lane)
-    pair.left.copy(True)
+    pair.left.copy(LINE)
     stream = pair.left.open("array", "10.0.0.2")
     for lane in (3, 2):
         pair.carry(lane, pair.left)
