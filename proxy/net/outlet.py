@@ -39,8 +39,9 @@ class Portion:
     go on seeking, and lose a fifth of what it sends in the line's queue. But for a pause of BBR: what was given then
     goes all at once when it is over, and where a cap keeps BBR seeking for ever, beyond the cap.
 
-    Fast is a line that takes `MOST` in `SECONDS`. To fill it the loop works hard, and is late by as much now and then;
-    each time the line stands still, and the whole round trip does not count for BBR that seeks.
+    Fast is a line that has taken `MOST` in `SECONDS`. To fill it the loop works hard, and is late by as much now and
+    then; each time the line stands still, and the whole round trip does not count for BBR that seeks. So by what BBR
+    sends, not by what arrives: that is next to nothing for a round trip when the queue has overflowed.
     """
 
     def __init__(self) -> None:
@@ -56,9 +57,10 @@ class Portion:
         if rate > _GROWTH * self._rate:
             self._rate, self._since = rate, now
         settled = now - self._since > _SETTLED
-        little = min(MOST, max(LEAST, int(rate * SECONDS)))
-        if self.apart and settled and (self.late or little == MOST):
-            little = min(MOST_APART, max(LEAST, int(rate * SECONDS_APART)))
+        if self.apart and settled and self._rate * SECONDS >= MOST and not pauses:
+            return min(MOST_APART, max(LEAST, int(pace * SECONDS_APART)))
+        late = self.apart and self.late and settled
+        little = min(MOST, max(LEAST, int(rate * (SECONDS_APART if late else SECONDS))))
         if settled and little < MOST and pace >= _SEEKING * rate and not pauses:
             return min(PLENTY, max(LEAST, int(pace * _PLENTY_SECONDS)))
         return little

@@ -60,12 +60,14 @@ def test_more_once_the_rate_is_known_where_urgent_frames_go_by_another_lane() ->
     assert portion.fitting(RATE, RATE, now + 3) == int(RATE * SECONDS)
 
 
-def test_more_on_a_fast_line_also_while_bbr_seeks_there() -> None:
+def test_more_on_a_fast_line_also_while_bbr_seeks_there_and_nothing_arrives() -> None:
     """It has taken 512 KiB before a busy loop comes back."""
-    portion, rate = Portion(), 125_000_000
+    portion, rate = Portion(), 100_000_000
     portion.apart = True
     assert portion.fitting(rate, 3 * rate, 10.0) == MOST
-    assert portion.fitting(rate, 3 * rate, 11.0) == int(rate * SECONDS_APART)
+    assert portion.fitting(rate, 3 * rate, 11.0) == MOST_APART
+    assert portion.fitting(1, int(1.35 * rate), 11.1) == int(int(1.35 * rate) * SECONDS_APART)
+    assert portion.fitting(rate, rate, 11.2, pauses=True) == MOST
     assert portion.fitting(2 * rate, 2 * rate, 12.0) == MOST
     assert portion.fitting(2 * rate, 2 * rate, 13.0) == MOST_APART
     portion.apart = False
