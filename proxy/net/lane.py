@@ -153,10 +153,10 @@ class Lane(asyncio.BufferedProtocol):
         """Bytes that a frame should have at most: half of what the kernel is given, but worth compressing."""
         return max(GRAIN_MIN, self._outlet.size // 2) if self._outlet is not None else GRAIN_MIN
 
-    def stand_apart(self, apart: bool) -> None:
-        """Whether the kernel is to be given more: what is urgent goes by another lane."""
+    def stand_apart(self, apart: bool, *, late: bool) -> None:
+        """Whether what is urgent goes by another lane, and the loop may come late: the kernel may be given more."""
         if self._outlet is not None:
-            self._outlet.portion.apart = apart
+            self._outlet.portion.apart, self._outlet.portion.late = apart, late
 
     @property
     def clogged(self) -> bool:

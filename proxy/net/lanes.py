@@ -148,7 +148,7 @@ class Lanes:
         calm = not scheduler.ruled and now > scheduler.overtaken_at + CALM  # shares are to be even, not the line full
         for lane in self:
             is_express = lane.number in express
-            lane.stand_apart(late and not is_express and lane.mark in divided)
+            lane.stand_apart(not is_express and lane.mark in divided, late=late)
             lane.unpause(now, light=scheduler.capped or is_express, calm=calm)
         wire = self.wire()
         lossy = self._loss.see(now, wire["packets"], wire["repeated"])

@@ -14,9 +14,10 @@ from proxy.net.tcpinfo import PAUSED, sending
 SECONDS = 0.008
 """What may wait in the kernel: enough for the event loop to be late, not enough to be felt."""
 SECONDS_APART = 0.03
-"""The same on a lane beside the one for what is urgent, while the loop compresses: enough for a batch of that."""
+"""The same on a lane beside the one for what is urgent, while the loop compresses, or where the line is fast."""
 LEAST = 8 << 10
 MOST = 512 << 10
+MOST_APART = 4 << 20
 PLENTY = 1 << 20
 _PLENTY_SECONDS = 0.06
 _SEEKING = 2.0
@@ -37,11 +38,17 @@ class Portion:
     can hold it up for as long, and it would be content with a part of the line. Afterwards it is given plenty: it would
     go on seeking, and lose a fifth of what it sends in the line's queue. But for a pause of BBR: what was given then
     goes all at once when it is over, and where a cap keeps BBR seeking for ever, beyond the cap.
+
+    Fast is a line that has taken `MOST` in `SECONDS`. To fill it the loop works hard, and is late by as much now and
+    then; each time the line stands still, and the whole round trip does not count for BBR that seeks. So by what BBR
+    sends, not by what arrives: that is next to nothing for a round trip when the queue has overflowed.
     """
 
     def __init__(self) -> None:
         self.apart = False
-        """What is urgent goes by another lane, and the loop may be late."""
+        """What is urgent goes by another lane."""
+        self.late = False
+        """The loop may come late."""
         self._rate = 0.0
         self._since = 0.0
 
@@ -50,7 +57,10 @@ class Portion:
         if rate > _GROWTH * self._rate:
             self._rate, self._since = rate, now
         settled = now - self._since > _SETTLED
-        little = min(MOST, max(LEAST, int(rate * (SECONDS_APART if self.apart and settled else SECONDS))))
+        if self.apart and settled and self._rate * SECONDS >= MOST and not pauses:
+            return min(MOST_APART, max(LEAST, int(pace * SECONDS_APART)))
+        late = self.apart and self.late and settled
+        little = min(MOST, max(LEAST, int(rate * (SECONDS_APART if late else SECONDS))))
         if settled and little < MOST and pace >= _SEEKING * rate and not pauses:
             return min(PLENTY, max(LEAST, int(pace * _PLENTY_SECONDS)))
         return little

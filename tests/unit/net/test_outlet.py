@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from proxy.net.outlet import LEAST, MOST, PLENTY, SECONDS, SECONDS_APART, Portion
+from proxy.net.outlet import LEAST, MOST, MOST_APART, PLENTY, SECONDS, SECONDS_APART, Portion
 from proxy.net.tcpinfo import sending, tcp_info
 
 RATE = 5_400_000
@@ -50,12 +50,28 @@ def test_no_plenty_in_a_pause() -> None:
 
 def test_more_once_the_rate_is_known_where_urgent_frames_go_by_another_lane() -> None:
     portion = Portion()
-    portion.apart = True
+    portion.apart = portion.late = True
     now = grown(portion)
     assert portion.fitting(RATE, RATE, now + 0.3) == int(RATE * SECONDS)
     assert portion.fitting(RATE, RATE, now + 1) == int(RATE * SECONDS_APART)
-    portion.apart = False
+    portion.late = False
     assert portion.fitting(RATE, RATE, now + 2) == int(RATE * SECONDS)
+    portion.apart, portion.late = False, True
+    assert portion.fitting(RATE, RATE, now + 3) == int(RATE * SECONDS)
+
+
+def test_more_on_a_fast_line_also_while_bbr_seeks_there_and_nothing_arrives() -> None:
+    """It has taken 512 KiB before a busy loop comes back."""
+    portion, rate = Portion(), 100_000_000
+    portion.apart = True
+    assert portion.fitting(rate, 3 * rate, 10.0) == MOST
+    assert portion.fitting(rate, 3 * rate, 11.0) == MOST_APART
+    assert portion.fitting(1, int(1.35 * rate), 11.1) == int(int(1.35 * rate) * SECONDS_APART)
+    assert portion.fitting(rate, rate, 11.2, pauses=True) == MOST
+    assert portion.fitting(2 * rate, 2 * rate, 12.0) == MOST
+    assert portion.fitting(2 * rate, 2 * rate, 13.0) == MOST_APART
+    portion.apart = False
+    assert portion.fitting(2 * rate, 2 * rate, 14.0) == MOST
 
 
 @pytest.mark.parametrize("pace", [1, 3])

@@ -131,7 +131,7 @@ class FakeLane:
             self.spared.append(self.number)
         self.calm = calm
 
-    def stand_apart(self, apart: bool) -> None:
+    def stand_apart(self, apart: bool, *, late: bool) -> None:
         pass
 
 
