@@ -272,8 +272,9 @@ class Relay(asyncio.BufferedProtocol):
         encoder, tunnel = self._encoder, self._owner.tunnel
         frame = int(self._owner.grain / max(self.compression.ratio, _RATIO_MIN))  # what is literal will be shorter
         grain = min(frame, tunnel.grain(self.stream))
-        held = encoder.plain + encoder.unsent
-        encoder.grain, allowance = divided(tunnel.sendable(self.stream), held, grain)
+        known = encoder.known
+        held = encoder.plain + encoder.unsent - known
+        encoder.grain, allowance = divided(tunnel.sendable(self.stream, known), held, grain)
         self._allowance = encoder.affordable(allowance)
 
     def _flush(self, *, patient: bool = False) -> None:
@@ -286,6 +287,8 @@ class Relay(asyncio.BufferedProtocol):
             self._ship()
             self._pauses.flushed()
             self.waits.outward(_SOURCE)
+            if not self._owner.worker.congested:
+                self._resume_if_possible()  # what is known has cost less than it might have
 
     def _ship_whole(self) -> None:
         """Send the chunks that are whole, though they fill no batch."""

@@ -72,9 +72,19 @@ class SendCredit:
     @property
     def room(self) -> int:
         """Plain bytes that one more DATA frame may carry, however badly it is reduced."""
+        return max(0, min(self.costs, self.plain))
+
+    @property
+    def costs(self) -> int:
+        """What that frame may cost, beyond DATA_OVERHEAD."""
+        return self.limit - self.sent - DATA_OVERHEAD
+
+    @property
+    def plain(self) -> int:
+        """Plain bytes that it may carry, however well it is reduced."""
         window = self.limit - self.consumed
         most = max(window, WIDE * self._most) if self._trust.wide else window
-        return max(0, min(self.limit - self.sent, most - self._full) - DATA_OVERHEAD)
+        return most - self._full - DATA_OVERHEAD
 
     def spend(self, cost: int, full: int) -> None:
         """A DATA frame is on its way; `full`: its cost if that were not lean. Raises Misuse without credit for it."""
@@ -298,11 +308,12 @@ class ReceiveWindow:
 
     @property
     def due(self) -> bool:
-        """True if the peer has to be told now: as much as a quarter of the window has been consumed since it last was.
+        """True if the peer has to be told now: since it was, a quarter of the window that it knows has been consumed.
 
-        That is of plain bytes: the peer may keep less of what is known under way than credit allows.
+        That is of plain bytes: the peer may keep less of what is known under way than credit allows. And the window may
+        be four times as large by now: by a quarter of that the peer would have used up what it knows, and rest.
         """
-        return self._untold >= self.size // 4
+        return self._untold >= min(self.size, self.limit - self._told) // 4
 
     def tell(self) -> tuple[int, int]:
         """(consumed, limit) for a CREDIT that will be sent."""

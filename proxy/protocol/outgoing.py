@@ -8,7 +8,7 @@ from collections import deque
 from operator import itemgetter
 
 from proxy.protocol.codes import FrameType
-from proxy.protocol.credit import DATA_OVERHEAD, SendCredit, cost_of
+from proxy.protocol.credit import DATA_OVERHEAD, LEAN_PART, SendCredit, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.flow import Flow, Obstacle
 from proxy.protocol.reader import FILL_MAX, PLAIN_MAX
@@ -23,6 +23,8 @@ QUEUE_LOW = 192 << 10
 """Nor is it told while more than this waits: to stop and to go on costs as much as a batch."""
 SHARE_MIN = 16 << 10
 """Bytes that each stream may hold although the tunnel holds its maximum, so that none is shut out by the others."""
+TOKENS_MAX = 512
+"""Bytes of a batch beside its literals, beyond an eighth of its plain length, at most (PROTOCOL.md, "Batches")."""
 FRAME_OVERHEAD = 256
 """What a held frame counts beyond its payload."""
 UNCREDITED_FRAMES = 64
@@ -137,6 +139,14 @@ class Outgoing:
         shared = max(ledger.maximum - ledger.held, SHARE_MIN - self._held)
         room = min(PLAIN_MAX, self.credit.room, QUEUE_MAX - self._queued, shared)
         return room if room >= ROOM_MIN else 0
+
+    def beside(self, known: int) -> int:
+        """Plain bytes that a frame may have beside so many that the peer knows, however badly they are reduced."""
+        credit, ledger = self.credit, self._ledger
+        shared = max(ledger.maximum - ledger.held, SHARE_MIN - self._held)
+        costs = min(credit.costs, QUEUE_MAX - self._queued, shared)
+        lean = (costs - known // LEAN_PART - TOKENS_MAX) * LEAN_PART // (LEAN_PART + 1) if self._lean else 0
+        return min(PLAIN_MAX - known, credit.plain - known, max(costs - known, lean))
 
     @property
     def queued(self) -> int:

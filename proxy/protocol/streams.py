@@ -89,8 +89,8 @@ class Streams:
         if stream is not None:
             self._reset(stream, code, reason, now)
 
-    def sendable(self, number: int) -> int:
-        """Plain bytes that `send_data` would take now."""
+    def sendable(self, number: int, known: int) -> int:
+        """Plain bytes that `send_data` would take now, beside so many that the peer knows."""
         stream = self._find(number)
         if stream is None:
             return 0
@@ -102,7 +102,7 @@ class Streams:
         self._crowded = self._crowded or self._ledger.crowded
         stream.watched = True
         stream.told = room
-        return room
+        return min(room, stream.outgoing.beside(known)) if known else room
 
     def pressed(self, number: int) -> bool:
         """True if DATA waits for lanes, or `sendable` found so since this was asked last."""

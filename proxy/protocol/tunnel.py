@@ -411,9 +411,9 @@ class Tunnel:
         """End both directions of the stream at once, and tell the peer. Events that are queued may still name it."""
         self._streams.reset(stream, code, reason, self._now)
 
-    def sendable(self, stream: int) -> int:
-        """Plain bytes that `send_data` takes now; when that grows, `Writable` says so."""
-        return self._streams.sendable(stream)
+    def sendable(self, stream: int, known: int = 0) -> int:
+        """Plain bytes that `send_data` takes now, beside so many known ones; `Writable` tells when it is more."""
+        return self._streams.sendable(stream, known)
 
     def pressed(self, stream: int) -> bool:
         """True if the stream waits for lanes to carry what it has sent, or has done so since this was asked last."""

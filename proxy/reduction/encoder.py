@@ -73,8 +73,7 @@ class Encoder:
         self._view = memoryview(bytearray())  # until the source first sends: a peer may open many streams at once
         self._start = 0  # where the incomplete chunk begins
         self._sent = 0  # up to where its bytes are in a batch
-        self._end = 0
-        self._total = 0
+        self._end = self._total = 0
         self._draft = Draft()
         self._course = Course(store, holdings, beginnings or Beginnings(1))
         self._slice: tuple[bytes, int] | None = None  # chunk that SLICE named, and the offset that MORE goes on at
@@ -107,6 +106,11 @@ class Encoder:
     def plain(self) -> int:
         """Plain bytes in the batch being written, and in those that are full."""
         return self._sealed_plain + self._draft.plain
+
+    @property
+    def known(self) -> int:
+        """Of these, what the peer knows, in the batch being written."""
+        return self._draft.plain - self._draft.literal
 
     @property
     def full(self) -> bool:
@@ -148,7 +152,10 @@ class Encoder:
         if not self._view:
             self._view = memoryview(bytearray(self._chunker.maximum + READ_BYTES + 1))
         elif len(self._view) - self._end <= READ_BYTES:
-            self._make_room()
+            kept = self._end - self._start
+            self._view[:kept] = self._view[self._start : self._end]
+            self._sent -= self._start
+            self._start, self._end = 0, kept
         return self._view[self._end : self._end + min(most, READ_BYTES)]
 
     def received(self, n: int, *, lazy: bool = False) -> None:
@@ -254,8 +261,7 @@ class Encoder:
         if not self._outstanding.miss(name):
             return False
         self._runs.miss(name)
-        place = self._store.find(name)
-        if place is not None:
+        if (place := self._store.find(name)) is not None:
             self._holdings.doubt(place)
         return True
 
@@ -281,12 +287,6 @@ class Encoder:
             self._holdings.found(batch.plain - batch.literal)
         for container in batch.pinned:
             self._store.unpin(container)
-
-    def _make_room(self) -> None:
-        kept = self._end - self._start
-        self._view[:kept] = self._view[self._start : self._end]
-        self._sent -= self._start
-        self._start, self._end = 0, kept
 
     def _cut(self, final: bool) -> None:
         start = self._start

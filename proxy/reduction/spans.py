@@ -224,6 +224,11 @@ class SpanEncoder:
         return self._encoder.plain + self._records_length
 
     @property
+    def known(self) -> int:
+        """Of these, what the peer knows, in the batch being written; less for records, which may grow in sections."""
+        return max(0, self._encoder.known - self._records_length)
+
+    @property
     def ready(self) -> bool:
         """True if a batch is full, or delivers enough to be taken."""
         encoder, records = self._encoder, self._records_length

@@ -1,5 +1,6 @@
 """However the length of frames is changed on the way, the credit pays for all of them."""
 
+from functools import cache
 from typing import cast
 
 from hypothesis import given, settings
@@ -9,10 +10,11 @@ from dedupstore.chunker import Chunker
 from dedupstore.store import ChunkStore
 from proxy.net.allowance import divided
 from proxy.protocol.credit import SendCredit, Trust, cost_of
+from proxy.protocol.outgoing import Outgoing, SendLedger
 from proxy.reduction.compression import Compressor
 from proxy.reduction.encoder import GRAIN_MAX, Encoder
 from tests.unit.reduction.shelf import ShelfStore
-from tests.unit.reduction.sites import noise, site
+from tests.unit.reduction.sites import Site, noise, send, site, two_sites
 
 DATA = noise(4 << 20)
 LEAST = 4 << 10
@@ -50,6 +52,69 @@ def test_frames_are_paid_for(initial: int, grain: int, last: int, at: int) -> No
     encoder.flush()
     ship()
     assert credit.sent >= initial - initial // 8 - 2 * LEAST
+
+
+@cache
+def knowing() -> Site:
+    """A site whose peer knows some of the data."""
+    near, far = two_sites(ShelfStore(entries=1 << 10), ShelfStore(entries=1 << 10))
+    send(near, far, [DATA[: 1 << 20]], chunker=Chunker())
+    return near
+
+
+@settings(max_examples=200)
+@given(
+    st.integers(64 << 10, 400 << 10), GRAINS, st.lists(st.tuples(st.booleans(), st.integers(1, 400_000)), min_size=1)
+)
+def test_frames_are_paid_for_where_what_is_known_costs_less(
+    initial: int, grain: int, parts: list[tuple[bool, int]]
+) -> None:
+    """As a relay does it: all that is allowed is read, of what is known and what is new in any order."""
+    near, trust = knowing(), Trust(1 << 30)
+    trust.given = True
+    outgoing = Outgoing(SendLedger(1 << 30), SendCredit(initial, 1 << 30, trust), lean=True)
+    encoder = Encoder(Chunker(), cast(ChunkStore, near.store), near.holdings, Compressor(None))
+    data = b"".join(DATA[:400_000][:n] if old else DATA[-n:] for old, n in parts)
+
+    def renewed() -> int:
+        known, unsent = encoder.known, encoder.unsent
+        sendable = min(outgoing.room, outgoing.beside(known))
+        encoder.grain, allowance = divided(sendable, encoder.plain + unsent - known, grain)
+        return allowance
+
+    def ship() -> None:
+        while (batch := encoder.take()) is not None:
+            outgoing.push_data(batch.data, batch.plain)  # raises Misuse beyond the credit
+
+    at, allowance = 0, renewed()
+    while at < len(data) and allowance >= LEAST:
+        while at < len(data) and allowance > 0:
+            room = encoder.buffer(min(allowance, len(data) - at))
+            room[:] = data[at : at + len(room)]
+            at, allowance = at + len(room), allowance - len(room)
+            encoder.received(len(room))
+            if encoder.ready:
+                ship()
+                allowance = renewed()
+        allowance = renewed()
+    encoder.flush()
+    ship()
+
+
+def test_what_is_known_leaves_room_for_more() -> None:
+    trust = Trust(1 << 30)
+    trust.given = True
+    outgoing = Outgoing(SendLedger(1 << 30), SendCredit(256 << 10, 1 << 30, trust), lean=True)
+    assert outgoing.beside(0) <= outgoing.room
+    assert outgoing.beside(240 << 10) > 180 << 10
+    assert outgoing.beside(400 << 10) == 112 << 10, "a batch has a bound"
+    trust.given = False
+    assert outgoing.beside(240 << 10) < 16 << 10, "that much would be under way"
+
+
+def test_where_costs_are_not_lean_what_is_known_costs_as_much_as_all_else() -> None:
+    outgoing = Outgoing(SendLedger(1 << 30), SendCredit(256 << 10, 1 << 30, Trust(0)), lean=False)
+    assert outgoing.beside(240 << 10) == outgoing.room - (240 << 10)
 
 
 def test_frames_get_shorter_as_soon_as_that_can_be_paid() -> None:

@@ -122,6 +122,29 @@ def test_a_run_that_is_missed_is_no_missed_reference(loop: Any) -> None:
     assert relay.listed(listed[:32]) is None
 
 
+def test_a_stream_that_rests_goes_on_when_what_it_held_has_cost_less(connected: Connected, loop: Loop) -> None:
+    """Nobody else would wake it: its credit was never used up."""
+    connected.owner.tunnel.sendable.return_value = 4 << 10
+    connected.owner.tunnel.flow.return_value = None
+    connected.relay.get_buffer(0)[:] = noise(64 << 10)
+    connected.read()
+    connected.transport.pause_reading.assert_called_once_with()
+    connected.owner.tunnel.sendable.return_value = 70 << 10
+    loop.run(1.0)
+    connected.transport.resume_reading.assert_called_once_with()
+
+
+def test_not_so_while_the_disk_lags(connected: Connected, loop: Loop) -> None:
+    connected.owner.tunnel.sendable.return_value = 4 << 10
+    connected.owner.worker.congested = True
+    connected.relay.get_buffer(0)[:] = noise(64 << 10)
+    connected.read()
+    connected.transport.pause_reading.assert_called_once_with()
+    connected.owner.tunnel.sendable.return_value = 70 << 10
+    loop.run(1.0)
+    connected.transport.resume_reading.assert_not_called()
+
+
 def test_an_array_that_does_not_read_keeps_nobody_from_asking(connected: Connected) -> None:
     """What its batch lacks has come: it is decoded all the same; what follows it waits for the array."""
     connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)

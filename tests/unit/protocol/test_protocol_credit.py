@@ -109,6 +109,23 @@ def test_credit_for_known_data_comes_as_often_as_for_new_data() -> None:
     assert not receiver.due
 
 
+def test_a_window_that_has_grown_is_told_before_the_peer_has_used_up_what_it_knows() -> None:
+    """It is four times as large then: the peer may have no more under way than a quarter of it."""
+    receiver = window(WindowBudget(256 * MIB))
+    for _ in range(2):
+        receiver.tell()
+        receiver.arrive(MIB // 2, 0.0, 0.1)
+        receiver.consume(MIB // 2, 0, 0.0, 0.1)
+    assert receiver.size == STEP * MIB
+    receiver.arrive(32 * KIB, 0.0, 0.1)
+    receiver.consume(32 * KIB, MIB // 4, 0.0, 0.1)
+    assert receiver.due
+    receiver.tell()
+    receiver.arrive(32 * KIB, 0.0, 0.1)
+    receiver.consume(32 * KIB, MIB // 4, 0.0, 0.1)
+    assert not receiver.due, "now it knows that there is more"
+
+
 @pytest.mark.parametrize("frames", [7, 8])
 def test_lean_credit_is_no_more_than_was_given(frames: int) -> None:
     script = Script(capabilities=(Capability.LEAN,))
