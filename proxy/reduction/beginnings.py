@@ -4,6 +4,7 @@ An initiator sends the first bytes of a write with the command, and the rest whe
 with several commands under way, the beginnings of all of them come one after another. None announces the next.
 """
 
+from array import array
 from struct import Struct
 
 PREFIX = 512
@@ -17,12 +18,25 @@ _REST = 3 * _ENTRY
 
 
 class Beginnings:
-    """Loop thread, one a site. 6 MiB, taken as they are used. Of those in one place the oldest goes."""
+    """Loop thread, one a site. 6 MiB, most of them taken as they are used. Of those in one place the oldest goes."""
 
     def __init__(self, places: int = _PLACES) -> None:
         """`places`: a power of two."""
         self._places = [b""] * places  # entries of key and name, the newest first
         self._mask = places - 1
+        self._seen = array("q", bytes(8 * places))
+
+    def seen(self, name: bytes) -> bool:
+        """True if it was asked of this chunk lately, so that its beginning need not be looked at again.
+
+        Of chunks that come again and again fewer are remembered than beginnings, so these are noted anew in time.
+        """
+        spot = hash(name)
+        place = spot & self._mask
+        if self._seen[place] == spot:
+            return True
+        self._seen[place] = spot
+        return False
 
     def spot(self, data: memoryview) -> int | None:
         """What stands for the first 512 bytes; None for less."""

@@ -95,6 +95,8 @@ class Course:
         if not self.bordered:
             return
         self.bordered = False
+        if self._beginnings.seen(name):
+            return
         known = self._recalled(data)
         if self._spot is not None and (known is None or (known != name and self._store.find(known) is None)):
             self._beginnings.note(self._spot, name)
