@@ -41,3 +41,8 @@ def test_hardly_any_is_lost_while_there_is_room() -> None:
         beginnings.note(each, number.to_bytes(32))
     lost = sum(beginnings.recall(each) is None for each in spots)
     assert lost < 60  # with places for one each it would be about 110
+
+
+def test_a_chunk_is_seen_once_until_another_takes_its_place() -> None:
+    beginnings = Beginnings(1)
+    assert [beginnings.seen(name * 32) for name in (b"1", b"1", b"2", b"1")] == [False, True, False, False]
