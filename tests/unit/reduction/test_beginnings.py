@@ -43,6 +43,17 @@ def test_hardly_any_is_lost_while_there_is_room() -> None:
     assert lost < 60  # with places for one each it would be about 110
 
 
-def test_a_chunk_is_seen_once_until_another_takes_its_place() -> None:
-    beginnings = Beginnings(1)
-    assert [beginnings.seen(name * 32) for name in (b"1", b"1", b"2", b"1")] == [False, True, False, False]
+def test_what_is_remembered_to_be_known_is_known() -> None:
+    """However many come, and what takes whose place."""
+    beginnings = Beginnings(4)
+    names = {}
+    for number in range(64):
+        begins = spot(beginnings, noise(PREFIX, number % 40))
+        names[number.to_bytes(32)] = begins
+        beginnings.note(begins, number.to_bytes(32))
+        known = {name for name in names if beginnings.knows(name)}
+        assert number.to_bytes(32) in known
+        assert all(beginnings.recall(names[name]) == name for name in known)
+    lost = next(name for name in names if not beginnings.knows(name))
+    beginnings.confirm(lost)
+    assert beginnings.knows(lost)
