@@ -15,6 +15,7 @@ from proxy.iscsi.pdu import (
     DIGEST_BYTES,
     HAS_STATUS,
     OPCODE_MASK,
+    TASK_TAG,
     Opcode,
     Sender,
     first_bytes_of,
@@ -41,6 +42,8 @@ _FIRST = {Sender.INITIATOR: b"\x43", Sender.TARGET: b"\x23\x3f"}
 """Byte 0 of a side's first PDU: a Login Request; a Login Response or a Reject."""
 _LOGINS = frozenset((int(Opcode.LOGIN_REQUEST), int(Opcode.LOGIN_RESPONSE)))
 _ADDITIONAL_AND_LENGTH = slice(4, 8)
+_SHAPE = slice(0, TASK_TAG.stop)
+"""What tells a task's data from other PDUs; behind it are counters, and the place of the data."""
 _NAME = b"InitiatorName="
 """In the text of a connection's first Login Request (13.5)."""
 _NAMELESS = "a first login that does not name the initiator"
@@ -77,6 +80,8 @@ class Framer:
         self._flags = 0
         self._left = 0  # payload bytes to come of this PDU
         self._payload_length = 0  # of the last PDU that has payload
+        self._shape = b""  # of the last PDU, if one that begins so is cut in the same way
+        self._start: Address | None = None  # what its data's place counts from
         self._crc = 0
         self._address: Address | None = None
 
@@ -178,6 +183,13 @@ class Framer:
 
     def _basic(self, header: bytes, spans: Spans) -> None:
         """The basic header is there, and a digest if it follows at once."""
+        if header[_SHAPE] == self._shape and not self.connection.opaque:
+            self.pdus += 1
+            if self._start is not None:
+                self._address = self._start + int.from_bytes(header[BUFFER_OFFSET])
+            self._begin_payload(header, spans)
+            return
+        self._shape = b""
         lengths = int.from_bytes(header[_ADDITIONAL_AND_LENGTH])
         self._length = lengths & 0xFFFFFF
         if not self._recognised or header[0] not in self._usual or self.connection.opaque:
@@ -222,14 +234,19 @@ class Framer:
         if self.connection.data_digest:
             flags |= DATA_DIGEST
         if self._is_payload(opcode, header):
-            self._begin_payload(opcode, flags | PAYLOAD, header, spans)
+            self._flags = flags | PAYLOAD
+            self._begin_payload(header, spans)
+            if opcode not in _DATA or (opcode == _DATA_IN and header[1] & HAS_STATUS):
+                self.connection.passed(self._sender, header, b"", self._now)
+            elif opcode != _COMMAND and len(whole) == BASIC_BYTES and self.connection.full_feature:
+                self._shape = header[_SHAPE]  # no digest begins any more
         else:
             self._flags = flags
             self._wait(whole, len(whole) + self._length + tail_length(flags, self._length), self._inline)
 
     def _is_payload(self, opcode: int, header: bytes) -> bool:
         """True if the PDU's data goes with the payload; where it belongs is noted."""
-        self._address = None
+        self._address = self._start = None
         if opcode not in _DATA:
             return self._length > DATA_MAX
         task = self.connection.tasks.find(header)
@@ -237,23 +254,21 @@ class Framer:
             return True
         if task.access is _OTHER:
             return self._length > DATA_MAX
-        start = task.start
-        if start is not None and opcode != _COMMAND:
-            start += int.from_bytes(header[BUFFER_OFFSET])
-        self._address = start
+        self._address = self._start = task.start
+        if task.start is not None and opcode != _COMMAND:
+            self._address = task.start + int.from_bytes(header[BUFFER_OFFSET])
         return True
 
-    def _begin_payload(self, opcode: int, flags: int, header: bytes, spans: Spans) -> None:
-        self._flags = flags
-        self._left = self._payload_length = self._length
+    def _begin_payload(self, header: bytes, spans: Spans) -> None:
+        """`_flags` and `_length` are this PDU's."""
+        flags, length = self._flags, self._length
+        self._left = self._payload_length = length
         self._crc = 0
-        if self._length & 3 or flags & DATA_DIGEST:
-            self._need, self._stage = tail_length(flags, self._length), self._tail
+        if length & 3 or flags & DATA_DIGEST:
+            self._need, self._stage = tail_length(flags, length), self._tail
         else:
             self._need, self._stage = self.connection.header_bytes, self._basic
-        spans.record(_BYTE[flags] + header, self._length)
-        if opcode not in _DATA or (opcode == _DATA_IN and header[1] & HAS_STATUS):
-            self.connection.passed(self._sender, header, b"", self._now)
+        spans.record(_BYTE[flags] + header, length)
 
     def _tail(self, tail: bytes, spans: Spans) -> None:
         """The padding and digest of payload are there."""

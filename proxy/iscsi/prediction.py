@@ -33,7 +33,8 @@ NEW = 0x90
 _FIELDS = [1, 1, 3, *[4] * 11]
 _TOPS = int.from_bytes(b"".join(b"\x80" + bytes(size - 1) for size in _FIELDS))
 _REST = (1 << 8 * SHORTEST_PDU) - 1 - _TOPS
-_BELOW_BYTE_0 = (1 << 8 * (SHORTEST_PDU - 2)) - 1
+_OPCODE_AT = 8 * (SHORTEST_PDU - 2)
+_BELOW_BYTE_0 = (1 << _OPCODE_AT) - 1
 """Flags and byte 0 stay as they are: the latter says which header is meant."""
 
 _WORDS = Struct(">x12I")
@@ -60,6 +61,8 @@ def _field(at: int, size: int) -> int:
     return (1 << 8 * size) - 1 << 8 * (BASIC_BYTES - at - size)
 
 
+_LENGTHS = 0xFF << 8 * BASIC_BYTES | _field(4, 4)
+"""Flags and lengths, which say how long a record is."""
 TASKS = 128
 """So many of them are remembered."""
 _TAG = _field(16, 4)
@@ -98,15 +101,26 @@ class _Former:
         if (header ^ last) & _TAG and opcode in _OF_TASKS:
             self._take_turns(opcode, last, header)
 
-    def passed(self, opcode: int, header: int) -> int:
-        """Both in one: what the header is compared with; it is noted."""
+    def difference(self, opcode: int, header: int) -> int:
+        """The header less the one that it is compared with; it is noted."""
         former = self.last[opcode]
         if (header ^ former) & _TAG and opcode in _OF_TASKS:
             former = self.of(opcode, header)
             self.note(opcode, header)
         else:
             self.last[opcode] = header & _BELOW_BYTE_0
-        return former
+        return _minus(header, former)
+
+    def restored(self, opcode: int, difference: int) -> int:
+        """The header that has this difference; it is noted."""
+        last = self.last[opcode]
+        header = _plus(difference, last)
+        if (header ^ last) & _TAG and opcode in _OF_TASKS:
+            header = _plus(difference, self.of(opcode, header))
+            self.note(opcode, header)
+        else:
+            self.last[opcode] = header & _BELOW_BYTE_0
+        return header
 
     def _take_turns(self, opcode: int, last: int, header: int) -> None:
         if self._left.pop(header & _TAG, None) is None:
@@ -131,7 +145,7 @@ class Predictor:
         if record[0] & NOT_A_PDU:
             return record
         header = int.from_bytes(record[:SHORTEST_PDU])
-        difference = _minus(header, self._former.passed(record[HEADER_AT] & OPCODE_MASK, header))
+        difference = self._former.difference(record[HEADER_AT] & OPCODE_MASK, header)
         place = self._known.get(difference)
         if place is None:
             return self._learn(difference, record[0], record[HEADER_AT]) + record[SHORTEST_PDU:]
@@ -168,8 +182,9 @@ class Restorer:
         """
         records: list[bytes] = []
         left = most
-        at = 0
-        while at < len(section):
+        at, end = 0, len(section)
+        shape, rest = -1, 0
+        while at < end:
             token = section[at]
             if token < PLACES:
                 difference = self._places[token]
@@ -179,30 +194,25 @@ class Restorer:
             elif token & ~PDU_FLAGS == NEW:
                 difference, at = self._learn(section, at)
             else:
-                end = at + other_length(section, at)
-                records.append(_cut(section, at, end))
-                left -= end - at
-                at = end
+                rest = other_length(section, at)
+                records.append(_cut(section, at, at + rest))
+                left -= rest
+                at += rest
+                shape = -1
                 continue
-            record = self._add(difference)
-            rest = at + pdu_length(record) - SHORTEST_PDU
-            records.append(record + _cut(section, at, rest) if rest > at else record)
-            left -= len(records[-1])
+            header = self._former.restored(difference >> _OPCODE_AT & OPCODE_MASK, difference)
+            record = header.to_bytes(SHORTEST_PDU)
+            if header & _LENGTHS != shape:
+                shape = header & _LENGTHS
+                rest = pdu_length(record) - SHORTEST_PDU
+            if rest:
+                record += _cut(section, at, at + rest)
+                at += rest
+            records.append(record)
+            left -= len(record)
             if left < 0:
-                raise RecordError(f"a section of {len(section)} bytes comes to more than {most} bytes of records")
-            at = rest
+                raise RecordError(f"a section of {end} bytes comes to more than {most} bytes of records")
         return records
-
-    def _add(self, difference: int) -> bytes:
-        opcode = difference >> 8 * (SHORTEST_PDU - 2) & OPCODE_MASK
-        former = self._former
-        last = former.last[opcode]
-        header = _plus(difference, last)
-        other = former.of(opcode, header)
-        if other is not last:
-            header = _plus(difference, other)
-        former.note(opcode, header)
-        return header.to_bytes(SHORTEST_PDU)
 
     def _learn(self, section: bytes, at: int) -> tuple[int, int]:
         """The new difference that is told there, and where what follows it begins."""

@@ -1,7 +1,9 @@
 """The inverse of a `Framer`: records and payload become the bytes that were received on the other side."""
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable
+from itertools import accumulate
 
 from proxy.iscsi.connection import Connection
 from proxy.iscsi.digest import crc32c, digest_of
@@ -26,6 +28,8 @@ WAITING_MAX = 1 << 20
 or the one before, so far fewer are legal; this only bounds what a broken peer can have kept."""
 
 _DATA_OUT, _DATA_IN = int(Opcode.DATA_OUT), int(Opcode.DATA_IN)
+_SHAPE = slice(0, 9)
+"""Of a record: its flags, and its header up to the length of the data."""
 _TEXTS = frozenset((int(Opcode.LOGIN_RESPONSE), int(Opcode.TEXT_RESPONSE)))
 """What a target names portals in."""
 _LENGTH = slice(5, 8)
@@ -58,11 +62,16 @@ class Weaver:
         self._gathered: bytearray | None = None  # of a long text, with its header
         self._gathered_header = b""
         self._records: deque[bytes] = deque()
-        self._waiting = 0  # bytes in them
-        self._payload: deque[bytes | memoryview] = deque()
+        self._payload: list[bytes | memoryview] = []
+        self._ends: list[int] = []  # of these pieces, in what `take` was given
+        self._at = 0  # of these, the next one
+        self._given = 0  # bytes of them that are woven
+        self._shape = b""  # of the last PDU's record, if one like it tells nobody anything
         self._flags = 0
         self._length = 0
         self._left = 0  # payload bytes to come of this PDU
+        self._digests = 0  # of its flags, if it has payload
+        self._tail_length = 0  # of the last PDU that has payload
         self._tail_due = 0  # bytes of the tail that its record will tell
         self._crc = 0
         self._cut = False  # the source stopped within a tail: at most PLAIN may follow
@@ -70,15 +79,13 @@ class Weaver:
     @property
     def waiting(self) -> int:
         """Bytes of records that have come before payload that goes before them."""
-        return self._waiting
+        return sum(map(len, self._records))
 
     def records(self, records: Iterable[bytes]) -> None:
         """Whole records, in order, as `Restorer` gives them out: it has checked their lengths."""
-        for record in records:
-            self._records.append(record)
-            self._waiting += len(record)
-        if self._waiting > WAITING_MAX:
-            raise RecordError(f"{self._waiting} bytes of records wait for payload; {WAITING_MAX} are the most")
+        self._records += records
+        if (waiting := self.waiting) > WAITING_MAX:
+            raise RecordError(f"{waiting} bytes of records wait for payload; {WAITING_MAX} are the most")
 
     def payload(self, pieces: Iterable[bytes | memoryview]) -> None:
         """Bytes of the payload sequence, in order, no piece empty. What is not copied must not change until taken."""
@@ -87,22 +94,29 @@ class Weaver:
     def take(self, now: float) -> list[bytes | memoryview]:
         """What is complete, in order, for the array. RecordError for records or payload that no Framer writes."""
         pieces: list[bytes | memoryview] = []
+        records, self._ends = self._records, list(accumulate(map(len, self._payload)))
+        end = self._ends[-1] if self._payload else 0
+        self._at = self._given = 0
         while True:
             if self._left:
-                if not self._payload:
+                if self._given == end:
                     break
                 self._weave_payload(pieces)
-            elif self._records:
-                record = self._records.popleft()
-                self._waiting -= len(record)
-                self._weave(record, pieces, now)
+            elif records:
+                record = records.popleft()
+                if record[_SHAPE] == self._shape and not self._tail_due:
+                    self.pdus += 1
+                    self._left, self._crc = self._length, 0
+                    pieces.append(self._digested(record[HEADER_AT:]) if self._digests else record[HEADER_AT:])
+                else:
+                    self._weave(record, pieces, now)
             else:
                 break
         if self.plain:
-            pieces += self._payload
-            self._payload.clear()
-        elif self._payload:
+            pieces += self._payload[self._at :]
+        elif self._given < end:
             raise RecordError("payload that no record announces")
+        self._payload.clear()
         self.total += sum(map(len, pieces))
         return pieces
 
@@ -129,7 +143,7 @@ class Weaver:
         if flags & TAIL == TAIL:
             self._tail(record, pieces)
         elif flags == PLAIN:
-            self.plain = True
+            self.plain, self._shape = True, b""
             self._connection.lose_sight(now)
         else:
             self._pdu(flags, record, pieces, now)
@@ -141,10 +155,12 @@ class Weaver:
         end = SHORTEST_PDU + record[5] * 4
         header = record[HEADER_AT:end]
         data = record[end : end + self._length]
-        self._tell(header, data, now)
+        told = self._tell(header, data, now)
+        self._shape = record[_SHAPE] if flags & PAYLOAD and end == SHORTEST_PDU and not told else b""
         if flags & PAYLOAD:
-            self._left = self._length
-            self._crc = 0
+            self._left, self._crc = self._length, 0
+            self._digests = flags & (HEADER_DIGEST | DATA_DIGEST)
+            self._tail_length = tail_length(flags, self._length)
         if self._texts is not None and header[0] & OPCODE_MASK in _TEXTS:
             if flags & PAYLOAD and self._length <= _GATHERED_MAX:
                 self._gathered, self._gathered_header = bytearray(), header
@@ -181,37 +197,49 @@ class Weaver:
         self._length = len(data)
         return header[: _LENGTH.start] + self._length.to_bytes(3) + header[_LENGTH.stop :], data
 
-    def _tell(self, header: bytes, data: bytes, now: float) -> None:
+    def _tell(self, header: bytes, data: bytes, now: float) -> bool:
         """The connection learns what passes, but of data only what ends a task or is an answer to look at."""
         opcode = header[0] & OPCODE_MASK
-        if opcode != _DATA_OUT and (opcode != _DATA_IN or data or header[1] & HAS_STATUS):
+        tells = opcode != _DATA_OUT and (opcode != _DATA_IN or bool(data) or header[1] & HAS_STATUS != 0)
+        if tells:
             self._connection.passed(self._sender, header, data, now)
+        return tells
 
     def _weave_payload(self, pieces: list[bytes | memoryview]) -> None:
         """To the PDU's end, or as far as there is some."""
-        payload, left = self._payload, self._left
-        digested, gathered = self._flags & DATA_DIGEST, self._gathered
-        while left and payload:
-            data = payload.popleft()
-            n = len(data)
-            if n > left:
-                rest = memoryview(data)
-                data, n = rest[:left], left
-                payload.appendleft(rest[left:])
-            if digested:
-                self._crc = crc32c(data, self._crc)
-            left -= n
-            if gathered is None:
-                pieces.append(data)
-            else:
-                gathered += data
-        self._left = left
-        if left:
+        payload, ends, at = self._payload, self._ends, self._at
+        goal = self._given + self._left
+        last = bisect_left(ends, goal, at)
+        woven = payload[at : last + 1]
+        if last == len(ends):
+            self._given, self._left, self._at = ends[-1], goal - ends[-1], last
+        elif over := ends[last] - goal:
+            data = memoryview(woven[-1])
+            woven[-1], payload[last] = data[:-over], data[-over:]
+            self._given, self._left, self._at = goal, 0, last
+        else:
+            self._given, self._left, self._at = goal, 0, last + 1
+        if self._digests or self._gathered is not None:
+            self._look_at(woven, pieces)
+        else:
+            pieces += woven
+        if self._left:
             return
-        self._tail_due = tail_length(self._flags, self._length)
-        if gathered is not None and not self._tail_due:
-            self._release(gathered, pieces)
+        self._tail_due = self._tail_length
+        if self._gathered is not None and not self._tail_due:
+            self._release(self._gathered, pieces)
             pieces.append(self._computed_tail(self._crc))
+
+    def _look_at(self, payload: list[bytes | memoryview], pieces: list[bytes | memoryview]) -> None:
+        """Payload of a PDU with digests, or of a text that is gathered."""
+        if self._flags & DATA_DIGEST:
+            for data in payload:
+                self._crc = crc32c(data, self._crc)
+        if self._gathered is None:
+            pieces += payload
+        else:
+            for data in payload:
+                self._gathered += data
 
     def _tail(self, record: bytes, pieces: list[bytes | memoryview]) -> None:
         if self._gathered is not None:
@@ -221,6 +249,7 @@ class Weaver:
             if len(tail) > self._tail_due:
                 raise RecordError(f"a tail of {len(tail)} bytes; {self._tail_due} are due")
             self._cut = len(tail) < self._tail_due
+            self._shape = b"" if self._cut else self._shape
         else:
             tail = self._computed_tail(self._crc)
         self._tail_due = 0

@@ -4,6 +4,7 @@ An initiator sends the first bytes of a write with the command, and the rest whe
 with several commands under way, the beginnings of all of them come one after another. None announces the next.
 """
 
+from array import array
 from struct import Struct
 
 PREFIX = 512
@@ -17,12 +18,23 @@ _REST = 3 * _ENTRY
 
 
 class Beginnings:
-    """Loop thread, one a site. 6 MiB, taken as they are used. Of those in one place the oldest goes."""
+    """Loop thread, one a site. 6 MiB, nearly all taken as they are used. Of those in one place the oldest goes."""
 
     def __init__(self, places: int = _PLACES) -> None:
         """`places`: a power of two."""
         self._places = [b""] * places  # entries of key and name, the newest first
         self._mask = places - 1
+        self._known = array("q", bytes(8 * places))
+
+    def knows(self, name: bytes) -> bool:
+        """True if it is remembered that the chunk is known by how it begins; then its bytes need not be looked at."""
+        number = hash(name)
+        return self._known[number & self._mask] == number
+
+    def confirm(self, name: bytes) -> None:
+        """The chunk was recalled."""
+        number = hash(name)
+        self._known[number & self._mask] = number
 
     def spot(self, data: memoryview) -> int | None:
         """What stands for the first 512 bytes; None for less."""
@@ -41,6 +53,10 @@ class Beginnings:
         place = spot & self._mask
         key, entries = _KEY.pack(spot), self._places[place]
         at = entries.find(key)
-        if at >= 0 and not at % _ENTRY:
-            entries = entries[:at] + entries[at + _ENTRY :]
-        self._places[place] = key + name + entries[:_REST]
+        if at < 0 or at % _ENTRY:
+            at = _REST
+        gone = entries[at + _KEY.size : at + _ENTRY]
+        if gone and self.knows(gone):
+            self._known[hash(gone) & self._mask] = 0
+        self._places[place] = key + name + entries[:at] + entries[at + _ENTRY :]
+        self.confirm(name)

@@ -95,8 +95,12 @@ class Course:
         if not self.bordered:
             return
         self.bordered = False
+        if self._beginnings.knows(name):
+            return
         known = self._recalled(data)
-        if self._spot is not None and (known is None or (known != name and self._store.find(known) is None)):
+        if known == name:
+            self._beginnings.confirm(name)
+        elif self._spot is not None and (known is None or self._store.find(known) is None):
             self._beginnings.note(self._spot, name)
 
     def _recalled(self, data: memoryview) -> bytes | None:

@@ -14,6 +14,7 @@ from proxy.reduction.encoder import FAR, READ_BYTES, Encoder
 
 WINDOW = 64 << 10
 """Bytes of the volume: the shortest commands that bulk goes by, and what longer ones begin at."""
+_WITHIN = WINDOW - 1
 
 APART_MIN = MINIMUM
 """Bytes between two jumps that are borders: shorter chunks would fill a store's directories with little."""
@@ -53,7 +54,7 @@ class Payload:
             return
         n = len(data)
         self._next = address + n
-        room = WINDOW - address % WINDOW
+        room = WINDOW - (address & _WITHIN)
         while n > room:
             self._window = self.given + room
             self._end_window(data[:room])

@@ -81,6 +81,19 @@ def test_payload_in_pieces_knows_where_each_belongs() -> None:
     assert spans[0].address == address_of(0, 512)
 
 
+def test_data_in_many_pdus_knows_where_each_belongs() -> None:
+    """Also behind a ping, and when the tag is used again for another place, or for none."""
+    pair = logged_in()
+    for lba in (0, 80):
+        pair.out.send(command(7, write_10(lba, 80)))
+        for at in range(0, 32768, 8192):
+            pair.out.send(data_out(7, bytes(8192), at) + pdu(0x40) * (at == 8192))
+        places = [(address_of(0, lba * 512 + at), 8192) for at in range(0, 32768, 8192)]
+        assert addresses(pair.out.payload()) == places
+    pair.out.send(command(7, INQUIRY) + data_out(7, bytes(8192), 32768))
+    assert not addresses(pair.out.payload())
+
+
 def test_a_read() -> None:
     """The acceptor's side knows from the command where the target's data belongs."""
     pair = logged_in()
@@ -306,6 +319,17 @@ def test_a_login_text_that_is_too_long_to_be_looked_at() -> None:
     whole = command(1, INQUIRY, header_digest=True)
     assert pair.out.send(whole) == whole
     assert pair.out.framer.fallen == "a login text longer than is looked at"
+
+
+def test_nothing_is_understood_behind_a_second_login() -> None:
+    """Nor data like that before it."""
+    pair = logged_in()
+    write, data = command(1, write_10(0, 48)), data_out(1, bytes(8192))
+    assert pair.out.send(write + 2 * data) == write + 2 * data
+    pair.back.send(login_answer(digests(True, True)))
+    assert pair.out.framer.fallen is None
+    assert pair.out.send(data) == data
+    assert pair.out.framer.fallen == "a login after the login phase"
 
 
 @pytest.mark.parametrize("status", [0, 2], ids=["after success", "after failure"])

@@ -41,3 +41,19 @@ def test_hardly_any_is_lost_while_there_is_room() -> None:
         beginnings.note(each, number.to_bytes(32))
     lost = sum(beginnings.recall(each) is None for each in spots)
     assert lost < 60  # with places for one each it would be about 110
+
+
+def test_what_is_remembered_to_be_known_is_known() -> None:
+    """However many come, and what takes whose place."""
+    beginnings = Beginnings(4)
+    names = {}
+    for number in range(64):
+        begins = spot(beginnings, noise(PREFIX, number % 40))
+        names[number.to_bytes(32)] = begins
+        beginnings.note(begins, number.to_bytes(32))
+        known = {name for name in names if beginnings.knows(name)}
+        assert number.to_bytes(32) in known
+        assert all(beginnings.recall(names[name]) == name for name in known)
+    lost = next(name for name in names if not beginnings.knows(name))
+    beginnings.confirm(lost)
+    assert beginnings.knows(lost)
