@@ -287,7 +287,9 @@ class Relay(asyncio.BufferedProtocol):
             self._ship()
             self._pauses.flushed()
             self.waits.outward(_SOURCE)
-            if not self._owner.worker.congested:
+            if self._resting and self._owner.worker.congested:
+                self._owner.worker.when_relieved(self._resume_if_possible)
+            else:
                 self._resume_if_possible()  # what is known has cost less than it might have
 
     def _ship_whole(self) -> None:

@@ -134,15 +134,19 @@ def test_a_stream_that_rests_goes_on_when_what_it_held_has_cost_less(connected: 
     connected.transport.resume_reading.assert_called_once_with()
 
 
-def test_not_so_while_the_disk_lags(connected: Connected, loop: Loop) -> None:
+def test_but_while_the_disk_lags_not_before_that_is_over(connected: Connected, loop: Loop) -> None:
     connected.owner.tunnel.sendable.return_value = 4 << 10
-    connected.owner.worker.congested = True
+    connected.owner.tunnel.flow.return_value = None
     connected.relay.get_buffer(0)[:] = noise(64 << 10)
     connected.read()
     connected.transport.pause_reading.assert_called_once_with()
+    connected.owner.worker.congested = True
     connected.owner.tunnel.sendable.return_value = 70 << 10
     loop.run(1.0)
     connected.transport.resume_reading.assert_not_called()
+    (relieved,) = connected.owner.worker.when_relieved.call_args.args
+    relieved()
+    connected.transport.resume_reading.assert_called_once_with()
 
 
 def test_an_array_that_does_not_read_keeps_nobody_from_asking(connected: Connected) -> None:
