@@ -4,10 +4,9 @@ from math import exp
 
 LOSSY = 0.002
 """Share of the packets that is lost: below, less than one question in a hundred is held up, there and back."""
-LEAST = 2.5
-"""Packets: fewer are chance."""
 MEMORY = 700
-"""Packets over which the share is an average, so that a line that carries little is judged, too."""
+"""Packets over which the share is an average, so that a line that carries little is judged soon: to be wrong by chance
+costs a lane, and copies that nobody needs."""
 HOLD = 120.0
 """Seconds for which a line that has lost packets is taken to lose more."""
 
@@ -27,6 +26,6 @@ class Loss:
         kept = exp(-newly_sent / MEMORY)
         self._sent = self._sent * kept + newly_sent
         self._lost = self._lost * kept + newly_lost
-        if newly_lost and self._lost > max(LEAST, LOSSY * self._sent):
+        if newly_lost and self._lost > LOSSY * self._sent:
             self._until = now + HOLD
         return now < self._until

@@ -37,8 +37,8 @@ def test_it_is_taken_to_lose_more_for_a_while() -> None:
     assert not line.see(1.0 + HOLD, 100, 3)
 
 
-def test_one_or_two_packets_are_chance() -> None:
-    assert not Loss().see(1.0, 100, 2)
+def test_one_packet_of_many_is_chance() -> None:
+    assert not Loss().see(1.0, 700, 1)
 
 
 def test_what_was_lost_before_much_was_sent_is_forgotten() -> None:
