@@ -132,16 +132,10 @@ class Scheduler:
 
     def sent(self, stream: Stream, size: float, now: float) -> None:
         """What `next` gave has sent a frame of that many bytes; it waits again if it has more."""
-        cost = size * WIRE
         account = stream.account
-        account.wire += cost
-        stream.turn += cost
         if self._urgent and any(other.overtaken_by(stream) for other in self._waiting):
             self.overtaken_at = now
-        if self._ruled:
-            self._charge(account, cost, now, urgent=self._urgent)
-        else:
-            account.turn += cost
+        self._pay(stream, size * WIRE, now, urgent=self._urgent)
         if not stream.outgoing.waiting:
             self.passed(stream)
         elif self._urgent:
@@ -152,14 +146,7 @@ class Scheduler:
 
     def copied(self, stream: Stream, size: float, now: float) -> None:
         """An urgent frame of the stream, of that many bytes, goes once more."""
-        cost = size * WIRE
-        account = stream.account
-        account.wire += cost
-        stream.turn += cost
-        if self._ruled:
-            self._charge(account, cost, now, urgent=True)
-        else:
-            account.turn += cost
+        self._pay(stream, size * WIRE, now, urgent=True)
 
     def passed(self, stream: Stream) -> None:
         """What `next` gave has nothing that may be sent now; it has to be added again."""
@@ -286,7 +273,13 @@ class Scheduler:
         self._clock = max(self._clock, min(clock, paid + LENDING_SECONDS))
         return account if paid <= self._clock else None
 
-    def _charge(self, account: Account, cost: float, now: float, *, urgent: bool) -> None:
+    def _pay(self, stream: Stream, cost: float, now: float, *, urgent: bool) -> None:
+        account = stream.account
+        account.wire += cost
+        stream.turn += cost
+        if not self._ruled:
+            account.turn += cost
+            return
         account.held.stop(now)
         self.held.stop(now)
         for cap in (self.cap, account.cap):
