@@ -11,7 +11,7 @@ from os import PathLike
 from pathlib import Path
 
 from dedupstore.container import Container, Layout, Slab
-from dedupstore.disk_cache import DiskCache
+from dedupstore.disk_cache import MOST_UNWRITTEN, DiskCache
 from dedupstore.errors import DiskFull, IndexFull, StoreFault, StoreUnusable
 from dedupstore.index import Change
 from dedupstore.opening import open_files
@@ -20,8 +20,9 @@ from dedupstore.store import CONTAINER_BYTES, StoreFigures
 CACHE_BYTES = 160 << 20
 LEAST_CACHE_BYTES = 8 * CONTAINER_BYTES
 
-_BATCH_BYTES = 4 * CONTAINER_BYTES
-"""Of containers, a transaction: fewer syncs, and still a small part of the smallest index map."""
+_BATCH_BYTES = MOST_UNWRITTEN // 2
+"""Of containers, a transaction: places of chunks are all over the index, so a small one writes nearly as many of its
+pages as a large one. While it is being written, the other half may gather."""
 
 _RELIEFS = 4
 """How often room is sought for a transaction that found the index map full, an old container each time."""

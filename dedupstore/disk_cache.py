@@ -17,8 +17,10 @@ from dedupstore.store import CONTAINER_BYTES, Place, StoreFigures
 FOR_READING = 4
 """Slots of the cache that are never given to containers being filled or written, so that `load` always finds one."""
 
-_MOST_UNWRITTEN = 16 << 20
+MOST_UNWRITTEN = 64 << 20
 """Bytes that are worth keeping from a lagging disk: more would only be lost by a crash."""
+_UNWRITTEN_PART = 4
+"""One part in so many of a small store: what waits cannot be evicted, so what comes might find no room."""
 
 
 def _writers(slots: int) -> int:
@@ -109,7 +111,8 @@ class DiskCache(ContainerStore):
     def unwritten_max(self) -> int:
         """As ChunkStore says. Beyond it one container may be sealed, and others filled by what is under way."""
         least = self._layout.slot_bytes - LARGEST_CHUNK  # of chunks, if the next one did not fit
-        return min(_MOST_UNWRITTEN, max(0, (self._most_sealed - 1) * least - CONTAINER_BYTES))
+        most = max(0, (self._most_sealed - 1) * least - CONTAINER_BYTES)
+        return min(MOST_UNWRITTEN, self._slots.limit * least // _UNWRITTEN_PART, most)
 
     @property
     def noted(self) -> bool:

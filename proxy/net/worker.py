@@ -11,8 +11,8 @@ from dedupstore.store import ChunkStore
 
 log = logging.getLogger(__name__)
 
-_WORTH_WRITING = 2 << 20
-"""Bytes beyond which sealed containers are written at once; a transaction costs the same for one or for a few."""
+_WORTH_WRITING = 2
+"""When one part in so many of what may wait does so, it is written, and otherwise once a second."""
 
 PATIENCE = 2.0
 """Seconds that sources rest for one stalled write; then traffic passes unlearned."""
@@ -47,8 +47,8 @@ class StoreWorker:
         self.kick()
 
     def kick(self) -> None:
-        """Start a write if enough containers wait for one and none is under way."""
-        if self.store.unwritten > min(_WORTH_WRITING, self.store.unwritten_max):
+        """Start a write if enough waits for one and none is under way."""
+        if self.store.unwritten > self.store.unwritten_max // _WORTH_WRITING:
             self._write()
 
     def note(self) -> None:

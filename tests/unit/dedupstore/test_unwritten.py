@@ -25,7 +25,13 @@ def test_nothing_passes_unlearned_before_the_loop_rests(tmp_path: Path, cache: i
     for later in range(number, number + UNDER_WAY):
         store.put(name_of(later), chunk(later, LARGE))
     assert store.figures().unlearned == 0
-    assert store.unwritten_max <= 16 << 20
+    assert store.unwritten_max <= min(64 << 20, cache // 2)
+    store.close()
+
+
+def test_a_quarter_of_a_small_store_waits_at_most(tmp_path: Path) -> None:
+    store = DiskStore(tmp_path, 64 << 20)
+    assert 4 << 20 <= store.unwritten_max <= 16 << 20
     store.close()
 
 

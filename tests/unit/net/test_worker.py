@@ -117,6 +117,6 @@ async def gather(unwritten: int) -> list[str]:
     return store.done
 
 
-def test_a_few_small_containers_share_a_transaction() -> None:
-    assert asyncio.run(gather(2 << 20)) == []
-    assert asyncio.run(gather(3 << 20)) == ["write"]
+def test_containers_share_a_transaction_as_long_as_as_many_may_come_meanwhile() -> None:
+    assert asyncio.run(gather(8 << 20)) == []
+    assert asyncio.run(gather(9 << 20)) == ["write"]
