@@ -12,7 +12,7 @@ CASES = {
     "fill": Case("One cold stream of incompressible data, Mb/s (bbr, cubic: iperf3)", fill),
     "fast": Case("Faster lines, likewise, Mb/s (bbr, cubic: iperf3)", fast),
     "compressible": Case("38 % compressible, cold, beside zstd -12 --long and a perfect line", compressible),
-    "warm": Case("Warm: the best of three", warm),
+    "warm": Case("Warm: medians of seven rounds", warm),
     "outage": Case("An outage in the middle of a transfer", outage),
     "urgency": Case("512 bytes and back during bulk, ms more than bare", urgency),
     "shares": Case("Shares of the line, Mb/s on the wire", shares),

@@ -1,7 +1,8 @@
-"""How fast a stream is whose bytes the far site knows already, over a line and without one."""
+"""How fast a stream is whose bytes the far site knows already, over a line and, in turns with it, without one."""
 
+import statistics
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 from bench import load
@@ -17,8 +18,8 @@ from proxy.config.units import show_size
 MB = 10**6
 GIB = 1 << 30
 SETTINGS = [Setting("1Gbit"), Setting(loss=1)]
-REPEATS = 3
-"""The best of them counts, with a line and without: what else the machine does costs more than the line."""
+ROUNDS = 7
+"""In each of them once over the line and once without, so that whatever else the machine does concerns both."""
 FILLING = "400Mbit"
 """Fast, but not too fast for an emulator in user space."""
 LEAST = 200.0
@@ -26,67 +27,79 @@ LEAST = 200.0
 
 
 def warm(bench: Bench) -> Iterator[Figure]:
-    """Stores in memory, filled without a line or over one without a delay; then the lines."""
+    """Stores in memory, filled without a line and over one without a delay; then the lines."""
     size = max(1 << 20, round(GIB * bench.scale) >> 20 << 20)
     file = bench.directory / "volume"
     with file.open("wb") as opened:
         opened.writelines(Dataset("warm", size))
-    bare = _without_a_line(bench, file, size)
-    yield Figure("none", f"{size >> 20} MiB", _values(bare), (), bare.identical)
-    with line(Line.of(rate=FILLING), seed=1) as wan, ExitStack() as stack:
+    with line(Line.of(rate=FILLING), seed=1) as wan:
         for setting in SETTINGS:
             widen(wan, setting)
-        with wan.inside("west"):
-            address, sink = stack.enter_context(load.listening("sink", "--file", str(file)))
-        pair = stack.enter_context(Pair({"array": address}, wan=wan, store_size=_store(size)))
-        pair.wait_prepared()
-        bench.tell("filling the stores over a fast line")
-        identical = _send(wan, file, pair, sink).identical
-        for setting in SETTINGS[: bench.lines]:
-            wan.set(**setting.texts)
-            runs = []
-            for number in range(1, REPEATS + 1):
-                bench.tell(f"{setting.text}: warm, {number} of {REPEATS}")
-                runs.append(_send(wan, file, pair, sink))
-            yield judged(setting, runs, bare, identical, untrue(wan, setting))
+        with _without_a_line(file, size) as near, _over(wan, file, size) as far:
+            bench.tell("filling the stores, without a line and over a fast one")
+            identical = all([near.send().identical, far.send().identical])
+            for setting in SETTINGS[: bench.lines]:
+                wan.set(**setting.texts)
+                rounds = []
+                for number in range(1, ROUNDS + 1):
+                    bench.tell(f"{setting.text}: warm, without a line and over it, {number} of {ROUNDS}")
+                    rounds.append((near.send(), far.send()))
+                yield judged(setting, rounds, identical, untrue(wan, setting))
     file.unlink()
 
 
-def judged(setting: Setting, runs: list[load.Run], bare: load.Run, identical: bool, excuse: str = "") -> Figure:
-    """The line of the table. `bare`: without a line; `identical`: what filled the stores arrived."""
-    best = min(runs, key=lambda run: run.seconds)
-    allowed = bare.seconds + setting.round_trip / 1000
+def judged(setting: Setting, rounds: list[tuple[load.Run, load.Run]], identical: bool, excuse: str = "") -> Figure:
+    """The line of the table, in medians. `rounds`: without a line and over it; `identical`: what filled the stores."""
+    bare = statistics.median(one.seconds for one, _ in rounds)
+    seconds = statistics.median(other.seconds for _, other in rounds)
+    more = statistics.median(other.seconds - one.seconds for one, other in rounds)
+    size = rounds[0][1].bytes
     goals = (
-        Goal("warm", best.rate / MB, LEAST, True, "MB/s"),
-        Goal("warm, like no line", best.seconds, allowed, False, "s"),
+        Goal("warm", size / seconds / MB, LEAST, True, "MB/s"),
+        Goal("warm, like no line", more, setting.round_trip / 1000, False, "s"),
     )
-    same = identical and all(run.identical for run in runs)
-    return Figure(setting.text, f"{best.bytes >> 20} MiB", _values(best), goals, same, excuse)
+    values: dict[str, float | None] = {
+        "MB/s": size / seconds / MB,
+        "seconds": seconds,
+        "without a line": bare,
+        "more": more,
+    }
+    same = identical and all(run.identical for both in rounds for run in both)
+    return Figure(setting.text, f"{size >> 20} MiB", values, goals, same, excuse)
 
 
-def _values(run: load.Run) -> dict[str, float | None]:
-    return {"MB/s": run.rate / MB, "seconds": run.seconds}
+class _Way:
+    """A pair, and a sink behind it."""
+
+    def __init__(self, file: Path, pair: Pair, sink: load.Process, wan: Wan | None = None) -> None:
+        self._file, self._pair, self._sink, self._wan = file, pair, sink, wan
+
+    def send(self) -> load.Run:
+        """The file, once."""
+        with self._wan.inside("east") if self._wan else nullcontext():
+            return load.run(self._file, self._pair.forwards["array"], self._sink, load.Shape())
 
 
-def _store(size: int) -> str:
-    """Room for the volume."""
-    return show_size(size * 5 // 4 + (64 << 20))
-
-
-def _without_a_line(bench: Bench, file: Path, size: int) -> load.Run:
+@contextmanager
+def _without_a_line(file: Path, size: int) -> Iterator[_Way]:
     with (
         load.listening("sink", "--file", str(file)) as (address, sink),
         Pair({"array": address}, store_size=_store(size)) as pair,
     ):
         pair.wait_prepared()
-        runs = []
-        for name in ("cold", *("warm" for _ in range(REPEATS))):
-            bench.tell(f"without a line: {name}")
-            runs.append(load.run(file, pair.forwards["array"], sink, load.Shape()))
-    best = min(runs[1:], key=lambda run: run.seconds)
-    return load.Run(best.bytes, best.seconds, all(run.identical for run in runs))
+        yield _Way(file, pair, sink)
 
 
-def _send(wan: Wan, file: Path, pair: Pair, sink: load.Process) -> load.Run:
-    with wan.inside("east"):
-        return load.run(file, pair.forwards["array"], sink, load.Shape())
+@contextmanager
+def _over(wan: Wan, file: Path, size: int) -> Iterator[_Way]:
+    with ExitStack() as stack:
+        with wan.inside("west"):
+            address, sink = stack.enter_context(load.listening("sink", "--file", str(file)))
+        pair = stack.enter_context(Pair({"array": address}, wan=wan, store_size=_store(size)))
+        pair.wait_prepared()
+        yield _Way(file, pair, sink, wan)
+
+
+def _store(size: int) -> str:
+    """Room for the volume."""
+    return show_size(size * 5 // 4 + (64 << 20))
