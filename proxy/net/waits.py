@@ -152,4 +152,8 @@ class Waits:
             return Waiting.STORE
         if not owner.reachable:
             return Waiting.OUTAGE
-        return _OBSTACLES[flow.obstacle] if flow is not None else Waiting.SOURCE
+        if flow is None:
+            return Waiting.SOURCE
+        if flow.obstacle is Obstacle.LINE and not flow.queued:
+            return _CPU  # only its own batch is in the way, and that can go
+        return _OBSTACLES[flow.obstacle]

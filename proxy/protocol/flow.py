@@ -30,3 +30,5 @@ class Flow:
     """Of it, acknowledged, and not taken by the far array as far as we know."""
     held: float
     """Seconds for which caps have held the stream's share back, since it began."""
+    queued: int
+    """Bytes that wait for a lane."""

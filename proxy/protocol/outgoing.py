@@ -174,7 +174,7 @@ class Outgoing:
             (max(ledger.maximum - ledger.held, SHARE_MIN - self._held), _UNACKED),
         )
         _, least = min(rooms, key=_room_of)
-        return Flow(least, credit.limit - credit.consumed, on_the_way, arrived, held)
+        return Flow(least, credit.limit - credit.consumed, on_the_way, arrived, held, self._queued)
 
     def push_control(self, kind: int, payload: bytes) -> None:
         """Queue a frame that does not wait for DATA."""

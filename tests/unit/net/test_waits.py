@@ -20,6 +20,7 @@ class Scene:
         self.now = 0
         self.obstacle: Obstacle | None = Obstacle.LINE
         self.held = 0.0
+        self.queued = 1
         self.owner: Any = SimpleNamespace(
             reachable=True,
             worker=SimpleNamespace(congested=False),
@@ -28,7 +29,7 @@ class Scene:
         self.waits = Waits(cast(WaitsOwner, self.owner), 1, lambda: self.now)
 
     def flow(self, stream: int) -> Flow | None:
-        return None if self.obstacle is None else Flow(self.obstacle, 100, 50, 50, self.held)
+        return None if self.obstacle is None else Flow(self.obstacle, 100, 50, 50, self.held, self.queued)
 
     def pass_(self, milliseconds: int) -> Waits:
         self.now += milliseconds * MS
@@ -88,6 +89,14 @@ def test_what_is_sent_while_the_queue_is_full_only_waits_there(scene: Scene) -> 
     scene.waits.resume()
     found.append(scene.waits.queued)
     assert found == [False, True, False, True, False]
+
+
+def test_a_batch_that_only_it_itself_leaves_no_room_waits_for_no_lane(scene: Scene) -> None:
+    scene.queued = 0
+    scene.waits.rest()
+    assert not scene.waits.queued
+    scene.pass_(4).resume()
+    assert scene.outward() == {"cpu": 4}
 
 
 def test_the_store_and_outages_come_first(scene: Scene) -> None:

@@ -38,10 +38,11 @@ def arrived(events: list[Event]) -> bool:
 def test_the_window_is_on_its_way() -> None:
     it = script(100_000)
     send(it, 9)
-    assert flow(it) == Flow(Obstacle.WINDOW, 100_000, 9 * COST, 0, 0.0)
+    queued = 9 * len(batch(10_000, filling=10_000 - 12))
+    assert flow(it) == Flow(Obstacle.WINDOW, 100_000, 9 * COST, 0, 0.0, queued)
     it.take()
     it.acknowledge(1, 1 + 4)
-    assert flow(it) == Flow(Obstacle.WINDOW, 100_000, 5 * COST, 4 * COST, 0.0)
+    assert flow(it) == Flow(Obstacle.WINDOW, 100_000, 5 * COST, 4 * COST, 0.0, 0)
 
 
 def test_the_far_array_has_not_taken_the_window() -> None:
@@ -49,9 +50,9 @@ def test_the_far_array_has_not_taken_the_window() -> None:
     send(it, 9)
     it.take()
     it.acknowledge(1, 1 + 5)
-    assert flow(it) == Flow(Obstacle.FAR, 100_000, 4 * COST, 5 * COST, 0.0)
+    assert flow(it) == Flow(Obstacle.FAR, 100_000, 4 * COST, 5 * COST, 0.0, 0)
     it.credit(1, 3 * COST, 100_000 + 1)
-    assert flow(it) == Flow(Obstacle.WINDOW, 100_001 - 3 * COST, 4 * COST, 2 * COST, 0.0)
+    assert flow(it) == Flow(Obstacle.WINDOW, 100_001 - 3 * COST, 4 * COST, 2 * COST, 0.0, 0)
 
 
 def test_the_lanes_take_no_more() -> None:
