@@ -124,11 +124,6 @@ class Encoder:
         return self.full or draft.plain >= min(self._most, 2 * BATCH_TARGET - draft.literal)
 
     @property
-    def longest(self) -> int:
-        """Bytes of a chunk, at most."""
-        return self._chunker.maximum
-
-    @property
     def next_plain(self) -> int:
         """Plain bytes of the batch that `take` would give now."""
         return self._sealed[0].plain if self._sealed else self._draft.plain
@@ -431,7 +426,7 @@ class Encoder:
             draft = self._draft
             n = min(end - self._sent, self.grain - draft.literal)
             if n <= 0:
-                self._seal()
+                self.seal()
                 continue
             draft.tokens.append(literal_token(n))
             draft.literals.append(bytes(self._view[self._sent : self._sent + n]))
@@ -440,11 +435,12 @@ class Encoder:
             self._sent += n
             self._slice = None
 
-    def _seal(self) -> None:
-        """The batch is full: another one is begun."""
-        self._sealed.append(self._draft)
-        self._sealed_plain += self._draft.plain
-        self._draft = Draft()
+    def seal(self) -> None:
+        """The batch is full, or is to count as that, if it delivers anything: another one is begun."""
+        if self._draft.plain:
+            self._sealed.append(self._draft)
+            self._sealed_plain += self._draft.plain
+            self._draft = Draft()
 
     def _learn(self, name: bytes, data: memoryview) -> None:
         self._draft.tokens.append(learn_token(len(data), name))

@@ -20,13 +20,12 @@ from proxy.reduction.batch import BATCH_PLAIN_MAX, CODEC_NONE, CODEC_ZSTD, NO_SE
 from proxy.reduction.compression import WORTH_TRYING, Compression, zstd
 from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
 from proxy.reduction.draft import EncodedBatch
-from proxy.reduction.encoder import READ_BYTES, Encoder
+from proxy.reduction.encoder import BATCH_TARGET, READ_BYTES, Encoder
 from proxy.reduction.errors import BatchError
 from proxy.reduction.payload import Payload
 
-_TARGET = 352 << 10
-"""A batch is to be taken at this many plain bytes, or so much earlier that a look and one chunk more are still legal,
-though records may be longer than what was read. More than for plain bytes: each batch has a section of its own."""
+_TARGET = 2 * BATCH_TARGET
+"""A batch is to be taken at this many plain bytes, also where they are literal: each batch has a section of its own."""
 
 _RECORDS_TARGET = 32 << 10
 """Records do not wait longer than this, nor than the grain, for the chunk before them to be complete."""
@@ -172,7 +171,6 @@ class SpanEncoder:
         self._clock = clock
         self._opener = opener
         self._fell = fell
-        self._target = min(_TARGET, BATCH_PLAIN_MAX - encoder.longest - _READ_MOST * 9 // 4)
         self._predictor = Predictor()
         self._payload = Payload(encoder)
         self.payload = self._payload.place
@@ -234,7 +232,7 @@ class SpanEncoder:
         encoder, records = self._encoder, self._records_length
         if not records:
             return encoder.ready
-        return encoder.plain + records >= self._target or records >= self._due or encoder.full
+        return encoder.plain + records >= _TARGET or records >= self._due or encoder.full
 
     @property
     def unsent(self) -> int:
@@ -271,8 +269,10 @@ class SpanEncoder:
 
     def _look(self) -> None:
         """At what was read: into records and payload with it."""
-        filled, self._filled = self._filled, 0
-        if filled:
+        if filled := self._filled:
+            if self.plain + self.unsent * 9 // 8 > BATCH_PLAIN_MAX:  # records may be longer than what was read
+                self._encoder.seal()
+            self._filled = 0
             self.framer.receive(self._view[:filled], self._clock(), self)
             self._payload.settle(lazy=not self._plain)  # what is plain from now on is not settled by `flush`
             if self._records_length >= self._due:

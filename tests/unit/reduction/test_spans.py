@@ -263,6 +263,19 @@ def test_a_section_is_as_long_as_a_receiver_takes_it(unit: bytes) -> None:
     talk.end()
 
 
+def test_what_is_known_goes_in_long_batches() -> None:
+    """Of six windows each, as a stream of plain bytes has them."""
+    near, far = two_sites()
+    chunker = Chunker()
+    for _ in range(2):
+        talk = Talk(near, far, chunker)
+        talk.log_in()
+        before = len(talk.out.batches)
+        talk.out.say(writes(in_order(1 << 20), 1 << 20, 64 * KIB), READ_BYTES)
+    assert len(talk.out.batches) - before == 3
+    talk.end()
+
+
 def test_batches_are_legal_however_long_chunks_are() -> None:
     """Nothing has an address, content makes no border, and PDUs are short or long."""
     talk = Talk(*two_sites(), Chunker(64 * KIB, 128 * KIB, 256 * KIB))
