@@ -61,11 +61,9 @@ class DiskStore(DiskCache):
 
     def write(self) -> None:
         """As ChunkStore says."""
-        batch: list[Container] | None = None
-        while batch is None or len(batch) == self._batch:
-            with self._lock:
-                batch = list(islice(self._sealed.values(), self._batch))
-            self._commit([container for container in batch if self._write_container(container)])
+        with self._lock:
+            batch = list(islice(self._sealed.values(), self._batch))
+        self._commit([container for container in batch if self._write_container(container)])
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
         """As ChunkStore says."""
@@ -80,7 +78,7 @@ class DiskStore(DiskCache):
             dropped += bad
             if progress:
                 progress(done, len(containers))
-        self.write()
+        self._write_all()
         return sound, dropped
 
     def close(self) -> None:
@@ -88,7 +86,7 @@ class DiskStore(DiskCache):
         with self._lock:
             for writer in list(self._open):
                 self._seal_open(writer)
-        self.write()
+        self._write_all()
         if not self._doubtful:
             with suppress(StoreFault):
                 self._index.end()
@@ -98,6 +96,11 @@ class DiskStore(DiskCache):
         self._places.clear()
         self._containers.clear()
         del self._slab
+
+    def _write_all(self) -> None:
+        self.write()
+        while self._sealed:  # what cannot be written is dropped, so this ends
+            self.write()
 
     # Containers
 

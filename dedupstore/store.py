@@ -151,7 +151,10 @@ class ChunkStore(Protocol):
         """True if `write` would note something about peers, even where no container waits for it. Cheap."""
 
     def write(self) -> None:
-        """Worker: write sealed containers and notes. Never raises: a failing disk becomes an alarm."""
+        """Worker: write sealed containers and notes, no more than one transaction takes: who rests need not wait for all.
+
+        Never raises: a failing disk becomes an alarm.
+        """
 
     def prepare(self) -> None:
         """Worker: ready memory ahead of need, so that the first chunks do not wait for the kernel's pages."""

@@ -29,6 +29,21 @@ def test_nothing_passes_unlearned_before_the_loop_rests(tmp_path: Path, cache: i
     store.close()
 
 
+def test_one_write_is_one_transaction_and_the_end_writes_all(tmp_path: Path) -> None:
+    store = DiskStore(tmp_path, 512 << 20)
+    number = 0
+    while store.unwritten <= 40 << 20:
+        store.put(name_of(number), chunk(number, LARGE))
+        number += 1
+    waiting = store.unwritten
+    store.write()
+    assert 24 << 20 < waiting - store.unwritten <= 32 << 20
+    store.close()
+    reopened = DiskStore(tmp_path, 512 << 20)
+    assert reopened.figures().chunks == number
+    reopened.close()
+
+
 def test_a_quarter_of_a_small_store_waits_at_most(tmp_path: Path) -> None:
     store = DiskStore(tmp_path, 64 << 20)
     assert 4 << 20 <= store.unwritten_max <= 16 << 20
