@@ -151,7 +151,7 @@ class ChunkStore(Protocol):
         """True if `write` would note something about peers, even where no container waits for it. Cheap."""
 
     def write(self) -> None:
-        """Worker: write sealed containers and notes, no more than one transaction takes: who rests need not wait for all.
+        """Worker: write notes and sealed containers, as many as a transaction takes: who rests need not wait for all.
 
         Never raises: a failing disk becomes an alarm.
         """
