@@ -196,6 +196,7 @@ class Streams:
             self._receive_again(stream, frame, now)
         elif frame.type == FrameType.RESET:
             self._receive_reset(stream, frame)
+            self.after_acks(now)  # what it had unacknowledged holds nobody back any more, and will have no ACK
         else:
             self.notices.arrived(stream.number, len(frame.payload), now)
             self._receive_new(stream, frame, now)

@@ -124,6 +124,11 @@ class Encoder:
         return self.full or draft.plain >= min(self._most, 2 * BATCH_TARGET - draft.literal)
 
     @property
+    def shortest(self) -> int:
+        """Bytes of a chunk that content ends, at least."""
+        return self._chunker.minimum
+
+    @property
     def next_plain(self) -> int:
         """Plain bytes of the batch that `take` would give now."""
         return self._sealed[0].plain if self._sealed else self._draft.plain

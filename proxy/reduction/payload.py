@@ -37,6 +37,7 @@ class Payload:
         self.coming = 0
         """Payload of the PDU that it comes in."""
         self._encoder = encoder
+        self._apart = max(APART_LEAST, min(APART_MIN, encoder.shortest))  # what has no border yet shall never get one
         self._next: Address | None = None  # of the byte after the last one
         self._marks: dict[Address, Mark] = {}
         self._bordered = 0  # of `given`, up to the last border
@@ -69,8 +70,13 @@ class Payload:
             self.pour(data)
 
     def lose_sight(self) -> None:
-        """Where on a volume the rest belongs is not known: no window's end is near any more."""
-        self._window = FAR
+        """Where on a volume the rest belongs is not known: no window's end is near any more.
+
+        What has come is cut before, as it was delivered: content made no border near the window's end.
+        """
+        if self._next is not None:
+            self._jump(None)
+        self._next, self._window = None, FAR
 
     def pour(self, piece: memoryview) -> None:
         """Into the encoder's buffer, which looks for chunks when it is full or `settle` says so: not for each PDU."""
@@ -109,7 +115,7 @@ class Payload:
     def _jump(self, address: Address | None) -> None:
         """Several commands take turns: where one breaks off another goes on from where it broke off before."""
         left = self._next
-        if not self._border(APART_LEAST if self.coming >= APART_MIN else APART_MIN):
+        if not self._border(APART_LEAST if self.coming >= APART_MIN else self._apart):
             return
         if left is not None:
             self._marks[left] = self._encoder.mark

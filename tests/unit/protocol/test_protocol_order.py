@@ -199,6 +199,23 @@ def test_we_leave_16_mib_of_them_unacknowledged_at_most() -> None:
     assert len(taken) > 5
 
 
+def test_what_a_stream_had_unacknowledged_holds_nobody_back_when_the_peer_has_reset_it() -> None:
+    """No ACK will come for it. DATA behind such a frame waited for ever, if nothing else was acknowledged."""
+    script = Script()
+    script.accepted(1)
+    other = script.tunnel.open("array", "")
+    script.take()
+    script.acknowledge(other, 1)
+    for _ in range(63):
+        script.tunnel.send_fill(1, NAME, 0, 262144, bytes(262144))
+    assert len(script.take()) == 63
+    script.tunnel.send_fill(other, NAME, 0, 262144, bytes(262144))
+    script.tunnel.send_data(other, batch(9), 9)
+    assert script.take() == []
+    script.give(FrameType.RESET, 1, 1, encode_reset(ResetCode.ORIGIN_RESET, "gone"))
+    assert script.take()[1:] == [f"FILL {other}#1 262144", f"DATA {other}#2 9"]
+
+
 def test_other_frames_overtake_data() -> None:
     script = Script()
     script.accepted(1)

@@ -1,0 +1,53 @@
+"""An event loop of asyncio whose time jumps to what is due next: hours pass at once, and always in the same way."""
+
+import asyncio
+import random
+import selectors
+from collections.abc import Callable
+from typing import Any
+
+
+class _Jumping(selectors.DefaultSelector):
+    """Waits for nothing: it moves the clock instead."""
+
+    now = 1000.0
+
+    def select(self, timeout: float | None = None) -> Any:
+        found = super().select(0)
+        if not found:
+            assert timeout is not None, "nothing will ever happen any more"
+            self.now += max(0.0, timeout)
+        return found
+
+
+class Clockwork(asyncio.SelectorEventLoop):
+    """Threads' work is done by the loop, after a while; of errors nobody is spared."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.delays: tuple[float, ...] = (0.0,)
+        """Seconds that the disk may take."""
+        self.errors: list[Any] = []
+        self._jumping = _Jumping()
+        super().__init__(self._jumping)
+        self.set_exception_handler(lambda _, context: self.errors.append(context))
+
+    def time(self) -> float:
+        return self._jumping.now
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
+        """One at a time is not kept to: that is for the threads' own tests."""
+        done = self.create_future()
+
+        def work() -> None:
+            if not done.cancelled():
+                done.set_result(func(*args))
+
+        self.call_later(self.rng.choice(self.delays), work)
+        return done
+
+    async def create_connection(self, protocol_factory: Any, *_: Any, sock: Any = None, **__: Any) -> Any:
+        """`sock` is the transport itself."""
+        protocol = protocol_factory()
+        sock.connect(protocol)
+        return sock, protocol

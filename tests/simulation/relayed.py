@@ -1,0 +1,340 @@
+"""Two sites' real peers and relays, between arrays, lanes and disks that are not: all in one loop whose time jumps."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+import socket
+from collections import deque
+from pathlib import Path
+from typing import Any, cast
+
+from dedupstore.chunker import Chunker
+from dedupstore.memory import LEAST_BYTES, MemoryStore
+from dedupstore.store import Buffer, Place
+from proxy.config import parse
+from proxy.net.environment import Environment
+from proxy.net.lane import Lane
+from proxy.net.peer import Peer
+from proxy.net.relay import Relay
+from proxy.net.tcpinfo import TcpInfo
+from proxy.net.turns import Turns
+from proxy.net.worker import StoreWorker
+from proxy.observe.processor import Processor
+from proxy.protocol.errors import HelloRefused
+from proxy.protocol.frames import FrameReader, FrameType
+from proxy.protocol.hello import Hello
+from proxy.protocol.tunnel import TunnelSettings
+from tests.simulation.clockwork import Clockwork
+from tests.unit.config.contract import EAST, WEST
+
+
+class Shelf(MemoryStore):
+    """A store whose disk lags: what is learned has to be written, what is read to be loaded, and some of it is lost."""
+
+    def __init__(self) -> None:
+        super().__init__(LEAST_BYTES)
+        self.lag = 0
+        self.lags_at = 1 << 60
+        """Bytes unwritten from which sources rest."""
+        self.cold = False
+        self._loaded: deque[bytes] = deque(maxlen=64)
+        self._lost: set[bytes] = set()
+
+    def lose(self, rng: random.Random, part: float) -> None:
+        self._lost = {name for name in self.fingerprints() if rng.random() < part}
+
+    def find(self, name: bytes) -> Place | None:
+        return None if name in self._lost else super().find(name)
+
+    def put(self, name: bytes, data: Buffer, writer: int = 0) -> Place | None:
+        self._lost.discard(name)
+        self.lag += len(data)
+        return super().put(name, data, writer)
+
+    def read(self, name: bytes) -> bytes | None:
+        return None if self.cold and name not in self._loaded else super().read(name)
+
+    def following(self, place: Place) -> tuple[bytes, Place] | None:
+        found = super().following(place)
+        return None if found is None or (self.cold and found[0] not in self._loaded) else found
+
+    def load(self, name: bytes) -> None:
+        self._loaded.append(name)
+
+    def prefetch(self, name: bytes, *, spare: bool = False) -> None:
+        place = self.find(name)
+        if place is not None and (found := super().following(place)) is not None:
+            self._loaded.append(found[0])
+
+    def write(self) -> None:
+        self.lag = 0
+
+    @property
+    def unwritten(self) -> int:
+        return self.lag
+
+    @property
+    def unwritten_max(self) -> int:
+        return self.lags_at
+
+
+class Array(asyncio.Transport):
+    """An array's connection: what it says is read as fast as the relay likes, what it gets is taken as it likes."""
+
+    def __init__(self, loop: Clockwork, known: socket.socket) -> None:
+        super().__init__()
+        self.loop, self.rng = loop, loop.rng
+        self.segments: tuple[int, ...] = (1 << 20,)
+        """Bytes that are there at once."""
+        self.gaps: tuple[float, ...] = (0.0,)
+        """Seconds until the next ones are."""
+        self.appetites: tuple[float, ...] = (0.0,)
+        """Seconds until it takes what there is."""
+        self.unread = bytearray()
+        self.log = bytearray()
+        """All that it has said."""
+        self.got = bytearray()
+        self.reading = True
+        self.ended = False
+        """The other array has."""
+        self.broken = False
+        self._known = known
+        self._protocol: Any = None
+        self._due = False
+        self.ends = False
+        """It says no more."""
+        self._told = False
+        self._waiting = 0
+        self._paused = False
+        self._high, self._low = 1 << 16, 1 << 14
+
+    def connect(self, protocol: Any) -> None:
+        self._protocol = protocol
+        protocol.connection_made(self)
+        self._look()
+
+    def say(self, data: bytes) -> None:
+        self.unread += data
+        self.log += data
+        self._look()
+
+    def end(self) -> None:
+        self.ends = True
+        self._look()
+
+    def _look(self) -> None:
+        if (
+            not self._due
+            and self.reading
+            and self._protocol is not None
+            and (self.unread or (self.ends and not self._told))
+        ):
+            self._due = True
+            self.loop.call_later(self.rng.choice(self.gaps), self._read)
+
+    def _read(self) -> None:
+        self._due = False
+        if not self.reading or self.broken:
+            return
+        if self.unread:
+            room = self._protocol.get_buffer(-1)
+            n = min(len(room), len(self.unread), self.rng.choice(self.segments))
+            assert n, "no room to read to"
+            room[:n] = self.unread[:n]
+            del self.unread[:n]
+            self._protocol.buffer_updated(n)
+        elif self.ends and not self._told:
+            self._told = True
+            self._protocol.eof_received()
+        self._look()
+
+    # -- the transport -----------------------------------------------------------------------------------------
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return self._known if name == "socket" else default
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        self._high, self._low = high or 0, low or 0
+
+    def pause_reading(self) -> None:
+        self.reading = False
+
+    def resume_reading(self) -> None:
+        self.reading = True
+        self._look()
+
+    def writelines(self, list_of_data: Any) -> None:
+        for data in list_of_data:
+            self.got += data
+            self._waiting += len(data)
+        self.loop.call_later(self.rng.choice(self.appetites), self._take, self._waiting)
+        if self._waiting > self._high and not self._paused:
+            self._paused = True
+            self._protocol.pause_writing()
+
+    def _take(self, n: int) -> None:
+        self._waiting = max(0, self._waiting - n)
+        if self._paused and self._waiting <= self._low:
+            self._paused = False
+            self._protocol.resume_writing()
+
+    def write_eof(self) -> None:
+        self.ended = True
+
+    def close(self) -> None:
+        self.loop.call_soon(self._protocol.connection_lost, None)
+
+    def abort(self) -> None:
+        self.broken = True
+
+
+class Link:
+    """One end of a lane, as `Lane` is for its owner."""
+
+    count = itertools.count(1)
+
+    def __init__(self, loop: Clockwork, owner: Peer, *, dialler: bool, delay: float, room: int) -> None:
+        self.loop, self.owner, self.dialler, self.delay, self.most = loop, owner, dialler, delay, room
+        self.other: Link
+        self.number = next(self.count)
+        self.remote = "there"
+        self.mark = 0
+        self.grain = loop.rng.choice([16 << 10, 64 << 10, 256 << 10])
+        self.congestion_control = ""
+        self.up = self.silent = self.needless = self.clogged = self.lost = False
+        self.said: Hello | None = None
+        self._reader = FrameReader()
+        self._way: deque[bytes] = deque()
+        self._under_way = 0
+
+    def room(self) -> int:
+        self.clogged = self._under_way >= self.most
+        return max(0, self.most - self._under_way)
+
+    def write(self, frames: list[bytes]) -> None:
+        data = b"".join(frames)
+        self._under_way += len(data)
+        self._way.append(data)
+        self.loop.call_later(self.delay, self._arrive)
+
+    def _arrive(self) -> None:
+        data = self._way.popleft()  # of timers that are due at once any may come first
+        if self.lost or self.other.lost:
+            return
+        self._under_way -= len(data)
+        self.other.receive(data)
+        if self.clogged and self._under_way <= self.most // 2 and not self.lost:
+            self.clogged = False
+            self.owner.writable(cast(Lane, self))
+
+    def receive(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view and not self.lost:
+            room = self._reader.get_buffer()
+            n = min(len(room), len(view))
+            room[:n] = view[:n]
+            view = view[n:]
+            self._reader.received(n)
+            self._frames()
+        if self.up and not self.lost:
+            self.owner.burst(cast(Lane, self))
+
+    def _frames(self) -> None:
+        while not self.lost and (frame := self._reader.next_frame()) is not None:
+            if self.up:
+                self.owner.frame(cast(Lane, self), frame)
+            elif frame.type == FrameType.HELLO:
+                self._greeted(Hello.decode(frame.payload))
+
+    def _greeted(self, hello: Hello) -> None:
+        try:
+            self.owner.hello(cast(Lane, self), hello)
+        except HelloRefused as refused:
+            self.close(refused.code, refused.reason)
+
+    def start(self) -> None:
+        self.up = True
+
+    def carry(self, mark: int) -> None:
+        self.mark = mark
+
+    def abort(self, reason: str) -> None:
+        """Each end learns it by itself."""
+        for end, after in ((self, 0.0), (self.other, self.delay)):
+            self.loop.call_later(after, end.lose, reason)
+
+    def lose(self, reason: str) -> None:
+        if not self.lost:
+            self.lost, self.up = True, False
+            self.owner.lost(cast(Lane, self), reason)
+
+    def close(self, code: object, reason: str) -> None:
+        self.abort(reason)
+
+    def tcp_info(self) -> TcpInfo:
+        return TcpInfo()
+
+
+class Sites:
+    """West has the initiators, east the targets."""
+
+    def __init__(
+        self, loop: Clockwork, settings: TunnelSettings, chunker: Chunker, protocol: str, maximum: str
+    ) -> None:
+        """`maximum`: of what the initiators' side sends; may be empty."""
+        self.loop = loop
+        self._known = socket.socketpair()
+        self._arrays: asyncio.Queue[Array] = asyncio.Queue()
+        self._protocol = protocol
+        text = EAST + (f'maximum = "{maximum}"\n' if maximum else "")
+        self.near_store, self.far_store = Shelf(), Shelf()
+        self.near = self._peer(text, self.near_store, settings, chunker)
+        self.far = self._peer(WEST.replace('mode = "disk"\npath = "store"\n', ""), self.far_store, settings, chunker)
+        self.links: list[Link] = []
+
+    def _peer(self, text: str, store: Shelf, settings: TunnelSettings, chunker: Chunker) -> Peer:
+        config = parse(text.encode(), Path("nowhere/site.toml"), files=False)
+        environment = Environment(
+            config=config,
+            worker=StoreWorker(store),
+            chunker=chunker,
+            tunnel_settings=settings,
+            exports={export.name: export for export in config.exports},
+            software="simulation",
+            processor=Processor(),
+            turns=Turns(),
+        )
+        return Peer(environment, config.peers[0])
+
+    async def connect(self, *_: object) -> Array:
+        """In place of `proxy.net.connecting.connect`: to the target of a stream."""
+        await asyncio.sleep(self.loop.rng.choice([0.0, 0.02]))
+        array = Array(self.loop, self._known[1])
+        self._arrays.put_nowait(array)
+        return array
+
+    def dial(self, delay: float, room: int) -> None:
+        """One lane more."""
+        mine = Link(self.loop, self.near, dialler=True, delay=delay, room=room)
+        theirs = Link(self.loop, self.far, dialler=False, delay=delay, room=room)
+        mine.other, theirs.other = theirs, mine
+        self.links.append(mine)
+        self.near.greet(cast(Lane, mine))
+
+    def open(self) -> tuple[Array, Relay]:
+        """An initiator connects."""
+        relay, refusal = self.near.open("replication", "array", "there", cast(Any, self._protocol))
+        assert relay is not None, refusal
+        array = Array(self.loop, self._known[0])
+        array.connect(relay)
+        return array, relay
+
+    async def target(self) -> Array:
+        """Of the stream that was opened last."""
+        return await self._arrays.get()
+
+    def close(self) -> None:
+        for end in self._known:
+            end.close()
