@@ -211,9 +211,15 @@ class Lane(asyncio.BufferedProtocol):
             self._end(reason)
             self._transport.abort()
 
+    @property
+    def _connection(self) -> socket.socket | None:
+        """None before and after, and in the moment between its end and `connection_lost`."""
+        found: socket.socket | None = self._transport.get_extra_info("socket") if self._transport else None
+        return found
+
     def tcp_info(self) -> TcpInfo:
         """The kernel's figures of the connection: the last known ones once it is closed."""
-        connection: socket.socket | None = self._transport.get_extra_info("socket") if self._transport else None
+        connection = self._connection
         if connection is not None and not self._lost:
             self._last_info = tcp_info(connection) or self._last_info
         return self._last_info
@@ -231,8 +237,9 @@ class Lane(asyncio.BufferedProtocol):
     def carry(self, mark: int) -> None:
         """Have the packets carry that DSCP mark."""
         self.mark = mark
-        if mark and self._transport is not None:
-            mark_packets(self._transport.get_extra_info("socket"), mark)
+        connection = self._connection
+        if mark and connection is not None:
+            mark_packets(connection, mark)
 
     def _room_again(self) -> None:
         if self.up:

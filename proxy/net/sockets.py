@@ -5,6 +5,10 @@ import socket
 import struct
 from pathlib import Path
 
+CLOSED = (OSError, ValueError)
+"""What an option of a connection that has ended may raise: uvloop's sockets have no descriptor any more then, before a
+protocol behind TLS hears that its connection is lost."""
+
 _OFFERED = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 BBR = "bbr"
 """It does not take loss for congestion: one connection fills a lossy line."""
@@ -33,11 +37,11 @@ def congestion_control(wanted: str) -> str:
 def choose_congestion_control(connection: socket.socket, wanted: str) -> str:
     """Ask the kernel for it; what it does then. It refuses what it does not have, or keeps for the administrator."""
     if wanted:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(*CLOSED):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, wanted.encode())
     try:
         answer = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, _NAME_BYTES)
-    except OSError:
+    except CLOSED:
         return ""
     return answer.split(b"\0")[0].decode(errors="replace")
 
@@ -54,7 +58,7 @@ def begin_bbr_anew(connection: socket.socket) -> str:
 
 def limit_pace(connection: socket.socket, rate: int | None) -> None:
     """Have the kernel send no faster than so many bytes a second, payload of TCP; None: as fast as it likes."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(*CLOSED):
         connection.setsockopt(socket.SOL_SOCKET, _SO_MAX_PACING_RATE, _PACE.pack(_NO_LIMIT if rate is None else rate))
 
 
@@ -86,5 +90,5 @@ def mark_packets(connection: socket.socket, dscp: int) -> None:
         if connection.family == socket.AF_INET6
         else (socket.IPPROTO_IP, socket.IP_TOS)
     )
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(*CLOSED):
         connection.setsockopt(level, option, dscp << _ECN_BITS)

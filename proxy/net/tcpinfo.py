@@ -5,6 +5,8 @@ import struct
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from proxy.net.sockets import CLOSED
+
 _STATE = 0  # tcpi_state, u8
 _MSS = 16  # tcpi_snd_mss, u32, bytes
 _PMTU = 60  # tcpi_pmtu, u32, bytes
@@ -106,7 +108,7 @@ def bbr_info(connection: socket.socket) -> Bbr | None:
     """To be asked of a connection that does BBR. None if the kernel does not tell."""
     try:
         data = connection.getsockopt(socket.IPPROTO_TCP, _TCP_CC_INFO, _BBR_INFO.size)
-    except OSError:
+    except CLOSED:
         return None
     if len(data) != _BBR_INFO.size:
         return None
@@ -143,14 +145,14 @@ def was_reset(connection: socket.socket) -> bool:
     try:
         closed = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)[_STATE] == _TCP_CLOSE
         return closed and connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
-    except OSError:
+    except CLOSED:
         return False
 
 
 def _raw(connection: socket.socket) -> bytes | None:
     try:
         data = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _LENGTH)
-    except OSError:
+    except CLOSED:
         return None
     return data if len(data) == _LENGTH else None
 

@@ -1,11 +1,14 @@
 """What is asked of the kernel, and whether it has done so."""
 
+import asyncio
 import socket
 from collections.abc import Iterator
 
 import pytest
+import uvloop
 
-from proxy.net.sockets import make_room
+from proxy.net.sockets import BBR, begin_bbr_anew, choose_congestion_control, limit_pace, make_room, mark_packets
+from proxy.net.tcpinfo import Sending, bbr_info, sending, tcp_info, was_reset
 
 SIZE = 1 << 20
 
@@ -35,3 +38,22 @@ def test_a_socket_that_has_no_such_thing_stays_as_it_is() -> None:
 def test_a_closed_connection_is_no_error(connection: socket.socket) -> None:
     connection.close()
     make_room(connection, SIZE)
+
+
+async def ended(address: tuple[str, int]) -> socket.socket:
+    """What the loop gives out for a connection that has ended."""
+    transport, _ = await asyncio.get_running_loop().create_connection(asyncio.Protocol, *address)
+    found: socket.socket = transport.get_extra_info("socket")
+    transport.abort()
+    while found.fileno() >= 0:  # noqa: ASYNC110 (nothing tells)
+        await asyncio.sleep(0)
+    return found
+
+
+def test_a_connection_that_the_loop_has_closed_tells_nothing_and_takes_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        found = uvloop.run(ended(listener.getsockname()))
+    assert (bbr_info(found), tcp_info(found), was_reset(found), sending(found)) == (None, None, False, Sending())
+    assert (choose_congestion_control(found, BBR), begin_bbr_anew(found)) == ("", "")
+    limit_pace(found, None)
+    mark_packets(found, 46)
