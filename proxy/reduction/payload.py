@@ -47,12 +47,12 @@ class Payload:
 
     def place(self, data: memoryview, address: Address | None) -> None:
         """Bytes of a volume from that address on, or of none: what was placed before must not be used any more."""
-        if address != self._next:
-            self._jump(address)
         if address is None:
-            self._next, self._window = None, FAR
+            self.lose_sight()
             self.pour(data)
             return
+        if address != self._next:
+            self._jump(address)
         n = len(data)
         self._next = address + n
         room = WINDOW - (address & _WITHIN)
