@@ -55,7 +55,10 @@ class AdaptiveCompression:
 
     def encode(self, literals: bytes) -> tuple[int, bytes]:
         """Codec and encoded bytes, of a batch that will be sent: the next one may build on it."""
-        if len(literals) < WORTH_TRYING or self._rest.passes():
+        if len(literals) < WORTH_TRYING:
+            return CODEC_NONE, literals
+        if self._rest.passes():
+            self._effort.passed(len(literals), self._clock())
             return CODEC_NONE, literals
         pressed = self._pressed()
         begun, cpu = self._clock(), self._cpu_clock()

@@ -19,7 +19,8 @@ WINDOW_MAX = 8 << 20
 WORTH_TRYING = 64
 """Fewer bytes than this go as they are."""
 
-_GAIN = 0.97
+GAIN = 0.97
+"""What compression has to leave of bytes at most, to be worth it."""
 _TELLING = 2048
 """Bytes."""
 _SHORTEST_REST = 2
@@ -72,7 +73,7 @@ class Rest:
 
     def gains(self, length: int, encoded: int) -> bool:
         """Whether a batch has become so much shorter that it was worth it. A short one that has not tells little."""
-        if encoded < length * _GAIN:
+        if encoded < length * GAIN:
             self._next = _SHORTEST_REST
             self.ratio += (encoded / length - self.ratio) / _FEW
             return True

@@ -6,10 +6,14 @@ A change begins a new context, which has nothing to refer to yet; so changes are
 steps are compared on the side, each raise is on trial, and after one that did not pay the next waits twice as long.
 Over a long line a stream does not wait to be sure, for while TCP gathers speed it is the line that is slow: it begins
 with a context at once, and keeps it unless much more fits.
+What passes as it is, because it was found not to compress, counts with what it would cost if it did: only now and then
+a batch is tried, so on a fast line the highest step would seem cheap, and each try would hold up the loop.
 """
 
 from math import exp
 from typing import NamedTuple
+
+from proxy.reduction.compression import GAIN
 
 
 class Step(NamedTuple):
@@ -92,7 +96,7 @@ class Measured(NamedTuple):
 
 
 class Load:
-    """What all streams of one loop compress, over about the last 0.4 s. `now` in seconds, monotonic."""
+    """What all streams of one loop compress, or one lets pass, over about the last 0.4 s. `now` in seconds, monotonic."""
 
     _SPAN = 0.4
     _LONGEST = 0.25
@@ -141,6 +145,7 @@ class Effort:
     def __init__(self, load: Load, round_trip: float = 0.0) -> None:
         """`round_trip`: of the line, in seconds; 0 if it is unknown."""
         self._load = load
+        self._passing = Load()
         self._at = 0
         self._to_begin = round_trip >= LONG  # with a context, as soon as there is enough to send
         self._hasty_until = float("-inf")  # a raise has to be of two steps
@@ -183,6 +188,10 @@ class Effort:
         """A comparison took the loop's time."""
         self._load.note(Measured(0, 0, seconds, cpu_seconds), now)
 
+    def passed(self, length: int, now: float) -> None:
+        """So many literals went as they are, since those before them did not compress."""
+        self._passing.note(Measured(length, length, 0.0, 0.0), now)
+
     def note(self, batch: Measured, *, pressed: bool, now: float) -> None:
         """A batch was compressed. `pressed`: the stream waits for the line, with it or with earlier ones."""
         self._load.note(batch, now)
@@ -222,7 +231,7 @@ class Effort:
             return False
         share = self._load.share(now)
         dry = self._pressed_since is None and (share > _DRY_TIME or self._load.cpu_share(now) > _DRY)
-        return dry or share > _OVERLOAD
+        return dry or share + self._passing.rate(now) * self._costs[self._at] > _OVERLOAD
 
     def _give_way(self, now: float) -> None:
         step = min(self._affordable(now), self._at - 1)
@@ -290,8 +299,10 @@ class Effort:
 
     def _affordable(self, now: float) -> int:
         """The highest step that all streams could take at the rate of now."""
-        rate = self._load.rate(now) * _GROWTH
+        rate = (self._load.rate(now) + self._passing.rate(now)) * _GROWTH
         scale = self._costs[self._at] / STEPS[self._at].cost
+        if self._ratio > GAIN:
+            scale = max(scale, 1.0)  # the first step is quickly done with what does not compress, others are not
         costs = [self._costs.get(number, step.cost * scale) for number, step in enumerate(STEPS)]
         most = _AFFORDABLE / min(self._crowding, _CROWDED)
         return max((number for number, cost in enumerate(costs) if rate * cost <= most), default=0)

@@ -25,6 +25,7 @@ class Told(Effort):
         super().__init__(Load())
         self.told: Step = OWN
         self.heard: list[tuple[Measured, bool]] = []
+        self.passing: list[int] = []
         self.wishes: Step | None = None
         self.answers: list[float] = []
 
@@ -42,6 +43,9 @@ class Told(Effort):
 
     def note(self, batch: Measured, *, pressed: bool, now: float) -> None:
         self.heard.append((batch, pressed))
+
+    def passed(self, length: int, now: float) -> None:
+        self.passing.append(length)
 
 
 class Clock:
@@ -135,6 +139,17 @@ def test_what_the_effort_hears() -> None:
     ours.encode(b"short")
     assert effort.heard == [(Measured(len(TEXT), len(data), 1.0, 1.0), True)]
     assert ours.seconds == 1.0
+    assert not effort.passing
+
+
+def test_the_effort_hears_what_passes_as_it_is() -> None:
+    effort = Told()
+    ours = compression(effort)
+    for _ in range(6):
+        ours.encode(noise(3000))
+    ours.encode(b"short")
+    assert effort.passing == [3000] * 4
+    assert len(effort.heard) == 2
 
 
 def test_what_it_wants_is_compared_on_the_side() -> None:

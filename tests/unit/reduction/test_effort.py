@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from proxy.reduction.compression import Rest
 from proxy.reduction.effort import LONG, STEPS, Effort, Load, Measured
 
 MIB = 1e6
@@ -40,6 +41,10 @@ class Core:
     sent: float = 0.0
     """Bytes that were on the line."""
     plain: float = 0.0
+    spent: float = 0.0
+    """Seconds in which the loop compressed."""
+    rest: Rest | None = None
+    """Of the one stream, if what does not compress passes as it is."""
     load: Load = field(default_factory=Load)
 
     def streams(self, count: int, round_trip: float = 0.0) -> list[Effort]:
@@ -57,10 +62,19 @@ class Core:
         pressed = self.queued > LANE
         if self.queued > QUEUE:
             self._pass((self.queued - QUEUE / 2) / self.rate)
+        if self.rest is not None and self.rest.passes():
+            self._pass(self.crowd * BATCH * OTHER_COST / self.power)
+            self.queued += BATCH
+            self.plain += BATCH
+            stream.passed(BATCH, self.now)
+            return
         at = STEPS.index(stream.step)
         cost = BATCH * self.costs[at] / self.power
+        self.spent += cost
         self._pass(self.crowd * (cost + BATCH * OTHER_COST / self.power))
         encoded = int(BATCH * self.ratios[at])
+        if self.rest is not None:
+            self.rest.gains(BATCH, encoded)
         self.queued += encoded
         self.plain += BATCH
         stream.note(Measured(BATCH, encoded, self.crowd * cost, cost), pressed=pressed, now=self.now)
@@ -246,6 +260,34 @@ def test_what_brings_nothing_is_given_up() -> None:
         idle += at(stream) == 0
     assert idle > 400
     assert stream.changes <= 16
+
+
+def incompressible(rate: float) -> Core:
+    """The first step is done with it in no time; to look for what is not there takes the others long."""
+    costs = (1 / 8e9, *(step.cost for step in STEPS[1:]))
+    return Core(rate, ratios=(1.0,) * len(STEPS), costs=costs, rest=Rest())
+
+
+@pytest.mark.parametrize("rate", [60e6, 125e6, 240e6])
+@pytest.mark.parametrize("round_trip", [0.0, LONG])
+def test_on_a_fast_line_what_does_not_compress_is_not_tried_hard(rate: float, round_trip: float) -> None:
+    """One batch in 33 is tried, so the highest step would seem cheap; but it holds up the loop for 10 ms."""
+    core = incompressible(rate)
+    (stream,) = core.streams(1, round_trip)
+    core.run(30, stream)
+    assert core.spent < 0.03 * 30
+    assert stream.changes <= 3
+
+
+def test_what_does_not_compress_is_tried_less_hard_when_the_line_becomes_faster() -> None:
+    core = incompressible(1e6)
+    (stream,) = core.streams(1)
+    core.run(30, stream)
+    assert at(stream) == LAST
+    core.rate = 125e6
+    core.spent = 0.0
+    core.run(30, stream)
+    assert core.spent < 0.03 * 30
 
 
 def test_a_source_slower_than_the_line_is_left_alone() -> None:
