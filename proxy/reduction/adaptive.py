@@ -1,6 +1,6 @@
 """Literals compressed as hard as the stream's `Effort` says: in frames of their own, or as part of one long frame."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from time import monotonic, thread_time
 
@@ -53,22 +53,23 @@ class AdaptiveCompression:
         """The stream is over: hold nothing."""
         self._context = self._comparison = None
 
-    def encode(self, literals: bytes) -> tuple[int, bytes]:
+    def encode(self, literals: Sequence[bytes], length: int) -> tuple[int, Sequence[bytes]]:
         """Codec and encoded bytes, of a batch that will be sent: the next one may build on it."""
-        if len(literals) < WORTH_TRYING:
+        if length < WORTH_TRYING:
             return CODEC_NONE, literals
         if self._rest.passes():
-            self._effort.passed(len(literals), self._clock())
+            self._effort.passed(length, self._clock())
             return CODEC_NONE, literals
         pressed = self._pressed()
         begun, cpu = self._clock(), self._cpu_clock()
-        codec, encoded = self._compress(literals)
+        joined = b"".join(literals)
+        codec, encoded = self._compress(joined)
         now, cpu = self._clock(), self._cpu_clock() - cpu
         self.seconds += cpu
-        self._effort.note(Measured(len(literals), len(encoded), now - begun, cpu), pressed=pressed, now=now)
-        self._compare(literals)
-        gains = self._rest.gains(len(literals), len(encoded))
-        return (codec, encoded) if gains or codec == CODEC_CONTEXT else (CODEC_NONE, literals)
+        self._effort.note(Measured(length, len(encoded), now - begun, cpu), pressed=pressed, now=now)
+        self._compare(joined)
+        gains = self._rest.gains(length, len(encoded))
+        return (codec, (encoded,)) if gains or codec == CODEC_CONTEXT else (CODEC_NONE, literals)
 
     def _compress(self, literals: bytes) -> tuple[int, bytes]:
         level, wants_context, _ = self._effort.step

@@ -1,6 +1,7 @@
 """A batch's outer form: header, records, tokens, literals (PROTOCOL.md, "Batches" and "Spans")."""
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -70,15 +71,15 @@ def overhead_bound(plain: int) -> int:
 
 
 def assemble(
-    plain: int, codec: int, tokens: bytes, literal_length: int, literals: bytes, section: Section = NO_SECTION
+    plain: int, codec: int, tokens: bytes, literal_length: int, literals: Iterable[bytes], section: Section = NO_SECTION
 ) -> bytes:
-    """A batch in the form in which it travels; `plain`: bytes that its tokens deliver."""
+    """A batch in the form in which it travels; `plain`: bytes that its tokens deliver, `literals`: in pieces, coded."""
     if not section.records:
-        return b"".join((_HEADER.pack(plain, codec << 24 | len(tokens), literal_length), tokens, literals))
+        return b"".join((_HEADER.pack(plain, codec << 24 | len(tokens), literal_length), tokens, *literals))
     codecs = codec | (section.codec + 1) << _CODEC_BITS
     head = _HEADER.pack(plain + section.records, codecs << 24 | len(tokens), literal_length)
     lengths = varint(section.records) + varint(section.length) + varint(len(section.coded))
-    return b"".join((head, lengths, section.coded, tokens, literals))
+    return b"".join((head, lengths, section.coded, tokens, *literals))
 
 
 def dissect(data: memoryview) -> ReceivedBatch:

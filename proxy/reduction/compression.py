@@ -4,7 +4,7 @@ Decompression is bounded before it starts. python-zstandard's one-shot `decompre
 declares and by default ignores what follows the frame, so both are checked here (RFC 8878, section 3.1.1).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import thread_time
 from typing import Protocol
 
@@ -46,8 +46,11 @@ class Compression(Protocol):
     def close(self) -> None:
         """The stream is over: hold nothing."""
 
-    def encode(self, literals: bytes) -> tuple[int, bytes]:
-        """Codec and encoded bytes, of a batch that will be sent: what comes later may build on it."""
+    def encode(self, literals: Sequence[bytes], length: int) -> tuple[int, Sequence[bytes]]:
+        """Codec and encoded bytes, of a batch that will be sent: what comes later may build on it.
+
+        Both come in pieces, so that what goes as it is need not be joined; `length`: of all literals, in bytes.
+        """
 
 
 class Rest:
@@ -114,15 +117,15 @@ class Compressor:
     def close(self) -> None:
         """The stream is over: nothing is held."""
 
-    def encode(self, literals: bytes) -> tuple[int, bytes]:
+    def encode(self, literals: Sequence[bytes], length: int) -> tuple[int, Sequence[bytes]]:
         """Codec and encoded bytes, never longer than the literals."""
-        if self._compress is None or len(literals) < WORTH_TRYING or self._rest.passes():
+        if self._compress is None or length < WORTH_TRYING or self._rest.passes():
             return CODEC_NONE, literals
         begun = self._clock()
-        encoded = self._compress(literals)
+        encoded = self._compress(b"".join(literals))
         self.seconds += self._clock() - begun
-        if self._rest.gains(len(literals), len(encoded)):
-            return CODEC_ZSTD, encoded
+        if self._rest.gains(length, len(encoded)):
+            return CODEC_ZSTD, (encoded,)
         return CODEC_NONE, literals
 
 

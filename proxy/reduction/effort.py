@@ -96,7 +96,7 @@ class Measured(NamedTuple):
 
 
 class Load:
-    """What all streams of one loop compress, or one lets pass, over about the last 0.4 s. `now` in seconds, monotonic."""
+    """What a loop's streams compress, or one lets pass, over about the last 0.4 s. `now` in seconds, monotonic."""
 
     _SPAN = 0.4
     _LONGEST = 0.25

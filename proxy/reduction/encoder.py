@@ -211,8 +211,7 @@ class Encoder:
     def ending(self) -> tuple[int, bytes]:
         """What END says: the total of plain bytes, and the mark to learn the last chunk if no batch carries it."""
         draft, self._draft = self._draft, Draft()
-        for _, place in draft.learned:
-            self._holdings.add(place)
+        self._holdings.add_all([place for _, place in draft.learned])
         return self._total, b"".join(draft.tokens)
 
     def take(self, section: Section = NO_SECTION) -> EncodedBatch | None:
@@ -228,12 +227,11 @@ class Encoder:
         else:
             return None
         tokens = draft.write(self._runs.room)
-        literals = b"".join(draft.literals)
-        codec, encoded = self.compression.encode(literals)
-        data = assemble(draft.plain, codec, tokens, len(literals), encoded, section)
+        codec, encoded = self.compression.encode(draft.literals, draft.literal)
+        data = assemble(draft.plain, codec, tokens, draft.literal, encoded, section)
         self._outstanding.send(draft.named)
         self._runs.send(draft.lists)
-        plain, reduced = draft.plain + section.records, len(tokens) + len(literals) + section.length
+        plain, reduced = draft.plain + section.records, len(tokens) + draft.literal + section.length
         self._holdings.referred(draft.references)
         if draft.learned:
             self._holdings.send(place for _, place in draft.learned)
@@ -249,8 +247,7 @@ class Encoder:
             if (place := self._store.find(name)) is not None:
                 self._holdings.add(place)  # it was filled
         uncount(self._course.learning, (name for name, _ in batch.learned))
-        for _, place in batch.learned:
-            self._holdings.add(place)
+        self._holdings.add_all([place for _, place in batch.learned])
 
     def abandon(self, batch: EncodedBatch) -> None:
         """The stream is over and the batch may never arrive: its pins end."""

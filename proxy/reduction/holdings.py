@@ -90,6 +90,16 @@ class Holdings:
         if not bits >> place[1] & 1:
             self._set(place[0], bits | 1 << place[1])
 
+    def add_all(self, places: Iterable[Place]) -> None:
+        """As `add`; the store hears of each container once."""
+        exchanged: dict[int, int] = {}
+        for container, entry in places:
+            exchanged[container] = exchanged.get(container, 0) | 1 << entry
+        for container, added in exchanged.items():
+            bits = self._container(container)
+            if added & ~bits:
+                self._set(container, bits | added)
+
     def doubt(self, place: Place) -> None:
         """The peer said that it lacks the chunk."""
         self._set(place[0], self._container(place[0]) & ~(1 << place[1]))

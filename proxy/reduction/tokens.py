@@ -113,12 +113,12 @@ def _take(raw: bytes, at: int, n: int) -> tuple[bytes, int]:
 def read_varint(raw: bytes, at: int) -> tuple[int, int]:
     """The number that begins there, and where it ends. Raises BatchError."""
     value = shift = 0
-    for place in range(at, min(at + 5, len(raw))):
-        byte = raw[place]
-        value |= (byte & 0x7F) << shift
+    for byte in raw[at : at + 5]:
         if byte < 0x80:
+            value |= byte << shift
             if value >= _VARINT_LIMIT or (byte == 0 and shift):
                 raise BatchError(f"varint out of range or not in shortest form at offset {at}")
-            return value, place + 1
+            return value, at + shift // 7 + 1
+        value |= (byte & 0x7F) << shift
         shift += 7
     raise BatchError(f"varint cut short or too long at offset {at}")

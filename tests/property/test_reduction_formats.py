@@ -92,7 +92,7 @@ def test_any_bytes_are_tokens_in_their_one_form_or_refused(data: bytes) -> None:
 @given(st.lists(st.binary(min_size=1, max_size=300), min_size=1, max_size=8), st.sampled_from([None, 1, 3]))
 def test_batches_are_read_back(pieces: list[bytes], level: int | None) -> None:
     literals = b"".join(pieces)
-    codec, encoded = compression.Compressor(compression.zstd(level) if level else None).encode(literals)
+    codec, encoded = compression.Compressor(compression.zstd(level) if level else None).encode(pieces, len(literals))
     some = b"".join(tokens.literal_token(len(piece)) for piece in pieces)
     data = batch.assemble(len(literals), codec, some, len(literals), encoded)
     assert len(data) <= batch.length_bound(len(literals))
@@ -108,7 +108,7 @@ def near_batches(draw: st.DrawFn) -> bytes:
     some = draw(st.lists(one_token, max_size=5))
     literals = draw(st.binary(max_size=300))
     plain = draw(st.integers(0, 600) | numbers)
-    data = batch.assemble(plain, draw(st.integers(0, 2)), written(some), draw(st.integers(0, 600)), literals)
+    data = batch.assemble(plain, draw(st.integers(0, 2)), written(some), draw(st.integers(0, 600)), [literals])
     at = draw(st.integers(0, len(data)))
     return draw(st.sampled_from([data, data[:at], data[:at] + draw(st.binary(max_size=3)) + data[at + 1 :]]))
 

@@ -265,10 +265,10 @@ def data(stream: int, number: int, content: bytes) -> bytes:
 
 def literals(content: bytes) -> bytes:
     """A batch of one LITERAL."""
-    return assemble(len(content), CODEC_NONE, literal_token(len(content)), len(content), content)
+    return assemble(len(content), CODEC_NONE, literal_token(len(content)), len(content), [content])
 
 
 def lesson(content: bytes, name: bytes | None = None) -> bytes:
     """A batch that delivers the content and has it learned as one chunk, by its own or another name."""
     tokens = literal_token(len(content)) + learn_token(len(content), name or fingerprint(content))
-    return assemble(len(content), CODEC_NONE, tokens, len(content), content)
+    return assemble(len(content), CODEC_NONE, tokens, len(content), [content])

@@ -51,7 +51,7 @@ def on_stream(kind: int, payload: bytes, number: int = 2) -> bytes:
 
 
 def batch(plain: int, tokens: bytes, content: bytes = b"", codec: int = CODEC_NONE) -> bytes:
-    return on_stream(FrameType.DATA, assemble(plain, codec, tokens, len(content), content))
+    return on_stream(FrameType.DATA, assemble(plain, codec, tokens, len(content), [content]))
 
 
 TUNNEL_FRAMES = {

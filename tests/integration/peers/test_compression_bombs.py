@@ -71,11 +71,11 @@ def test_bombs(bed: Bed, in_fill: bool) -> None:
                 lane.come_up(hello("rogue", "west"))
                 lane.send(open_(1))
                 if in_fill:
-                    lane.send(encode(FrameType.DATA, 1, 1, assemble(PLAIN, 0, reference_token(chunk), 0, b"")))
+                    lane.send(encode(FrameType.DATA, 1, 1, assemble(PLAIN, 0, reference_token(chunk), 0, [b""])))
                     assert decode_miss(lane.expect(FrameType.MISS).payload) == (chunk,)
                     lane.send(encode(FrameType.FILL, 1, 2, chunk, b"\x01", struct.pack(">I", PLAIN), frame))
                 else:
-                    batch = assemble(PLAIN, CODEC_ZSTD, literal_token(PLAIN), PLAIN, frame)
+                    batch = assemble(PLAIN, CODEC_ZSTD, literal_token(PLAIN), PLAIN, [frame])
                     lane.send(encode(FrameType.DATA, 1, 1, batch))
                 code, reason = lane.close_of()
                 assert code == CloseCode.PROTOCOL_ERROR, what

@@ -38,7 +38,7 @@ BLOCKS = {
 
 def data(stream: int, number: int, literals: bytes, length: int) -> bytes:
     """A DATA frame whose batch is one literal of that length."""
-    batch = assemble(length, CODEC_CONTEXT, literal_token(length), length, literals)
+    batch = assemble(length, CODEC_CONTEXT, literal_token(length), length, [literals])
     return encode(FrameType.DATA, stream, number, batch)
 
 

@@ -139,7 +139,7 @@ def lacking(number: int, chunks: list[bytes]) -> bytes:
     padding = bytes(300 * len(chunks))
     tokens = b"".join(slice_token(fingerprint(chunk), 0, 1) for chunk in chunks) + literal_token(len(padding))
     return encode(
-        FrameType.DATA, number, 1, assemble(len(chunks) + len(padding), CODEC_NONE, tokens, len(padding), padding)
+        FrameType.DATA, number, 1, assemble(len(chunks) + len(padding), CODEC_NONE, tokens, len(padding), [padding])
     )
 
 

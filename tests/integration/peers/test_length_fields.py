@@ -29,7 +29,7 @@ def fields(plain: int, codec: int, tokens: int, literals: int) -> bytes:
 
 def tokens(token: bytes, number: int = 1) -> bytes:
     """DATA of stream 1 with that token alone."""
-    return encode(FrameType.DATA, 1, number, assemble(4, CODEC_NONE, token, 0, b""))
+    return encode(FrameType.DATA, 1, number, assemble(4, CODEC_NONE, token, 0, [b""]))
 
 
 FRAMES = {f"{kind.name} of 16 MiB": header(kind, U24, 1 if kind >= FrameType.OPEN else 0, 1) for kind in FrameType}

@@ -23,7 +23,7 @@ NAME = fingerprint(TRUE)
 
 def reference(stream: int, number: int, name: bytes, plain: int) -> bytes:
     """DATA of one REFERENCE."""
-    return encode(FrameType.DATA, stream, number, assemble(plain, CODEC_NONE, reference_token(name), 0, b""))
+    return encode(FrameType.DATA, stream, number, assemble(plain, CODEC_NONE, reference_token(name), 0, [b""]))
 
 
 def fill(stream: int, number: int, content: bytes) -> bytes:
@@ -116,7 +116,7 @@ def test_a_false_name_among_good_ones(bed: Bed) -> None:
     tokens = literal_token(4) + learn_token(4, fingerprint(b"good")) + literal_token(4) + learn_token(4, NAME)
     with Array(swallow) as array, hub(bed, array.address) as stage, stage.dial() as lane:
         lane.come_up(hello("rogue", "west"))
-        lane.send(open_(1), encode(FrameType.DATA, 1, 1, assemble(8, CODEC_NONE, tokens, 8, b"goodevil")))
+        lane.send(open_(1), encode(FrameType.DATA, 1, 1, assemble(8, CODEC_NONE, tokens, 8, [b"goodevil"])))
         check_refusal(stage, lane, 1, 1)
         assert bytes(array.arrival(0).wait().data) == b""
         assert stage.west.status()["store"]["chunks"] == 1

@@ -2,6 +2,7 @@
 
 from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import CODEC_NONE, assemble
+from proxy.reduction.compression import Compression
 from proxy.reduction.decoder import Decoder
 from proxy.reduction.tokens import literal_token, reference_token
 from tests.unit.reduction.shelf import ShelfStore
@@ -16,7 +17,7 @@ WHOLE = reference_token(NAME)
 
 def batch(*tokens: bytes, literals: bytes = b"", plain: int = 0) -> memoryview:
     """A batch of those tokens; it delivers as many bytes as literals, or as said."""
-    return memoryview(assemble(plain or len(literals), CODEC_NONE, b"".join(tokens), len(literals), literals))
+    return memoryview(assemble(plain or len(literals), CODEC_NONE, b"".join(tokens), len(literals), [literals]))
 
 
 def literal(data: bytes) -> bytes:
@@ -42,3 +43,10 @@ def delivered(decoder: Decoder, data: memoryview) -> bytes:
     decoded = decoder.feed(data)
     assert decoded is not None
     return decoded.data
+
+
+def encoded(compression: Compression, literals: bytes) -> tuple[int, bytes]:
+    """What becomes of them when they come in two pieces."""
+    middle = len(literals) // 2
+    codec, pieces = compression.encode((literals[:middle], literals[middle:]), len(literals))
+    return codec, b"".join(pieces)

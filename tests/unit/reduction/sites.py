@@ -2,7 +2,7 @@
 
 import random
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -64,17 +64,18 @@ class Rotation:
         """The stream is over."""
         self._context = None
 
-    def encode(self, literals: bytes) -> tuple[int, bytes]:
+    def encode(self, literals: Sequence[bytes], length: int) -> tuple[int, Sequence[bytes]]:
         """As the next turn says; a batch without literals has no codec."""
         turn = self.turns[self._batches % len(self.turns)]
         self._batches += 1
         if isinstance(turn, int):
             self._context = ContextWriter(turn, self.window_log)
-        if not literals or turn == "none":
+        if not length or turn == "none":
             return CODEC_NONE, literals
+        joined = b"".join(literals)
         if turn == "zstd" or self._context is None:
-            return CODEC_ZSTD, zstd(1)(literals)
-        return CODEC_CONTEXT, self._context.encode(literals)
+            return CODEC_ZSTD, (zstd(1)(joined),)
+        return CODEC_CONTEXT, (self._context.encode(joined),)
 
 
 def encoder_of(

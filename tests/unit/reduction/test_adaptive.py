@@ -12,6 +12,7 @@ from proxy.reduction.compression import decode
 from proxy.reduction.contexts import ContextReader
 from proxy.reduction.effort import STEPS, Effort, Load, Measured, Step
 from proxy.reduction.windows import ContextMemory
+from tests.unit.reduction.batches import encoded
 from tests.unit.reduction.sites import noise
 
 TEXT = b"".join(b"%d lines that compress well, " % number for number in range(400))
@@ -87,7 +88,7 @@ def test_each_step() -> None:
     ):
         effort.told = step
         for _ in range(2):
-            used, data = ours.encode(TEXT)
+            used, data = encoded(ours, TEXT)
             assert used == codec
             assert far.takes(used, data, len(TEXT)) == TEXT
         assert ours.describe == shown
@@ -98,9 +99,9 @@ def test_a_context_goes_on_through_frames_of_their_own() -> None:
     ours = compression(effort)
     effort.told = CONTEXT_3
     content = noise(5000) + TEXT
-    far.takes(*ours.encode(content), len(content))
-    assert ours.encode(b"short") == (CODEC_NONE, b"short")
-    codec, data = ours.encode(content)
+    far.takes(*encoded(ours, content), len(content))
+    assert encoded(ours, b"short") == (CODEC_NONE, b"short")
+    codec, data = encoded(ours, content)
     assert len(data) < 100
     assert far.takes(codec, data, len(content)) == content
 
@@ -109,7 +110,7 @@ def test_without_a_window_the_level_remains() -> None:
     effort = Told()
     ours = compression(effort, window_log=0)
     effort.told = CONTEXT_3
-    codec, data = ours.encode(TEXT)
+    codec, data = encoded(ours, TEXT)
     assert codec == CODEC_ZSTD
     assert decode(codec, data, len(TEXT)) == TEXT
     assert ours.describe == "zstd 3"
@@ -122,21 +123,21 @@ def test_what_gains_nothing_rests_but_a_context_that_has_gone_on_is_sent() -> No
     used = []
     for seed in range(12):
         content = noise(3000, seed)
-        codec, data = ours.encode(content)
+        codec, data = encoded(ours, content)
         assert len(data) < len(content) + 20
         assert far.takes(codec, data, len(content)) == content
         used.append(codec)
     assert [seed for seed, codec in enumerate(used) if codec == CODEC_CONTEXT] == [0, 3, 8]
     assert ours.describe == "none"
     effort.told = OWN
-    assert {ours.encode(noise(3000, seed))[0] for seed in range(40)} == {CODEC_NONE}
+    assert {encoded(ours, noise(3000, seed))[0] for seed in range(40)} == {CODEC_NONE}
 
 
 def test_what_the_effort_hears() -> None:
     effort = Told()
     ours = compression(effort)
-    _, data = ours.encode(TEXT)
-    ours.encode(b"short")
+    _, data = encoded(ours, TEXT)
+    encoded(ours, b"short")
     assert effort.heard == [(Measured(len(TEXT), len(data), 1.0, 1.0), True)]
     assert ours.seconds == 1.0
     assert not effort.passing
@@ -146,8 +147,8 @@ def test_the_effort_hears_what_passes_as_it_is() -> None:
     effort = Told()
     ours = compression(effort)
     for _ in range(6):
-        ours.encode(noise(3000))
-    ours.encode(b"short")
+        encoded(ours, noise(3000))
+    encoded(ours, b"short")
     assert effort.passing == [3000] * 4
     assert len(effort.heard) == 2
 
@@ -162,7 +163,7 @@ def test_what_it_wants_is_compared_on_the_side() -> None:
     while not effort.answers:
         assert seen < 2 * BYTES
         content = noise(20_000, seen) + TEXT
-        assert ours.encode(content) == plain.encode(content)
+        assert encoded(ours, content) == encoded(plain, content)
         seen += len(content)
     assert seen >= BYTES
     assert len(effort.answers) == 1
@@ -173,7 +174,7 @@ def test_nothing_is_compared_where_there_is_no_context_to_lose() -> None:
     effort = Told()
     ours = compression(effort, window_log=0)
     effort.told, effort.wishes = CONTEXT_1, CONTEXT_3
-    ours.encode(TEXT)
+    encoded(ours, TEXT)
     assert effort.answers == [0.0]
 
 
@@ -184,5 +185,5 @@ def test_any_steps_in_any_order_are_decoded(batches: list[tuple[Step, int, bool]
     for step, length, random_bytes in batches:
         effort.told = step
         content = random.Random(length).randbytes(length) if random_bytes else (TEXT * 2)[:length]
-        codec, data = ours.encode(content)
+        codec, data = encoded(ours, content)
         assert far.takes(codec, data, len(content)) == content

@@ -11,7 +11,7 @@ from proxy.reduction.tokens import literal_token, more_token, reference_token
 
 
 def test_a_batchs_layout() -> None:
-    data = assemble(5, 1, b"\x01\x05", 5, b"frame")
+    data = assemble(5, 1, b"\x01\x05", 5, [b"frame"])
     assert data == bytes.fromhex("00000005 01 000002 00000005 0105") + b"frame"
     read = dissect(memoryview(data))
     assert (read.plain, read.codec, read.literal_length, bytes(read.literals)) == (5, 1, 5, b"frame")

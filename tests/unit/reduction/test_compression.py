@@ -9,6 +9,7 @@ import zstandard
 from proxy.reduction.batch import CODEC_NONE, CODEC_ZSTD
 from proxy.reduction.compression import WINDOW_MAX, Compressor, decode, zstd
 from proxy.reduction.errors import BatchError
+from tests.unit.reduction.batches import encoded
 from tests.unit.reduction.sites import noise
 
 TEXT = b"a line that compresses well\n" * 100
@@ -27,24 +28,24 @@ class Counting:
 
 
 def test_what_compresses_is_compressed() -> None:
-    codec, encoded = Compressor(zstd(1)).encode(TEXT)
+    codec, data = encoded(Compressor(zstd(1)), TEXT)
     assert codec == CODEC_ZSTD
-    assert len(encoded) < len(TEXT) / 10
-    assert decode(codec, encoded, len(TEXT)) == TEXT
+    assert len(data) < len(TEXT) / 10
+    assert decode(codec, data, len(TEXT)) == TEXT
 
 
 @pytest.mark.parametrize("literals", [b"", b"aaaa", noise(4096)], ids=["nothing", "too short", "random"])
 def test_what_gains_nothing_goes_as_it_is(literals: bytes) -> None:
-    assert Compressor(zstd(1)).encode(literals) == (CODEC_NONE, literals)
+    assert encoded(Compressor(zstd(1)), literals) == (CODEC_NONE, literals)
 
 
 def test_without_a_codec_everything_goes_as_it_is() -> None:
-    assert Compressor(None).encode(TEXT) == (CODEC_NONE, TEXT)
+    assert encoded(Compressor(None), TEXT) == (CODEC_NONE, TEXT)
 
 
 def test_a_small_gain_is_no_gain() -> None:
-    assert Compressor(Counting(0.98)).encode(TEXT)[0] == CODEC_NONE
-    assert Compressor(Counting(0.96)).encode(TEXT)[0] == CODEC_ZSTD
+    assert encoded(Compressor(Counting(0.98)), TEXT)[0] == CODEC_NONE
+    assert encoded(Compressor(Counting(0.96)), TEXT)[0] == CODEC_ZSTD
 
 
 def test_the_ratio_is_that_of_the_last_few_batches() -> None:
@@ -53,12 +54,12 @@ def test_the_ratio_is_that_of_the_last_few_batches() -> None:
     assert compressor.ratio == 1
     before = 1.0
     for _ in range(50):
-        compressor.encode(TEXT)
+        encoded(compressor, TEXT)
         assert 0.5 <= compressor.ratio <= before
         before = compressor.ratio
     assert compressor.ratio == pytest.approx(0.5, abs=0.01)
     compress.share = 1.0
-    compressor.encode(TEXT)
+    encoded(compressor, TEXT)
     assert compressor.ratio == 1
 
 
@@ -68,7 +69,7 @@ def test_it_rests_ever_longer_while_nothing_is_gained() -> None:
     compressor = Compressor(compress)
     tried: list[int] = []
     for at in range(140):
-        compressor.encode(TEXT)
+        encoded(compressor, TEXT)
         if compress.calls > len(tried):
             tried.append(at)
     assert [later - sooner - 1 for sooner, later in pairwise(tried)] == [2, 4, 8, 16, 32, 32, 32]
@@ -79,7 +80,7 @@ def test_short_batches_that_gain_nothing_tell_little() -> None:
     compress = Counting(1.0)
     compressor = Compressor(compress)
     for _ in range(10):
-        compressor.encode(TEXT[:2000])
+        encoded(compressor, TEXT[:2000])
     assert compress.calls == 10
     assert not compressor.resting
 
@@ -88,17 +89,17 @@ def test_a_gain_ends_the_rest() -> None:
     compress = Counting(1.0)
     compressor = Compressor(compress)
     for _ in range(1 + 2 + 1 + 4):
-        compressor.encode(TEXT)
+        encoded(compressor, TEXT)
     compress.share = 0.5
-    assert compressor.encode(TEXT)[0] == CODEC_ZSTD
+    assert encoded(compressor, TEXT)[0] == CODEC_ZSTD
     assert not compressor.resting
     compress.share = 1.0
-    compressor.encode(TEXT)
+    encoded(compressor, TEXT)
     before = compress.calls
     for _ in range(2):
-        compressor.encode(TEXT)
+        encoded(compressor, TEXT)
     assert compress.calls == before
-    compressor.encode(TEXT)
+    encoded(compressor, TEXT)
     assert compress.calls == before + 1
 
 

@@ -143,10 +143,10 @@ BREACHES = {
     "more bytes than declared, from slices": batch(slice_token(NAME, 0, 5), more_token(5), plain=9),
     "more bytes than declared, literals included": batch(literal_token(3), WHOLE, literals=b"abc", plain=1002),
     "no tokens": batch(plain=1),
-    "literals in an unknown codec": memoryview(assemble(3, 9, literal_token(3), 3, b"abc")),
-    "literals longer than declared": memoryview(assemble(3, CODEC_NONE, literal_token(3), 3, b"abcd")),
-    "literals shorter than declared": memoryview(assemble(3, CODEC_NONE, literal_token(3), 3, b"ab")),
-    "literals that are no zstd frame": memoryview(assemble(3, 1, literal_token(3), 3, b"abc")),
+    "literals in an unknown codec": memoryview(assemble(3, 9, literal_token(3), 3, [b"abc"])),
+    "literals longer than declared": memoryview(assemble(3, CODEC_NONE, literal_token(3), 3, [b"abcd"])),
+    "literals shorter than declared": memoryview(assemble(3, CODEC_NONE, literal_token(3), 3, [b"ab"])),
+    "literals that are no zstd frame": memoryview(assemble(3, 1, literal_token(3), 3, [b"abc"])),
 }
 
 

@@ -38,7 +38,7 @@ def words(header: bytes) -> bytes:
 def batch(section: bytes, records: int, payload: bytes = b"", codec: int = CODEC_NONE, length: int = 0) -> memoryview:
     coded = Section(records, codec, length or len(section), section)
     tokens = literal_token(len(payload)) if payload else b""
-    return memoryview(assemble(len(payload), CODEC_NONE, tokens, len(payload), payload, coded))
+    return memoryview(assemble(len(payload), CODEC_NONE, tokens, len(payload), [payload], coded))
 
 
 def far() -> SpanDecoder:
@@ -106,7 +106,7 @@ def test_what_is_refused(data: memoryview, reason: str) -> None:
 
 def test_records_where_a_direction_began_without() -> None:
     decoder = far()
-    assert decoder.feed(memoryview(assemble(3, CODEC_NONE, literal_token(3), 3, b"abc"))) is not None
+    assert decoder.feed(memoryview(assemble(3, CODEC_NONE, literal_token(3), 3, [b"abc"]))) is not None
     with pytest.raises(BatchError, match="began without them"):
         decoder.feed(batch(new(LOGIN), 49))
 
@@ -130,7 +130,7 @@ def test_records_of_an_acceptor_whose_opener_has_sent_none() -> None:
 
 def test_payload_without_records_where_there_were_some() -> None:
     with pytest.raises(BatchError, match="no record announces"):
-        begun().feed(memoryview(assemble(3, CODEC_NONE, literal_token(3), 3, b"abc")))
+        begun().feed(memoryview(assemble(3, CODEC_NONE, literal_token(3), 3, [b"abc"])))
 
 
 def test_records_that_were_not_agreed_on() -> None:
