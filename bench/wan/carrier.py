@@ -3,8 +3,8 @@
 TCP's segments come many at once (`bench.wan.segments`), and each has a fate of its own. Those of one packet that are
 due at the same time leave together: that saves most of the work, and at low rates they are not due together.
 
-It ends when its control socket does. While there is traffic it rests between small bunches of packets, so that the
-ends of the connections get some CPU, too.
+It ends when its control socket does. While there is much traffic it rests between small bunches of packets, and single
+ones wake it when they come and when they are due, so that the ends of the connections have the CPU.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from bench.wan.segments import LONGEST, Packet
 from bench.wan.settings import Way
 
 GRAIN, LEAST_GRAIN, MOST_GRAIN = 0.01, 100e-6, 500e-6
-"""While there is traffic packets are looked after once in that share of the delay, within these bounds, in seconds."""
+"""Packets that follow each other are looked after once in that share of the delay, within these bounds, in seconds."""
 BATCH = 128
 """Segments that are read before it is looked again whether others are due; the last packet may bring more."""
 PERIOD_SECONDS = 1.0
@@ -55,14 +55,20 @@ class Carrier:
         """Carry until the control socket ends."""
         _hurry()
         both: list[Any] = [self._source, self._control]
+        readable: list[Any] = both
+        last = 0.0
         while True:
-            moved = self._deliver(self._in_order) + self._deliver(self._ahead) + self._take()
+            taken = self._take() if self._source in readable else 0
+            moved = self._deliver(self._in_order) + self._deliver(self._ahead) + taken
             self._period.see(self._delivered_bytes)
-            if moved:
-                time.sleep(min(max(self._model.delay * GRAIN, LEAST_GRAIN), MOST_GRAIN))
-                readable, _, _ = select.select([self._control], [], [], 0)
+            grain = min(max(self._model.delay * GRAIN, LEAST_GRAIN), MOST_GRAIN)
+            now = time.monotonic()
+            if moved and now - last < 2 * grain:
+                time.sleep(grain)
+                readable = [self._source, *select.select([self._control], [], [], 0)[0]]
             else:
                 readable, _, _ = select.select(both, [], [], self._rest())
+            last = now if moved else last
             if self._control in readable and not self._obey():
                 return
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 PACKET = 1280
 """Bytes that fill a packet, or nearly."""
-PATIENCE = 0.003
-"""Seconds: a fast source fills a packet in that time."""
+PATIENCE = 0.008
+"""Seconds: a fast source that is known fills a packet in that time."""
 
 
 class Packing:
