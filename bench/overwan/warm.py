@@ -40,16 +40,27 @@ def warm(bench: Bench) -> Iterator[Figure]:
             identical = all([near.send().identical, far.send().identical])
             for setting in SETTINGS[: bench.lines]:
                 wan.set(**setting.texts)
-                rounds = []
+                rounds, used = [], emulating(wan)
                 for number in range(1, ROUNDS + 1):
                     bench.tell(f"{setting.text}: warm, without a line and over it, {number} of {ROUNDS}")
                     rounds.append((near.send(), far.send()))
-                yield judged(setting, rounds, identical, untrue(wan, setting))
+                emulator = (emulating(wan) - used) / ROUNDS
+                yield judged(setting, rounds, identical, emulator, untrue(wan, setting))
     file.unlink()
 
 
-def judged(setting: Setting, rounds: list[tuple[load.Run, load.Run]], identical: bool, excuse: str = "") -> Figure:
-    """The line of the table, in medians. `rounds`: without a line and over it; `identical`: what filled the stores."""
+def emulating(wan: Wan) -> float:
+    """CPU seconds that the emulator has used so far: the sites' cores could not have them, as over a real line."""
+    return float(sum(way.get("cpu_seconds", 0.0) for way in wan.stats().values()))
+
+
+def judged(
+    setting: Setting, rounds: list[tuple[load.Run, load.Run]], identical: bool, emulator: float = 0.0, excuse: str = ""
+) -> Figure:
+    """The line of the table, in medians. `rounds`: without a line and over it; `identical`: what filled the stores.
+
+    `emulator`: CPU seconds that it takes for a round.
+    """
     bare = statistics.median(one.seconds for one, _ in rounds)
     seconds = statistics.median(other.seconds for _, other in rounds)
     more = statistics.median(other.seconds - one.seconds for one, other in rounds)
@@ -63,6 +74,7 @@ def judged(setting: Setting, rounds: list[tuple[load.Run, load.Run]], identical:
         "seconds": seconds,
         "without a line": bare,
         "more": more,
+        "emulator's CPU": emulator,
     }
     same = identical and all(run.identical for both in rounds for run in both)
     return Figure(setting.text, f"{size >> 20} MiB", values, goals, same, excuse)

@@ -146,6 +146,7 @@ class Carrier:
             "late_max": self._latest,
             "rate": self._period.rate,
             "cpu": self._period.cpu,
+            "cpu_seconds": time.process_time(),
         }
 
 

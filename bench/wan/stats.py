@@ -36,5 +36,6 @@ OF_TUN = {
     "late_max": "seconds late, at most",
     "rate": "bits a second that arrived, in the last second",
     "cpu": "share of a core that was used in the last second",
+    "cpu_seconds": "of a core that were used so far",
 }
 """Names that the emulator over TUN devices has besides."""
