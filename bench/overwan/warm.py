@@ -74,7 +74,7 @@ def judged(
         "seconds": seconds,
         "without a line": bare,
         "more": more,
-        "emulator's CPU": emulator,
+        "emulator": emulator,
     }
     same = identical and all(run.identical for both in rounds for run in both)
     return Figure(setting.text, f"{size >> 20} MiB", values, goals, same, excuse)
