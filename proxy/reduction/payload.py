@@ -56,17 +56,17 @@ class Payload:
         n = len(data)
         self._next = address + n
         room = WINDOW - (address & _WITHIN)
-        while n > room:
+        while n >= room:
             self._window = self.given + room
-            self._end_window(data[:room])
-            data = data[room:]
-            n -= room
-            room = WINDOW
+            if self._bordered == self.given and room >= APART_LEAST:
+                self._encoder.whole(data[:room])
+                self.given = self._bordered = self._window
+            else:
+                self.pour(data[:room])
+                self._border(APART_LEAST)
+            data, n, room = data[room:], n - room, WINDOW
         self._window = self.given + room
-        if n == room:
-            self._end_window(data)
-            self._window += WINDOW
-        else:
+        if n:
             self.pour(data)
 
     def lose_sight(self) -> None:
@@ -100,17 +100,6 @@ class Payload:
         self._room[self._filled : end] = piece
         self._filled = end
         self.given += len(piece)
-
-    def _end_window(self, piece: memoryview) -> None:
-        """The window's last bytes, or all of it: which need no copy, then."""
-        n = len(piece)
-        if self._bordered == self.given and n >= APART_LEAST:
-            self._encoder.whole(piece)
-            self.given += n
-            self._bordered = self.given
-        else:
-            self.pour(piece)
-            self._border(APART_LEAST)
 
     def _jump(self, address: Address | None) -> None:
         """Several commands take turns: where one breaks off another goes on from where it broke off before."""
