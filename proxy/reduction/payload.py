@@ -53,21 +53,22 @@ class Payload:
             return
         if address != self._next:
             self._jump(address)
-        n = len(data)
-        self._next = address + n
+        at, end = 0, len(data)
+        self._next = address + end
         room = WINDOW - (address & _WITHIN)
-        while n >= room:
+        while at + room <= end:
+            piece = data[at : at + room]
             self._window = self.given + room
             if self._bordered == self.given and room >= APART_LEAST:
-                self._encoder.whole(data[:room])
+                self._encoder.whole(piece)  # without a copy
                 self.given = self._bordered = self._window
             else:
-                self.pour(data[:room])
+                self.pour(piece)
                 self._border(APART_LEAST)
-            data, n, room = data[room:], n - room, WINDOW
+            at, room = at + room, WINDOW
         self._window = self.given + room
-        if n:
-            self.pour(data)
+        if at < end:
+            self.pour(data[at:])
 
     def lose_sight(self) -> None:
         """Where on a volume the rest belongs is not known: no window's end is near any more.
