@@ -121,24 +121,26 @@ class Framer:
         while at < end:
             if left := self._left:
                 piece = data[at : at + left]
-                n = len(piece)
-                at += n
-                self._left = left - n
                 if self._flags & DATA_DIGEST:
                     self._crc = crc32c(piece, self._crc)
                 spans.payload(piece, self._address)
-                if n < left and self._address is not None:
-                    self._address += n
+                at += left
+                if at <= end:
+                    self._left = 0
+                else:
+                    self._left = at - end
+                    if self._address is not None:
+                        self._address += left - self._left
             elif self.fallen is not None:
                 spans.payload(data[at:], None)
                 break
+            elif not self._held and self._recognised and at + self._need <= end:
+                start, at = at, at + self._need
+                self._stage(data[start:at].tobytes(), spans)
             else:
                 piece = data[at : at + self._need - len(self._held)]
                 at += len(piece)
-                if len(piece) == self._need and self._recognised:
-                    self._stage(piece.tobytes(), spans)
-                else:
-                    self._gather(piece, spans)
+                self._gather(piece, spans)
 
     def pause(self, spans: Spans) -> None:
         """The source pauses: what may not be held back, that is, what is not known to be iSCSI yet."""
@@ -187,7 +189,10 @@ class Framer:
             self.pdus += 1
             if self._start is not None:
                 self._address = self._start + int.from_bytes(header[BUFFER_OFFSET])
-            self._begin_payload(header, spans)
+            self._left = length = self._length
+            if self._flags & DATA_DIGEST or length & 3:
+                self._await_tail()  # otherwise a header is awaited, as it was
+            spans.record(_BYTE[self._flags] + header, length)
             return
         self._shape = b""
         lengths = int.from_bytes(header[_ADDITIONAL_AND_LENGTH])
@@ -263,12 +268,16 @@ class Framer:
         """`_flags` and `_length` are this PDU's."""
         flags, length = self._flags, self._length
         self._left = self._payload_length = length
-        self._crc = 0
         if length & 3 or flags & DATA_DIGEST:
-            self._need, self._stage = tail_length(flags, length), self._tail
+            self._await_tail()
         else:
             self._need, self._stage = self.connection.header_bytes, self._basic
         spans.record(_BYTE[flags] + header, length)
+
+    def _await_tail(self) -> None:
+        """Payload begins that has padding or a digest."""
+        self._crc = 0
+        self._need, self._stage = tail_length(self._flags, self._length), self._tail
 
     def _tail(self, tail: bytes, spans: Spans) -> None:
         """The padding and digest of payload are there."""

@@ -48,10 +48,6 @@ _MASK_LIMIT = 1 << 12
 _BYTE = [bytes((n,)) for n in range(256)]
 
 
-def _minus(one: int, other: int) -> int:
-    return ((one | _TOPS) - (other & _REST)) ^ (~(one ^ other) & _TOPS)
-
-
 def _plus(one: int, other: int) -> int:
     return ((one & _REST) + (other & _REST)) ^ ((one ^ other) & _TOPS)
 
@@ -101,16 +97,6 @@ class _Former:
         if (header ^ last) & _TAG and opcode in _OF_TASKS:
             self._take_turns(opcode, last, header)
 
-    def difference(self, opcode: int, header: int) -> int:
-        """The header less the one that it is compared with; it is noted."""
-        former = self.last[opcode]
-        if (header ^ former) & _TAG and opcode in _OF_TASKS:
-            former = self.of(opcode, header)
-            self.note(opcode, header)
-        else:
-            self.last[opcode] = header & _BELOW_BYTE_0
-        return _minus(header, former)
-
     def restored(self, opcode: int, difference: int) -> int:
         """The header that has this difference; it is noted."""
         last = self.last[opcode]
@@ -145,7 +131,17 @@ class Predictor:
         if record[0] & NOT_A_PDU:
             return record
         header = int.from_bytes(record[:SHORTEST_PDU])
-        difference = self._former.difference(record[HEADER_AT] & OPCODE_MASK, header)
+        opcode = record[HEADER_AT] & OPCODE_MASK
+        headers = self._former
+        former = headers.last[opcode]
+        changed = header ^ former
+        if changed & _TAG and opcode in _OF_TASKS:
+            former = headers.of(opcode, header)
+            changed = header ^ former
+            headers.note(opcode, header)
+        else:
+            headers.last[opcode] = header & _BELOW_BYTE_0
+        difference = ((header | _TOPS) - (former & _REST)) ^ (~changed & _TOPS)  # field by field
         place = self._known.get(difference)
         if place is None:
             return self._learn(difference, record[0], record[HEADER_AT]) + record[SHORTEST_PDU:]

@@ -36,27 +36,31 @@ class Beginnings:
         number = hash(name)
         self._known[number & self._mask] = number
 
-    def spot(self, data: memoryview) -> int | None:
-        """What stands for the first 512 bytes; None for less."""
-        if len(data) < PREFIX:
-            return None
-        return hash(bytes(data[:PREFIX]))  # with a secret of the process: nobody can aim at an entry
+    def recall(self, data: memoryview) -> tuple[int | None, bytes | None]:
+        """What stands for the first 512 bytes, and the name of a chunk that began with the same, most likely.
 
-    def recall(self, spot: int) -> bytes | None:
-        """The name of a chunk that began with the same 512 bytes, most likely; None if none is known."""
+        None for less bytes, and None if none is known.
+        """
+        if len(data) < PREFIX:
+            return None, None
+        spot = hash(bytes(data[:PREFIX]))  # with a secret of the process: nobody can aim at an entry
         entries = self._places[spot & self._mask]
-        at = entries.find(_KEY.pack(spot))
-        return None if at % _ENTRY else entries[at + _KEY.size : at + _ENTRY]
+        at = entries.find(_KEY.pack(spot)) if entries else -1
+        return spot, None if at % _ENTRY else entries[at + _KEY.size : at + _ENTRY]
 
     def note(self, spot: int, name: bytes) -> None:
         """A chunk of that name begins so."""
         place = spot & self._mask
         key, entries = _KEY.pack(spot), self._places[place]
+        self._places[place] = key + name + (self._rest(entries, key) if entries else b"")
+        self.confirm(name)
+
+    def _rest(self, entries: bytes, key: bytes) -> bytes:
+        """What stays of a place when an entry of that key comes."""
         at = entries.find(key)
         if at < 0 or at % _ENTRY:
             at = _REST
         gone = entries[at + _KEY.size : at + _ENTRY]
         if gone and self.knows(gone):
             self._known[hash(gone) & self._mask] = 0
-        self._places[place] = key + name + entries[:at] + entries[at + _ENTRY :]
-        self.confirm(name)
+        return entries[:at] + entries[at + _ENTRY :]

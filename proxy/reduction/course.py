@@ -44,16 +44,11 @@ class Course:
         self.inside: tuple[bytes, Place, int] | None = None
         """or a chunk in whose middle the last one ended, and where."""
         self.bordered = True
-        """The incomplete chunk comes after a forced border, or is the first."""
+        """The incomplete chunk comes after a forced border, or is the first: it is known by how it begins."""
         self._spot: int | None = None  # how that chunk begins, once it was asked for
-        self._known: bytes | None = None  # and one that began so
+        self._begun: bytes | None = None  # and one that began so
         self.learning: Counter[bytes] = Counter()
         """Chunks that are taught by batches that the peer has not consumed yet."""
-
-    def border(self) -> None:
-        """A forced border: what comes is known by how it begins."""
-        self.bordered = True
-        self._spot = None
 
     def passed(self, name: bytes, place: Place | None) -> None:
         """The stream has come to the end of that chunk, which the store holds if it has a place."""
@@ -84,31 +79,27 @@ class Course:
         """A chunk that begins like the incomplete one, behind a forced border, unless `stored` goes on so."""
         if not self.bordered or (stored is not None and stored.data.startswith(data[:PREFIX], stored.at)):
             return stored
-        name = self._recalled(data)
+        if self._spot is None:
+            self._spot, self._begun = self._beginnings.recall(data)
+        name = self._begun
         if name is None:
             return stored
         place = self._store.find(name)
         return (self._in_memory(name, place, 0) if place else None) or stored
 
     def note(self, name: bytes, data: memoryview) -> None:
-        """The chunk is complete. A piece of a longer one that was sent alone does not take its place."""
-        if not self.bordered:
-            return
+        """The chunk behind a forced border is complete. A piece of a longer one that was sent alone does not take its
+        place."""
         self.bordered = False
-        if self._beginnings.knows(name):
-            return
-        known = self._recalled(data)
-        if known == name:
+        spot, begun, self._spot = self._spot, self._begun, None
+        if spot is None:
+            if self._beginnings.knows(name):
+                return
+            spot, begun = self._beginnings.recall(data)
+        if begun == name:
             self._beginnings.confirm(name)
-        elif self._spot is not None and (known is None or self._store.find(known) is None):
-            self._beginnings.note(self._spot, name)
-
-    def _recalled(self, data: memoryview) -> bytes | None:
-        """A chunk that began like the one behind a forced border."""
-        if self._spot is None:
-            self._spot = self._beginnings.spot(data)
-            self._known = None if self._spot is None else self._beginnings.recall(self._spot)
-        return self._known
+        elif spot is not None and (begun is None or self._store.find(begun) is None):
+            self._beginnings.note(spot, name)
 
     def _in_memory(self, name: bytes, place: Place, at: int) -> Stored | None:
         if not self.may_refer(name, place):

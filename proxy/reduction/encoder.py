@@ -184,7 +184,7 @@ class Encoder:
         """
         self._cut(final=True)
         self._start = self._sent = self._end = 0
-        self._course.border()
+        self._course.bordered = True
 
     def whole(self, data: memoryview) -> None:
         """What comes between two such borders, used where it is, when nothing is before it."""
@@ -322,7 +322,11 @@ class Encoder:
         place = self._store.find(name)
         if place is not None and self._course.may_refer(name, place) and self._draft.may_name(name, end - start):
             self._refer(name, place, start, end)
-        elif self.follows and (stored := self._ahead(start, end)) is not None:
+        elif (
+            self.follows
+            and (self._known or self._course.bordered or self._expected)  # otherwise nothing can be ahead
+            and (stored := self._ahead(start, end)) is not None
+        ):
             self._follow(name, start, end, stored)
         else:
             self._literal(end)
@@ -393,8 +397,6 @@ class Encoder:
             name, place, data, at = self._expected
             at += self._sent - start
             return Stored(name, place, data, at) if at <= len(data) else None
-        if not (self._known or self._course.bordered):
-            return None
         stored = self._course.recall(self._view[start:end], self._course.ahead() if self._known else None)
         if stored is None or self._sent == start:
             return stored

@@ -53,21 +53,22 @@ class Payload:
             return
         if address != self._next:
             self._jump(address)
-        n = len(data)
-        self._next = address + n
+        at, end = 0, len(data)
+        self._next = address + end
         room = WINDOW - (address & _WITHIN)
-        while n > room:
+        while at + room <= end:
+            piece = data[at : at + room]
             self._window = self.given + room
-            self._end_window(data[:room])
-            data = data[room:]
-            n -= room
-            room = WINDOW
+            if self._bordered == self.given and room >= APART_LEAST:
+                self._encoder.whole(piece)  # without a copy
+                self.given = self._bordered = self._window
+            else:
+                self.pour(piece)
+                self._border(APART_LEAST)
+            at, room = at + room, WINDOW
         self._window = self.given + room
-        if n == room:
-            self._end_window(data)
-            self._window += WINDOW
-        else:
-            self.pour(data)
+        if at < end:
+            self.pour(data[at:])
 
     def lose_sight(self) -> None:
         """Where on a volume the rest belongs is not known: no window's end is near any more.
@@ -100,17 +101,6 @@ class Payload:
         self._room[self._filled : end] = piece
         self._filled = end
         self.given += len(piece)
-
-    def _end_window(self, piece: memoryview) -> None:
-        """The window's last bytes, or all of it: which need no copy, then."""
-        n = len(piece)
-        if self._bordered == self.given and n >= APART_LEAST:
-            self._encoder.whole(piece)
-            self.given += n
-            self._bordered = self.given
-        else:
-            self.pour(piece)
-            self._border(APART_LEAST)
 
     def _jump(self, address: Address | None) -> None:
         """Several commands take turns: where one breaks off another goes on from where it broke off before."""

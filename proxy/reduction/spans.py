@@ -269,16 +269,18 @@ class SpanEncoder:
 
     def _look(self) -> None:
         """At what was read: into records and payload with it."""
+        encoder, framer = self._encoder, self.framer
         if filled := self._filled:
-            if self.plain + self.unsent * 9 // 8 > BATCH_PLAIN_MAX:  # records may be longer than what was read
-                self._encoder.seal()
+            unsent = encoder.unsent + framer.held + filled  # which records may make longer
+            if encoder.plain + self._records_length + unsent * 9 // 8 > BATCH_PLAIN_MAX:
+                encoder.seal()
             self._filled = 0
-            self.framer.receive(self._view[:filled], self._clock(), self)
+            framer.receive(self._view[:filled], self._clock(), self)
             self._payload.settle(lazy=not self._plain)  # what is plain from now on is not settled by `flush`
             if self._records_length >= self._due:
                 self._payload.settle(lazy=False)
-                self._encoder.flush()
-        awaited = self.framer.awaited
+                encoder.flush()
+        awaited = framer.awaited
         self._gathers = awaited > 0
         self._goal = self._worth_reading(awaited) if awaited else READ_BYTES
 
@@ -336,7 +338,7 @@ class SpanEncoder:
     def take(self) -> EncodedBatch | None:
         """The next batch, or None if there is none that delivers anything. Its chunks stay pinned until `delivered`."""
         self._taken += self._encoder.next_plain
-        return self._encoder.take(self._section())
+        return self._encoder.take(self._section() if self._records else NO_SECTION)
 
     def delivered(self, batch: EncodedBatch) -> None:
         """The peer has consumed the batch."""
@@ -397,7 +399,7 @@ class SpanEncoder:
 
         Those that announce some of it must. Of others there are no more than make a batch full, as of literals.
         """
-        records, taken, grain, predict = self._records, self._taken, self.grain, self._predictor.predict
+        records, taken, grain, predict = self._records, self._taken, self._encoder.grain, self._predictor.predict
         predicted = []
         length = 0
         while records and records[0][0] <= taken - (length >= grain):

@@ -30,18 +30,16 @@ _REFERENCE = bytes((REFERENCE,))
 _LEARN = bytes((LEARN,))
 _RUN = bytes((RUN,))
 _VARINT_LIMIT = 1 << 32
+_BYTE = [bytes((n,)) for n in range(256)]
 
 
 def varint(value: int) -> bytes:
     """LEB128 in its shortest form."""
-    if value < 0x80:
-        return bytes((value,))
-    out = bytearray()
+    out = b""
     while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
+        out += _BYTE[value & 0x7F | 0x80]
         value >>= 7
-    out.append(value)
-    return bytes(out)
+    return out + _BYTE[value]
 
 
 def literal_token(n: int) -> bytes:
