@@ -72,7 +72,7 @@ def judged(
     values: dict[str, float | None] = {
         "MB/s": size / seconds / MB,
         "seconds": seconds,
-        "without a line": bare,
+        "no line": bare,
         "more": more,
         "emulator": emulator,
     }
