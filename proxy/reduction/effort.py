@@ -6,8 +6,9 @@ A change begins a new context, which has nothing to refer to yet; so changes are
 steps are compared on the side, each raise is on trial, and after one that did not pay the next waits twice as long.
 Over a long line a stream does not wait to be sure, for while TCP gathers speed it is the line that is slow: it begins
 with a context at once, and keeps it unless much more fits.
-What passes as it is, because it was found not to compress, counts with what it would cost if it did: only now and then
-a batch is tried, so on a fast line the highest step would seem cheap, and each try would hold up the loop.
+For streams that do not compress all that passes as it is counts with what it would cost if it did: only now and then a
+batch is tried, so on a fast line the highest step would seem cheap, but each try would hold up the loop, and each
+stream have a window for nothing.
 """
 
 from math import exp
@@ -96,14 +97,14 @@ class Measured(NamedTuple):
 
 
 class Load:
-    """What a loop's streams compress, or one lets pass, over about the last 0.4 s. `now` in seconds, monotonic."""
+    """What all streams of one loop compress, over about the last 0.4 s. `now` in seconds, monotonic."""
 
     _SPAN = 0.4
     _LONGEST = 0.25
     """Seconds. A longer pause or outage makes nothing be forgotten: what comes after it is taken to be as before."""
 
     def __init__(self) -> None:
-        self._bytes = self._seconds = self._cpu_seconds = self._at = 0.0
+        self._bytes = self._passed = self._seconds = self._cpu_seconds = self._at = 0.0
 
     def note(self, batch: Measured, now: float) -> None:
         """A batch was compressed."""
@@ -112,10 +113,20 @@ class Load:
         self._seconds += batch.seconds
         self._cpu_seconds += batch.cpu_seconds
 
+    def passed(self, length: int, now: float) -> None:
+        """So many bytes went as they are, since those before them did not compress."""
+        self._age(now)
+        self._passed += length
+
     def rate(self, now: float) -> float:
         """Bytes a second."""
         self._age(now)
         return self._bytes / self._SPAN
+
+    def passing(self, now: float) -> float:
+        """Bytes a second that go as they are."""
+        self._age(now)
+        return self._passed / self._SPAN
 
     def share(self, now: float) -> float:
         """Of the loop's time."""
@@ -134,6 +145,7 @@ class Load:
     def _age(self, now: float) -> None:
         fading = exp(-min(max(now - self._at, 0.0), self._LONGEST) / self._SPAN)
         self._bytes *= fading
+        self._passed *= fading
         self._seconds *= fading
         self._cpu_seconds *= fading
         self._at = now
@@ -145,7 +157,6 @@ class Effort:
     def __init__(self, load: Load, round_trip: float = 0.0) -> None:
         """`round_trip`: of the line, in seconds; 0 if it is unknown."""
         self._load = load
-        self._passing = Load()
         self._at = 0
         self._to_begin = round_trip >= LONG  # with a context, as soon as there is enough to send
         self._hasty_until = float("-inf")  # a raise has to be of two steps
@@ -190,7 +201,7 @@ class Effort:
 
     def passed(self, length: int, now: float) -> None:
         """So many literals went as they are, since those before them did not compress."""
-        self._passing.note(Measured(length, length, 0.0, 0.0), now)
+        self._load.passed(length, now)
 
     def note(self, batch: Measured, *, pressed: bool, now: float) -> None:
         """A batch was compressed. `pressed`: the stream waits for the line, with it or with earlier ones."""
@@ -231,7 +242,7 @@ class Effort:
             return False
         share = self._load.share(now)
         dry = self._pressed_since is None and (share > _DRY_TIME or self._load.cpu_share(now) > _DRY)
-        return dry or share + self._passing.rate(now) * self._costs[self._at] > _OVERLOAD
+        return dry or share + self._passing(now) * self._costs[self._at] > _OVERLOAD
 
     def _give_way(self, now: float) -> None:
         step = min(self._affordable(now), self._at - 1)
@@ -297,11 +308,20 @@ class Effort:
         self._pressed_since = None
         self.changes += 1
 
+    @property
+    def _in_vain(self) -> bool:
+        """What the stream sends does not compress."""
+        return self._ratio > GAIN
+
+    def _passing(self, now: float) -> float:
+        """Bytes a second that would have to be compressed as well, if they did."""
+        return self._load.passing(now) if self._in_vain else 0.0
+
     def _affordable(self, now: float) -> int:
         """The highest step that all streams could take at the rate of now."""
-        rate = (self._load.rate(now) + self._passing.rate(now)) * _GROWTH
+        rate = (self._load.rate(now) + self._passing(now)) * _GROWTH
         scale = self._costs[self._at] / STEPS[self._at].cost
-        if self._ratio > GAIN:
+        if self._in_vain:
             scale = max(scale, 1.0)  # the first step is quickly done with what does not compress, others are not
         costs = [self._costs.get(number, step.cost * scale) for number, step in enumerate(STEPS)]
         most = _AFFORDABLE / min(self._crowding, _CROWDED)

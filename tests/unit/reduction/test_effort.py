@@ -279,6 +279,24 @@ def test_on_a_fast_line_what_does_not_compress_is_not_tried_hard(rate: float, ro
     assert stream.changes <= 3
 
 
+def test_many_streams_that_do_not_compress_are_not_tried_hard_either() -> None:
+    """Each of them brings little."""
+    core = incompressible(240e6)
+    streams = core.streams(32)
+    core.run(30, *streams)
+    assert core.spent < 0.03 * 30
+    assert not any(stream.step.context for stream in streams)
+
+
+def test_what_compresses_does_not_suffer_from_what_does_not() -> None:
+    core = Core(5.6e6)
+    (stream,) = core.streams(1)
+    for _ in range(300):
+        core.load.passed(30_000_000, core.now)
+        core.run(0.1, stream)
+    assert at(stream) >= 3
+
+
 def test_what_does_not_compress_is_tried_less_hard_when_the_line_becomes_faster() -> None:
     core = incompressible(1e6)
     (stream,) = core.streams(1)
