@@ -43,8 +43,8 @@ class Core:
     plain: float = 0.0
     spent: float = 0.0
     """Seconds in which the loop compressed."""
-    rest: Rest | None = None
-    """Of the one stream, if what does not compress passes as it is."""
+    rests: dict[Effort, Rest] | None = None
+    """Of each stream, if what does not compress passes as it is."""
     load: Load = field(default_factory=Load)
 
     def streams(self, count: int, round_trip: float = 0.0) -> list[Effort]:
@@ -62,7 +62,8 @@ class Core:
         pressed = self.queued > LANE
         if self.queued > QUEUE:
             self._pass((self.queued - QUEUE / 2) / self.rate)
-        if self.rest is not None and self.rest.passes():
+        rest = self.rests.setdefault(stream, Rest()) if self.rests is not None else None
+        if rest is not None and rest.passes():
             self._pass(self.crowd * BATCH * OTHER_COST / self.power)
             self.queued += BATCH
             self.plain += BATCH
@@ -73,8 +74,8 @@ class Core:
         self.spent += cost
         self._pass(self.crowd * (cost + BATCH * OTHER_COST / self.power))
         encoded = int(BATCH * self.ratios[at])
-        if self.rest is not None:
-            self.rest.gains(BATCH, encoded)
+        if rest is not None:
+            rest.gains(BATCH, encoded)
         self.queued += encoded
         self.plain += BATCH
         stream.note(Measured(BATCH, encoded, self.crowd * cost, cost), pressed=pressed, now=self.now)
@@ -265,7 +266,7 @@ def test_what_brings_nothing_is_given_up() -> None:
 def incompressible(rate: float) -> Core:
     """The first step is done with it in no time; to look for what is not there takes the others long."""
     costs = (1 / 8e9, *(step.cost for step in STEPS[1:]))
-    return Core(rate, ratios=(1.0,) * len(STEPS), costs=costs, rest=Rest())
+    return Core(rate, ratios=(1.0,) * len(STEPS), costs=costs, rests={})
 
 
 @pytest.mark.parametrize("rate", [60e6, 125e6, 240e6])
