@@ -409,14 +409,13 @@ class Peer:
         try:
             async with asyncio.timeout(self._environment.config.tunnel.connect_timeout):
                 connection = await connect(address)
-                await self._loop.create_connection(lambda: relay, sock=connection)
+            del self._connecting[relay]  # no longer to be cancelled: that would tear what its relay already holds
+            await self._loop.create_connection(lambda: relay, sock=connection)
         except (OSError, TimeoutError, ValueError) as error:  # ValueError: of a name that cannot be looked up
             reason = f"cannot connect to {address}: {str(error) or 'no answer in time'}"
             log.warning("stream %d of %s: %s", relay.stream, relay.name, reason)
             self._connecting.pop(relay, None)
             relay.close(ResetCode.UNREACHABLE, reason)
-        else:
-            self._connecting.pop(relay, None)
 
     def _accepted(self, event: events.StreamAccepted) -> None:
         log.info("stream %d is connected at %s", event.stream, self.name)

@@ -47,7 +47,12 @@ class Clockwork(asyncio.SelectorEventLoop):
         return done
 
     async def create_connection(self, protocol_factory: Any, *_: Any, sock: Any = None, **__: Any) -> Any:
-        """`sock` is the transport itself."""
+        """`sock` is the transport itself; as uvloop does it: who is cancelled after it has begun tears it."""
         protocol = protocol_factory()
         sock.connect(protocol)
+        try:
+            await asyncio.sleep(self.rng.choice(self.delays))
+        except asyncio.CancelledError:
+            sock.abort()
+            raise
         return sock, protocol
