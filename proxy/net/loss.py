@@ -7,6 +7,9 @@ LOSSY = 0.002
 MEMORY = 700
 """Packets over which the share is an average, so that a line that carries little is judged soon: to be wrong by chance
 costs a lane, and copies that nobody needs."""
+AGAIN = 3.0, 60.0
+"""Seconds within which it has to lose packets a second time: a queue that overflows once, as when a connection seeks
+the line's rate, is done with it sooner, and is no loss that goes on."""
 HOLD = 120.0
 """Seconds for which a line that has lost packets is taken to lose more."""
 
@@ -17,7 +20,7 @@ class Loss:
     def __init__(self) -> None:
         self._before = 0, 0
         self._sent = self._lost = 0.0  # of late
-        self._until = float("-inf")
+        self._first = self._until = float("-inf")
 
     def see(self, now: float, sent: int, lost: int) -> bool:
         """Totals in packets, all lanes together; whether copies are worth while. `now` in seconds."""
@@ -27,5 +30,12 @@ class Loss:
         self._sent = self._sent * kept + newly_sent
         self._lost = self._lost * kept + newly_lost
         if newly_lost and self._lost > LOSSY * self._sent:
-            self._until = now + HOLD
+            self._note(now)
         return now < self._until
+
+    def _note(self, now: float) -> None:
+        soonest, latest = (self._first + seconds for seconds in AGAIN)
+        if soonest <= now <= latest:
+            self._until = now + HOLD
+        elif now > latest:
+            self._first = now

@@ -4,7 +4,9 @@ import random
 
 import pytest
 
-from proxy.net.loss import HOLD, LOSSY, Loss
+from proxy.net.loss import AGAIN, HOLD, LOSSY, Loss
+
+SOONEST, LATEST = AGAIN
 
 
 def judged(loss: float, packets: int, seconds: int, seed: int = 1) -> list[bool]:
@@ -32,23 +34,38 @@ def test_one_that_loses_hardly_any_is_none(packets: int) -> None:
 
 def test_it_is_taken_to_lose_more_for_a_while() -> None:
     line = Loss()
-    assert line.see(1.0, 100, 3)
-    assert line.see(1.0 + HOLD - 1, 100, 3)
-    assert not line.see(1.0 + HOLD, 100, 3)
+    line.see(1.0, 100, 3)
+    assert line.see(1.0 + SOONEST, 200, 6)
+    assert line.see(SOONEST + HOLD, 200, 6)
+    assert not line.see(1.0 + SOONEST + HOLD, 200, 6)
+
+
+def test_losses_that_go_on_keep_it_so() -> None:
+    assert all(judged(0.01, 3000, round(2 * LATEST + HOLD))[20:])
+
+
+@pytest.mark.parametrize("after", [SOONEST - 1, LATEST + 1])
+def test_a_queue_that_overflows_now_and_then_is_none(after: float) -> None:
+    line = Loss()
+    assert not line.see(1.0, 80_000, 4_000)
+    assert not line.see(1.0 + after, 160_000, 8_000)
+    assert not line.see(2.0 + after, 240_000, 8_000)
 
 
 def test_one_packet_of_many_is_chance() -> None:
-    assert not Loss().see(1.0, 700, 1)
+    line = Loss()
+    line.see(1.0, 700, 1)
+    assert not line.see(1.0 + SOONEST, 1400, 2)
 
 
 def test_what_was_lost_before_much_was_sent_is_forgotten() -> None:
     line = Loss()
     line.see(1.0, 100, 3)
-    line.see(1.0 + HOLD, 100_000, 3)
-    assert not line.see(2.0 + HOLD, 200_000, 6)
+    assert not line.see(1.0 + SOONEST, 100_000, 6)
 
 
 def test_counters_that_begin_anew_are_no_loss() -> None:
     line = Loss()
     line.see(1.0, 1 << 32, 1000)
-    assert not line.see(2.0 + HOLD, 1000, 0)
+    assert not line.see(1.0 + SOONEST, 1000, 0)
+    assert not line.see(2.0 + SOONEST, 2000, 0)
