@@ -60,8 +60,9 @@ def test_one_packet_of_many_is_chance() -> None:
 
 def test_what_was_lost_before_much_was_sent_is_forgotten() -> None:
     line = Loss()
-    line.see(1.0, 100, 3)
-    assert not line.see(1.0 + SOONEST, 100_000, 6)
+    line.see(1.0, 100, 50)
+    line.see(2.0, 10_000, 50)
+    assert not line.see(1.0 + SOONEST, 10_700, 51)
 
 
 def test_counters_that_begin_anew_are_no_loss() -> None:
