@@ -10,6 +10,7 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 
 from proxy.protocol import events
@@ -300,14 +301,15 @@ class Site:
         """Streams that were reset as soon as they were offered: events that were queued behind that still come."""
         self.other: Site
         self._lanes = itertools.count(1)
-        self._tick_at = float("inf")
         self.began = 0
+        self._tick_at: float
         self.tunnel: Tunnel
         self.begin()
 
     def begin(self) -> None:
         """The process starts."""
         self.began += 1
+        self._tick_at = float("inf")
         self.lossy = self.world.rng.choice([0, 1e6])
         self.tunnel = self.kind(
             self.settings,
@@ -390,11 +392,13 @@ class Site:
         self.dispatch()
         self.check_bounds()
         deadline = self.tunnel.next_deadline()
-        if deadline is not None and (deadline < self._tick_at or self._tick_at <= self.world.now):
+        if deadline is not None and deadline < self._tick_at:
             self._tick_at = deadline
-            self.soon(max(0.0, deadline - self.world.now), self.tick)
+            self.soon(max(0.0, deadline - self.world.now), partial(self.tick, deadline))
 
-    def tick(self) -> None:
+    def tick(self, at: float) -> None:
+        if at != self._tick_at:  # an earlier deadline has come since, and sets the next
+            return
         self._tick_at = float("inf")
         self.tunnel.tick(self.world.now)
         self.dispatch()

@@ -70,6 +70,8 @@ class Pipe:
     def _arrive(self, piece: bytes) -> None:
         if not self.open or self.black:
             return
+        full = not self.can_write
         self.in_flight -= len(piece)
         self._deliver(piece)
-        self._drained()
+        if full:
+            self._drained()
