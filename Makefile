@@ -5,6 +5,9 @@ PYTHON ?= python3
 PYTEST ?= -n 3 --dist loadgroup
 JSON ?=
 
+# Whoever forbids Python to keep what it has compiled pays with half a second a process, in tests of a thousand.
+unexport PYTHONDONTWRITEBYTECODE
+
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
