@@ -54,7 +54,7 @@ class SecondChance:
         if held := sorted(again.keys() - failed.keys()):
             terminalreporter.section(SAID, yellow=True)
             for name in held:
-                terminalreporter.line(f"{name}: {_reason(again[name])}")
+                terminalreporter.line(f"{name}: {_reason(again[name])}{_trail(again[name])}")
 
 
 def _limit_anew(item: pytest.Item) -> None:
@@ -83,3 +83,10 @@ def _reason(report: pytest.TestReport) -> str:
     """The first time's last word."""
     text = getattr(getattr(report.longrepr, "reprcrash", None), "message", None) or str(report.longrepr)
     return text.strip().splitlines()[0] if text.strip() else str(report.when)
+
+
+def _trail(report: pytest.TestReport) -> str:
+    """Where that was: of what happens once in thousands of runs nothing else is left."""
+    entries = getattr(getattr(report.longrepr, "reprtraceback", None), "reprentries", [])
+    places = [place for entry in entries if (place := getattr(entry, "reprfileloc", None)) is not None]
+    return "".join(f"\n    {place.path}:{place.lineno}" for place in places)

@@ -78,3 +78,5 @@ def test_who_is_run_again(tmp_path: Path) -> None:
         "integration/test_it.py::test_what_the_file_shares",
     ]
     assert "AssertionError" in held
+    line = TESTS.splitlines().index('    assert not first("once")') + 1
+    assert f"test_once: AssertionError: assert not True\n    integration/test_it.py:{line}\n" in held.replace("\r", "")
