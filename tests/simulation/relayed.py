@@ -7,6 +7,7 @@ import itertools
 import random
 import socket
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -96,6 +97,8 @@ class Array(asyncio.Transport):
         self.log = bytearray()
         """All that it has said."""
         self.got = bytearray()
+        self.heard: Callable[[], None] = lambda: None
+        """Called when it has got something."""
         self.reading = True
         self.ended = False
         """The other array has."""
@@ -173,6 +176,7 @@ class Array(asyncio.Transport):
         if self._waiting > self._high and not self._paused:
             self._paused = True
             self._protocol.pause_writing()
+        self.heard()
 
     def _take(self, n: int) -> None:
         self._waiting = max(0, self._waiting - n)

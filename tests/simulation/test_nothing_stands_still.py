@@ -7,6 +7,7 @@ ISTHMUS_LIVE_SEEDS=FIRST:LAST.
 
 import asyncio
 import os
+from collections import deque
 from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +20,7 @@ from proxy.protocol.codes import Capability
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
 from tests.simulation.clockwork import Clockwork
 from tests.simulation.relayed import Array, Sites
-from tests.unit.iscsi.pdus import command, data_out, digests, login, login_answer, pdu, write_10
+from tests.unit.iscsi.pdus import command, data_in, data_out, digests, login, login_answer, pdu, read_10, write_10
 from tests.unit.reduction.sites import noise
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -71,6 +72,17 @@ class Talk:
     def __init__(self, near: Array, far: Array, relay: Relay) -> None:
         self.near, self.far, self.relay = near, far, relay
         self.tag = 0
+        self._asked: deque[tuple[int, bytes]] = deque()
+        far.heard = self._answer
+
+    def ask(self, said: bytes, answer: bytes) -> None:
+        """The far array answers as soon as it has everything that was said so far."""
+        self.near.say(said)
+        self._asked.append((len(self.near.log), answer))
+
+    def _answer(self) -> None:
+        while self._asked and self._asked[0][0] <= len(self.far.got):
+            self.far.say(self._asked.popleft()[1])
 
     @property
     def whole(self) -> bool:
@@ -89,6 +101,10 @@ class Talk:
             (len(array.unread), len(array.log), len(array.got), array.reading, array.ended)
             for array in (self.near, self.far)
         )
+
+
+def arrays(talks: list[Talk]) -> list[Array]:
+    return [array for talk in talks for array in (talk.near, talk.far)]
 
 
 @cache
@@ -140,9 +156,12 @@ class Story:
         self.news = rng.choice([0.0, 0.05] if steady else [0.0, 0.05, 1.0])
         """How much of what is said is not known."""
         self.answers = 0.0 if steady else rng.choice([0.0, 0.2])
+        self.reads = rng.choice([0.0, 0.3, 1.0])
+        """How much of it the far array says."""
         self.bytes = 3 * MIB if steady else MIB
         self.shift = rng.randrange(0, 64 * KIB, 512)
         self.digests = rng.random() < 0.2
+        self.sums: dict[str, Any] = {"header_digest": self.digests, "data_digest": self.digests}
 
     async def tell(self) -> None:
         for _ in range(self.rng.choice([1, 2, 3])):
@@ -150,7 +169,7 @@ class Story:
             await asyncio.sleep(1.0)
         talks = [await self.begin() for _ in range(self.rng.choice([1, 1, 2, 4]))]
         self.calm(talks)
-        await self.write(talks[0], 0, volume(), MIB)
+        self.write(talks[0], 0, volume(), MIB)
         await self.rest(talks)
         self.storm(talks)
         await asyncio.gather(*(self.talk(talk) for talk in talks))
@@ -190,32 +209,43 @@ class Story:
             )
             at = min(at, VOLUME - size)
             data = rng.randbytes(size) if rng.random() < self.news else volume()[at : at + size]
-            await self.write(talk, at, data, rng.choice(self.pdus))
+            move = self.read if rng.random() < self.reads else self.write
+            move(talk, at, data, rng.choice(self.pdus))
             left -= size
             if rng.random() < self.answers:
                 talk.far.say(pdu(0x21, tag=1) if self.spans else b"!")
             if pause := rng.choice(self.pauses):
                 await asyncio.sleep(pause)
 
-    async def write(self, talk: Talk, at: int, data: bytes, most: int) -> None:
+    def write(self, talk: Talk, at: int, data: bytes, most: int) -> None:
         if not self.spans:
             talk.near.say(data)
             return
         talk.tag += 1
-        both: dict[str, Any] = {"header_digest": self.digests, "data_digest": self.digests}
-        said = command(talk.tag, write_10(at // 512, len(data) // 512), **both)
+        said = command(talk.tag, write_10(at // 512, len(data) // 512), **self.sums)
         for offset in range(0, len(data), most):
-            said += data_out(talk.tag, data[offset : offset + most], offset, **both)
+            said += data_out(talk.tag, data[offset : offset + most], offset, **self.sums)
         talk.near.say(said)
+
+    def read(self, talk: Talk, at: int, data: bytes, most: int) -> None:
+        if not self.spans:
+            talk.ask(b"?", data)
+            return
+        talk.tag += 1
+        said = b""
+        for offset in range(0, len(data), most):
+            last = offset + most >= len(data)
+            said += data_in(talk.tag, data[offset : offset + most], offset, status=last, **self.sums)
+        talk.ask(command(talk.tag, read_10(at // 512, len(data) // 512), **self.sums), said)
 
     def storm(self, talks: list[Talk]) -> None:
         """What may trouble them, does."""
         rng = self.rng
-        for talk in talks:
+        for array in arrays(talks):
             segments = [(16 * KIB, 64 * KIB), (1448, 2896, 64 * KIB), (16 * KIB, 1000), (MIB,)]
-            talk.near.segments = rng.choice(segments[: 1 if self.steady else None])
+            array.segments = rng.choice(segments[: 1 if self.steady else None])
             gaps = [(0.0, 0.001), (0.0, 0.0, 0.0, 0.001, 0.005), (0.0,)]
-            talk.near.gaps = rng.choice(gaps[: 2 if self.steady else None])
+            array.gaps = rng.choice(gaps[: 2 if self.steady else None])
         if self.steady:
             return
         self.loop.delays = rng.choice([(0.0,), (0.0, 0.002), (0.0, 0.05), (0.01, 3.0)])
@@ -224,8 +254,8 @@ class Story:
             store.cold = rng.random() < 0.3
             if rng.random() < 0.3:
                 store.lose(rng, 0.1)
-        for talk in talks:
-            talk.far.appetites = rng.choice([(0.0,), (0.0,), (0.0, 0.01), (0.0, 0.3)])
+        for array in arrays(talks):
+            array.appetites = rng.choice([(0.0,), (0.0,), (0.0, 0.01), (0.0, 0.3)])
         for _ in range(rng.choice([0, 0, 3])):
             self.loop.call_later(rng.uniform(0, 2), self.break_)
 
@@ -238,8 +268,8 @@ class Story:
 
     def calm(self, talks: list[Talk]) -> None:
         self.loop.delays = (0.0,)
-        for talk in talks:
-            talk.far.appetites = talk.near.gaps = (0.0,)
+        for array in arrays(talks):
+            array.appetites = array.gaps = (0.0,)
 
     async def rest(self, talks: list[Talk]) -> None:
         """Until everything has arrived and everything is read."""
