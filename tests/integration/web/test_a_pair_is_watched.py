@@ -48,8 +48,11 @@ def test_traffic_an_outage_and_what_is_told_of_it(bed: Bed) -> None:
             for _ in range(2):
                 sending = send(cut(content, 1 << 17), pair.entrance)
                 assert (sending.ended, sending.answer) == (END, receipt(content))
-            history = until(pair.east, "history?range=5m", lambda answer: answer["waterfall"]["raw"] >= 2 * SIZE)
             status = ask(pair.east, "status")
+            sent = status["bytes"]["after_compression"]  # the last of it later than it was read
+            history = until(
+                pair.east, "history?range=5m", lambda answer: answer["waterfall"]["after_compression"] >= sent
+            )
             fall = history["waterfall"]
             assert fall["raw"] == status["bytes"]["raw"] == 2 * SIZE
             assert fall["after_deduplication"] == status["bytes"]["after_deduplication"]
