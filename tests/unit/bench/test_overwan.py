@@ -18,6 +18,7 @@ from bench.overwan.cases import CASES
 from bench.overwan.compressible import compressed
 from bench.overwan.course import Course, Recorder, Sample
 from bench.overwan.fill import AS_SHIPPED, CUBIC, judged
+from bench.overwan.fill import Run as Filling
 from bench.overwan.lines import Setting, exhausted
 from bench.overwan.results import Figure, Results, show
 from bench.overwan.urgency import added, overflow
@@ -97,20 +98,31 @@ def test_iperf_counts_what_was_received_after_the_start() -> None:
 
 def test_a_stream_as_shipped_is_judged_by_its_steady_part() -> None:
     course = growing(1e6, 1e6, *[5e6] * 9)
-    figure = judged(FIELD, AS_SHIPPED, Transfer(47_000_000, 11.0, True), course, {"bbr": 41e6, "cubic": 1e6})
+    run = Filling(Transfer(47_000_000, 11.0, True), course, 0.5)
+    figure = judged(FIELD, AS_SHIPPED, [run], {"bbr": 41e6, "cubic": 1e6})
     assert figure.values["steady"] == pytest.approx(40, rel=0.02)
     assert figure.values["all"] == pytest.approx(34.18, rel=0.001)
     assert (figure.values["bbr"], figure.values["cubic"]) == (41, 1)
     assert figure.goals[0].measured == pytest.approx(97.6, rel=0.02)
-    assert judged(FIELD, AS_SHIPPED, Transfer(1, 1.0, True), course, {"bbr": 45e6}).met == "NO"
+    assert judged(FIELD, AS_SHIPPED, [run], {"bbr": 45e6}).met == "NO"
+
+
+def test_of_several_streams_the_median_counts_and_all_must_be_the_same() -> None:
+    runs = [
+        Filling(Transfer(50_000_000, seconds, True), growing(*[rate] * 20), 0.5)
+        for seconds, rate in ((10.0, 5e6), (20.0, 2e6), (8.0, 6e6))
+    ]
+    figure = judged(FIELD, AS_SHIPPED, runs, {"bbr": 40e6})
+    assert (figure.goals[0].measured, figure.values["all"], figure.identical) == (100, 40, True)
+    spoilt = runs[1]._replace(transfer=Transfer(50_000_000, 20.0, False))
+    assert not judged(FIELD, AS_SHIPPED, [runs[0], spoilt, runs[2]], {"bbr": 40e6}).identical
 
 
 def test_lanes_are_judged_by_the_second_half() -> None:
-    course = growing(*[1e6] * 5, *[5e6] * 5)
-    transfer = Transfer(30_000_000, 10.0, True)
-    [goal] = judged(FIELD, CUBIC, transfer, course, {"bbr": 40e6}).goals
+    run = Filling(Transfer(30_000_000, 10.0, True), growing(*[1e6] * 5, *[5e6] * 5), 0.5)
+    [goal] = judged(FIELD, CUBIC, [run], {"bbr": 40e6}).goals
     assert (goal.measured, goal.bound, goal.met) == (100, 85, True)
-    unknown = judged(FIELD, CUBIC, transfer, course, {"cubic": 1e6})
+    unknown = judged(FIELD, CUBIC, [run], {"cubic": 1e6})
     assert (unknown.goals, unknown.met, unknown.values["bbr"]) == ((), "", None)
 
 
