@@ -18,7 +18,10 @@ LOSS_MIN = 1e-4
 BLOCKED = 0.6
 """Share of the time that data waited for the lanes, above which there may be too few of them."""
 PAYS = 0.3
-"""Part of the growth in lanes that the rate has to follow for more to be tried."""
+"""Part of the growth in lanes that the rate has to follow for them to be kept."""
+ROOM = 0.75
+"""Part of it that shows that the line has room for more still: with less it is full, and lanes that come and go in vain
+cost a third of the rate for some seconds. Of a single lane that says nothing: its rate may be that of a slow start."""
 SPARE = 2.0
 """Lanes kept for each that the rate calls for: loss is uneven, and a few lanes too many cost little."""
 WORTH = 1.08
@@ -26,6 +29,10 @@ WORTH = 1.08
 REST_LEAST, REST_MOST = 5.0, 120.0
 """Seconds until it is tried again after it did not pay; twice as long each time: the first measurement may have had the
 luck of a slow start that had lost nothing yet."""
+REST_FULL = 30.0
+"""Seconds until it is tried again on a line that has just been filled."""
+FALLEN = 0.7
+"""Part of the rate that was reached below which all begins anew: that was luck, or more is lost now."""
 IDLE = 60.0
 """Seconds of little to do after which fewer lanes are tried."""
 
@@ -52,6 +59,7 @@ class LaneCount:
         self._before: tuple[int, float] | None = None  # fewer lanes, and their rate
         self._not_before = float("-inf")
         self._rest = REST_LEAST
+        self._reached = 0.0  # bytes a second, when lanes were compared last
         self._idle_since = float("inf")
 
     def see(self, now: float, load: Load) -> int:
@@ -78,7 +86,10 @@ class LaneCount:
         rate = sent / seconds
         if self._before is not None:
             self._compare(now, rate)
-        elif now >= self._not_before and lost > LOSS_MIN * sent:
+            return
+        if rate < FALLEN * self._reached:
+            self._reached, self._rest, self._not_before = rate, REST_LEAST, now
+        if now >= self._not_before and lost > LOSS_MIN * sent:
             self._more(now, rate)
 
     def _more(self, now: float, rate: float) -> None:
@@ -91,11 +102,15 @@ class LaneCount:
         assert self._before is not None
         lanes, before = self._before
         self._before = None
+        self._reached = max(before, rate)
         gain, growth = rate / max(before, 1.0), self.wanted / lanes
-        if gain >= 1 + PAYS * (growth - 1):
+        followed = (gain - 1) / (growth - 1)
+        if followed >= (ROOM if lanes > 1 else PAYS):
             self._rest = REST_LEAST
             self._more(now, rate)
             return
+        if followed >= PAYS:
+            self._rest = max(self._rest, REST_FULL)
         self.wanted = min(self.wanted, max(lanes, round(lanes * gain * SPARE))) if gain > WORTH else lanes
         self._not_before = now + self._rest
         self._rest = min(2 * self._rest, REST_MOST)

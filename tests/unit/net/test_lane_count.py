@@ -66,6 +66,32 @@ def test_a_slow_start_that_lost_nothing_misleads_for_seconds_only() -> None:
     assert line.run(40) > 40
 
 
+def test_a_line_that_begins_to_lose_more_is_filled_again_at_once() -> None:
+    line = Line(43 * MBIT, 43 * MBIT, loss=0.001)
+    line.run(400)
+    assert line.count.wanted == 1
+    line.a_lane = 12 * MBIT
+    assert line.run(20) > 3
+
+
+def test_a_line_that_has_become_slow_is_left_alone_again() -> None:
+    line = Line(43 * MBIT, 43 * MBIT, loss=0.001)
+    line.run(400)
+    line.rate = 10 * MBIT
+    line.run(300)
+    line.history.clear()
+    line.run(int(REST_MOST))
+    assert line.history.count(4) <= 8
+
+
+def test_a_full_line_is_left_alone() -> None:
+    """Of 16 lanes the last ones bring less than theirs: it is full, and 64 are not tried."""
+    line = Line(43 * MBIT, 4 * MBIT)
+    line.run(40)
+    assert max(line.history) == 16
+    assert line.history[-25:] == [16] * 25
+
+
 def test_little_to_do_needs_no_lanes() -> None:
     line = Line(43 * MBIT, MBIT)
     line.offered = MBIT / 2
