@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Callable
+from typing import Any
 
 from proxy.config.addresses import Address
 from proxy.net.endings import reset_connection
@@ -28,6 +29,18 @@ async def connect(address: Address, prepare: Callable[[socket.socket], None] = r
         except OSError as error:
             failure = error
     raise failure
+
+
+async def take_over(connection: socket.socket, protocol: Callable[[], asyncio.BaseProtocol], **tls: Any) -> None:
+    """Have the loop, which is uvloop's, own a connected socket, whatever comes. `tls`: as of `create_connection`.
+
+    uvloop tells the socket so only once the connection has been made. Of one that ends before, both would close the
+    descriptor: the second time it is whoever's the kernel gave it to meanwhile, such as another array's.
+    """
+    try:
+        await asyncio.get_running_loop().create_connection(protocol, sock=connection, **tls)
+    finally:
+        connection.detach()
 
 
 async def _connect(

@@ -10,7 +10,7 @@ import random
 import socket
 
 from proxy.config.addresses import Address
-from proxy.net.connecting import connect
+from proxy.net.connecting import connect, take_over
 from proxy.net.handshake import Handshake, explain
 from proxy.net.lane import Lane
 from proxy.net.peer import Peer
@@ -117,7 +117,6 @@ class Dialler:
     async def _dial(self, mark: int, *, trial: bool = False) -> None:
         """Bring up a lane; if that cannot be, say why not. `trial`: whether long packets pass after all."""
         lane = Lane(self._peer, dialler=True, congestion_control=self._congestion_control)
-        loop = asyncio.get_running_loop()
         limit = asyncio.timeout(self._connect_timeout)
         handshake = connection = None
         lane.short = self._short and not trial
@@ -125,9 +124,9 @@ class Dialler:
             handshake = Handshake(self._certificates.dialling(self._peer.name), limit)
             async with limit:
                 connection = await connect(self._address, shorten_segments if lane.short else _leave_as_it_is)
-                await loop.create_connection(
+                await take_over(
+                    connection,
                     lambda: lane,
-                    sock=connection,
                     ssl=handshake,
                     server_hostname=self._peer.name,
                     ssl_handshake_timeout=self._connect_timeout,

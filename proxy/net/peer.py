@@ -12,7 +12,7 @@ from proxy.config.model import Peer as PeerConfig
 from proxy.iscsi.portals import Portals
 from proxy.net.asking import NotExported, granted
 from proxy.net.coders import Coders, Protocol, Workbench
-from proxy.net.connecting import connect
+from proxy.net.connecting import connect, take_over
 from proxy.net.environment import Environment
 from proxy.net.fills import Fills
 from proxy.net.lane import Lane
@@ -410,7 +410,7 @@ class Peer:
             async with asyncio.timeout(self._environment.config.tunnel.connect_timeout):
                 connection = await connect(address)
             del self._connecting[relay]  # no longer to be cancelled: that would tear what its relay already holds
-            await self._loop.create_connection(lambda: relay, sock=connection)
+            await take_over(connection, lambda: relay)
         except (OSError, TimeoutError, ValueError) as error:  # ValueError: of a name that cannot be looked up
             reason = f"cannot connect to {address}: {str(error) or 'no answer in time'}"
             log.warning("stream %d of %s: %s", relay.stream, relay.name, reason)

@@ -113,6 +113,9 @@ class Array(asyncio.Transport):
         self._paused = False
         self._high, self._low = 1 << 16, 1 << 14
 
+    def detach(self) -> None:
+        """As a socket that the loop has taken over."""
+
     def connect(self, protocol: Any) -> None:
         self._protocol = protocol
         protocol.connection_made(self)
