@@ -5,7 +5,7 @@ PYTHON ?= python3
 PYTEST ?= -n 3 --dist loadgroup
 JSON ?=
 
-# Whoever forbids Python to keep what it has compiled pays with half a second a process, in tests of a thousand.
+# Where Python may not keep what it has compiled, a site takes half as long again to start; tests start hundreds.
 unexport PYTHONDONTWRITEBYTECODE
 
 VENV := .venv

@@ -83,8 +83,9 @@ def _on(bench: Bench, setting: Setting, ways: list[Way], seconds: float) -> Iter
 
 def _excuse(setting: Setting, figure: Figure, runs: list[Run]) -> str:
     """Slow lines leave the cores to whoever is measured: what is missed there is missed by its own fault."""
-    used = statistics.median(run.used for run in runs)
-    return "" if setting.bits < FAST or figure.met == "yes" else exhausted(used)
+    if setting.bits < FAST or figure.met == "yes":
+        return ""
+    return exhausted(statistics.median(run.used for run in runs))
 
 
 def _plain_tcp(bench: Bench, wan: Wan, setting: Setting, control: str, seconds: float) -> float:

@@ -18,7 +18,7 @@ LOSS_MIN = 1e-4
 BLOCKED = 0.6
 """Share of the time that data waited for the lanes, above which there may be too few of them."""
 PAYS = 0.3
-"""Part of the growth in lanes that the rate has to follow for them to be kept."""
+"""Part of the growth in lanes that the rate has to follow for a step to have paid."""
 ROOM = 0.75
 """Part of it that shows that the line has room for more still: with less it is full, and lanes that come and go in vain
 cost a third of the rate for some seconds. Of a single lane that says nothing: its rate may be that of a slow start."""

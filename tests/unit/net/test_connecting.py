@@ -1,4 +1,4 @@
-"""Connecting to a name with several addresses."""
+"""Connecting to a name with several addresses, and handing a connection to the loop."""
 
 import asyncio
 import contextlib
