@@ -2,9 +2,10 @@
 
 The only module that knows LMDB. Every trouble leaves it as StoreFault or one of its kinds. The loop thread reads
 through one snapshot that is replaced after each commit, for a snapshot that is held keeps pages from being used again;
-the worker writes. The worker takes and gives up the snapshots, too: both write to the table of readers, a mapped file,
-and on a disk that does not answer that waits in a page fault, with the interpreter's lock held by whoever does it
-first. Calls that read through the snapshot, and `refresh`, are guarded by the store's lock.
+the worker writes. The worker takes and gives up the snapshots, too, and only right behind something written: both
+write to the table of readers, a mapped file, with the interpreter's lock held. On a disk that does not answer that
+would wait in a page fault, and everything in the process with it; a transaction that writes begins and ends in that
+same page, without the lock. Calls that read through the snapshot, and `refresh`, are guarded by the store's lock.
 """
 
 import errno
@@ -188,7 +189,7 @@ class Index:
 
     def chunks(self) -> int:
         """Number of chunks that the index has a place for."""
-        with _translated(), self._env.begin() as txn:
+        with self._writing() as txn:  # nothing
             return txn.stat(self._chunk)["entries"]
 
     def problems(self) -> list[str]:
@@ -206,7 +207,7 @@ class Index:
         are not free yet. So there must be room for what is live and twice for what is touched.
         """
         touched = change.keys
-        with _translated(), self._env.begin() as txn:
+        with self._writing() as txn:  # nothing
             stats = [txn.stat(database) for database in self._all]
         live = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
         wanted = live + 2 * min(live, touched) + touched // _KEYS_A_PAGE
@@ -255,7 +256,6 @@ class Index:
 
     def commit(self, change: Change) -> None:
         """All of the change or nothing; `refresh` makes it seen. Raises IndexFull, DiskFull, Damaged or StoreFault."""
-        self._give_up_spent()
         with self._writing() as txn:
             peers = list(txn.cursor(self._peer).iternext(values=False))
             for container, names in change.removed.items():
@@ -273,7 +273,6 @@ class Index:
 
     def sweep(self, alive: Callable[[int], bool], most: int = 4096) -> None:
         """Remove the places of chunks whose container is gone, `most` a transaction; `refresh` makes it seen."""
-        self._give_up_spent()
         start: bytes | None = b""
         while start is not None:
             with self._writing() as txn:
@@ -370,6 +369,7 @@ class Index:
     def _writing(self) -> Iterator["lmdb.Transaction[bytes]"]:
         try:
             with _translated(), self._env.begin(write=True) as txn:
+                self._give_up_spent()
                 yield txn
         except StoreFault as fault:
             if type(fault) is StoreFault and self._disk_is_full():

@@ -1,11 +1,14 @@
 """A store's disk does not answer for a while: traffic passes, the status answers, and all is well when it is back."""
 
+import subprocess
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from bench.sites import Site
+from dedupstore import open_store
 from tests.integration.bed.contents import volume
 from tests.integration.bed.disks import failing_disk, silent
 from tests.integration.bed.ends import Array
@@ -15,6 +18,7 @@ from tests.integration.bed.sites import Bed, drain, run
 OLD, NEW, NEXT = (volume(name, 16 << 20) for name in ("old", "new", "next"))
 SILENCE = 10.0
 """Seconds at least, with traffic in all of them."""
+RELEASE = 'sleep 30; exec fsfreeze --unfreeze "$0"'
 
 
 @pytest.mark.root
@@ -36,6 +40,27 @@ def test_a_disk_that_does_not_answer(bed: Bed, tmp_path: Path, where: str) -> No
         settled(getattr(pair, where))
         assert cost(pair, NEXT) < 0.1
         drain(*pair.sites)
+
+
+@pytest.mark.root
+def test_whoever_waits_for_the_index_halts_nobody(tmp_path: Path) -> None:
+    """The first thing that needs the disk is the index's table of readers, where a snapshot is given up."""
+    with failing_disk(tmp_path / "disk", tmp_path / "image", 160) as disk:
+        store = open_store("disk", 64 << 20, disk / "store")
+        for epoch in (b"first ep", b"other ep"):
+            store.remember(b"the peer's store", epoch)
+            store.write()
+        with silent(disk), subprocess.Popen(["sh", "-c", RELEASE, disk]) as release:
+            store.remember(b"the peer's store", b"third ep")
+            writer = threading.Thread(target=store.write)
+            writer.start()
+            time.sleep(1)  # which lasts as long as the silence, if the interpreter's lock is held
+            assert release.poll() is None
+            assert writer.is_alive()
+            release.kill()
+        writer.join()
+        assert store.recall(b"the peer's store") is not None
+        store.close()
 
 
 def answers(*sites: Site) -> None:
