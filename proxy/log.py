@@ -4,6 +4,7 @@
 peer or an array sends can move a cursor or forge a line (`proxy.text.printable`), and the volume is bounded: what one
 place of the code writes may come `BURST` times in `PERIOD` seconds, all together `BURST_OF_ALL` times; what was held
 back is counted and told. By place, because a message may be another one each time (asyncio's have a task's number).
+Logging never waits for whoever reads the log (`proxy.log_writer`).
 """
 
 import json
@@ -16,6 +17,7 @@ from collections.abc import Hashable
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from proxy.log_writer import LineWriter
 from proxy.text import printable
 
 BURST = 20
@@ -25,6 +27,7 @@ BURST_OF_ALL = 1000
 PERIOD = 10.0
 """Seconds."""
 
+_UNREAD = "%d lines were not logged: nobody read the log"
 _COLOURS = {"DEBUG": "2", "INFO": "32", "WARNING": "33", "ERROR": "31", "CRITICAL": "1;31"}
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -39,6 +42,12 @@ def configure(level: str = "info", form: str = "auto", stream: TextIO | None = N
     handler.setFormatter(TextFormatter(coloured=coloured) if as_text else JsonFormatter())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     logging.captureWarnings(capture=True)
+
+
+def flush() -> None:
+    """Wait until all that was logged is written; two seconds at most, for perhaps nobody reads it."""
+    for handler in logging.getLogger().handlers:
+        handler.flush()
 
 
 class TextFormatter(logging.Formatter):
@@ -105,32 +114,46 @@ class Limit:
         return held_back
 
 
-class BoundedHandler(logging.StreamHandler[TextIO]):
-    """Writes what the limit lets through, and tells what was held back."""
+class BoundedHandler(logging.Handler):
+    """Has written what the limit lets through, and tells what was held back, or not written because nobody read it."""
 
     def __init__(self, stream: TextIO) -> None:
-        super().__init__(stream)
+        super().__init__()
         self._limit = Limit()
+        self._lines = LineWriter(stream)
+        self._unread = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Any thread (`handle` holds the handler's lock)."""
+        """Any thread (`handle` holds the handler's lock). Never waits."""
         self._tell(time.monotonic())
         place = (record.name, record.pathname, record.lineno)
         if self._limit.admit(place, str(record.msg).partition("\n")[0]):
-            super().emit(record)
+            self._write(record)
+
+    def flush(self) -> None:
+        """Wait until all is written, two seconds at most."""
+        self._lines.flush()
 
     def close(self) -> None:
-        """Tell what is still untold."""
+        """Tell what is still untold, and wait as `flush` does."""
         self._tell(float("inf"))
+        self._lines.close()
         super().close()
-
-    def handleError(self, record: logging.LogRecord) -> None:
-        """A log that cannot be written (a closed pipe) is no reason to stop carrying data, nor to write elsewhere."""
 
     def _tell(self, now: float) -> None:
         for template, number in self._limit.settle(now):
-            told = {"msg": "%d more like this were not logged: %s", "args": (number, template), "levelname": "WARNING"}
-            super().emit(logging.makeLogRecord(told | {"levelno": logging.WARNING, "name": __name__}))
+            self._write(_warning("%d more like this were not logged: %s", number, template))
+
+    def _write(self, record: logging.LogRecord) -> None:
+        if self._unread and self._lines.put(self.format(_warning(_UNREAD, self._unread))):
+            self._unread = 0
+        if not self._lines.put(self.format(record)):
+            self._unread += 1
+
+
+def _warning(template: str, *values: object) -> logging.LogRecord:
+    told = {"msg": template, "args": values, "levelname": "WARNING", "levelno": logging.WARNING, "name": __name__}
+    return logging.makeLogRecord(told)
 
 
 def _message(record: logging.LogRecord) -> str:

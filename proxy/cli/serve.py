@@ -15,7 +15,10 @@ def run(config: Path) -> int:
     site = load(config)
     log.configure(site.log.level, site.log.format)
     settings = settings_of(site)
-    return run_site(site, lambda _, front: StatusServer(settings, front), history_of(site))
+    try:
+        return run_site(site, lambda _, front: StatusServer(settings, front), history_of(site))
+    finally:
+        log.flush()  # before what the command line has to say
 
 
 def settings_of(site: SiteConfig) -> Settings:

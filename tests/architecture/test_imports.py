@@ -54,7 +54,8 @@ MAY_IMPORT = {
     # looking into the certificates and keys that they name.
     "proxy.config": {"proxy.config", "proxy.identity"} | LEAVES,
     "proxy.identity": {"proxy.identity"} | LEAVES,
-    "proxy.log": {"proxy.log"} | LEAVES,
+    "proxy.log": {"proxy.log", "proxy.log_writer"} | LEAVES,
+    "proxy.log_writer": {"proxy.log_writer"},
     # A new site's files are written for the configuration to read, and checked by it.
     "proxy.setup": {"proxy.setup", "proxy.config", "proxy.identity"} | LEAVES,
     "proxy.errors": {"proxy.errors"},

@@ -4,6 +4,7 @@ import io
 import json
 import logging
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 
 from proxy import log
 from proxy.log import BURST, BURST_OF_ALL, PERIOD, Limit
+from proxy.log_writer import WAITING_MAX
+from tests.patience import PATIENCE
 
 HOSTILE = "x\x1b[2J\n2026-01-01 00:00:00.000 info forged\u202e"
 
@@ -31,8 +34,13 @@ def logging_as_before() -> Iterator[None]:
     logging.captureWarnings(capture=False)
 
 
+def text_of(stream: io.StringIO) -> str:
+    log.flush()
+    return stream.getvalue()
+
+
 def written(stream: io.StringIO) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in stream.getvalue().splitlines()]
+    return [json.loads(line) for line in text_of(stream).splitlines()]
 
 
 def test_json_has_one_object_a_line_with_extra_fields() -> None:
@@ -65,7 +73,7 @@ def test_a_terminal_gets_coloured_text(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     log.configure(stream=stream)
     logging.getLogger().error("broken", extra={"peer": "west"})
-    assert stream.getvalue().endswith("\x1b[31merror   \x1b[0mbroken peer=west\n")
+    assert text_of(stream).endswith("\x1b[31merror   \x1b[0mbroken peer=west\n")
 
 
 def test_no_colour_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +81,7 @@ def test_no_colour_where_none_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None
     for stream in (Terminal(), io.StringIO()):
         log.configure(form="text", stream=stream)
         logging.getLogger().error("broken")
-        assert stream.getvalue().endswith(" error   broken\n")
+        assert text_of(stream).endswith(" error   broken\n")
 
 
 def test_json_on_a_terminal_if_asked_for() -> None:
@@ -88,7 +96,7 @@ def test_hostile_values_stay_on_their_line(form: str) -> None:
     stream = io.StringIO()
     log.configure(form=form, stream=stream)
     logging.getLogger().info("refused %s", HOSTILE, extra={"origin": HOSTILE, HOSTILE: 1})
-    (line,) = stream.getvalue().splitlines()
+    (line,) = text_of(stream).splitlines()
     text = json.dumps(json.loads(line), ensure_ascii=False) if form == "json" else line
     assert text.isprintable()
     assert "forged" in text
@@ -102,7 +110,7 @@ def test_a_traceback_cannot_be_taken_for_records(form: str) -> None:
         raise ValueError(HOSTILE)
     except ValueError:
         logging.getLogger().exception("failed")
-    lines = stream.getvalue().splitlines()
+    lines = text_of(stream).splitlines()
     if form == "json":
         assert json.loads(lines.pop())["traceback"][0] == "Traceback (most recent call last):"
     assert all(line.startswith("    | ") for line in lines[1:])
@@ -147,12 +155,40 @@ def test_a_pipe_that_nobody_reads_is_no_error(capsys: pytest.CaptureFixture[str]
 
     log.configure(stream=Gone())
     logging.getLogger().info("unheard")
+    log.flush()
     assert capsys.readouterr().err == ""
+
+
+def test_nothing_waits_for_whoever_reads_the_log() -> None:
+    """Lines wait, as many as may; what comes then is counted, and told once somebody reads again."""
+    held, reading = threading.Event(), threading.Event()
+
+    class Held(io.StringIO):
+        def write(self, text: str) -> int:
+            held.set()
+            assert reading.wait(PATIENCE)
+            return super().write(text)
+
+    stream = Held()
+    handler = log.BoundedHandler(stream)
+    for number in range(1 + WAITING_MAX + 100):
+        handler.handle(logging.makeLogRecord({"msg": f"at {number}", "lineno": number}))
+        assert held.wait(PATIENCE)
+    reading.set()
+    handler.flush()
+    handler.handle(logging.makeLogRecord({"msg": "again"}))
+    handler.close()
+    assert stream.getvalue().splitlines() == [
+        *(f"at {number}" for number in range(1 + WAITING_MAX)),
+        "100 lines were not logged: nobody read the log",
+        "again",
+    ]
 
 
 def test_stderr_is_where_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
     log.configure(form="text", stream=sys.stderr)
     logging.getLogger().info("here")
+    log.flush()
     assert "here" in capsys.readouterr().err
 
 

@@ -1,12 +1,17 @@
 """`isthmus serve` as an operator runs it: a line when it is ready, an orderly end, exit codes when it cannot start."""
 
+import fcntl
 import json
 import signal
 import socket
 import subprocess
 import sys
+import termios
+import time
+import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -15,6 +20,8 @@ from tests.patience import PATIENCE
 from tests.unit.cli.conftest import Isthmus
 
 Start = Callable[..., "subprocess.Popen[str]"]
+PIPE_BYTES, LINE_BYTES = 4096, 400
+"""The least that a pipe has room for, and more than a line of the log takes."""
 
 
 @pytest.fixture
@@ -71,6 +78,31 @@ def test_ready_and_drained(isthmus: Isthmus, local_pair: Path, serve: Start, num
     output, log = process.communicate(timeout=PATIENCE)
     assert (process.returncode, output) == (0, "")
     assert "Traceback" not in log
+
+
+def test_nobody_reads_the_log(isthmus: Isthmus, local_pair: Path, serve: Start) -> None:
+    """Its pipe is full: the site goes on, answers, and ends when it is told to."""
+    process = serve(local_pair / "west.toml")
+    wait_ready(process)
+    assert process.stderr is not None
+    fcntl.fcntl(process.stderr, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+    host, port = tomllib.loads((local_pair / "west.toml").read_text())["tunnel"]["listen"].split(":")
+    deadline = time.monotonic() + PATIENCE
+    while unread(process.stderr) < PIPE_BYTES - LINE_BYTES:
+        assert time.monotonic() < deadline
+        process.send_signal(signal.SIGHUP)
+        with socket.create_connection((host, int(port)), timeout=PATIENCE) as stranger:
+            stranger.sendall(b"no TLS at all\r\n")
+            stranger.recv(1)
+    for _ in range(3):
+        assert isthmus("status", local_pair / "west.toml").exit_code == 0
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE) == 0
+
+
+def unread(pipe: IO[str]) -> int:
+    """Bytes in the pipe."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 def test_mistakes_in_the_file(local_pair: Path, serve: Start) -> None:
