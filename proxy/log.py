@@ -125,10 +125,16 @@ class BoundedHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Any thread (`handle` holds the handler's lock). Never waits."""
-        self._tell(time.monotonic())
-        place = (record.name, record.pathname, record.lineno)
-        if self._limit.admit(place, str(record.msg).partition("\n")[0]):
-            self._write(record)
+        try:
+            self._tell(time.monotonic())
+            place = (record.name, record.pathname, record.lineno)
+            if self._limit.admit(place, str(record.msg).partition("\n")[0]):
+                self._write(record)
+        except Exception:
+            self.handleError(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """What cannot be put into words is no reason to stop carrying data, nor to write elsewhere."""
 
     def flush(self) -> None:
         """Wait until all is written, two seconds at most."""

@@ -124,6 +124,19 @@ def test_wrong_arguments_are_logged_as_they_are() -> None:
     assert written(stream)[0]["message"] == "%d streams ('no',)"
 
 
+def test_what_has_no_words_harms_nobody(capsys: pytest.CaptureFixture[str]) -> None:
+    class Mute:
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    stream = io.StringIO()
+    log.configure(stream=stream)
+    logging.getLogger().info("from %s", Mute())
+    logging.getLogger().info("from %s", "west")
+    assert [entry["message"] for entry in written(stream)] == ["from west"]
+    assert capsys.readouterr().err == ""
+
+
 def test_warnings_are_logged() -> None:
     stream = io.StringIO()
     log.configure(stream=stream)
