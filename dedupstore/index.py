@@ -2,10 +2,11 @@
 
 The only module that knows LMDB. Every trouble leaves it as StoreFault or one of its kinds. The loop thread reads
 through one snapshot that is replaced after each commit, for a snapshot that is held keeps pages from being used again;
-the worker writes. The worker takes and gives up the snapshots, too, and only right behind something written: both
-write to the table of readers, a mapped file, with the interpreter's lock held. On a disk that does not answer that
-would wait in a page fault, and everything in the process with it; a transaction that writes begins and ends in that
-same page, without the lock. Calls that read through the snapshot, and `refresh`, are guarded by the store's lock.
+the worker writes. The worker takes and gives up the snapshots, too, and only inside or right behind a transaction
+that writes: both write to the table of readers, a mapped file, with the interpreter's lock held. On a disk that does
+not answer that would wait in a page fault, and everything in the process with it; a transaction that writes begins and
+ends in that same page, without the lock. Calls that read through the snapshot, and `refresh`, are guarded by the
+store's lock.
 """
 
 import errno
@@ -162,11 +163,11 @@ class Index:
             self._reader, self._fresh = self._fresh, None
 
     def _snapshot(self) -> "lmdb.Transaction[bytes]":
-        if self._reader is None:  # as long as nothing was committed
+        if self._reader is None:  # never in a store, which begins before anybody asks
             self._reader = self._env.begin()
         return self._reader
 
-    # Reading a snapshot of its own: worker thread, and while the store is being opened
+    # Reading in a transaction of its own: while the store is being opened; `chunks` and `crowded` in the worker, too
 
     def meta(self) -> Meta | None:
         """The store's own data, or None in an empty index. Raises Damaged if it makes no sense."""
@@ -189,7 +190,7 @@ class Index:
 
     def chunks(self) -> int:
         """Number of chunks that the index has a place for."""
-        with self._writing() as txn:  # nothing
+        with self._writing() as txn:  # writes nothing, but waits without the interpreter's lock
             return txn.stat(self._chunk)["entries"]
 
     def problems(self) -> list[str]:
@@ -207,7 +208,7 @@ class Index:
         are not free yet. So there must be room for what is live and twice for what is touched.
         """
         touched = change.keys
-        with self._writing() as txn:  # nothing
+        with self._writing() as txn:  # writes nothing, but waits without the interpreter's lock
             stats = [txn.stat(database) for database in self._all]
         live = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
         wanted = live + 2 * min(live, touched) + touched // _KEYS_A_PAGE
@@ -237,7 +238,7 @@ class Index:
     # Writing: worker thread, and while the store is being opened
 
     def begin(self, meta: Meta) -> None:
-        """Note that the store is open, from now on under its newest epoch."""
+        """Note that the store is open, from now on under its newest epoch; there is a snapshot to look up in."""
         values = {
             b"version": meta.version.to_bytes(4, "little"),
             b"identity": meta.identity,
@@ -248,6 +249,8 @@ class Index:
         with self._writing() as txn:
             for key, value in values.items():
                 txn.put(key, value, db=self._meta)
+        self._renew()
+        self.refresh()
 
     def end(self) -> None:
         """Note that the store was closed in order."""

@@ -18,7 +18,9 @@ def examples(*lines: str) -> str:
 def perform(command: str, *arguments: Any, action: str = "run") -> int | None:
     """Import the command's module, only now, and let it do its work; an exit code, or None for success."""
     gc.disable()  # what is imported stays: looking through it again and again takes a twelfth of a site's start
-    module = importlib.import_module(f"proxy.cli.{command}")
-    gc.enable()
+    try:
+        module = importlib.import_module(f"proxy.cli.{command}")
+    finally:
+        gc.enable()
     result: int | None = getattr(module, action)(*arguments)
     return result

@@ -63,6 +63,18 @@ def test_whoever_waits_for_the_index_halts_nobody(tmp_path: Path) -> None:
         store.close()
 
 
+@pytest.mark.root
+def test_the_first_question_does_not_wait_for_the_index(tmp_path: Path) -> None:
+    """A store that has just been opened has a snapshot: to take one needs the disk."""
+    with failing_disk(tmp_path / "disk", tmp_path / "image", 160) as disk:
+        store = open_store("disk", 64 << 20, disk / "store")
+        with silent(disk), subprocess.Popen(["sh", "-c", RELEASE, disk]) as release:
+            assert store.find(bytes(32)) is None
+            assert release.poll() is None
+            release.kill()
+        store.close()
+
+
 def answers(*sites: Site) -> None:
     for site in sites:
         assert site.get("/healthz")[0] == 200
