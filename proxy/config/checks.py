@@ -12,6 +12,9 @@ from proxy.config.mistakes import ABSENT, KeyPath, show_key
 from proxy.config.reading import Draft, suggestion
 from proxy.config.units import show_duration, show_size
 
+PART_MIN = 1 << 20
+"""Bytes of `tunnel.memory` and of `tunnel.unacked` that a peer needs."""
+
 
 def check(draft: Draft) -> None:
     """Run all checks."""
@@ -114,14 +117,30 @@ def memory_holds_a_window(draft: Draft) -> None:
         draft.wrong(at, wrong, "make memory at least as large as window")
 
 
+def peers_have_their_parts(draft: Draft) -> None:
+    """Memory is divided among the peers; each needs what a site with one peer has at least."""
+    peers = len(list(draft.entries("peer")))
+    for key in ("memory", "unacked"):
+        whole = draft.get("tunnel", key)
+        if whole is not None and whole < peers * PART_MIN:
+            wrong = f"is less than {show_size(PART_MIN)} for each of {peers} peers"
+            draft.wrong(("tunnel", key), wrong, f'write at least "{show_size(peers * PART_MIN)}"')
+
+
 def chunks_are_in_order(draft: Draft) -> None:
-    """minimum <= average <= maximum."""
-    for small, large in (("minimum", "average"), ("average", "maximum")):
-        less, more = draft.get("chunking", small), draft.get("chunking", large)
-        if None not in (less, more) and less > more:
-            at = ("chunking", small if draft.raw(("chunking", small)) is not ABSENT else large)
-            wrong = f"puts {small} ({show_size(less)}) above {large} ({show_size(more)})"
-            draft.wrong(at, wrong, "keep minimum <= average <= maximum")
+    """Twice minimum <= average <= maximum."""
+    minimum, average, maximum = (draft.get("chunking", key) for key in ("minimum", "average", "maximum"))
+    if None not in (minimum, average) and average < 2 * minimum:
+        wrong = f"leaves average ({show_size(average)}) less than twice minimum ({show_size(minimum)})"
+        draft.wrong(_given(draft, "minimum", "average"), wrong, "keep minimum at most half of average")
+    if None not in (average, maximum) and average > maximum:
+        wrong = f"puts average ({show_size(average)}) above maximum ({show_size(maximum)})"
+        draft.wrong(_given(draft, "average", "maximum"), wrong, "keep average <= maximum")
+
+
+def _given(draft: Draft, first: str, second: str) -> KeyPath:
+    """That one of two keys which the file holds: the other has its default."""
+    return "chunking", first if draft.raw(("chunking", first)) is not ABSENT else second
 
 
 def store_has_its_place(draft: Draft) -> None:
@@ -145,6 +164,7 @@ CHECKS: tuple[Callable[[Draft], None], ...] = (
     *listener.CHECKS,
     times_are_in_order,
     memory_holds_a_window,
+    peers_have_their_parts,
     chunks_are_in_order,
     store_has_its_place,
     *portals.CHECKS,

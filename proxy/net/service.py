@@ -21,6 +21,7 @@ from proxy.net.heap import keep_freed_memory
 from proxy.net.site import Site, open_configured_store
 from proxy.net.supervisor import Supervisor
 from proxy.net.survey import survey
+from proxy.net.tls import Certificates
 from proxy.net.watching import Watching
 from proxy.observe import codes
 from proxy.observe.snapshot import Snapshot
@@ -149,15 +150,15 @@ def _ignore_signals() -> None:
 
 def _build(config: SiteConfig) -> Site:
     try:
+        certificates = Certificates(config)
+    except (OSError, ValueError) as error:
+        wrong = f"the site's certificates cannot be used: {error}; make them by `isthmus keygen`, as TLS accepts them"
+        raise OperatorError(wrong, ExitCode.CONFIGURATION) from None
+    try:
         store = open_configured_store(config)
     except StoreError as error:
         raise OperatorError(str(error), ExitCode.STORE) from None
-    try:
-        return Site(config, store)
-    except (OSError, ValueError) as error:
-        store.close()
-        wrong = f"the site's certificates cannot be used: {error}; make them by `isthmus keygen`, as TLS accepts them"
-        raise OperatorError(wrong, ExitCode.CONFIGURATION) from None
+    return Site(config, store, certificates)
 
 
 async def _start(site: Site, watching: Watching, status: StatusListener) -> None:

@@ -36,18 +36,18 @@ log = logging.getLogger(__name__)
 class Site:
     """Loop thread. `start`, then `drain` and `stop`; nothing is restarted."""
 
-    def __init__(self, config: SiteConfig, store: ChunkStore) -> None:
+    def __init__(self, config: SiteConfig, store: ChunkStore, certificates: Certificates) -> None:
         self.config = config
         self.started = time.time()
         self.ready = False
         self.draining = False
         self.worker = StoreWorker(store)
-        self.certificates = Certificates(config)
+        self.certificates = certificates
         self.environment = Environment(
             config=config,
             worker=self.worker,
             chunker=Chunker(config.chunking.minimum, config.chunking.average, config.chunking.maximum),
-            tunnel_settings=_tunnel_settings(config),
+            tunnel_settings=tunnel_settings(config),
             exports={export.name: export for export in config.exports},
             software=f"isthmus {__version__}",
             processor=Processor(),
@@ -208,7 +208,8 @@ def _bind_all(wanted: Sequence[tuple[str, Address | None]], problems: list[str])
     return listeners
 
 
-def _tunnel_settings(config: SiteConfig) -> TunnelSettings:
+def tunnel_settings(config: SiteConfig) -> TunnelSettings:
+    """Of each tunnel. Raises nothing for a configuration that was accepted."""
     tunnel = config.tunnel
     peers = max(1, len(config.peers))  # what is configured is for the site; no tunnel may take another's part
     return TunnelSettings(

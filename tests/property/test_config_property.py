@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dedupstore.chunker import Chunker
 from proxy.config import ConfigError, SiteConfig, parse, schema
 from proxy.config.addresses import Address, parse_address, parse_listen
 from proxy.config.units import (
@@ -18,6 +19,7 @@ from proxy.config.units import (
     show_rate,
     show_size,
 )
+from proxy.net.site import tunnel_settings
 from tests.unit.config.contract import EAST, WEST
 
 NOWHERE = Path("nowhere/site.toml")
@@ -132,6 +134,25 @@ def test_a_value_that_is_accepted_stays_what_it_was(text: str, key: str, value: 
     found = configuration_or_mistakes(document(tree).encode())
     if isinstance(found, SiteConfig):
         assert found == configuration_or_mistakes(document(tomllib.loads(document(tree))).encode())
+
+
+SIZES = st.sampled_from([1, 2, 4, 8, 9, 16, 31, 32, 64, 256]).map(lambda kib: f'"{kib}KiB"')
+MEMORY = st.sampled_from([1, 2, 16, 17, 64]).map(lambda mib: f'"{mib}MiB"')
+
+
+@given(SIZES, SIZES, SIZES, MEMORY, MEMORY, st.integers(0, 70))
+def test_what_is_accepted_can_be_served(
+    minimum: str, average: str, maximum: str, memory: str, unacked: str, peers: int
+) -> None:
+    text = EAST.replace("[tunnel]", f'[tunnel]\nwindow = "1MiB"\nmemory = {memory}\nunacked = {unacked}', 1)
+    text += f"[chunking]\nminimum = {minimum}\naverage = {average}\nmaximum = {maximum}\n"
+    for n in range(peers):
+        text += f'[[peer]]\nname = "p{n}"\naddress = "198.18.1.{n}:1"\ncertificate = "{n}.crt"\n'
+    config = configuration_or_mistakes(text.encode())
+    if isinstance(config, SiteConfig):
+        sizes = config.chunking
+        assert Chunker(sizes.minimum, sizes.average, sizes.maximum).average == sizes.average
+        assert tunnel_settings(config).memory >= 1 << 20
 
 
 @given(st.integers(0, 1 << 60))

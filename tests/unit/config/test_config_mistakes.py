@@ -22,6 +22,9 @@ def mistakes_in(text: str, directory: Path, *, files: bool = False) -> tuple[Mis
     return caught.value.mistakes
 
 
+PEERS = "".join(f'[[peer]]\nname = "p{n}"\naddress = "198.18.1.{n}:1"\ncertificate = "{n}.crt"\n' for n in range(16))
+"""Sixteen more than EAST has."""
+
 ONE = [
     # id, the text, key, what is wrong, remedy
     ("unknown section", EAST + "[tunel]\n", "tunel", "not a known key", 'did you mean "tunnel"?'),
@@ -182,8 +185,23 @@ ONE = [
         "above the memory",
         "window",
     ),
+    (
+        "too little memory for so many peers",
+        change("[tunnel]", '[tunnel]\nwindow = "1MiB"\nmemory = "16MiB"') + PEERS,
+        "tunnel.memory",
+        "is less than 1MiB for each of 17 peers",
+        'at least "17MiB"',
+    ),
+    (
+        "too little to be kept for so many peers",
+        change("[tunnel]", '[tunnel]\nunacked = "1MiB"') + PEERS,
+        "tunnel.unacked",
+        "is less than 1MiB for each of 17 peers",
+        'at least "17MiB"',
+    ),
     ("average too large", EAST + '[chunking]\naverage = "65KiB"\n', "chunking.average", "above maximum (64KiB)", "<="),
-    ("minimum too large", EAST + '[chunking]\nminimum = "17KiB"\n', "chunking.minimum", "above average (16KiB)", "<="),
+    ("minimum too large", EAST + '[chunking]\nminimum = "9KiB"\n', "chunking.minimum", "twice minimum (9KiB)", "half"),
+    ("average too small", EAST + '[chunking]\naverage = "7KiB"\n', "chunking.average", "than twice minimum", "half"),
     ("maximum too small", EAST + '[chunking]\nmaximum = "8KiB"\n', "chunking.maximum", "puts average (16KiB)", "<="),
     ("chunks too large", EAST + '[chunking]\nmaximum = "512KiB"\n', "chunking.maximum", "is too large", "256KiB"),
 ]
