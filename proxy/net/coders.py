@@ -81,7 +81,7 @@ class Coders:
         wanted = self.encoder.wanted
         if wanted is not None and self.tally is not None:
             self.encoder.wanted = None
-            worker.load(wanted)
+            worker.guess(wanted)
 
 
 class Workbench:
@@ -121,9 +121,10 @@ class Workbench:
         encoder = Encoder(self._environment.chunker, store, holdings, compression, writer, beginnings, order)
         if protocol == "iscsi" and not spans:
             fell("the peer's version does not know iSCSI", False)
+        silent = self._environment.worker.is_silent
+        decoder = Decoder(store, holdings, writer, context, spans=spans, runs=runs, silent=silent)
         if not spans:
-            return Coders(encoder, Decoder(store, holdings, writer, context, runs=runs))
-        decoder = Decoder(store, holdings, writer, context, spans=True, runs=runs)
+            return Coders(encoder, decoder)
         texts = None if portals is None else PortalTexts(portals)
         return self._of_spans(encoder, decoder, tally, texts, opener=protocol is not None, fell=fell)
 

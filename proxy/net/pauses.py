@@ -164,7 +164,7 @@ class Pauses:
             encoder.wanted = None
             self._patience = self._loop.call_later(_PATIENCE, self._flush)
             self._waits.outward(Waiting.STORE)
-            self._worker.load(wanted, self._flush)
+            self._worker.guess(wanted, self._flush)
             self._worker.prefetch(wanted)
 
     def _hold(self) -> None:

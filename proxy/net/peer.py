@@ -451,6 +451,8 @@ class Peer:
 
     def _tunnel_reset(self, event: events.TunnelReset) -> None:
         self.lanes.wish_of_peer({})
+        for relay in list(self.relays.values()):  # their streams had ended, and what should have told them is dropped
+            relay.close(ResetCode.PROTOCOL_ERROR, event.reason, tell=False)
         log.warning("the tunnel with %s begins anew: %s", self.name, event.reason)
 
     def _resumed(self, event: events.Resumed) -> None:

@@ -18,7 +18,7 @@ from proxy.net.gathering import Gathering
 from proxy.net.packing import Packing
 from proxy.net.pauses import Pauses
 from proxy.net.relay_owner import RelayOwner
-from proxy.net.sockets import make_room
+from proxy.net.sockets import make_room, notice_absence
 from proxy.net.tcpinfo import was_reset
 from proxy.net.turns import TURN
 from proxy.net.waits import Waits
@@ -104,6 +104,7 @@ class Relay(asyncio.BufferedProtocol):
         self._transport = transport
         reset_connection(socket_of(transport))  # unless it ends in order: also when this process is killed
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
+        notice_absence(socket_of(transport))
         make_room(socket_of(transport), TURN)
         if not self.opener:
             self._owner.tunnel.accept(self.stream)
@@ -451,7 +452,7 @@ class Relay(asyncio.BufferedProtocol):
             return
         if needs.load is not None:
             self._store_busy = True
-            self._owner.worker.load(needs.load, self._store_ready)
+            self._owner.worker.load(needs.load, self._store_ready, patient=False)
         elif needs.behind is not None:
             self._store_busy = True
             self._owner.worker.load_behind(needs.behind, self._store_ready)

@@ -1,4 +1,8 @@
-"""The worker thread that waits for the disk so that the loop does not have to."""
+"""The threads that wait for the store's disk so that the loop does not have to: one writes, one reads.
+
+A disk may take no writes for a while and still answer reads (a snapshot of its file system, a full journal): streams
+that only read go on then.
+"""
 
 import asyncio
 import logging
@@ -15,19 +19,26 @@ _WORTH_WRITING = 2
 """When one part in so many of what may wait does so, it is written, and otherwise once a second."""
 
 PATIENCE = 2.0
-"""Seconds that sources rest for one stalled write; then traffic passes unlearned."""
+"""Seconds that sources rest for one stalled write; then traffic passes unlearned. Also what one read may take."""
+
+_GUESSES_MAX = 16
+"""Reads that may wait when one more is begun that nobody waits for."""
 
 
 class StoreWorker:
-    """Runs `load` and `write` of a store in a thread of its own, one at a time. All methods: loop thread."""
+    """Runs `write` and `load` of a store in threads of their own, each one at a time. All methods: loop thread."""
 
     def __init__(self, store: ChunkStore) -> None:
         self.store = store
         self._loop = asyncio.get_running_loop()
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="store")
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="store-reader")
         self._writing_since: float | None = None
+        self._reading_since: float | None = None  # set by the reader
         self._rested: list[Callable[[], None]] = []
+        self._reads = 0  # that wait or are under way
         self._loading: dict[bytes, list[Callable[[], None]]] = {}
+        self._impatient: dict[Callable[[], None], None] = {}
         self._closed = False
         self.prepared = False
         """The store's memory has been touched: from now on it is as fast as it gets."""
@@ -51,47 +62,64 @@ class StoreWorker:
         if self.store.unwritten > self.store.unwritten_max // _WORTH_WRITING:
             self._write()
 
+    def is_silent(self) -> bool:
+        """The disk does not answer: what is being read should have come long ago."""
+        since = self._reading_since
+        return since is not None and time.monotonic() - since >= PATIENCE
+
     def note(self) -> None:
         """Each second: write whatever there is, also what is noted about peers; more may never come."""
         if self.store.unwritten or self.store.noted:
             self._write()
+        if self._impatient and self.is_silent():
+            impatient, self._impatient = self._impatient, {}
+            _call(impatient)
 
     def _write(self) -> None:
         if self._closed or self._writing_since is not None:
             return
         self._writing_since = time.monotonic()
-        self._loop.run_in_executor(self._pool, self.store.write).add_done_callback(self._written)
+        self._loop.run_in_executor(self._writer, self.store.write).add_done_callback(self._written)
 
-    def load(self, name: bytes, call: Callable[[], None] = lambda: None) -> None:
-        """Load a chunk's container, then call. Calls for the same chunk share one load."""
+    def load(self, name: bytes, call: Callable[[], None], *, patient: bool = True) -> None:
+        """Load a chunk's container, then call. Calls for the same chunk share one load.
+
+        Not `patient`: call also when the disk does not answer, and perhaps once more when it does.
+        """
         waiting = self._loading.setdefault(name, [])
         waiting.append(call)
-        if len(waiting) == 1 and not self._closed:
-            future = self._loop.run_in_executor(self._pool, self.store.load, name)
-            future.add_done_callback(lambda done: self._loaded(name, done))
+        if not patient:
+            self._impatient[call] = None
+        if len(waiting) == 1:
+            self._read(partial(self.store.load, name), partial(self._loaded, name))
 
     def load_behind(self, name: bytes, call: Callable[[], None]) -> None:
-        """Load a chunk's container, and the one that was filled after it; then call."""
-        if not self._closed:
-            self.load(name)
-            future = self._loop.run_in_executor(self._pool, self.store.prefetch, name)
-            future.add_done_callback(lambda done: _loaded_behind(done, call))
+        """Load a chunk's container, and the one that was filled after it; then call, as if not patient."""
+        self._impatient[call] = None
+        self.load(name, _nothing)
+        self._read(partial(self.store.prefetch, name), partial(self._answer, [call]))
+
+    def guess(self, name: bytes, call: Callable[[], None] | None = None) -> None:
+        """As `load`, for what may be wanted: not, and no call, while many reads wait."""
+        if self._reads < _GUESSES_MAX:
+            self.load(name, call or _nothing)
 
     def prefetch(self, name: bytes, *, spare: bool = False) -> None:
-        """Load the container that was filled after that chunk's; `spare`: as the store's."""
-        if not self._closed:
-            prefetch = partial(self.store.prefetch, name, spare=spare)
-            self._loop.run_in_executor(self._pool, prefetch).add_done_callback(_report)
+        """As `guess`, for the container that was filled after that chunk's; `spare`: as the store's."""
+        if self._reads < _GUESSES_MAX:
+            self._read(partial(self.store.prefetch, name, spare=spare), _nothing)
 
     def prepare(self) -> None:
         """Have the store ready its memory ahead of need."""
-        self._loop.run_in_executor(self._pool, self.store.prepare).add_done_callback(self._prepared)
+        self._loop.run_in_executor(self._writer, self.store.prepare).add_done_callback(self._prepared)
 
     async def close(self) -> None:
-        """Wait for what is under way, then close the store on the worker thread."""
+        """Wait for what is under way, then close the store on the writer's thread."""
         self._closed = True
-        await self._loop.run_in_executor(self._pool, self.store.close)
-        self._pool.shutdown(wait=False)
+        await self._loop.run_in_executor(self._reader, _nothing)
+        await self._loop.run_in_executor(self._writer, self.store.close)
+        self._reader.shutdown(wait=False)
+        self._writer.shutdown(wait=False)
 
     def _prepared(self, done: "asyncio.Future[None]") -> None:
         _report(done)
@@ -107,9 +135,36 @@ class StoreWorker:
         rested, self._rested = self._rested, []
         _call(rested)
 
-    def _loaded(self, name: bytes, done: "asyncio.Future[None]") -> None:
+    def _read(self, read: Callable[[], None], then: Callable[[], None]) -> None:
+        if not self._closed:
+            self._reads += 1
+            future = self._loop.run_in_executor(self._reader, self._timed, read)
+            future.add_done_callback(partial(self._has_read, then))
+
+    def _timed(self, read: Callable[[], None]) -> None:
+        """Reader's thread."""
+        self._reading_since = time.monotonic()
+        try:
+            read()
+        finally:
+            self._reading_since = None
+
+    def _has_read(self, then: Callable[[], None], done: "asyncio.Future[None]") -> None:
+        self._reads -= 1
         _report(done)
-        _call(self._loading.pop(name, ()))
+        then()
+
+    def _loaded(self, name: bytes) -> None:
+        self._answer(self._loading.pop(name, []))
+
+    def _answer(self, waiting: list[Callable[[], None]]) -> None:
+        for call in waiting:
+            self._impatient.pop(call, None)
+        _call(waiting)
+
+
+def _nothing() -> None:
+    """Nobody waits."""
 
 
 def _call(waiting: Iterable[Callable[[], None]]) -> None:
@@ -119,11 +174,6 @@ def _call(waiting: Iterable[Callable[[], None]]) -> None:
             call()
         except Exception:
             log.exception("a defect in what waited for the store")
-
-
-def _loaded_behind(done: "asyncio.Future[None]", call: Callable[[], None]) -> None:
-    _report(done)
-    _call((call,))
 
 
 def _report(done: "asyncio.Future[None]") -> None:

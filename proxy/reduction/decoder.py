@@ -1,11 +1,13 @@
 """Batches in, plain bytes out: what was referred to is read from the store, verified, and delivered in order.
 
 A batch that needs a chunk which is not at hand stops the stream, not the loop: `needs` says what to load from disk
-and what to ask the peer for; `advance` goes on when told that something has changed.
+and what to ask the peer for; `advance` goes on when told that something has changed. While the disk does not answer,
+the peer is asked for what lies there, too.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from dedupstore.errors import ChunkInvalid, ChunkMissing
@@ -118,8 +120,13 @@ class Decoder:
         *,
         spans: bool = False,
         runs: bool = False,
+        silent: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`writer`: what the store is to keep together. If agreed, `context`: for codec 2, `spans`: records, `runs`."""
+        """`writer`: what the store is to keep together. If agreed, `context`: for codec 2, `spans`: records, `runs`.
+
+        `silent`: whether the store's disk does not answer.
+        """
+        self._silent = silent
         self._context = context
         self._spans = spans
         self._runs = runs
@@ -295,7 +302,7 @@ class Decoder:
         before = progress.batch.tokens[progress.at - 1][3]
         place = self._place or self._held(before)
         names = stored_behind(self._store, self._holdings, place, n) if place is not None else []
-        if len(names) < n and progress.looked != progress.at:
+        if len(names) < n and progress.looked != progress.at and not self._silent():
             progress.looked = progress.at
             self._needs = Needs(behind=names[-1] if names else before)
             return []
@@ -383,7 +390,7 @@ class Decoder:
             data = self._store.read(name) if place is not None else b""
         except (ChunkMissing, ChunkInvalid):
             data = b""
-        if data is None:
+        if data is None and not self._silent():
             self._needs = Needs(load=name)
         elif not data:
             self._ask(name, progress)
@@ -421,7 +428,15 @@ class Decoder:
 
     def _at_hand(self, name: bytes) -> bool:
         """True if the chunk or run need not be asked for, or was asked for already."""
-        return name in self._asked or name in self._kept or self._held(name) is not None
+        return name in self._asked or name in self._kept or (self._held(name) is not None and self._readable(name))
+
+    def _readable(self, name: bytes) -> bool:
+        """What is held can be had: while the disk does not answer, only what is in memory."""
+        if not self._silent():
+            return True
+        with suppress(ChunkMissing, ChunkInvalid):
+            return self._store.read(name) is not None
+        return False
 
     def _held(self, name: bytes) -> Place | None:
         """Where the chunk lies, if we have it and the peer may refer to it."""

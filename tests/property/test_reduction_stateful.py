@@ -103,10 +103,11 @@ class Reduction(RuleBasedStateMachine):
             else:
                 store.lose(name)
 
-    @rule(at=st.integers(0, 1), refusing=st.booleans(), cold=st.booleans())
-    def trouble(self, at: int, refusing: bool, cold: bool) -> None:
+    @rule(at=st.integers(0, 1), refusing=st.booleans(), cold=st.booleans(), silent=st.booleans())
+    def trouble(self, at: int, refusing: bool, cold: bool, silent: bool) -> None:
         self.sites[at].store.refusing = refusing
         self.sites[at].store.cold = cold
+        self.sites[at].silent = silent
 
     @rule(at=st.integers(0, 1), suspended=st.booleans())
     def suspend(self, at: int, suspended: bool) -> None:

@@ -32,9 +32,9 @@ from proxy.protocol.reader import PLAIN_MAX, header
 from proxy.reduction.batch import CODEC_NONE, assemble
 from proxy.reduction.tokens import learn_token, literal_token, more_token
 from tests.integration.bed.ends import END, RESET, Array, Arrival, receipt, swallow
-from tests.integration.bed.sites import Bed
+from tests.integration.bed.sites import Bed, eventually
 from tests.integration.peers.scripted import ScriptedLane, data, hello, open_
-from tests.integration.peers.stage import Hub, hub, says
+from tests.integration.peers.stage import Hub, hub, peer_of, says
 from tests.patience import PATIENCE
 
 NAME = bytes(32)
@@ -195,6 +195,22 @@ def test_what_comes_after_the_end(bed: Bed) -> None:
     with Array(swallow) as array, hub(bed, array.address) as stage:
         for frames, named in AFTER_END.values():
             breach(stage, array, frames, named, ended=END)
+
+
+def test_a_stream_that_ends_in_the_frame_that_breaks_a_rule_leaves_nothing(bed: Bed) -> None:
+    """CREDIT for all of it, which nobody is told of any more, and behind it for a stream that never was."""
+    with Array() as array, hub(bed, array.address) as stage:
+        for _ in range(2):
+            with stage.dial() as lane:
+                lane.come_up(hello("rogue", "west"))
+                lane.send(open_(1), data(1, 1, SENT), encode(FrameType.END, 1, 2, encode_end(len(SENT), b"")))
+                lane.expect(FrameType.END)
+                taken = len(receipt(SENT)) + DATA_OVERHEAD
+                lane.send(tunnel(FrameType.ACK, encode_ack([(1, 3)])))
+                assert peer_of(stage.west, "rogue")["streams"] == 1
+                lane.send(tunnel(FrameType.CREDIT, encode_credit([(1, taken, 4 << 20), (3, 1, 1 << 20)])))
+                assert "CREDIT" in lane.close_of()[1]
+            eventually(stage.west, "peers.1.streams", 0)
 
 
 def test_the_real_peer_and_the_reformed_one_work_right_after(bed: Bed) -> None:

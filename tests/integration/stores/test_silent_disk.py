@@ -43,6 +43,25 @@ def test_a_disk_that_does_not_answer(bed: Bed, tmp_path: Path, where: str) -> No
 
 
 @pytest.mark.root
+def test_what_is_on_a_disk_that_takes_no_writes_is_read_from_it(bed: Bed, tmp_path: Path) -> None:
+    """What is read does not wait behind what cannot be written."""
+    with failing_disk(tmp_path / "disk", tmp_path / "image", 320) as disk, Array() as array:
+        small = {"mode": "disk", "size": "256MiB", "path": str(disk / "store"), "cache": "32MiB"}
+        pair = bed.pair(array.address, stores=({"mode": "memory", "size": "256MiB"}, small))
+        run(*pair.sites)
+        for content in (OLD, volume("what drives it out of the cache", 64 << 20)):
+            replicate(pair, content)
+        settled(pair.west)
+        loads = pair.west.status()["store"]["loads"]
+        with silent(disk):
+            replicate(pair, NEW)
+            assert cost(pair, OLD) < 0.1
+            assert pair.west.status()["store"]["unwritten_bytes"] > 0
+        assert pair.west.status()["store"]["loads"] > loads
+        drain(*pair.sites)
+
+
+@pytest.mark.root
 def test_whoever_waits_for_the_index_halts_nobody(tmp_path: Path) -> None:
     """The first thing that needs the disk is the index's table of readers, where a snapshot is given up."""
     with failing_disk(tmp_path / "disk", tmp_path / "image", 160) as disk:

@@ -23,7 +23,7 @@ WITHOUT = "the peer's version does not know iSCSI"
 def workbench(capabilities: set[Capability]) -> Workbench:
     compression = SimpleNamespace(codec="none", level=1)
     environment: Any = SimpleNamespace(
-        worker=SimpleNamespace(store=ShelfStore()),
+        worker=SimpleNamespace(store=ShelfStore(), is_silent=lambda: False),
         chunker=Chunker(),
         config=SimpleNamespace(compression=compression),
         beginnings=Beginnings(1),

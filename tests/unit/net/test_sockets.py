@@ -7,7 +7,15 @@ from collections.abc import Iterator
 import pytest
 import uvloop
 
-from proxy.net.sockets import BBR, begin_bbr_anew, choose_congestion_control, limit_pace, make_room, mark_packets
+from proxy.net.sockets import (
+    BBR,
+    begin_bbr_anew,
+    choose_congestion_control,
+    limit_pace,
+    make_room,
+    mark_packets,
+    notice_absence,
+)
 from proxy.net.tcpinfo import Sending, bbr_info, sending, tcp_info, was_reset
 
 SIZE = 1 << 20
@@ -38,6 +46,16 @@ def test_a_socket_that_has_no_such_thing_stays_as_it_is() -> None:
 def test_a_closed_connection_is_no_error(connection: socket.socket) -> None:
     connection.close()
     make_room(connection, SIZE)
+
+
+def test_an_array_that_is_no_more_is_noticed_within_minutes(connection: socket.socket) -> None:
+    notice_absence(connection)
+    asked = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+    idle, apart, times = (connection.getsockopt(socket.IPPROTO_TCP, option) for option in asked)
+    assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    assert 60 <= idle + apart * times <= 180
+    connection.close()
+    notice_absence(connection)
 
 
 async def ended(address: tuple[str, int]) -> socket.socket:

@@ -1,10 +1,12 @@
-"""The worker thread's answers: each stream that waited hears of its own, whatever becomes of the others."""
+"""The store's threads: writes and reads do not wait for each other, and each stream hears of what it waited for."""
 
 import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import cast
+
+import pytest
 
 from dedupstore.store import ChunkStore
 from proxy.net.worker import StoreWorker
@@ -18,6 +20,8 @@ class Store:
 
     def __init__(self) -> None:
         self.disk = threading.Event()
+        self.writes = self.disk
+        """Set when it takes writes."""
         self.done: list[str] = []
         self.unwritten = 2
         self.unwritten_max = 1
@@ -32,7 +36,7 @@ class Store:
         self.done.append("prefetch")
 
     def write(self) -> None:
-        self.disk.wait(PATIENCE)
+        self.writes.wait(PATIENCE)
         self.done.append("write")
         self.unwritten = 0
 
@@ -45,6 +49,7 @@ async def worker_of(store: Store) -> AsyncIterator[StoreWorker]:
     worker = StoreWorker(cast(ChunkStore, store))
     yield worker
     store.disk.set()
+    store.writes.set()
     await worker.close()
 
 
@@ -120,3 +125,62 @@ async def gather(unwritten: int) -> list[str]:
 def test_containers_share_a_transaction_as_long_as_as_many_may_come_meanwhile() -> None:
     assert asyncio.run(gather(8 << 20)) == []
     assert asyncio.run(gather(9 << 20)) == ["write"]
+
+
+async def read_while_a_write_hangs() -> list[str]:
+    store, woken = Store(), asyncio.Event()
+    store.writes = threading.Event()
+    async with worker_of(store) as worker, asyncio.timeout(PATIENCE):
+        worker.kick()
+        worker.load(NAME, woken.set)
+        store.disk.set()
+        await woken.wait()
+        return list(store.done)
+
+
+def test_who_reads_does_not_wait_for_a_write() -> None:
+    assert asyncio.run(read_while_a_write_hangs()) == ["load"]
+
+
+async def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each second somebody looks; the disk is asked and does not answer."""
+    monkeypatch.setattr("proxy.net.worker.PATIENCE", 0.05)
+    store, told = Store(), []
+    async with worker_of(store) as worker, asyncio.timeout(PATIENCE):
+        worker.load(NAME, lambda: told.append("patient"))
+        worker.load(NAME, lambda: told.append("impatient"), patient=False)
+        worker.load_behind(NAME, lambda: told.append("behind"))
+        worker.note()
+        assert told == []
+        while not worker.is_silent():  # noqa: ASYNC110 (nothing tells)
+            await asyncio.sleep(0.01)
+        worker.note()
+        worker.note()
+        assert told == ["impatient", "behind"]
+        store.disk.set()
+        while len(told) < 5:  # noqa: ASYNC110 (likewise)
+            await asyncio.sleep(0.01)
+        assert told[2:] == ["patient", "impatient", "behind"]
+        assert not worker.is_silent()
+
+
+def test_who_need_not_wait_hears_that_the_disk_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    asyncio.run(impatient(monkeypatch))
+
+
+async def guess() -> list[str]:
+    store = Store()
+    store.writes = threading.Event()
+    async with worker_of(store) as worker:
+        for n in range(1, 1000):
+            worker.guess(n.to_bytes(32))
+            worker.prefetch(NAME)
+        worker.load(NAME, lambda: None)
+    return store.done
+
+
+def test_what_is_only_guessed_does_not_pile_up() -> None:
+    done = asyncio.run(guess())
+    assert done.count("prefetch") < 50
+    assert done[-1] == "load"
+    assert len(done) < 50

@@ -36,6 +36,8 @@ class Site:
     holdings: Holdings
     beginnings: Beginnings = field(default_factory=lambda: Beginnings(1 << 10))
     now: float = 0.0
+    silent: bool = False
+    """The store's disk does not answer."""
 
     def __post_init__(self) -> None:
         self.order = Order(lambda: self.now)
@@ -94,7 +96,8 @@ def encoder_of(
 
 def decoder_of(site: Site) -> Decoder:
     """One stream's incoming direction."""
-    return Decoder(cast(ChunkStore, site.store), site.holdings, context=ContextReader(ContextMemory()), runs=True)
+    store, context = cast(ChunkStore, site.store), ContextReader(ContextMemory())
+    return Decoder(store, site.holdings, context=context, runs=True, silent=lambda: site.silent)
 
 
 def noise(n: int, seed: int = 0) -> bytes:
@@ -209,11 +212,12 @@ class Stream:
         self.proceed()
 
     def load(self) -> None:
-        """What the far side waits for has been loaded."""
+        """What the far side waits for has been loaded, or the disk does not answer."""
         assert self._to_load is not None
-        self.far.store.load(self._to_load)
-        if self._behind:
-            self.far.store.prefetch(self._to_load)
+        if not self.far.silent:
+            self.far.store.load(self._to_load)
+            if self._behind:
+                self.far.store.prefetch(self._to_load)
         self._to_load = None
         self.proceed()
 

@@ -192,6 +192,36 @@ def test_a_chunk_that_cannot_be_loaded_is_asked_for(far: Site) -> None:
     assert decoder.needs() == Needs(ask=[NAME])
 
 
+def test_while_the_disk_does_not_answer_the_peer_is_asked_for_what_is_on_it() -> None:
+    """At once for all of it in this batch, but not for what is in memory."""
+    far = site(ShelfStore(entries=1))
+    chunks = [noise(100, seed) for seed in range(5)]
+    names = [fingerprint(chunk) for chunk in chunks]
+    hold(far, *chunks)
+    far.store.cold = far.silent = True
+    far.store.load(names[0])
+    far.store.load(names[3])
+    decoder = decoder_of(far)
+    assert decoder.feed(batch(b"".join(map(reference_token, names)), plain=500)) is None
+    assert decoder.needs() == Needs(ask=[names[1], names[2], names[4]])
+    far.silent = False
+    for n in (1, 2, 4):
+        decoder.fill(names[n], chunks[n])
+    decoded = decoder.advance()
+    assert decoded is not None
+    assert decoded.data == b"".join(chunks)
+
+
+def test_what_was_to_be_loaded_is_asked_for_when_the_disk_does_not_answer(far: Site) -> None:
+    far.store.cold = True
+    decoder = decoder_of(far)
+    assert decoder.feed(batch(WHOLE, plain=1000)) is None
+    assert decoder.needs() == Needs(load=NAME)
+    far.silent = True
+    assert decoder.advance() is None
+    assert decoder.needs() == Needs(ask=[NAME])
+
+
 def test_it_is_idle_when_all_that_was_fed_is_decoded(far: Site) -> None:
     decoder = decoder_of(far)
     seen = [decoder.idle]

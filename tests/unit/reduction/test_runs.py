@@ -109,6 +109,16 @@ def test_before_asking_what_may_follow_is_loaded() -> None:
     assert decoded.data == b"".join(CHUNKS[:4])
 
 
+def test_while_the_disk_does_not_answer_it_is_asked_for() -> None:
+    far = site(ShelfStore(entries=2))
+    hold(far, *CHUNKS)
+    far.store.cold = far.silent = True
+    far.store.load(NAMES[0])
+    decoder = decoder_of(far)
+    assert decoder.feed(FOUR) is None
+    assert decoder.needs() == Needs(ask=[RUN_NAME])
+
+
 def test_it_is_looked_for_once() -> None:
     far = site(ShelfStore())
     hold(far, *CHUNKS[:2])
