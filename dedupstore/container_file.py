@@ -75,11 +75,11 @@ class ContainerFile:
             raise _fault(error) from error
 
     def write(self, slot: int, data: memoryview) -> None:
-        """Worker: fill a slot from its start. `data` begins at a page, and has whole pages."""
+        """Writer: fill a slot from its start. `data` begins at a page, and has whole pages."""
         self._write(data, slot * self.layout.slot_bytes, self._direct)
 
     def load(self, slot: int, container: int, memory: memoryview) -> Container:
-        """Worker: read a slot into `memory`, which is as long. Raises Damaged if that container is not in it."""
+        """Reader: read a slot into `memory`, which is as long. Raises Damaged if that container is not in it."""
         length = self._read(memory, slot * self.layout.slot_bytes, self._direct)
         found = Container.decode(memory[:length], container, self.layout)
         if found.offsets[-1] > length:
@@ -88,7 +88,7 @@ class ContainerFile:
         return found
 
     def directory(self, slot: int, container: int) -> Directory:
-        """Worker: the directory of the container in that slot. Raises Damaged if it is another's."""
+        """Writer: the directory of the container in that slot. Raises Damaged if it is another's."""
         memory = bytearray(self.layout.data_offset)
         length = self._read(memoryview(memory), slot * self.layout.slot_bytes, self._file)
         return read_directory(memoryview(memory)[:length], container, self.layout)

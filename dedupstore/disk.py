@@ -35,7 +35,7 @@ _LONGEST_PAUSE = 640.0
 class DiskStore(DiskCache):
     """Bounded, warm after a restart, and never trusted: each chunk is verified when it is read.
 
-    Belongs to one process, and within it to one loop thread and one worker thread (see store.py).
+    Belongs to one process, and within it to one thread each that store.py names.
     """
 
     def __init__(
@@ -114,7 +114,9 @@ class DiskStore(DiskCache):
                 return True
         except StoreFault as fault:
             with self._lock:
-                self._write_failed(fault)
+                less = self._write_failed(fault)
+            if less:
+                self._cut()
         with self._lock:
             self._unlearn([container])
         return False
@@ -146,8 +148,11 @@ class DiskStore(DiskCache):
             self._make_room_in_index(change)
             self._commit_or_relieve(change)
         except StoreFault as fault:
+            size = self._file.size()
             with self._lock:
-                self._not_committed(change, written, fault)
+                less = self._not_committed(change, written, fault, size)
+            if less:
+                self._cut()
         else:
             with self._lock:
                 self._committed(change, written)
@@ -182,17 +187,19 @@ class DiskStore(DiskCache):
         if not self._doubtful:
             self._alarms.pop("index", None)
 
-    def _not_committed(self, change: Change, written: list[Container], fault: StoreFault) -> None:
+    def _not_committed(self, change: Change, written: list[Container], fault: StoreFault, size: int) -> bool:
+        """`size`: of the file of containers. True if it may be shorter."""
         if change.notes is not None:
             self._notes.give_back(change.notes)
         for gone in change.removed:
             self._removed[gone] = []  # what is left in the index is swept out later; lists would pile up here
         self._unlearn(written)
-        relieved = isinstance(fault, DiskFull) and self._stop_growing(give_back=True)
+        relieved = isinstance(fault, DiskFull) and self._stop_growing(size)
         if not relieved:
             self._index_failed(fault)
         if not (relieved and written):  # notes alone, tried each second, would give up a container each second
             self._fail()
+        return relieved
 
     # A full index
 
@@ -244,13 +251,15 @@ class DiskStore(DiskCache):
 
     # A failing disk. The lock is held
 
-    def _write_failed(self, fault: StoreFault) -> None:
-        if isinstance(fault, DiskFull) and self._stop_growing(give_back=False):
-            return
+    def _write_failed(self, fault: StoreFault) -> bool:
+        """True if the file of containers may be shorter."""
+        if isinstance(fault, DiskFull) and self._stop_growing():
+            return True
         self._alarms["write"] = (
             f"Store {self._path} takes nothing new ({fault}); see to the disk. Traffic passes unlearned."
         )
         self._fail()
+        return False
 
     def _fail(self) -> None:
         """Learn nothing for 10 s, then try again; twice as long each time that fails."""
@@ -258,28 +267,31 @@ class DiskStore(DiskCache):
             self._pause = min(2 * self._pause or _FIRST_PAUSE, _LONGEST_PAUSE)
             self._failed_at = self._clock()
 
-    def _stop_growing(self, give_back: bool) -> bool:
-        """The disk is full: use no slot above those in use. False if that changes nothing.
+    def _stop_growing(self, size: int = 0) -> bool:
+        """The disk is full: use no slot above those in use. False if that changes nothing; `_cut` otherwise.
 
-        The space behind the last slot goes back to the disk, for the index needs some, too. If that is none and
-        `give_back` asks for some, or if the file had stopped growing already, the last slot goes as well: containers
+        The space behind the last slot goes back to the disk, for the index needs some, too. If that is none (`size`,
+        that of the file, says so), or if the file had stopped growing already, the last slot goes as well: containers
         are not all of one length, so those to come may need more room than those that were there.
         """
         highest = max((self._roster[one].slot for one in self._roster if self._settled(one)), default=0)
-        if highest >= self._slots.limit or (give_back and self._file.size() <= (highest + 1) * self._layout.slot_bytes):
+        if highest >= self._slots.limit or 0 < size <= (highest + 1) * self._layout.slot_bytes:
             highest = self._give_up(highest)
         if highest >= self._slots.limit:
             return False
         self._slots.limit = highest
         for slot in [slot for slot in self._displaced if slot > highest]:
             self._removed[self._displaced.pop(slot)] = []
-        with suppress(StoreFault):
-            self._file.cut(highest)
         self._alarms["room"] = (
             f"The disk is full: store {self._path} stays at {highest * self._layout.slot_bytes >> 20} MiB, less than "
             "was configured; make room or configure less, and restart."
         )
         return True
+
+    def _cut(self) -> None:
+        """Without the lock: the disk may take its time over it."""
+        with suppress(StoreFault):
+            self._file.cut(self._slots.limit)
 
     def _give_up(self, slot: int) -> int:
         """Drop the container in that slot unless it is pinned; the highest slot that remains."""

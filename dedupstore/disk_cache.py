@@ -153,7 +153,7 @@ class DiskCache(ContainerStore):
 
     def _take_memory(self) -> memoryview:
         memory = self._slab.take()
-        while memory is None:  # then idle containers hold at least three slots
+        while memory is None:  # then idle containers hold at least two slots
             self._release(next(iter(self._idle)))
             memory = self._slab.take()
         return memory
@@ -193,7 +193,7 @@ class DiskCache(ContainerStore):
             self._roster.lose(place.container, length)
             self._figures.invalid += 1
 
-    # Worker thread
+    # Reader; `prepare` and what begins with an underscore: writer, too
 
     def load(self, name: bytes) -> None:
         """As ChunkStore says."""

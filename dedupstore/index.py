@@ -1,12 +1,11 @@
 """The LMDB index: where each chunk lies, which containers there are, and what peers hold (FORMAT.md, `index/`).
 
-The only module that knows LMDB. Every trouble leaves it as StoreFault or one of its kinds. The loop thread reads
-through one snapshot that is replaced after each commit, for a snapshot that is held keeps pages from being used again;
-the worker writes. The worker takes and gives up the snapshots, too, and only inside or right behind a transaction
-that writes: both write to the table of readers, a mapped file, with the interpreter's lock held. On a disk that does
-not answer that would wait in a page fault, and everything in the process with it; a transaction that writes begins and
-ends in that same page, without the lock. Calls that read through the snapshot, and `refresh`, are guarded by the
-store's lock.
+The only module that knows LMDB. Every trouble leaves it as StoreFault or one of its kinds. All look up through one
+snapshot that is replaced after each commit, for a snapshot that is held keeps pages from being used again; the writer
+alone writes. It takes and gives up the snapshots, too, and only inside or right behind a transaction that writes: both
+write to the table of readers, a mapped file, with the interpreter's lock held. On a disk that does not answer that
+would wait in a page fault, and everything in the process with it; a transaction that writes begins and ends in that
+same page, without the lock. Calls that read through the snapshot, and `refresh`, are guarded by the store's lock.
 """
 
 import errno
@@ -104,7 +103,7 @@ class Index:
         self._fresh: lmdb.Transaction[bytes] | None = None
         """Taken after the last commit; what `_reader` will be."""
         self._spent: list[lmdb.Transaction[bytes]] = []
-        """To be given up by the worker."""
+        """To be given up by the writer."""
         self.map_bytes = map_bytes
         shutil.rmtree(path / _COMPACT, ignore_errors=True)
         with _translated():
@@ -167,7 +166,7 @@ class Index:
             self._reader = self._env.begin()
         return self._reader
 
-    # Reading in a transaction of its own: while the store is being opened; `chunks` and `crowded` in the worker, too
+    # Reading in a transaction of its own: while the store is being opened; `chunks` and `crowded` by the writer, too
 
     def meta(self) -> Meta | None:
         """The store's own data, or None in an empty index. Raises Damaged if it makes no sense."""
@@ -235,7 +234,7 @@ class Index:
         held = {pid for pid, snapshot in _readers(table) if snapshot != "-"}
         return sorted(held - {os.getpid()})
 
-    # Writing: worker thread, and while the store is being opened
+    # Writing: the writer, and while the store is being opened
 
     def begin(self, meta: Meta) -> None:
         """Note that the store is open, from now on under its newest epoch; there is a snapshot to look up in."""

@@ -1,8 +1,9 @@
 """The ChunkStore interface: what every store promises, and the figures that it keeps.
 
-Two kinds of threads meet here. The *loop* thread (an event loop) calls everything that is not marked otherwise;
-none of that may wait for a disk. A *worker* thread calls `load` and `write`, which may. Implementations make the two
-safe against each other; there is one loop thread and one worker thread.
+Three threads meet here. The *loop* thread (an event loop) calls everything that is not marked otherwise; none of that
+may wait for a disk. What may is called by the *reader* (`load`, `prefetch`) and the *writer*, so that who reads does not
+wait for a write that hangs. Implementations make them safe against each other; there is one of each. (While the store
+is in no other thread's hands, all of it may be called from one.)
 """
 
 from collections.abc import Callable, Iterator
@@ -51,7 +52,7 @@ class StoreFigures:
     loads: int = 0
     """Containers read from disk."""
     unwritten_bytes: int = 0
-    """Sealed containers that wait for the worker."""
+    """Sealed containers that wait to be written."""
     oldest_seconds: float = 0.0
     """Age of the oldest container."""
     hits_by_age: list[int] = field(default_factory=list)
@@ -94,13 +95,13 @@ class ChunkStore(Protocol):
         """
 
     def load(self, fingerprint: bytes) -> None:
-        """Worker: fetch the chunk's container (its neighbours come along), so that `read` can answer.
+        """Reader: fetch the chunk's container (its neighbours come along), so that `read` can answer.
 
         A container that cannot be read is dropped, so that `read` then raises ChunkMissing. Never raises.
         """
 
     def prefetch(self, fingerprint: bytes, *, spare: bool = False) -> None:
-        """Worker: as `load`, for the container that the same writer filled next: a stream wants it soon.
+        """Reader: as `load`, for the container that the same writer filled next: a stream wants it soon.
 
         `spare`: unless that would drive out one that others are reading.
         """
@@ -151,22 +152,22 @@ class ChunkStore(Protocol):
         """True if `write` would note something about peers, even where no container waits for it. Cheap."""
 
     def write(self) -> None:
-        """Worker: write notes and sealed containers, as many as a transaction takes: who rests need not wait for all.
+        """Writer: write notes and sealed containers, as many as a transaction takes: who rests need not wait for all.
 
         Never raises: a failing disk becomes an alarm.
         """
 
     def prepare(self) -> None:
-        """Worker: ready memory ahead of need, so that the first chunks do not wait for the kernel's pages."""
+        """Writer: ready memory ahead of need, so that the first chunks do not wait for the kernel's pages."""
 
     def figures(self) -> StoreFigures:
         """A snapshot of the counters."""
 
     def fingerprints(self) -> Iterator[bytes]:
-        """Every chunk held, oldest container first. Worker."""
+        """Every chunk held, oldest container first. Writer."""
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
-        """Worker: read and verify everything; (sound, dropped). `progress` is called with (done, all) containers."""
+        """Writer: read and verify everything; (sound, dropped). `progress` is called with (done, all) containers."""
 
     def close(self) -> None:
         """Seal, write and release everything. The store cannot be used afterwards."""
