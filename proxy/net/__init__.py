@@ -1,7 +1,20 @@
-"""The only place that knows asyncio, ssl and sockets.
+"""What moves bytes: sockets, TLS and the event loop, around cores that know none of them.
 
-`service.run` starts a `Site`: its store, its peers, its listeners. A `Peer` drives the tunnel to one other site: it
-dials or answers `Lane`s (TLS connections), feeds what they receive to `proxy.protocol.Tunnel` and writes what that
-wants sent. A `Relay` joins one array connection to one stream: it feeds an `Encoder` from the socket and a `Decoder`
-from the tunnel. Whatever ends a relay goes through `Relay.close`, with a reason.
+Beside `proxy.web` and the bench this is all that may import asyncio, ssl and socket. A tour, by what it is about:
+
+- **Site.** `service` runs a `site` on one loop; `environment` is what its peers share. `worker` waits for the store's
+  disk, `tls` holds the certificates, `supervisor` speaks to systemd, `survey` and `watching` feed `proxy.observe`.
+- **Arrays.** `forward` accepts their connections, `redirected` finds where one was meant to go, `portals` opens
+  forwards on demand. On the far side `asking` reads an OPEN and `connecting` reaches the export. A `relay` joins
+  socket and stream through its `coders`; `relay_owner` is what it needs of its peer. When it reads and sends: `turns`,
+  `allowance`, `pauses`, `packing`, `gathering`. How it ends: `blaming` says by whose fault, `endings` how the array
+  sees it; every end goes through `Relay.close`, with a reason.
+- **Peers.** A `peer` drives the `Tunnel` of `proxy.protocol`. `dialler` and `door` bring up a `lane`, `handshake` says
+  why one failed. `lanes`, `lane_count` and `loss`: how many there are, and what each gets. `outlet`: how little of it
+  the kernel is given. `sparing`, `steadying` and `unpaused`: so that BBR does not pause. `shares`: what forwards and
+  exports are granted. `misses` and `fills`: what is asked for, and sent after all.
+- **Why slow.** `waits` times what a relay waits for, `lookout` judges that for a peer. **Volumes.** `tally` counts what
+  one iSCSI connection reads and writes.
+- **Other commands.** `inquiry` asks a running site, `holders` sees whose a port is, `probing` reaches peers for doctor.
+- **Kernel.** `sockets`, `tcpinfo`, `listener`; `heap` for the C library's memory.
 """
