@@ -1,5 +1,6 @@
 """The reading half of the store on disk: which containers are in memory, and how others get there."""
 
+import os
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,6 +22,10 @@ MOST_UNWRITTEN = 64 << 20
 """Bytes that are worth keeping from a lagging disk: more would only be lost by a crash."""
 _UNWRITTEN_PART = 4
 """One part in so many of a small store: what waits cannot be evicted, so what comes might find no room."""
+
+
+_STEP = 16 << 20
+"""Bytes of the index that are read ahead at once."""
 
 
 def _writers(slots: int) -> int:
@@ -67,6 +72,8 @@ class DiskCache(ContainerStore):
         self._failed_at = 0.0
         self._pause = 0.0
         """Seconds after that during which nothing is learned."""
+        self._read_ahead = 0
+        """Bytes of the index file."""
         self._doubtful = False
         """The index is damaged: the next opening has to look closely."""
 
@@ -217,12 +224,16 @@ class DiskCache(ContainerStore):
         read_at = next(iter(self._idle.values()), self._reads)
         return bool(self._slab) or read_at <= self._reads - self._turnover
 
-    def prepare(self) -> None:
-        """As ChunkStore says: the cache, and what the kernel reads ahead of the index."""
-        while self._slab.prepare():
-            pass
+    def prepare(self) -> bool:
+        """As ChunkStore says: the cache, then what the kernel reads ahead of the index, as far as it may stay there."""
+        if self._slab.prepare():
+            return True
         with suppress(StoreFault):
-            self._index.read_ahead()
+            if self._read_ahead < min(self._index.file_bytes(), _physical_memory() // 2):
+                self._index.read_ahead(self._read_ahead, _STEP)
+                self._read_ahead += _STEP
+                return True
+        return False
 
     def _load(self, container: int) -> None:
         with self._lock:
@@ -316,3 +327,8 @@ class DiskCache(ContainerStore):
         with self._lock:
             self._drop_chunk(name, place, held.length(entry))
         return False
+
+
+def _physical_memory() -> int:
+    """Bytes."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

@@ -1,9 +1,9 @@
 """The ChunkStore interface: what every store promises, and the figures that it keeps.
 
-Three threads meet here. The *loop* thread (an event loop) calls everything that is not marked otherwise; none of that
-may wait for a disk. What may is called by the *reader* (`load`, `prefetch`) and the *writer*, so that who reads does not
-wait for a write that hangs. Implementations make them safe against each other; there is one of each. (While the store
-is in no other thread's hands, all of it may be called from one.)
+Three threads meet here, one of each kind. The *loop* thread (an event loop) calls everything that is not marked
+otherwise; none of that may wait for a disk. What may is called by the *reader* and the *writer*, two so that who reads
+does not wait for a write that hangs. Implementations make them safe against each other. (A store that only one thread
+knows may be used by that for everything.)
 """
 
 from collections.abc import Callable, Iterator
@@ -157,8 +157,9 @@ class ChunkStore(Protocol):
         Never raises: a failing disk becomes an alarm.
         """
 
-    def prepare(self) -> None:
-        """Writer: ready memory ahead of need, so that the first chunks do not wait for the kernel's pages."""
+    def prepare(self) -> bool:
+        """Reader: ready some memory ahead of need, so that chunks do not wait for the kernel's pages, nor look-ups for
+        the disk. True if there is more to be readied: it is done in steps, so that who reads waits for none of them."""
 
     def figures(self) -> StoreFigures:
         """A snapshot of the counters."""

@@ -108,7 +108,7 @@ async def _serve(config: SiteConfig, make_status: MakeStatusListener, history: P
     stop = asyncio.Event()
     _stop_by_signal(loop, stop)
     supervisor = Supervisor.of()
-    site = _build(config)
+    site = await _build(config, supervisor)
     watching = Watching(site, Keeper(history) if history is not None else None)
     front = Front(site, watching, stop, supervisor)
     status = front.listener = make_status(config, front)
@@ -148,14 +148,15 @@ def _ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _build(config: SiteConfig) -> Site:
+async def _build(config: SiteConfig, supervisor: Supervisor) -> Site:
     try:
         certificates = Certificates(config)
     except (OSError, ValueError) as error:
         wrong = f"the site's certificates cannot be used: {error}; make them by `isthmus keygen`, as TLS accepts them"
         raise OperatorError(wrong, ExitCode.CONFIGURATION) from None
     try:
-        store = open_configured_store(config)
+        async with supervisor.starting(f"site {config.site.name} opens its store"):
+            store = await asyncio.to_thread(open_configured_store, config)
     except StoreError as error:
         raise OperatorError(str(error), ExitCode.STORE) from None
     return Site(config, store, certificates)

@@ -9,13 +9,16 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Self
 
 log = logging.getLogger(__name__)
 
 _SIGNS = 2
 """Signs of life within the watchdog's time: one may be late."""
+_STARTING, _MORE = 20.0, 90.0
+"""Seconds: how often more time is asked for while a start takes long, and how much."""
 
 
 class Supervisor:
@@ -37,6 +40,15 @@ class Supervisor:
         ours = environment.get("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
         return cls(address, int(period) / 1e6 if period.isdecimal() and int(period) and ours else None)
 
+    @asynccontextmanager
+    async def starting(self, words: str) -> AsyncIterator[None]:
+        """What may take minutes before everything listens: it may, however long the service manager would wait."""
+        task = asyncio.get_running_loop().create_task(self._wait(words))
+        try:
+            yield
+        finally:
+            task.cancel()
+
     def ready(self, words: str) -> None:
         """Everything listens. From now on signs of life are given by the loop, so they end if it stands still."""
         self._say("READY=1", f"STATUS={words}")
@@ -56,6 +68,12 @@ class Supervisor:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _wait(self, words: str) -> None:
+        while True:
+            await asyncio.sleep(_STARTING)
+            log.info("%s, which takes long", words)
+            self._say(f"STATUS={words}", f"EXTEND_TIMEOUT_USEC={round(_MORE * 1e6)}")
 
     async def _live(self, pause: float) -> None:
         while True:

@@ -40,6 +40,7 @@ class StoreWorker:
         self._loading: dict[bytes, list[Callable[[], None]]] = {}
         self._impatient: dict[Callable[[], None], None] = {}
         self._closed = False
+        self._more_to_prepare = False
         self.prepared = False
         """The store's memory has been touched: from now on it is as fast as it gets."""
 
@@ -110,8 +111,9 @@ class StoreWorker:
             self._read(partial(self.store.prefetch, name, spare=spare), _nothing)
 
     def prepare(self) -> None:
-        """Have the store ready its memory ahead of need."""
-        self._loop.run_in_executor(self._writer, self.store.prepare).add_done_callback(self._prepared)
+        """Have the store ready its memory ahead of need, a step at a time."""
+        self._more_to_prepare = False
+        self._read(self._prepare_some, self._go_on_preparing)
 
     async def close(self) -> None:
         """Wait for what is under way, then close the store on the writer's thread."""
@@ -121,9 +123,15 @@ class StoreWorker:
         self._reader.shutdown(wait=False)
         self._writer.shutdown(wait=False)
 
-    def _prepared(self, done: "asyncio.Future[None]") -> None:
-        _report(done)
-        self.prepared = True
+    def _prepare_some(self) -> None:
+        """Reader's thread."""
+        self._more_to_prepare = self.store.prepare()
+
+    def _go_on_preparing(self) -> None:
+        if self._more_to_prepare:
+            self.prepare()
+        else:
+            self.prepared = True
 
     def _written(self, done: "asyncio.Future[None]") -> None:
         _report(done)

@@ -1,8 +1,8 @@
-"""A loop thread and a worker thread on one store, as in a site: what one does never spoils what the other sees.
+"""The three threads of a site on one store: what one does never spoils what the others see.
 
-The loop puts, finds, reads, pins and believes while the worker loads, fetches ahead, writes, verifies and prepares.
-Everything read is right, nothing fails verification though slots and memory are used again all the time, what is
-pinned can be read, and afterwards the store is whole.
+The loop puts, finds, reads, pins and believes while the reader loads and fetches ahead, and the writer writes, verifies
+and prepares. Everything read is right, nothing fails verification though slots and memory are used again all the time,
+what is pinned can be read, and afterwards the store is whole.
 """
 
 import queue
@@ -22,59 +22,85 @@ from tests.patience import PATIENCE
 ROUNDS = 6000
 
 
-class Worker(threading.Thread):
-    """Does what it is asked, one thing at a time; writes whenever there is nothing else."""
+class Other(threading.Thread):
+    """Does its work over and over, until it is told to stop or something goes wrong."""
 
     def __init__(self, store: ChunkStore) -> None:
         super().__init__()
         self.store = store
-        self.wanted: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self.loaded: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self.dropped = 0
+        self.count = 0
+        self.stop = threading.Event()
         self.error: BaseException | None = None
 
     def run(self) -> None:
         try:
-            self.work()
+            while not self.stop.is_set():
+                self.count += 1
+                self.work()
         except BaseException as error:
             self.error = error
 
     def work(self) -> None:
+        raise NotImplementedError
+
+
+class Reader(Other):
+    """Loads what is wanted, one chunk's container at a time."""
+
+    def __init__(self, store: ChunkStore) -> None:
+        super().__init__(store)
+        self.wanted: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self.loaded: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def work(self) -> None:
+        name = self.wanted.get()
+        self.store.load(name)
+        self.loaded.put(name)
+        if self.count % 10 == 0:
+            self.store.prefetch(name, spare=self.count % 20 == 0)
+
+
+class Writer(Other):
+    """Writes, and verifies all of it now and then."""
+
+    def __init__(self, store: ChunkStore) -> None:
+        super().__init__(store)
+        self.dropped = 0
+
+    def work(self) -> None:
         self.store.prepare()
-        count = 0
-        while (name := self.wanted.get()) is not None:
-            count += 1
-            self.store.load(name)
-            self.loaded.put(name)
-            self.store.write()
-            if count % 10 == 0:
-                self.store.prefetch(name)
-            if count % 500 == 0:
-                self.dropped += self.store.verify()[1]
-                assert len(list(self.store.fingerprints())) > 0
+        self.store.write()
+        self.stop.wait(0.001)
+        if self.count % 200 == 0:
+            self.dropped += self.store.verify()[1]
+            assert len(list(self.store.fingerprints())) > 0
 
 
 @pytest.mark.parametrize("mode", ["disk", "memory"])
-def test_two_threads(tmp_path: Path, mode: str) -> None:
+def test_three_threads(tmp_path: Path, mode: str) -> None:
     store = open_store(mode, SIZE, tmp_path, cache_bytes=32 << 20)
-    worker = Worker(store)
-    worker.start()
+    reader, writer = Reader(store), Writer(store)
+    for thread in (reader, writer):
+        thread.start()
     try:
-        reads, loads = be_busy(store, worker)
+        reads, loads = be_busy(store, reader)
     finally:
-        worker.wanted.put(None)
-        worker.join()
-    assert worker.error is None
+        for thread in (reader, writer):
+            thread.stop.set()
+        reader.wanted.put(bytes(32))
+        for thread in (reader, writer):
+            thread.join()
+    assert (reader.error, writer.error) == (None, None)
     assert reads > ROUNDS // 10
     assert mode == "memory" or loads > 50
     figures = store.figures()
-    assert (figures.invalid, worker.dropped, figures.alarms) == (0, 0, [])
+    assert (figures.invalid, writer.dropped, figures.alarms) == (0, 0, [])
     assert figures.evicted_containers > 20
     assert store.verify() == (figures.chunks, 0)
     store.close()
 
 
-def be_busy(store: ChunkStore, worker: Worker) -> tuple[int, int]:
+def be_busy(store: ChunkStore, reader: Reader) -> tuple[int, int]:
     """What a loop does; chunks read at once, and chunks read after a load."""
     draw = random.Random(1)
     names: list[bytes] = []
@@ -86,13 +112,13 @@ def be_busy(store: ChunkStore, worker: Worker) -> tuple[int, int]:
         if place is not None:
             names.append(name)
             store.believe(b"p" * 16, place.container, store.belief(b"p" * 16, place.container) | 1 << place.entry)
-        reads += look(store, draw.choice(names[-3000:]), worker)
-        while worker.wanted.qsize() > 20 or store.unwritten > 8 << 20:
-            loads += look_again(store, worker)
+        reads += look(store, draw.choice(names[-3000:]), reader)
+        while reader.wanted.qsize() > 20 or store.unwritten > 8 << 20:
+            loads += look_again(store, reader)
     return reads, loads
 
 
-def look(store: ChunkStore, name: bytes, worker: Worker) -> bool:
+def look(store: ChunkStore, name: bytes, reader: Reader) -> bool:
     place = store.find(name)
     if place is None:
         return False
@@ -100,7 +126,7 @@ def look(store: ChunkStore, name: bytes, worker: Worker) -> bool:
     try:
         data = store.read(name)
         if data is None:
-            worker.wanted.put(name)
+            reader.wanted.put(name)
             return False
         assert fingerprint(data) == name
         return True
@@ -108,11 +134,11 @@ def look(store: ChunkStore, name: bytes, worker: Worker) -> bool:
         store.unpin(place.container)
 
 
-def look_again(store: ChunkStore, worker: Worker) -> bool:
+def look_again(store: ChunkStore, reader: Reader) -> bool:
     """Read what was loaded; by now it may be evicted, or no longer in memory."""
-    if worker.wanted.empty():
-        worker.wanted.put(bytes(32))
-    name = worker.loaded.get(timeout=PATIENCE)
+    if reader.wanted.empty():
+        reader.wanted.put(bytes(32))
+    name = reader.loaded.get(timeout=PATIENCE)
     try:
         data = store.read(name)
     except ChunkMissing:

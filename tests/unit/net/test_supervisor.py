@@ -38,6 +38,30 @@ def test_its_life_is_told(listener: socket.socket) -> None:
     assert listener.recv(4096) == b"STOPPING=1\nSTATUS=drains\nEXTEND_TIMEOUT_USEC=95500000"
 
 
+def test_a_start_that_takes_long_asks_for_time(listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And for no more when it is over."""
+    monkeypatch.setattr("proxy.net.supervisor._STARTING", 0.02)
+
+    async def start() -> None:
+        supervisor = Supervisor.of({"NOTIFY_SOCKET": listener.getsockname()})
+        async with supervisor.starting("opens its store"):
+            for _ in range(2):
+                told = await asyncio.to_thread(listener.recv, 4096)
+                assert told == b"STATUS=opens its store\nEXTEND_TIMEOUT_USEC=90000000"
+        await asyncio.sleep(0.05)
+        listener.setblocking(False)
+        while True:  # what was told meanwhile
+            try:
+                listener.recv(4096)
+            except BlockingIOError:
+                break
+        await asyncio.sleep(0.1)
+        with pytest.raises(BlockingIOError):
+            listener.recv(4096)
+
+    asyncio.run(start())
+
+
 def test_an_abstract_name() -> None:
     name = f"isthmus-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
