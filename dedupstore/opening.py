@@ -57,6 +57,12 @@ class Sizes(NamedTuple):
         return self.container_bytes // layout.slot_bytes - 1
 
 
+def containers_of(size_bytes: int) -> int:
+    """How many containers a new store of that size may come to hold."""
+    sizes = Sizes.of(size_bytes, None)
+    return sizes.slots(sizes.new)
+
+
 @dataclass(slots=True)
 class StoreFiles:
     """An open store's files and what they said."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from dedupstore.opening import containers_of
 from proxy.config.model import SiteConfig
 from proxy.doctor.facts import Disk, Memory
 from proxy.doctor.findings import Finding, attention, ok, problem
@@ -29,7 +30,13 @@ FEW_STREAMS = 32
 CONTEXTS = 192 << 20
 """Bytes of long contexts a peer where compression adapts: 64 MiB of windows each way, and the sender's tables."""
 BASE = 128 << 20
-"""Bytes of a process without its store and what is under way (README: below 280 MiB with a cache of 160)."""
+"""Bytes of a process without its store and what is under way."""
+LISTED = 460
+"""Bytes of memory a container of a disk store, which has one list of all."""
+REMEMBERED = 300
+"""Bytes of memory a chunk of a memory store, beside its own."""
+INDEXED = 90
+"""Bytes of the index file a chunk of a disk store (dedupstore/FORMAT.md)."""
 
 
 def user(owner: str | None, again: str) -> Iterator[Finding]:
@@ -67,8 +74,9 @@ def memory(config: SiteConfig, facts: Memory, *, filled: bool) -> Iterator[Findi
     key, store = ("size", config.store.size) if config.store.mode == "memory" else ("cache", config.store.cache)
     adapts = config.compression.codec == "zstd" and config.compression.level == "auto"
     contexts = CONTEXTS * len(config.peers) if adapts else 0
-    needed = BASE + under_way + contexts + store
-    shown = f"under way {show_size(under_way)}, compression {show_size(contexts)}"
+    tables = _tables(config)
+    needed = BASE + under_way + contexts + store + tables
+    shown = f"its tables {show_size(tables)}, under way {show_size(under_way)}, compression {show_size(contexts)}"
     parts = f"store.{key} {show_size(store)}, {shown}, itself the rest"
     needs = f"the site may take {show_size(needed)} ({parts})"
     lower = f"lower store.{key}, or tunnel.memory and tunnel.unacked"
@@ -76,6 +84,25 @@ def memory(config: SiteConfig, facts: Memory, *, filled: bool) -> Iterator[Findi
         found = f"{needs}; this control group allows {show_size(facts.limit)}"
         yield problem(MEMORY, found, f"{lower}; or MemoryMax={-(-needed >> 20)}M in the unit, --memory of a container")
     yield _free_memory(facts.available, under_way if filled else needed, needs, lower, filled=filled)
+
+
+def _tables(config: SiteConfig) -> int:
+    """Bytes by which a full store finds what it holds."""
+    size = config.store.size
+    if config.store.mode == "memory":
+        return size // config.chunking.average * REMEMBERED
+    return containers_of(size) * LISTED
+
+
+def index(config: SiteConfig, facts: Memory) -> Iterator[Finding]:
+    """Whether look-ups in a full disk store find its index in memory."""
+    length = config.store.size // config.chunking.average * INDEXED
+    if config.store.mode == "disk" and facts.available is not None and facts.available < length:
+        found = (
+            f"the index of a full store has {show_size(length)}, and the system can keep {show_size(facts.available)}"
+            " in memory: each look-up beyond that waits for the disk, and all streams with it"
+        )
+        yield attention(STORE, found, "lower store.size, or raise chunking.average, or add memory")
 
 
 def _free_memory(available: int | None, wanted: int, needs: str, lower: str, *, filled: bool) -> Finding:

@@ -14,9 +14,11 @@ from proxy.doctor.resources import (
     CONTEXTS,
     FEW_STREAMS,
     LANES,
+    REMEMBERED,
     descriptors,
     disk,
     history,
+    index,
     memory,
     needed_descriptors,
 )
@@ -67,7 +69,8 @@ def only(findings: list[Finding]) -> Finding:
 
 UNDER_WAY = 256 * MIB
 """192 of plain bytes, and 64 that are not acknowledged."""
-NEEDED = BASE + UNDER_WAY + CONTEXTS + 2 * GIB
+TABLES = 2 * GIB // (16 << 10) * REMEMBERED
+NEEDED = BASE + UNDER_WAY + CONTEXTS + 2 * GIB + TABLES
 """Of east: itself, what is under way by default, long contexts of one peer, its memory store."""
 
 
@@ -75,7 +78,7 @@ def test_memory_that_suffices(east: SiteConfig) -> None:
     finding = only(list(memory(east, Memory(NEEDED, None), filled=False)))
     assert finding.level is Level.OK
     assert finding.found.startswith(
-        "the site may take 2.56 GiB (store.size 2 GiB, under way 256 MiB, compression 192 MiB, itself the rest)"
+        "the site may take 2.6 GiB (store.size 2 GiB, its tables 37.5 MiB, under way 256 MiB, compression 192 MiB,"
     )
 
 
@@ -103,13 +106,33 @@ def test_a_running_site_has_its_stores_memory_already(east: SiteConfig) -> None:
 def test_a_control_group_that_allows_less(east: SiteConfig) -> None:
     limited, free = list(memory(east, Memory(8 * GIB, NEEDED - 1), filled=False))
     assert (limited.level, free.level) == (Level.PROBLEM, Level.OK)
-    assert f"MemoryMax={NEEDED // MIB}M" in limited.remedy
+    assert f"MemoryMax={-(-NEEDED >> 20)}M" in limited.remedy
     assert only(list(memory(east, Memory(8 * GIB, NEEDED), filled=False))).level is Level.OK
 
 
 def test_memory_that_nobody_tells(east: SiteConfig) -> None:
     finding = only(list(memory(east, Memory(None, None), filled=False)))
-    assert (finding.level, finding.remedy) == (Level.ATTENTION, "see that 2.56 GiB are free")
+    assert (finding.level, finding.remedy) == (Level.ATTENTION, "see that 2.6 GiB are free")
+
+
+def test_a_large_disk_store_has_a_list_of_its_containers(west: SiteConfig) -> None:
+    large = west.model_copy(update={"store": west.store.model_copy(update={"size": 10 << 40})})
+    enough = BASE + UNDER_WAY + CONTEXTS + 160 * MIB
+    assert only(list(memory(west, Memory(enough + 3 * MIB, None), filled=False))).level is Level.OK
+    assert only(list(memory(large, Memory(enough + GIB, None), filled=False))).level is Level.PROBLEM
+    assert only(list(memory(large, Memory(enough + 2 * GIB, None), filled=False))).level is Level.OK
+
+
+def test_an_index_that_does_not_fit_into_memory(west: SiteConfig) -> None:
+    """Of 10 GiB it has 56 MiB."""
+    assert not list(index(west, Memory(57 * MIB, None)))
+    finding = only(list(index(west, Memory(50 * MIB, None))))
+    assert finding.level is Level.ATTENTION
+    assert "has 56.2 MiB, and the system can keep 50 MiB in memory" in finding.found
+
+
+def test_a_memory_store_has_no_index(east: SiteConfig) -> None:
+    assert not list(index(east, Memory(0, None)))
 
 
 def room(free: int, used: int = 0, *, writable: bool = True) -> Disk:
