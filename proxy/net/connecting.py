@@ -3,13 +3,18 @@
 import asyncio
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from proxy.config.addresses import Address
 from proxy.net.endings import reset_connection
 
 ADDRESS_SECONDS = 3.0
 """How long an address may take to answer while there are others to be tried."""
+
+_asked: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Address, asyncio.Task[list[Any]]]] = WeakKeyDictionary()
+"""Questions for names under way."""
 
 
 async def connect(address: Address, prepare: Callable[[socket.socket], None] = reset_connection) -> socket.socket:
@@ -20,7 +25,7 @@ async def connect(address: Address, prepare: Callable[[socket.socket], None] = r
     that does not answer hides no other. Raises OSError: that of the last one.
     """
     loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    found = await _addresses(loop, address)
     failure = OSError(f"{address.host} has no address")
     for left, (family, kind, protocol, _, where) in zip(reversed(range(len(found))), found, strict=True):
         try:
@@ -29,6 +34,30 @@ async def connect(address: Address, prepare: Callable[[socket.socket], None] = r
         except OSError as error:
             failure = error
     raise failure
+
+
+async def _addresses(loop: asyncio.AbstractEventLoop, address: Address) -> list[Any]:
+    """As of `getaddrinfo`; those who ask at once share one question.
+
+    uvloop asks in few threads and cannot take a question back. While no name server answers, attempts that give up and
+    begin anew would leave more questions behind than are ever answered.
+    """
+    asked = _asked.setdefault(loop, {})
+    task = asked.get(address)
+    if task is None:
+        task = asked[address] = loop.create_task(_ask(loop, address))
+        task.add_done_callback(partial(_answered, asked, address))
+    return await asyncio.shield(task)
+
+
+async def _ask(loop: asyncio.AbstractEventLoop, address: Address) -> list[Any]:
+    return await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+
+
+def _answered(asked: dict[Address, asyncio.Task[list[Any]]], address: Address, done: asyncio.Task[list[Any]]) -> None:
+    del asked[address]
+    if not done.cancelled():
+        done.exception()  # perhaps nobody waits for it any more
 
 
 async def take_over(connection: socket.socket, protocol: Callable[[], asyncio.BaseProtocol], **tls: Any) -> None:

@@ -6,7 +6,7 @@ import logging
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Protocol
@@ -36,7 +36,7 @@ class StatusListener(Protocol):
     async def start(self) -> None:
         """Begin to answer. Raises OSError if the address cannot be had, OperatorError for files that are unsound."""
 
-    def reload(self) -> str:
+    async def reload(self) -> str:
         """Read certificates and tokens anew; why the old ones stay in use, or nothing."""
 
     async def stop(self) -> None:
@@ -57,6 +57,8 @@ class Front:
     stop: asyncio.Event
     supervisor: Supervisor
     listener: StatusListener | None = None
+    _reloading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _tasks: set[asyncio.Task[str]] = field(default_factory=set)
 
     @property
     def watch(self) -> Watch:
@@ -76,11 +78,21 @@ class Front:
         """Begin to drain, and end, as after SIGTERM."""
         self.stop.set()
 
-    def reload(self) -> str:
+    async def reload(self) -> str:
         """Read certificates, keys, pins and tokens anew; why some of the old ones stay in use, or nothing."""
+        async with self._reloading:
+            return await self._reload()
+
+    def begin_reload(self) -> None:
+        """As `reload`, for SIGHUP."""
+        task = asyncio.get_running_loop().create_task(self.reload())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _reload(self) -> str:
         self.supervisor.reloading()
-        self.site.reload()
-        problems = (self.site.certificates.problem, self.listener.reload() if self.listener is not None else "")
+        await self.site.reload()
+        problems = (self.site.certificates.problem, await self.listener.reload() if self.listener is not None else "")
         problem = "; ".join(each for each in problems if each)
         code, words = (codes.RELOAD_FAILED, problem) if problem else (codes.RELOADED, "certificates were read anew")
         self.watching.journal.note(code, "site", words, time.time())
@@ -114,7 +126,7 @@ async def _serve(config: SiteConfig, make_status: MakeStatusListener, history: P
     status = front.listener = make_status(config, front)
     try:
         await _start(site, watching, status)
-        loop.add_signal_handler(signal.SIGHUP, front.reload)
+        loop.add_signal_handler(signal.SIGHUP, front.begin_reload)
         gc.freeze()
         log.info("site %s is ready: %s", config.site.name, _summary(config))
         supervisor.ready(_running(site))

@@ -121,12 +121,12 @@ class Site:
         if self.door is not None:
             self.door.close()
 
-    def reload(self) -> None:
+    async def reload(self) -> None:
         """Read certificates, keys and pins anew; streams stay. What cannot be used leaves the old ones in use.
 
         A lane ends if the peer's certificate is no longer trusted; its streams then wait for one that is.
         """
-        self.certificates.reload()
+        await self.certificates.reload()
         for peer in self.peers.values():
             peer.review(self.certificates)
         for dialler in self._diallers:

@@ -4,6 +4,7 @@ A peer is recognised by its pinned certificate, byte for byte, or, where the sit
 the certificate's subject alternative names. The TLS library has checked validity, purpose and signature before.
 """
 
+import asyncio
 import logging
 import ssl
 import time
@@ -50,7 +51,7 @@ class _Loaded:
 
 @dataclass(slots=True)
 class Certificates:
-    """What this site shows, and whom it believes. Loop thread; reading the files is quick.
+    """What this site shows, and whom it believes. Loop thread.
 
     Raises OSError, ssl.SSLError or ValueError at the start; `reload` keeps what is in use and raises an alarm.
     """
@@ -92,13 +93,15 @@ class Certificates:
         """True if that certificate is, now, the peer's."""
         return self.recognise(certificate, decoded) == peer
 
-    def reload(self) -> None:
+    async def reload(self) -> None:
         """Read all files anew, checked as at the start; if anything is wrong, keep what is in use and say so.
+
+        In a thread: the disk that they are on may take its time.
 
         Of the site's own file only identity and trust count: a peer that is no longer in it is trusted no longer.
         """
         try:
-            self._loaded = _load(load(self.config.source))
+            self._loaded = await asyncio.to_thread(_load_anew, self.config.source)
         except (OperatorError, OSError, ValueError) as error:
             reason = " ".join(str(error).split())
             self._problem = f"the new certificates cannot be used, the old ones stay in use: {reason}"
@@ -139,6 +142,10 @@ def _names(decoded: dict[str, object]) -> list[str]:
     names = decoded.get("subjectAltName", ())
     assert isinstance(names, tuple)
     return [value for kind, value in names if kind == "DNS"]
+
+
+def _load_anew(source: Path) -> _Loaded:
+    return _load(load(source))
 
 
 def _load(config: SiteConfig) -> _Loaded:

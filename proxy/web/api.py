@@ -47,7 +47,7 @@ class Site(Protocol):
     def drain(self) -> None:
         """Begin to drain, and end."""
 
-    def reload(self) -> str:
+    async def reload(self) -> str:
         """Read certificates and tokens anew; why some of the old ones stay in use, or nothing."""
 
 
@@ -166,7 +166,7 @@ class Api:
 
     async def _reload(self, request: web.Request) -> web.Response:
         self._note(request, "reload")
-        problem = self._site.reload()
+        problem = await self._site.reload()
         return answer(ReloadAnswer(not problem, problem))
 
     def _note(self, request: web.Request, what: str) -> None:

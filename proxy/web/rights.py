@@ -1,7 +1,9 @@
 """Who may read, and who may drain and reload: tokens from files, client certificates by TLS."""
 
+import asyncio
 import hmac
 import ssl
+from typing import NamedTuple
 
 from proxy.errors import ExitCode, OperatorError
 from proxy.identity import read_token
@@ -9,34 +11,41 @@ from proxy.web.routes import Right
 from proxy.web.settings import Settings
 
 
+class _Files(NamedTuple):
+    """What was read from the files, at one time."""
+
+    context: ssl.SSLContext | None
+    reading: bytes | None
+    control: bytes | None
+
+
 class Rights:
     """Loop thread. Raises OperatorError at the start; `reload` keeps what is in use."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self.context: ssl.SSLContext | None = None
+        self._files = _read(settings)
+
+    @property
+    def context(self) -> ssl.SSLContext | None:
         """For the listener; None: plain HTTP."""
-        self._reading: bytes | None = None
-        self._control: bytes | None = None
-        self.reload()
+        return self._files.context
 
     @property
     def open_to_read(self) -> bool:
         """Nothing has to be shown to read."""
-        return self._reading is None and self._settings.clients is None
+        return self._files.reading is None and self._settings.clients is None
 
-    def reload(self) -> None:
-        """Read all files anew. Raises OperatorError, and changes nothing then."""
-        reading = read_token(self._settings.token) if self._settings.token else None
-        control = read_token(self._settings.control_token) if self._settings.control_token else None
-        self.context, self._reading, self._control = _context(self._settings), reading, control
+    async def reload(self) -> None:
+        """Read all files anew, in a thread: disks take time. Raises OperatorError, and changes nothing then."""
+        self._files = await asyncio.to_thread(_read, self._settings)
 
     def granted(self, right: Right, authorization: str, certificate: object) -> bool:
         """Whether the header and the verified client certificate (None without) give that right."""
         if right is Right.NONE or self._shows_control(authorization):
             return True
         may_read = self.open_to_read or self._shows_reading(authorization, certificate)
-        return may_read and (right is Right.READ or (self._control is None and self._settings.local))
+        return may_read and (right is Right.READ or (self._files.control is None and self._settings.local))
 
     def shown(self, authorization: str, certificate: object) -> bool:
         """Whether one of them gives any right: who shows it is no stranger."""
@@ -44,14 +53,20 @@ class Rights:
 
     def refusable(self, right: Right) -> bool:
         """That right is given to nobody: no token is configured for it."""
-        return right is Right.CONTROL and self._control is None and not self._settings.local
+        return right is Right.CONTROL and self._files.control is None and not self._settings.local
 
     def _shows_control(self, authorization: str) -> bool:
-        return self._control is not None and _same(_bearer(authorization), self._control)
+        return self._files.control is not None and _same(_bearer(authorization), self._files.control)
 
     def _shows_reading(self, authorization: str, certificate: object) -> bool:
-        known = self._reading is not None and _same(_bearer(authorization), self._reading)
+        known = self._files.reading is not None and _same(_bearer(authorization), self._files.reading)
         return known or (self._settings.clients is not None and bool(certificate))
+
+
+def _read(settings: Settings) -> _Files:
+    reading = read_token(settings.token) if settings.token else None
+    control = read_token(settings.control_token) if settings.control_token else None
+    return _Files(_context(settings), reading, control)
 
 
 def _bearer(authorization: str) -> bytes:

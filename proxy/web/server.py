@@ -61,7 +61,7 @@ class StatusServer:
         self._site.watch.journal.listen(self.live.tell)
         self._site.ticked.extend((self.live.tick, self.gate.sweep))
 
-    def reload(self) -> str:
+    async def reload(self) -> str:
         """Read certificates and tokens anew, and end all connections, so that none outlives what it was let in by.
 
         Why the old ones stay in use, or nothing.
@@ -69,7 +69,7 @@ class StatusServer:
         if self._rights is None or self.gate is None:
             return ""
         try:
-            self._rights.reload()
+            await self._rights.reload()
         except OperatorError as error:
             return error.message
         self.gate.renew()

@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "proxy.plan": {"proxy.plan"} | LEAVES,
     # What reduction would save, found with reduction's own means; it reads files, and knows neither sites nor peers.
     "proxy.analysis": {"proxy.analysis", "proxy.reduction", "proxy.plan", "dedupstore"} | LEAVES,
-    # Judgement of facts about a host and its peers, and of what a store takes; those who collect facts import just these.
+    # Judgement of facts about a host and its peers, and of what a store takes; those who collect facts import those.
     "proxy.doctor": {"proxy.doctor", "proxy.plan", "proxy.config", "proxy.identity", "dedupstore"} | LEAVES,
     "proxy.doctor.facts": {"proxy.doctor.facts"},
     # The one place where everything that moves bytes meets.

@@ -43,6 +43,33 @@ def test_an_address_that_does_not_answer_hides_no_other(deaf: tuple[str, int], m
         assert asyncio.run(connected()) == listener.getsockname()
 
 
+def test_those_who_ask_for_a_name_at_once_share_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those who come when the first one has given up; the next question is asked when that one is answered."""
+    questions: list[asyncio.Future[list[object]]] = []
+
+    def ask(*_: object, **__: object) -> asyncio.Future[list[object]]:
+        questions.append(asyncio.get_running_loop().create_future())
+        return questions[-1]
+
+    async def scene() -> None:
+        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", ask)
+        name = Address("two.example", 1)
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(connecting.connect(name), 0.01)
+        waiting = [asyncio.create_task(connecting.connect(name)) for _ in range(3)]
+        await asyncio.sleep(0.01)
+        assert len(questions) == 1
+        questions[0].set_exception(socket.gaierror("nobody answers"))
+        assert [type(each) for each in await asyncio.gather(*waiting, return_exceptions=True)] == [socket.gaierror] * 3
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(connecting.connect(name), 0.01)
+        assert len(questions) == 2
+        questions[1].set_exception(socket.gaierror("nobody answers"))
+
+    asyncio.run(scene())
+
+
 class EndedAtOnce(asyncio.Protocol):
     """Whose stream is over when its connection comes."""
 

@@ -45,7 +45,7 @@ class FakeSite:
     def drain(self) -> None:
         self.drained.append(self.seconds)
 
-    def reload(self) -> str:
+    async def reload(self) -> str:
         return self.problem
 
     def tick(self) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import gc
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -162,10 +162,10 @@ def test_a_token_is_replaced_and_a_broken_one_is_not_taken(files: dict[str, Any]
     async def scene() -> None:
         async with listening(context=trusting(files), **files) as stage:
             files["token"].write_text("short")
-            assert "holds no token" in stage.server.reload()
+            assert "holds no token" in await stage.server.reload()
             assert (await stage.ask(STATUS, Authorization=f"Bearer {READING}")).status == 200
             files["token"].write_text("n" * 40)
-            assert stage.server.reload() == ""
+            assert await stage.server.reload() == ""
             assert (await stage.ask(STATUS, Authorization=f"Bearer {READING}")).status == 401
             assert (await stage.ask(STATUS, Authorization=f"Bearer {'n' * 40}")).status == 200
 
@@ -176,10 +176,10 @@ def test_no_connection_outlives_what_it_was_let_in_by(files: dict[str, Any]) -> 
     """Idle ones, those who listen, and those in their handshake; who is being answered has its answer first."""
 
     class Reloading(FakeSite):
-        def reload(self) -> str:
-            return reload()
+        async def reload(self) -> str:
+            return await reload()
 
-    reload: Callable[[], str]
+    reload: Callable[[], Awaitable[str]]
     bearer = f"Host: localhost\r\nAuthorization: Bearer {CONTROL}\r\n\r\n".encode()
 
     async def scene() -> None:
@@ -196,7 +196,7 @@ def test_no_connection_outlives_what_it_was_let_in_by(files: dict[str, Any]) -> 
             assert gate is not None
             await eventually(lambda: gate.visits == 4)
             files["token"].write_text("short")
-            assert "holds no token" in stage.server.reload()
+            assert "holds no token" in await stage.server.reload()
             assert gate.visits == 4
             files["token"].write_text("n" * 40)
             asking[1].write(f"POST {API}/reload HTTP/1.1\r\n".encode() + bearer)
