@@ -13,7 +13,7 @@ from proxy.observe.readings import share_counter, store_counter
 from proxy.observe.snapshot import PeerStatus, Snapshot
 from proxy.observe.store_report import larger_stores
 from proxy.observe.trend import Trend
-from proxy.observe.verdict import SATURATED, Limit
+from proxy.observe.verdict import SATURATED, TURNS, Limit
 from proxy.observe.wording import size
 
 WHILE = 600.0
@@ -106,4 +106,4 @@ def _by_verdict(snapshot: Snapshot) -> Iterator[_Found]:
 def _limited(peer: PeerStatus) -> Code | None:
     if peer.verdict.limit != Limit.WINDOW.value or peer.verdict.share < LIMITED:
         return None
-    return codes.TURNS if "take turns" in peer.verdict.words else codes.WINDOW_LIMITS
+    return codes.TURNS if peer.verdict.words.startswith(TURNS) else codes.WINDOW_LIMITS

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from proxy.observe import codes
 from tests.integration.bed.contents import volume
 from tests.integration.bed.ends import Array
 from tests.integration.bed.passes import cost, replicate
@@ -50,6 +51,7 @@ def test_a_store_that_cannot_be_trusted(bed: Bed, damage: Callable[[Path], None]
         run(*pair.sites)
         for site in pair.sites:
             alarm(site, "could not be trusted")
+            assert codes.STORE_SET_ASIDE.code in site.get("/api/v1/health")[1].decode()
             assert site.status()["store"]["chunks"] == 0
             assert len(list((bed.directory / f"{site.name}-store").glob("set-aside-*"))) == 1
         assert cost(pair, CONTENT) > 0.95
