@@ -7,6 +7,7 @@ that only read go on then.
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -22,7 +23,11 @@ PATIENCE = 2.0
 """Seconds that sources rest for one stalled write; then traffic passes unlearned. Also what one read may take."""
 
 _GUESSES_MAX = 16
-"""Reads that may wait when one more is begun that nobody waits for."""
+"""Reads that may wait when one more is asked for that nobody waits for."""
+
+_AHEAD = 3
+"""Reads that the reader has at once: what is loaded is still in the cache when the loop comes round, for a disk store
+keeps memory for one more than that (dedupstore/disk_cache.py, FOR_READING)."""
 
 
 class StoreWorker:
@@ -36,7 +41,8 @@ class StoreWorker:
         self._writing_since: float | None = None
         self._reading_since: float | None = None  # set by the reader
         self._rested: list[Callable[[], None]] = []
-        self._reads = 0  # that wait or are under way
+        self._reads: deque[tuple[Callable[[], None], Callable[[], None]]] = deque()  # each, and what comes then
+        self._under_way = 0  # more of them
         self._loading: dict[bytes, list[Callable[[], None]]] = {}
         self._impatient: dict[Callable[[], None], None] = {}
         self._closed = False
@@ -102,12 +108,12 @@ class StoreWorker:
 
     def guess(self, name: bytes, call: Callable[[], None] | None = None) -> None:
         """As `load`, for what may be wanted: not, and no call, while many reads wait."""
-        if self._reads < _GUESSES_MAX:
+        if len(self._reads) < _GUESSES_MAX:
             self.load(name, call or _nothing)
 
     def prefetch(self, name: bytes, *, spare: bool = False) -> None:
         """As `guess`, for the container that was filled after that chunk's; `spare`: as the store's."""
-        if self._reads < _GUESSES_MAX:
+        if len(self._reads) < _GUESSES_MAX:
             self._read(partial(self.store.prefetch, name, spare=spare), _nothing)
 
     def prepare(self) -> None:
@@ -144,8 +150,13 @@ class StoreWorker:
         _call(rested)
 
     def _read(self, read: Callable[[], None], then: Callable[[], None]) -> None:
-        if not self._closed:
-            self._reads += 1
+        self._reads.append((read, then))
+        self._read_more()
+
+    def _read_more(self) -> None:
+        while self._reads and self._under_way < _AHEAD and not self._closed:
+            read, then = self._reads.popleft()
+            self._under_way += 1
             future = self._loop.run_in_executor(self._reader, self._timed, read)
             future.add_done_callback(partial(self._has_read, then))
 
@@ -158,9 +169,12 @@ class StoreWorker:
             self._reading_since = None
 
     def _has_read(self, then: Callable[[], None], done: "asyncio.Future[None]") -> None:
-        self._reads -= 1
+        self._under_way -= 1
         _report(done)
-        then()
+        try:
+            then()
+        finally:
+            self._read_more()
 
     def _loaded(self, name: bytes) -> None:
         self._answer(self._loading.pop(name, []))

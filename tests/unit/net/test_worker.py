@@ -2,12 +2,14 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import cast
 
 import pytest
 
+from dedupstore.disk_cache import FOR_READING
 from dedupstore.store import ChunkStore
 from proxy.net.worker import StoreWorker
 from tests.patience import PATIENCE
@@ -169,14 +171,32 @@ def test_who_need_not_wait_hears_that_the_disk_does_not_answer(monkeypatch: pyte
 
 
 async def guess() -> list[str]:
-    store = Store()
-    store.writes = threading.Event()
-    async with worker_of(store) as worker:
+    store, woken = Store(), asyncio.Event()
+    async with worker_of(store) as worker, asyncio.timeout(PATIENCE):
         for n in range(1, 1000):
             worker.guess(n.to_bytes(32))
             worker.prefetch(NAME)
-        worker.load(NAME, lambda: None)
-    return store.done
+        worker.load(NAME, woken.set)
+        store.disk.set()
+        await woken.wait()
+        return list(store.done)
+
+
+async def loads() -> int:
+    """While the loop sees to something else; how many were done."""
+    store, done = Store(), asyncio.Event()
+    store.disk.set()
+    async with worker_of(store) as worker, asyncio.timeout(PATIENCE):
+        for n in range(20):
+            worker.load(n.to_bytes(32), done.set)
+        time.sleep(0.1)  # noqa: ASYNC251 (the loop is busy)
+        so_many = len(store.done)
+        await done.wait()
+        return so_many
+
+
+def test_what_was_loaded_is_not_driven_out_while_the_loop_is_busy() -> None:
+    assert asyncio.run(loads()) < FOR_READING
 
 
 def test_what_is_only_guessed_does_not_pile_up() -> None:
