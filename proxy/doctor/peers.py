@@ -42,7 +42,7 @@ def _remedy(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint: byt
         Contact.NOT_TLS: f"another program may listen there: see ss -ltnp 'sport = :{port}' on {host}",
         Contact.WRONG_CERTIFICATE: f"use {pinned}, or correct peer.address",
         Contact.NOT_TRUSTED: f"give it {own_certificate} (SHA-256 {show_fingerprint(own_fingerprint)}) as its"
-        " peer.certificate, then SIGHUP",
+        " peer.certificate, then `isthmus reload`",
         Contact.UNCLEAR: f"run isthmus doctor on {host}, too, and see the log there",
     }
     return remedies[reach.contact]

@@ -16,10 +16,11 @@ DRIFT = 3600.0
 
 def renewal(site: str) -> str:
     """How a site gets its next certificate."""
-    return f"isthmus keygen --site {site} --out DIR on its host, the .crt to the other site, then SIGHUP to both"
+    made = f"isthmus keygen --site {site} --out DIR on its host"
+    return f"{made}, the .crt to the other site, then isthmus reload on both"
 
 
-CA_RENEWAL = "have the CA renew it, put the new one into the file of identity.ca on all sites, then SIGHUP"
+CA_RENEWAL = "have the CA renew it, put the new one into the file of identity.ca on all sites, then isthmus reload"
 
 
 def certificate(about: str, facts: Certificate, now: datetime, anew: str) -> Iterator[Finding]:

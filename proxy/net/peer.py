@@ -139,7 +139,7 @@ class Peer:
             found.append(f"{words}; look at its log, and test the memory of its host")
         if self.short_packets:
             words = f"packets of full size to {self.name} are lost on the way, so short ones are sent"
-            found.append(f"{words}; let ICMP pass on that way, or lower the MTU, then `kill -HUP` this site")
+            found.append(f"{words}; let ICMP pass on that way, or lower the MTU, then `isthmus reload`")
         if words := self.other_congestion_control:
             wanted = self._environment.config.tunnel.congestion_control
             found.append(f'{words}; `modprobe tcp_{wanted}`, allow it to this user, or write "auto"')

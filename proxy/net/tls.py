@@ -128,7 +128,7 @@ class Certificates:
         if left < _EXPIRY_WARNING:
             alarms.append(
                 f"the site's certificate ends in {max(left, 0) / 86400:.0f} days; make a new one with"
-                " `isthmus keygen`, give it to the peers, and send SIGHUP"
+                " `isthmus keygen`, give it to the peers, and `isthmus reload`"
             )
         return alarms
 
