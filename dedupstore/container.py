@@ -172,7 +172,7 @@ class Slab:
         self._warm.append(memory)
 
     def prepare(self) -> bool:
-        """Writer: touch one slot that was never used, with the GIL released; False if there is none left."""
+        """Reader: touch one slot that was never used, with the GIL released; False if there is none left."""
         try:
             memory = self._fresh.popleft()
         except IndexError:

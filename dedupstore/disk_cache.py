@@ -200,7 +200,7 @@ class DiskCache(ContainerStore):
             self._roster.lose(place.container, length)
             self._figures.invalid += 1
 
-    # Reader; `prepare` and what begins with an underscore: writer, too
+    # Reader; what begins with an underscore: writer, too
 
     def load(self, name: bytes) -> None:
         """As ChunkStore says."""
