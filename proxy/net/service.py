@@ -84,7 +84,9 @@ class Front:
             return await self._reload()
 
     def begin_reload(self) -> None:
-        """As `reload`, for SIGHUP."""
+        """As `reload`, for SIGHUP: one that waits already will see what this one is about."""
+        if len(self._tasks) > 1:
+            return
         task = asyncio.get_running_loop().create_task(self.reload())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
