@@ -12,8 +12,9 @@ from proxy.net.tcpinfo import TcpInfo, tcp_info
 from proxy.net.unpaused import Unpaused
 from proxy.protocol.codes import CloseCode
 from proxy.protocol.errors import HelloRefused, PeerError
-from proxy.protocol.frames import Frame, FrameReader, FrameType, decode_close, encode, encode_close
+from proxy.protocol.frames import FrameType, decode_close, encode, encode_close
 from proxy.protocol.hello import Hello
+from proxy.protocol.reader import Frame, FrameReader
 
 HELLO_TIMEOUT = 10.0
 """Seconds from the connection to a whole HELLO (PROTOCOL.md, "Lanes")."""

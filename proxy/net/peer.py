@@ -29,9 +29,9 @@ from proxy.observe.volumes import Volumes
 from proxy.protocol import events
 from proxy.protocol.codes import Capability, CloseCode, ResetCode
 from proxy.protocol.errors import HelloRefused, OpenRefused
-from proxy.protocol.frames import LANES_MAX, Frame, FrameType, encode
+from proxy.protocol.frames import LANES_MAX, FrameType, encode
 from proxy.protocol.hello import Hello
-from proxy.protocol.reader import HELLO_MAX
+from proxy.protocol.reader import HELLO_MAX, Frame
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.holdings import Holdings, belief_key, recognise
 

@@ -21,8 +21,8 @@ PLAIN_MAX = 512 << 10
 BATCH_MAX = PLAIN_MAX + PLAIN_MAX // 8 + 256
 TOKENS_MAX = 1024
 """Bytes of tokens in END: one LEARN needs fourteen."""
-MARKS = 64
-"""DSCP marks that there are: six bits (RFC 2474, section 3)."""
+MARK_MAX = 63
+"""DSCP marks have six bits (RFC 2474, section 3)."""
 ROOM_MIN = 64 << 10
 """Bytes that a reader offers for one read, at least."""
 
@@ -38,7 +38,7 @@ _LONGEST: dict[int, int] = {
     FrameType.ACK: PAYLOAD_MAX,
     FrameType.CREDIT: PAYLOAD_MAX,
     FrameType.DRAIN: REASON_MAX,
-    FrameType.LANES: 2 * MARKS,
+    FrameType.LANES: 2 * (MARK_MAX + 1),
     FrameType.OPEN: 2 + 2 * NAME_MAX,
     FrameType.ACCEPT: 0,
     FrameType.DATA: BATCH_MAX,

@@ -14,8 +14,9 @@ from proxy.protocol.events import (
     StreamReset,
     TunnelReset,
 )
-from proxy.protocol.frames import Frame, encode_close, encode_drain, encode_lanes, encode_token
+from proxy.protocol.frames import encode_close, encode_drain, encode_lanes, encode_token
 from proxy.protocol.hello import Hello
+from proxy.protocol.reader import Frame
 from proxy.protocol.share import Share
 from tests.unit.protocol.playbook import Pair, Script, batch, lines
 
