@@ -11,7 +11,7 @@ from proxy.config.addresses import Address
 from proxy.config.model import Peer as PeerConfig
 from proxy.iscsi.portals import Portals
 from proxy.net.asking import NotExported, granted
-from proxy.net.coders import Coders, Protocol, Workbench
+from proxy.net.coders import Carries, Coders, Workbench
 from proxy.net.connecting import connect, take_over
 from proxy.net.environment import Environment
 from proxy.net.fills import Fills
@@ -180,11 +180,11 @@ class Peer:
         """Both sites have that capability."""
         return self.tunnel.agreement is not None and capability in self.tunnel.agreement.capabilities
 
-    def _coders(self, stream: int, name: str, protocol: Protocol | None, portals: Portals | None = None) -> Coders:
+    def _coders(self, stream: int, name: str, protocol: Carries | None, portals: Portals | None = None) -> Coders:
         fell = partial(self._fell_back, name, protocol)
         return self._workbench.coders(stream, self.holdings, protocol, Tally(self.volumes, name), fell, portals)
 
-    def _fell_back(self, name: str, protocol: Protocol | None, reason: str, recognised: bool) -> None:
+    def _fell_back(self, name: str, protocol: Carries | None, reason: str, recognised: bool) -> None:
         """A stream goes on without being understood; one that need not be iSCSI and never was is none of these."""
         if protocol == "auto" and not recognised:
             return
@@ -195,7 +195,7 @@ class Peer:
     # -- relays ------------------------------------------------------------------------------------------------
 
     def open(
-        self, forward: str, export: str, origin: str, protocol: Protocol = "tcp", portals: Portals | None = None
+        self, forward: str, export: str, origin: str, protocol: Carries = "tcp", portals: Portals | None = None
     ) -> tuple[Relay | None, str]:
         """A relay with an open stream for an array's connection, or None and why not.
 
