@@ -123,7 +123,7 @@ class Lanes:
         self._review()
 
     def missing(self) -> list[int]:
-        """The mark of each lane that there is too little."""
+        """Marks of the lanes that are missing, one entry a lane."""
         there = Counter(lane.mark for lane in self if lane.up and not lane.silent)
         return [mark for mark, n in self._wishes().items() for _ in range(n - there[mark])]
 

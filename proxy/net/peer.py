@@ -298,7 +298,7 @@ class Peer:
     # -- lanes (LaneOwner) -------------------------------------------------------------------------------------
 
     def greet(self, lane: Lane) -> None:
-        """A dialled lane is connected: send HELLO, as long as may be: a way that loses long packets shall show now."""
+        """Send HELLO, padded, so that a path that drops long packets shows now."""
         lane.said = self.tunnel.hello(lane.mark)
         lane.write([encode(FrameType.HELLO, 0, 0, lane.said.encode(HELLO_MAX))])
 

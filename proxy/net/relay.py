@@ -42,7 +42,7 @@ _ALLOWANCE_MIN = 4 << 10
 """Plain bytes below which the socket rests: reading a few at a time would cost more than it moves."""
 
 _RATIO_MIN = 0.4
-"""Should data compress no more, a batch may be longer than it should by so much."""
+"""Least ratio believed when a batch is sized: should the data stop to compress, it has at most 2.5 times the grain."""
 
 
 class Relay(asyncio.BufferedProtocol):
