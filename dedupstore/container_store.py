@@ -78,23 +78,20 @@ class ContainerStore(ABC):
         figures = self._figures
         place = self._places.get(name)
         if place is not None and (container := self._containers.get(place.container)) is not None:
-            figures.hits += 1
-            figures.hit_bytes += container.length(place.entry)
-            if name[0] < SAMPLED:
-                self._reuse.hit((self._next - 1 - place.container) / self._capacity)
-            return place
-        found = self._find_elsewhere(name)
-        if found is None:
+            length = container.length(place.entry)
+        elif (found := self._find_elsewhere(name)) is not None:
+            place, length = found
+        else:
             figures.misses += 1
             self._missed = name
             if name[0] < SAMPLED:
                 self._reuse.miss(name, figures.put_bytes)
             return None
         figures.hits += 1
-        figures.hit_bytes += found[1]
+        figures.hit_bytes += length
         if name[0] < SAMPLED:
-            self._reuse.hit((self._next - 1 - found[0].container) / self._capacity)
-        return found[0]
+            self._reuse.hit((self._next - 1 - place.container) / self._capacity)
+        return place
 
     def put(self, name: bytes, data: Buffer, writer: int = 0) -> Place | None:
         """As ChunkStore says. Raises ValueError for a chunk or fingerprint of impossible length."""

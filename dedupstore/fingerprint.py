@@ -8,13 +8,9 @@ from dedupstore.store import Buffer
 
 FINGERPRINT_BYTES: Final = 32
 CHECK_BYTES: Final = 8
+"""Of a fingerprint, the first: enough to notice that two sides disagree, not enough to name a chunk."""
 
 
 def fingerprint(data: Buffer) -> bytes:
     """The 32 bytes that name this chunk. Holds the GIL: about 5 microseconds for 16 KiB. Any thread."""
     return blake3(data).digest()
-
-
-def check(name: bytes) -> bytes:
-    """The first 8 bytes of a fingerprint: enough to notice that two sides disagree, not enough to name a chunk."""
-    return name[:CHECK_BYTES]

@@ -56,7 +56,7 @@ def root() -> None:
 @click.option("--export", multiple=True, metavar="[EXPORT=]ADDRESS", help="An array here that the other site reaches.")
 @click.option("--store", type=click.Choice(["disk", "memory"]), help="Of chunks. [default: disk]")
 @click.option("--store-size", metavar="SIZE", help="Of the store. [default: 10GiB]")
-@click.option("--store-path", metavar="DIR", help="Of a disk store. [default: store, beside the file]")
+@click.option("--store-path", metavar="DIR", help="Of a disk store. [default: state/store, beside the file]")
 @click.option("--rate", metavar="RATE", help="Most that is sent to the other site, such as 45Mbit.")
 @click.option("--status", metavar="ADDRESS", help="Of the status listener. [default: 127.0.0.1:8900]")
 @click.option("--history", metavar="FILE", help="Of events and figures. [default: see CONFIGURATION.md]")
@@ -65,8 +65,8 @@ def init(out: Path, **options: Any) -> int | None:
     """Make a new site: its file, its key, and a compose file.
 
     Asks a few questions; with any option but --out it asks nothing. EXPORT is the name that both sites use, "array" if
-    none is given. Writes NAME.toml, NAME.key, NAME.crt, compose.yaml and .env, never over a file that is there, and
-    prints the line that makes the site known to the other one (`isthmus pair`).
+    none is given. Writes NAME.toml, NAME.key, NAME.crt, NAME.token, compose.yaml and .env, never over a file that is
+    there, makes the directory state, and prints the line that makes the site known to the other one (`isthmus pair`).
     """
     return _perform("init", options, out)
 
@@ -133,7 +133,7 @@ def serve(config: Path) -> int | None:
 
     Logs to stderr: text on a terminal, one JSON object a line otherwise. A line says when the site is ready. SIGTERM
     and Ctrl-C drain: no new connections are accepted, live ones get `tunnel.drain` to end, then the exit code is 0.
-    SIGHUP reads the certificates anew without dropping a connection.
+    SIGHUP reads certificates, keys, pins and tokens anew, as `isthmus reload` does.
     """
     return _perform("serve", config)
 
@@ -197,8 +197,9 @@ def drain(config: Path, wait: bool) -> int | None:
 def reload(config: Path) -> int | None:
     """Have a running site read its certificates anew.
 
-    As SIGHUP does: certificates, keys, pins and tokens, without dropping a connection. If they cannot be used the site
-    keeps what it had, and the exit code is 1. Needs the token of `status.control_token` where the file names one.
+    As SIGHUP does: certificates, keys, pins and tokens. Array connections stay; a lane whose certificate is no longer
+    trusted and connections to the status listener end. If they cannot be used the site keeps what it had, and the exit
+    code is 1. Needs the token of `status.control_token` where the file names one.
     """
     return _perform("control", config, action="reload")
 

@@ -188,7 +188,7 @@ class Tunnel(Section):
 
     listen: ListenAddress | None = setting("Where peers dial in. Needed as soon as one peer has no `address`.", None)
     keepalive: Annotated[Duration, Within("100ms", "1h")] = setting(
-        "A lane on which nothing arrived for so long is asked for a sign of life.", "5s"
+        "A PING goes by each lane so often; every second, if that is less, while it carries streams.", "5s"
     )
     dead_after: Annotated[Duration, Within("200ms", "2h")] = setting(
         "A lane on which nothing arrived for so long is given up. Longer than `keepalive`.", "20s"
@@ -205,12 +205,14 @@ class Tunnel(Section):
         "96MiB",
     )
     memory: Annotated[Size, Within("1MiB", "64GiB")] = setting(
-        "What all streams together may have under way, counted as in `window`; peers share it evenly. At least"
-        " `window`.",
+        "What all streams together may have under way, counted as in `window`; peers share it evenly, and each needs"
+        " 1MiB of it. At least `window`.",
         "192MiB",
     )
     unacked: Annotated[Size, Within("1MiB", "64GiB")] = setting(
-        "Bytes kept until peers have acknowledged them, shared evenly by the peers; sources wait above that.", "64MiB"
+        "Bytes kept until peers have acknowledged them, shared evenly by the peers, each of which needs 1MiB of it;"
+        " sources wait above that.",
+        "64MiB",
     )
     streams: Annotated[Integer, Field(ge=1, le=65536)] = setting(
         "Live streams (array connections) that one peer may open.", 1024
@@ -219,10 +221,11 @@ class Tunnel(Section):
         "Of the tunnel's connections. `auto`: `bbr` where the kernel offers it, otherwise the kernel's default.", "auto"
     )
     lanes: Lanes = setting(
-        "Connections that the tunnel is spread over, 1 to 64; of two or more the newest is kept for what is small and"
-        " urgent, and where packets are lost such frames go by another one as well. `auto`: that one, one more where"
-        " packets are lost, and for bulk one with `bbr`, otherwise as many as loss and round trip call for. The site"
-        " that dials opens them, and heeds the other site's need as well.",
+        "Connections that the tunnel is spread over, 1 to 64; with `dscp`, so many for each mark, 64 together. Of"
+        " two or more the newest is kept for what is small and urgent, and where packets are lost such frames go by"
+        " another one as well. `auto`: that one, one more where packets are lost, and for bulk one with `bbr`,"
+        " otherwise as many as loss and round trip call for. The site that dials opens them, and heeds the other site's"
+        " need as well.",
         "auto",
     )
     connect_timeout: Annotated[Duration, Within("100ms", "5m")] = setting(
@@ -242,19 +245,23 @@ class Store(Section):
     """Where chunks are kept so that they cross the WAN only once. Size it like the data that is replicated again."""
 
     mode: Literal["memory", "disk"] = setting(
-        "`memory` is fastest and empty after a restart; `disk` is larger and stays warm.", "memory"
+        "`memory` is fastest and empty after a restart; `disk` is larger and stays warm. `isthmus init` writes `disk`"
+        " unless told otherwise.",
+        "memory",
     )
     size: Annotated[Size, Within("64MiB", "1024TiB")] = setting(
         "Bound of the store, everything included but the copies of a disk store that were set aside because they could"
         " not be trusted: at most three, until you delete them. What was stored first goes first, a container of 2 or"
-        " 4 MiB at a time, however often it was used.",
+        " 4 MiB at a time, however often it was used. `isthmus init` writes 10GiB unless told otherwise.",
         "1GiB",
     )
     path: FilePath | None = setting(
         "Directory of the disk store; made if it is missing. Needed for `disk`, unused for `memory`.", None
     )
     cache: Annotated[Size, Within("32MiB", "1TiB")] = setting(
-        "Memory for what was read from the disk store. Unused for `memory`.", "160MiB"
+        "Memory for containers of the disk store: those being filled, those that wait to be written, those read lately."
+        " Unused for `memory`.",
+        "160MiB",
     )
 
 
@@ -263,7 +270,8 @@ class Chunking(Section):
 
     minimum: Annotated[Size, Within("1KiB", "256KiB")] = setting("Shortest chunk.", "4KiB")
     average: Annotated[Size, Within("1KiB", "256KiB")] = setting(
-        "Chunk length aimed at. Smaller finds more duplicates and costs more CPU and index.", "16KiB"
+        "Chunk length aimed at. Smaller finds more duplicates and costs more CPU and index. At least twice `minimum`.",
+        "16KiB",
     )
     maximum: Annotated[Size, Within("1KiB", "256KiB")] = setting("Longest chunk.", "64KiB")
 
@@ -308,7 +316,8 @@ class Status(Section):
     )
     history: FilePath | None = setting(
         "File that keeps history and events across restarts, below 50 MB. Without it, `NAME-history.db` in systemd's"
-        " state directory, or beside this file; where that cannot be written, history is kept in memory only.",
+        " state directory, or beside this file; where that cannot be written, history is kept in memory only."
+        " Name it where systemd runs the site: commands typed in a shell do not see its state directory.",
         None,
     )
 

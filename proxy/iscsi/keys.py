@@ -109,14 +109,10 @@ class Keys:
         return self._last[key]
 
     def declared(self, key: str, sender: Sender | None) -> int:
-        """The number that a side has declared; the default if it has declared none, or if no side is given."""
+        """The number that a side has declared; the default if that is none, or if no side is given."""
         said = None if sender is None else self.said(key, sender)
         default = int(KEYS[key][1])
         return default if said is None else _number(said, default)
-
-    def number(self, key: str) -> int:
-        """The same of a number; the default if what was said is none."""
-        return _number(self.value(key), int(KEYS[key][1]))
 
 
 def pairs(text: bytes | bytearray) -> Iterator[tuple[str, str]]:

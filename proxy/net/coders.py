@@ -26,7 +26,8 @@ from proxy.reduction.runs import Order
 from proxy.reduction.spans import SpanDecoder, SpanEncoder
 from proxy.reduction.windows import ContextClaims, ContextMemory
 
-Protocol = Literal["tcp", "iscsi", "auto"]
+Carries = Literal["tcp", "iscsi", "auto"]
+"""What a forward's connections carry, as the configuration says it."""
 
 _CLOCK = time.monotonic
 """The loop's own clock knows whole milliseconds: too few for the answers of an array near by."""
@@ -100,7 +101,7 @@ class Workbench:
         self,
         stream: int,
         holdings: Holdings,
-        protocol: Protocol | None,
+        protocol: Carries | None,
         tally: Tally,
         fell: Callable[[str, bool], None],
         portals: Portals | None = None,

@@ -12,8 +12,8 @@ from proxy.net.peer import Peer
 from proxy.net.tls import Certificates, names_of
 from proxy.protocol.codes import CloseCode
 from proxy.protocol.errors import HelloRefused
-from proxy.protocol.frames import Frame
 from proxy.protocol.hello import Hello
+from proxy.protocol.reader import Frame
 
 log = logging.getLogger(__name__)
 

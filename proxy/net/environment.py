@@ -9,7 +9,7 @@ from proxy.net.worker import StoreWorker
 from proxy.observe.processor import Processor
 from proxy.protocol.tunnel import TunnelSettings
 from proxy.reduction.beginnings import Beginnings
-from proxy.reduction.effort import Load
+from proxy.reduction.effort import CompressionLoad
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,5 +24,5 @@ class Environment:
     software: str
     processor: Processor
     turns: Turns
-    load: Load = field(default_factory=Load)
+    load: CompressionLoad = field(default_factory=CompressionLoad)
     beginnings: Beginnings = field(default_factory=Beginnings)

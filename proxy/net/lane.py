@@ -12,15 +12,17 @@ from proxy.net.tcpinfo import TcpInfo, tcp_info
 from proxy.net.unpaused import Unpaused
 from proxy.protocol.codes import CloseCode
 from proxy.protocol.errors import HelloRefused, PeerError
-from proxy.protocol.frames import Frame, FrameReader, FrameType, decode_close, encode, encode_close
+from proxy.protocol.frames import FrameType, decode_close, encode, encode_close
 from proxy.protocol.hello import Hello
+from proxy.protocol.reader import Frame, FrameReader
 
 HELLO_TIMEOUT = 10.0
 """Seconds from the connection to a whole HELLO (PROTOCOL.md, "Lanes")."""
 
 NEARLY = 0.8
+"""Part of HELLO_TIMEOUT from which on a lane that ended without HELLO counts as unanswered."""
 GRAIN_MIN = 16 << 10
-READ_CAPACITY = 1 << 20
+"""Bytes: shorter batches compress badly."""
 _WRITE_HIGH = 512 << 10
 _WRITE_LOW = 128 << 10
 """Bytes that TLS holds: a second line of defence, `outlet` is the first."""
@@ -114,7 +116,7 @@ class Lane(asyncio.BufferedProtocol):
         connection: socket.socket = transport.get_extra_info("socket")
         self._outlet = Outlet(connection, self._room_again)
         self.congestion_control = choose_congestion_control(connection, self._wanted_congestion_control)
-        self._reader = FrameReader(READ_CAPACITY)
+        self._reader = FrameReader()
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         loop = asyncio.get_running_loop()
         self._connected_at = loop.time()

@@ -38,7 +38,7 @@ IDLE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LaneTotals:
     """Totals of all lanes since the tunnel began, of the direction that this side sends."""
 
     sent: int
@@ -55,29 +55,29 @@ class LaneCount:
         self.wanted = 1
         self._most = most
         self._start_at = float("-inf")  # of the next period
-        self._from: tuple[float, Load] | None = None  # the present period began there
+        self._from: tuple[float, LaneTotals] | None = None  # the present period began there
         self._before: tuple[int, float] | None = None  # fewer lanes, and their rate
         self._not_before = float("-inf")
         self._rest = REST_LEAST
         self._reached = 0.0  # bytes a second, when lanes were compared last
         self._idle_since = float("inf")
 
-    def see(self, now: float, load: Load) -> int:
+    def see(self, now: float, totals: LaneTotals) -> int:
         """What the lanes have done by now; how many there should be. `now` in seconds."""
         if self._from is None:
             if now >= self._start_at:
-                self._from = now, load
+                self._from = now, totals
             return self.wanted
         since, before = self._from
         if now - since >= PERIOD:
             self._from, self._start_at = None, now
-            self._judge(now, now - since, before, load)
-            self.see(now, load)
+            self._judge(now, now - since, before, totals)
+            self.see(now, totals)
         return self.wanted
 
-    def _judge(self, now: float, seconds: float, before: Load, load: Load) -> None:
-        sent, lost = load.sent - before.sent, load.retransmitted - before.retransmitted
-        blocked = (load.blocked - before.blocked) / seconds
+    def _judge(self, now: float, seconds: float, before: LaneTotals, totals: LaneTotals) -> None:
+        sent, lost = totals.sent - before.sent, totals.retransmitted - before.retransmitted
+        blocked = (totals.blocked - before.blocked) / seconds
         if blocked < BLOCKED:
             self._before = None
             self._fewer(now)

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from proxy.net.lane import Lane
-from proxy.net.lane_count import LaneCount, Load
+from proxy.net.lane_count import LaneCount, LaneTotals
 from proxy.net.loss import Loss
 from proxy.net.sockets import BBR
 from proxy.protocol.frames import LANES_MAX, WISHES_MAX
@@ -123,7 +123,7 @@ class Lanes:
         self._review()
 
     def missing(self) -> list[int]:
-        """The mark of each lane that there is too little."""
+        """Marks of the lanes that are missing, one entry a lane."""
         there = Counter(lane.mark for lane in self if lane.up and not lane.silent)
         return [mark for mark, n in self._wishes().items() for _ in range(n - there[mark])]
 
@@ -159,8 +159,8 @@ class Lanes:
             self._wish(1 + EXPRESS + lossy)
             self._tunnel.spare(LANES_MAX)  # whoever wished for them
         else:
-            load = Load(wire["sent"], wire["retransmitted"], self.blocked_seconds)
-            self._wish(self._count.see(now, load) + EXPRESS + lossy)
+            totals = LaneTotals(wire["sent"], wire["retransmitted"], self.blocked_seconds)
+            self._wish(self._count.see(now, totals) + EXPRESS + lossy)
             self._tunnel.spare(EXPRESS + lossy)
 
     def _wish(self, wanted: int) -> None:

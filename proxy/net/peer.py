@@ -11,7 +11,7 @@ from proxy.config.addresses import Address
 from proxy.config.model import Peer as PeerConfig
 from proxy.iscsi.portals import Portals
 from proxy.net.asking import NotExported, granted
-from proxy.net.coders import Coders, Protocol, Workbench
+from proxy.net.coders import Carries, Coders, Workbench
 from proxy.net.connecting import connect, take_over
 from proxy.net.environment import Environment
 from proxy.net.fills import Fills
@@ -29,9 +29,9 @@ from proxy.observe.volumes import Volumes
 from proxy.protocol import events
 from proxy.protocol.codes import Capability, CloseCode, ResetCode
 from proxy.protocol.errors import HelloRefused, OpenRefused
-from proxy.protocol.frames import LANES_MAX, Frame, FrameType, encode
+from proxy.protocol.frames import LANES_MAX, FrameType, encode
 from proxy.protocol.hello import Hello
-from proxy.protocol.reader import HELLO_MAX
+from proxy.protocol.reader import HELLO_MAX, Frame
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.holdings import Holdings, belief_key, recognise
 
@@ -180,11 +180,11 @@ class Peer:
         """Both sites have that capability."""
         return self.tunnel.agreement is not None and capability in self.tunnel.agreement.capabilities
 
-    def _coders(self, stream: int, name: str, protocol: Protocol | None, portals: Portals | None = None) -> Coders:
+    def _coders(self, stream: int, name: str, protocol: Carries | None, portals: Portals | None = None) -> Coders:
         fell = partial(self._fell_back, name, protocol)
         return self._workbench.coders(stream, self.holdings, protocol, Tally(self.volumes, name), fell, portals)
 
-    def _fell_back(self, name: str, protocol: Protocol | None, reason: str, recognised: bool) -> None:
+    def _fell_back(self, name: str, protocol: Carries | None, reason: str, recognised: bool) -> None:
         """A stream goes on without being understood; one that need not be iSCSI and never was is none of these."""
         if protocol == "auto" and not recognised:
             return
@@ -195,7 +195,7 @@ class Peer:
     # -- relays ------------------------------------------------------------------------------------------------
 
     def open(
-        self, forward: str, export: str, origin: str, protocol: Protocol = "tcp", portals: Portals | None = None
+        self, forward: str, export: str, origin: str, protocol: Carries = "tcp", portals: Portals | None = None
     ) -> tuple[Relay | None, str]:
         """A relay with an open stream for an array's connection, or None and why not.
 
@@ -298,7 +298,7 @@ class Peer:
     # -- lanes (LaneOwner) -------------------------------------------------------------------------------------
 
     def greet(self, lane: Lane) -> None:
-        """A dialled lane is connected: send HELLO, as long as may be: a way that loses long packets shall show now."""
+        """Send HELLO, padded, so that a path that drops long packets shows now."""
         lane.said = self.tunnel.hello(lane.mark)
         lane.write([encode(FrameType.HELLO, 0, 0, lane.said.encode(HELLO_MAX))])
 

@@ -42,7 +42,7 @@ _ALLOWANCE_MIN = 4 << 10
 """Plain bytes below which the socket rests: reading a few at a time would cost more than it moves."""
 
 _RATIO_MIN = 0.4
-"""Should data compress no more, a batch may be longer than it should by so much."""
+"""Least ratio believed when a batch is sized: should the data stop to compress, it has at most 2.5 times the grain."""
 
 
 class Relay(asyncio.BufferedProtocol):
@@ -190,10 +190,9 @@ class Relay(asyncio.BufferedProtocol):
         self._deliver()
 
     def filled(self, name: bytes, codec: int, size: int, data: memoryview) -> None:
-        """The peer's answer to a MISS."""
+        """The peer's answer to a MISS. Raises PeerError if there was none."""
         if not self._owner.misses.asking(self.stream):
-            self._owner.breach(f"FILL on stream {self.stream}, which has not asked")
-            return
+            raise PeerError(f"FILL on stream {self.stream}", "the stream has not asked")
         if size == 0:
             self.close(ResetCode.CHUNK_LOST, "a chunk that was referred to is no longer held by either side")
             return

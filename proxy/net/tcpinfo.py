@@ -19,7 +19,8 @@ _PACKETS = 136  # tcpi_segs_out, u32
 _NOT_SENT = 144  # tcpi_notsent_bytes, u32
 _MIN_RTT = 148  # tcpi_min_rtt, u32, microseconds
 _DATA_PACKETS = 156  # tcpi_data_segs_out, u32
-_DELIVERY_RATE = 160  # tcpi_delivery_rate, u64, bytes a second; then busy, rwnd-limited and sndbuf-limited microseconds
+_DELIVERY_RATE = 160  # tcpi_delivery_rate, u64, bytes a second
+_RECEIVER_LIMITED = 176  # tcpi_rwnd_limited, u64, microseconds
 _BYTES_SENT = 200  # tcpi_bytes_sent, u64, with retransmissions
 _BYTES_RETRANS = 208  # tcpi_bytes_retrans, u64
 _LENGTH = 216
@@ -28,8 +29,6 @@ _TCP_CLOSE = 7
 _TCP_CC_INFO = 26
 _BBR_INFO = struct.Struct("=IIIII")  # rate, low and high half; least round trip; gains of pace and window
 _BBR_UNIT = 256
-
-_TIMES = struct.Struct("=QQQQ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +51,8 @@ class TcpInfo:
     """Sent packets without payload: acknowledgements, mostly; modulo 2^32."""
     delivery_rate: int = 0
     """Bytes a second, of late; 0 before anything was measured."""
-    busy_seconds: float = 0.0
-    """There was something to send or unacknowledged."""
     receiver_limited_seconds: float = 0.0
-    """Of these, the other end's receive window held back."""
-    buffer_limited_seconds: float = 0.0
-    """Of these, our send buffer was too small."""
-
-    @property
-    def loss(self) -> float:
-        """Share of the bytes that had to be sent again, since the connection began."""
-        return self.bytes_retransmitted / max(1, self.bytes_sent + self.bytes_retransmitted)
+    """There was something to send, and the other end's receive window held it back."""
 
 
 def tcp_info(connection: socket.socket) -> TcpInfo | None:
@@ -71,7 +61,6 @@ def tcp_info(connection: socket.socket) -> TcpInfo | None:
     if data is None:
         return None
     retransmitted = _u64(data, _BYTES_RETRANS)
-    rate, busy, receiver_limited, buffer_limited = _TIMES.unpack_from(data, _DELIVERY_RATE)
     return TcpInfo(
         round_trip_seconds=_u32(data, _RTT) / 1e6,
         least_round_trip_seconds=_u32(data, _MIN_RTT) / 1e6,
@@ -84,10 +73,8 @@ def tcp_info(connection: socket.socket) -> TcpInfo | None:
         packets=_u32(data, _DATA_PACKETS),
         packets_repeated=_u32(data, _PACKETS_REPEATED),
         empty_packets=(_u32(data, _PACKETS) - _u32(data, _DATA_PACKETS)) & 0xFFFFFFFF,
-        delivery_rate=rate,
-        busy_seconds=busy / 1e6,
-        receiver_limited_seconds=receiver_limited / 1e6,
-        buffer_limited_seconds=buffer_limited / 1e6,
+        delivery_rate=_u64(data, _DELIVERY_RATE),
+        receiver_limited_seconds=_u64(data, _RECEIVER_LIMITED) / 1e6,
     )
 
 

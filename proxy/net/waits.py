@@ -8,7 +8,7 @@ from typing import Protocol
 from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
 from proxy.observe.verdict import Figures, Verdict, judge, with_rates
-from proxy.observe.waiting import SECOND, Account, Recent, Spell, Waiting, blend, moved_by
+from proxy.observe.waiting import SECOND, Recent, Spell, TimeAccount, Waiting, blend, moved_by
 from proxy.protocol.flow import Flow, Obstacle
 from proxy.protocol.tunnel import Tunnel
 
@@ -45,8 +45,8 @@ class Waits:
         self._stream = stream
         self._clock = clock
         now = clock()
-        self._outward = Account(Waiting.SOURCE, now)
-        self._inward = Account(Waiting.PEER, now)
+        self._outward = TimeAccount(Waiting.SOURCE, now)
+        self._inward = TimeAccount(Waiting.PEER, now)
         self._recent = Recent()
         self._resting = False
         self._held = 0.0

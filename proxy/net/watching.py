@@ -39,6 +39,7 @@ class Watching:
         """Called when the watch has been fed."""
         self._site = site
         self._keeper = keeper
+        self._problem = "no file was given"  # why history is kept in memory only, if it is
         self._events: dict[int, Event] = {}
         self._facts: dict[str, str] = {}
         self._flushed = 0.0
@@ -90,7 +91,6 @@ class Watching:
             log.warning("the disk of %s does not answer: the last seconds of history are lost", keeper.path)
 
     async def _open(self) -> Kept:
-        self._problem = "no file was given"
         if self._keeper is None:
             return Kept()
         try:

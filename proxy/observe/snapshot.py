@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class VerdictStatus:
-    """What limited a stream or a tunnel over the last ten seconds (README.md, "Why is it slow?")."""
+    """What limited a stream or a tunnel over the last ten seconds (deploy/GUIDE.md, "Why is it slow?")."""
 
     limit: str
     share: float

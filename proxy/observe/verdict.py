@@ -1,7 +1,7 @@
 """Why it is slow: what limited a stream or a tunnel over the last ten seconds, and the figure behind it.
 
-`judge` is a pure function of the time accounts and of figures; README.md, "Why is it slow?", says what to do about
-each verdict.
+`judge` is a pure function of the time accounts and of figures; deploy/GUIDE.md, "Why is it slow?", says what to do
+about each verdict.
 """
 
 from collections import Counter

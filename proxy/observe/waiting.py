@@ -1,6 +1,6 @@
 """Where the time goes: an account of what each direction of a stream waits for, in nanoseconds, with nothing lost.
 
-`Account` is told of changes of state; the time between two of them goes to the state that ends. Once a second it is
+`TimeAccount` is told of changes of state; the time between two of them goes to the state that ends. Once a second it is
 emptied into a `Spell`. `blend` makes one second of several directions or streams, and `Recent` keeps the last ten.
 """
 
@@ -54,7 +54,7 @@ IDLE = (Waiting.SOURCE, Waiting.PEER)
 """Waiting for bytes: nothing that is here is held up."""
 
 
-class Account:
+class TimeAccount:
     """One direction of one stream. Times are of any one monotonic clock, in nanoseconds."""
 
     __slots__ = ("_times", "since", "state")

@@ -13,9 +13,9 @@ from proxy.plan.line import Line
 from proxy.plan.windows import window_rate
 
 OVERHEAD = 0.003
-"""Share that frames and TLS add to data that does not compress (README.md: 100.3 % on the WAN)."""
-WARM = 0.002
-"""Share that crosses the line of data that the far side holds (README.md: 0.2 %)."""
+"""Share that frames and TLS add to data that does not compress (bench/README.md: 100.3 % on the WAN)."""
+WARM = 0.0005
+"""Share that crosses the line of data that the far side holds (bench/README.md: 0.02 to 0.05 %)."""
 TUNNEL_WINDOW = 96 << 20
 """Bytes: the default of tunnel.window."""
 WIDE = 2

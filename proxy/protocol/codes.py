@@ -96,4 +96,4 @@ class Capability(IntEnum):
     SPANS = 8
     """Batches with a section of records. (It was 5 when these were predicted otherwise.)"""
     LEAN = 9
-    """DATA costs what it takes to keep, not what it delivers."""
+    """DATA costs what it takes to keep: at least an eighth of what it delivers, at most all of it."""

@@ -1,7 +1,7 @@
 """The layout of each frame's payload, but for HELLO's (`hello`) and a batch's (`proxy.reduction`).
 
 Every `decode_*` takes the payload as it came and raises PeerError, naming the type, if it is not exactly what
-PROTOCOL.md says. Texts come back fit for a log line. What `reader` has can be imported from here as well.
+PROTOCOL.md says. Texts come back fit for a log line. `FrameType` and `encode` can be imported from here as well.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,14 +12,12 @@ from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.reader import (
     CHUNK_MAX,
     FINGERPRINT_BYTES,
-    MARKS,
+    MARK_MAX,
     MISS_MAX,
     NAME_MAX,
     PLAIN_MAX,
     REASON_MAX,
     Buffer,
-    Frame,
-    FrameReader,
     encode,
 )
 from proxy.text import printable
@@ -30,8 +28,6 @@ __all__ = [
     "NUMBER_MAX",
     "OVER",
     "WISHES_MAX",
-    "Frame",
-    "FrameReader",
     "FrameType",
     "decode_accept",
     "decode_ack",
@@ -72,7 +68,6 @@ LANES_MAX = 128
 """Lanes of a tunnel: a bound for a peer that means no good."""
 WISHES_MAX = LANES_MAX // 2
 """Lanes that one side may wish for: what both wish for fits."""
-MARK_MAX = MARKS - 1
 
 _U16 = Struct(">H")
 _U32 = Struct(">I")

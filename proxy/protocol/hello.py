@@ -6,8 +6,8 @@ from struct import Struct
 
 from proxy.protocol.codes import VERSION, CloseCode
 from proxy.protocol.errors import HelloRefused, Misuse, PeerError
-from proxy.protocol.frames import MARK_MAX, decode_text, encode_text
-from proxy.protocol.reader import HELLO_MAX, Buffer
+from proxy.protocol.frames import decode_text, encode_text
+from proxy.protocol.reader import HELLO_MAX, MARK_MAX, Buffer
 
 MAGIC = b"ISTHMUS\0"
 HALF_BYTES = 16

@@ -21,10 +21,11 @@ PLAIN_MAX = 512 << 10
 BATCH_MAX = PLAIN_MAX + PLAIN_MAX // 8 + 256
 TOKENS_MAX = 1024
 """Bytes of tokens in END: one LEARN needs fourteen."""
-MARKS = 64
-"""DSCP marks that there are: six bits (RFC 2474, section 3)."""
+MARK_MAX = 63
+"""DSCP marks have six bits (RFC 2474, section 3)."""
 ROOM_MIN = 64 << 10
 """Bytes that a reader offers for one read, at least."""
+_CAPACITY = HEADER_BYTES + PAYLOAD_MAX + ROOM_MIN
 
 _HEADER = Struct(">IIQ")
 _FILL_FIELDS = FINGERPRINT_BYTES + 1 + 4
@@ -38,7 +39,7 @@ _LONGEST: dict[int, int] = {
     FrameType.ACK: PAYLOAD_MAX,
     FrameType.CREDIT: PAYLOAD_MAX,
     FrameType.DRAIN: REASON_MAX,
-    FrameType.LANES: 2 * MARKS,
+    FrameType.LANES: 2 * (MARK_MAX + 1),
     FrameType.OPEN: 2 + 2 * NAME_MAX,
     FrameType.ACCEPT: 0,
     FrameType.DATA: BATCH_MAX,
@@ -76,11 +77,10 @@ class FrameReader:
     """Cuts the bytes of one lane into frames. Fill what `get_buffer` gives, say `received`, empty with `next_frame`.
 
     The buffer starts small, because what stays in the processor's cache is fast, and grows to the longest frame that
-    came, at most to `capacity` or what the longest frame of any type needs, whichever is more.
+    came, at most to what the longest frame of any type needs.
     """
 
-    def __init__(self, capacity: int = 0) -> None:
-        self._capacity = max(capacity, HEADER_BYTES + PAYLOAD_MAX + ROOM_MIN)
+    def __init__(self) -> None:
         self._view = memoryview(bytearray(4 * ROOM_MIN))
         self._start = 0
         self._end = 0
@@ -132,8 +132,8 @@ class FrameReader:
 
     def _make_room(self, wanted: int) -> None:
         kept = self._view[self._start : self._end]
-        size = min(len(kept) + wanted, self._capacity)
-        target = self._view if size <= len(self._view) else memoryview(bytearray(min(2 * size, self._capacity)))
+        size = min(len(kept) + wanted, _CAPACITY)
+        target = self._view if size <= len(self._view) else memoryview(bytearray(min(2 * size, _CAPACITY)))
         target[: len(kept)] = kept
         self._view, self._start, self._end = target, 0, len(kept)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from proxy.protocol.errors import Misuse
+from proxy.protocol.reader import MARK_MAX
 
 RECORD = 16 << 10
 RECORD_OVERHEAD = 22
@@ -19,7 +20,6 @@ WRITE_OVERHEAD = RECORD_OVERHEAD + SEGMENT_OVERHEAD
 
 BURST_SECONDS = 0.1
 """Default burst in seconds of the maximum: a share must not lose by waiting for the end of another one's frame."""
-MARK_MAX = 63
 
 
 class Priority(IntEnum):

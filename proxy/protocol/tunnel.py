@@ -346,10 +346,8 @@ class Tunnel:
             return False
         return not any(lane.outbox or not lane.greeted for lane in self._lanes)
 
-    def wants_to_send(self, lane: int | None = None) -> bool:
-        """True if `take` has something for the lane, or for any of them, though that may have to wait for a cap."""
-        if lane is None:
-            return any(self.wants_to_send(link.number) for link in self._lanes)
+    def wants_to_send(self, lane: int) -> bool:
+        """True if `take` has something for the lane, though that may have to wait for a cap."""
         link = self._lanes.get(lane)
         if link is None:
             return False

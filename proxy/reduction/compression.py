@@ -100,19 +100,14 @@ class Compressor:
         self._rest = Rest()
 
     @property
-    def resting(self) -> bool:
-        """True while the data has been found not to compress."""
-        return self._rest.resting
-
-    @property
     def ratio(self) -> float:
         """Of encoded to literal bytes, in the last few batches; 1 while nothing is gained."""
         return self._rest.ratio
 
     @property
     def describe(self) -> str:
-        """The name that it was given, or "none" while it rests."""
-        return "none" if self.resting else self._name
+        """The name that it was given, or "none" while it rests: the data has been found not to compress."""
+        return "none" if self._rest.resting else self._name
 
     def close(self) -> None:
         """The stream is over: nothing is held."""

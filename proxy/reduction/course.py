@@ -40,9 +40,9 @@ class Course:
         self.wanted: bytes | None = None
         """A chunk whose container has to be loaded for the stream to go on like it."""
         self.last: tuple[bytes, Place] | None = None
-        """The last complete chunk that the store holds,"""
+        """The last complete chunk, if the store holds it; of no account while `inside` is set."""
         self.inside: tuple[bytes, Place, int] | None = None
-        """or a chunk in whose middle the last one ended, and where."""
+        """A chunk in whose middle the last one ended, and where."""
         self.bordered = True
         """The incomplete chunk comes after a forced border, or is the first: it is known by how it begins."""
         self._spot: int | None = None  # how that chunk begins, once it was asked for

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.fingerprint import CHECK_BYTES, FINGERPRINT_BYTES, fingerprint
 from dedupstore.store import ChunkStore, Place
@@ -20,9 +21,6 @@ from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.runs import stored_behind
 from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, RUN, SLICE, Token, parse
-
-CHUNK_MAX = 256 << 10
-"""The longest chunk of any site, so also the longest tail."""
 
 _LOOK_AHEAD = 1024
 """How many chunks and runs may be asked for at once: what one MISS frame holds."""
@@ -202,7 +200,7 @@ class Decoder:
         """The peer's answer to a MISS, decoded. Raises BatchError if it was not asked for, CorruptStream if wrong."""
         if name not in self._asked:
             raise BatchError(f"FILL of {name.hex()[:16]} was not asked for")
-        if not 1 <= len(data) <= CHUNK_MAX or fingerprint(data) != name:
+        if not 1 <= len(data) <= LARGEST_CHUNK or fingerprint(data) != name:
             raise CorruptStream(f"filled chunk {name.hex()[:16]} does not match its fingerprint")
         self._asked.discard(name)
         self._keep(name, data)
@@ -463,8 +461,8 @@ class Decoder:
     def _extend_tail(self, piece: bytes | memoryview) -> None:
         self._tail.append(piece)
         self._tail_length += len(piece)
-        if self._tail_length > CHUNK_MAX:
-            raise BatchError(f"more than {CHUNK_MAX} bytes without a chunk border")
+        if self._tail_length > LARGEST_CHUNK:
+            raise BatchError(f"more than {LARGEST_CHUNK} bytes without a chunk border")
 
     def _keep_tail(self) -> None:
         """The batch's memory is about to be used again: own what outlives it."""

@@ -96,7 +96,7 @@ class Measured(NamedTuple):
     cpu_seconds: float
 
 
-class Load:
+class CompressionLoad:
     """What all streams of one loop compress, over about the last 0.4 s. `now` in seconds, monotonic."""
 
     _SPAN = 0.4
@@ -154,7 +154,7 @@ class Load:
 class Effort:
     """One stream's. Told of each batch, it says by which step the next one is to be compressed."""
 
-    def __init__(self, load: Load, round_trip: float = 0.0) -> None:
+    def __init__(self, load: CompressionLoad, round_trip: float = 0.0) -> None:
         """`round_trip`: of the line, in seconds; 0 if it is unknown."""
         self._load = load
         self._at = 0

@@ -138,11 +138,6 @@ class Encoder:
         """Bytes of the incomplete chunk that are in no batch yet."""
         return self._end - self._sent
 
-    @property
-    def total(self) -> int:
-        """Plain bytes put into batches so far."""
-        return self._total
-
     def affordable(self, credit: int) -> int:
         """How many of the array's bytes may be read for that many plain bytes."""
         return credit

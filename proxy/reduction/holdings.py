@@ -55,7 +55,6 @@ class Holdings:
         self._suspended_until = 0.0
         self.referring = True
         """False while references are suspended."""
-        self.suspensions = 0
         self._found = 0
 
     def holds(self, place: Place) -> bool:
@@ -126,7 +125,6 @@ class Holdings:
         self._missed += count
         if self._missed > _FEWEST_MISSES and self._missed > _MISS_SHARE * self._referred:
             self._suspended_until = now + _SUSPENSION
-            self.suspensions += self.referring
             self.referring = False
 
     def tick(self, now: float) -> None:

@@ -23,9 +23,8 @@ with atheris.instrument_imports(include=["proxy.protocol"]) if FUZZING else null
     from proxy.protocol.codes import FrameType
     from proxy.protocol.errors import PeerError
     from proxy.protocol.events import DataReceived, Event, StreamOffered
-    from proxy.protocol.frames import Frame, FrameReader
     from proxy.protocol.hello import Hello
-    from proxy.protocol.reader import Buffer
+    from proxy.protocol.reader import Buffer, Frame, FrameReader
     from proxy.protocol.tunnel import Tunnel, TunnelSettings
 
 SETTINGS = TunnelSettings(memory=1 << 20, unacked_max=1 << 20, streams=4)

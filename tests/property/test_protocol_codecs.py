@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from proxy.protocol import frames
 from proxy.protocol.codes import CloseCode, ResetCode
 from proxy.protocol.errors import PeerError
-from proxy.protocol.frames import Frame, FrameReader
 from proxy.protocol.hello import Hello
+from proxy.protocol.reader import Frame, FrameReader
 from proxy.text import printable
 
 U32 = st.integers(0, (1 << 32) - 1)

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from proxy.protocol import events
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import OpenRefused
-from proxy.protocol.frames import Frame, FrameReader
+from proxy.protocol.reader import Frame, FrameReader
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
 
 SETTINGS = TunnelSettings(initial_credit=64 << 10, memory=1 << 20, unacked_max=128 << 10, streams=3, grace=1000.0)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.observe.verdict import Figures, Limit, judge
-from proxy.observe.waiting import SECOND, Account, Spell, Waiting, blend
+from proxy.observe.waiting import SECOND, Spell, TimeAccount, Waiting, blend
 
 STATES = st.sampled_from(Waiting)
 TIMES = st.dictionaries(STATES, st.integers(0, 10 * SECOND))
@@ -20,7 +20,7 @@ SIZES = st.integers(0, 1 << 40)
 def test_nothing_is_lost_and_nothing_invented(
     first: Waiting, began: int, steps: list[tuple[int, Waiting | None, str]]
 ) -> None:
-    account, now, taken = Account(first, began), began, 0
+    account, now, taken = TimeAccount(first, began), began, 0
     for elapsed, state, how in steps:
         now += elapsed
         if state is None:

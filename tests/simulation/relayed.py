@@ -24,8 +24,9 @@ from proxy.net.turns import Turns
 from proxy.net.worker import StoreWorker
 from proxy.observe.processor import Processor
 from proxy.protocol.errors import HelloRefused
-from proxy.protocol.frames import FrameReader, FrameType
+from proxy.protocol.frames import FrameType
 from proxy.protocol.hello import Hello
+from proxy.protocol.reader import FrameReader
 from proxy.protocol.tunnel import TunnelSettings
 from tests.simulation.clockwork import Clockwork
 from tests.unit.config.contract import EAST, WEST

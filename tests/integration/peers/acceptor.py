@@ -9,17 +9,9 @@ from collections.abc import Iterator
 from bench.sites import Address
 from proxy.protocol.codes import Capability
 from proxy.protocol.credit import cost_of
-from proxy.protocol.frames import (
-    Frame,
-    FrameType,
-    decode_fill,
-    encode,
-    encode_ack,
-    encode_credit,
-    encode_end,
-    encode_miss,
-)
+from proxy.protocol.frames import FrameType, decode_fill, encode, encode_ack, encode_credit, encode_end, encode_miss
 from proxy.protocol.hello import CREDIT_MAX, CREDIT_MIN
+from proxy.protocol.reader import Frame
 from proxy.reduction.batch import dissect
 from proxy.reduction.compression import decode
 from proxy.reduction.tokens import REFERENCE, SLICE

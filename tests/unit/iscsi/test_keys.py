@@ -64,12 +64,13 @@ def test_some_words_need_no_answer(key: str, word: str) -> None:
 def test_what_nobody_speaks_of_has_its_default() -> None:
     keys = Keys()
     assert keys.value("MaxBurstLength") == "262144"
-    assert keys.number("FirstBurstLength") == 65536
+    assert keys.value("FirstBurstLength") == "65536"
     assert keys.said("TargetName", INITIATOR) is None
 
 
 def test_numbers_that_are_none() -> None:
-    assert agreed({"MaxConnections": "many"}, {"MaxConnections": "many"}).number("MaxConnections") == 1
+    keys = agreed({"MaxRecvDataSegmentLength": "many"}, {})
+    assert keys.declared("MaxRecvDataSegmentLength", INITIATOR) == 8192
 
 
 def test_each_side_declares_its_own() -> None:

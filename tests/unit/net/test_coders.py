@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from dedupstore.chunker import Chunker
-from proxy.net.coders import Protocol, Workbench
+from proxy.net.coders import Carries, Workbench
 from proxy.net.environment import Environment
 from proxy.net.tally import Tally
 from proxy.observe.volumes import Volumes
@@ -43,7 +43,7 @@ def workbench(capabilities: set[Capability]) -> Workbench:
     ],
 )
 def test_a_peer_that_does_not_know_iscsi(
-    protocol: Protocol | None, known: set[Capability], told: list[tuple[str, bool]]
+    protocol: Carries | None, known: set[Capability], told: list[tuple[str, bool]]
 ) -> None:
     """Who has asked for it is told, once a stream."""
     fallbacks: list[tuple[str, bool]] = []

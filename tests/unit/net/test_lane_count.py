@@ -4,7 +4,7 @@ from statistics import mode
 
 import pytest
 
-from proxy.net.lane_count import REST_MOST, LaneCount, Load
+from proxy.net.lane_count import REST_MOST, LaneCount, LaneTotals
 
 MBIT = 125_000.0
 
@@ -30,7 +30,7 @@ class Line:
             self.sent += rate
             self.lost += rate * self.loss
             self.blocked += float(self.offered > able)
-            self.count.see(self.now, Load(int(self.sent), int(self.lost), self.blocked))
+            self.count.see(self.now, LaneTotals(int(self.sent), int(self.lost), self.blocked))
             self.history.append(self.count.wanted)
         return self.count.wanted
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from proxy.observe.waiting import BLOCKED_BYTES, RECENT, SECOND, Account, Recent, Spell, Waiting, blend, moved_by
+from proxy.observe.waiting import BLOCKED_BYTES, RECENT, SECOND, Recent, Spell, TimeAccount, Waiting, blend, moved_by
 
 MS = SECOND // 1000
 MB = 10**6
 
 
 def test_time_goes_to_the_state_that_ends() -> None:
-    account = Account(Waiting.SOURCE, 5 * MS)
+    account = TimeAccount(Waiting.SOURCE, 5 * MS)
     account.enter(Waiting.CPU, 8 * MS)
     account.enter(Waiting.LINE, 9 * MS)
     account.enter(Waiting.SOURCE, 19 * MS)
@@ -17,21 +17,21 @@ def test_time_goes_to_the_state_that_ends() -> None:
 
 
 def test_a_wait_goes_on_after_it_was_taken() -> None:
-    account = Account(Waiting.STORE, 0)
+    account = TimeAccount(Waiting.STORE, 0)
     account.take(7 * MS)
     assert account.state is Waiting.STORE
     assert account.take(9 * MS) == {Waiting.STORE: 2 * MS}
 
 
 def test_a_wait_may_turn_out_to_be_another() -> None:
-    account = Account(Waiting.WINDOW, 0)
+    account = TimeAccount(Waiting.WINDOW, 0)
     account.state = Waiting.LINE
     account.enter(Waiting.WINDOW, 3 * MS)
     assert account.take(4 * MS) == {Waiting.LINE: 3 * MS, Waiting.WINDOW: MS}
 
 
 def test_a_wait_may_have_been_two() -> None:
-    account = Account(Waiting.SOURCE, 0)
+    account = TimeAccount(Waiting.SOURCE, 0)
     account.divide(Waiting.ANSWER, 7 * MS)
     assert (account.state, account.since) == (Waiting.SOURCE, 7 * MS)
     assert account.take(9 * MS) == {Waiting.ANSWER: 7 * MS, Waiting.SOURCE: 2 * MS}

@@ -21,10 +21,10 @@ def test_the_field_tests_incompressible_volume() -> None:
 
 def test_a_volume_that_the_far_side_holds() -> None:
     warm = by_name(FIELD, F5VOL3)["Isthmus, warm"]
-    assert warm.on_line == pytest.approx(F5VOL3.volume * 0.002)
+    assert warm.on_line == pytest.approx(F5VOL3.volume * 0.0005)
     assert warm.rate == F5VOL3.site_rate, "the hosts' speed is the limit"
     thin = Line(1e6, 0.1)
-    assert by_name(thin, F5VOL3)["Isthmus, warm"].rate == pytest.approx(thin.goodput / 0.002)
+    assert by_name(thin, F5VOL3)["Isthmus, warm"].rate == pytest.approx(thin.goodput / 0.0005)
 
 
 def test_reduction_of_new_data() -> None:

@@ -12,10 +12,9 @@ from typing import Any
 from proxy.protocol import frames
 from proxy.protocol.codes import FrameType
 from proxy.protocol.events import Event
-from proxy.protocol.frames import Frame, FrameReader
 from proxy.protocol.hello import Hello
 from proxy.protocol.notices import ACK_DELAY
-from proxy.protocol.reader import Buffer
+from proxy.protocol.reader import Buffer, Frame, FrameReader
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
 
 ALL = 1 << 30

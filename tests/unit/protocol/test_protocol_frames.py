@@ -7,7 +7,7 @@ import pytest
 from proxy.protocol import frames
 from proxy.protocol.codes import CloseCode, FrameType, ResetCode
 from proxy.protocol.errors import HelloRefused, Misuse, OpenRefused, PeerError
-from proxy.protocol.frames import Frame
+from proxy.protocol.reader import Frame
 
 NAME = bytes(range(32))
 

@@ -14,8 +14,9 @@ from proxy.protocol.events import (
     StreamReset,
     TunnelReset,
 )
-from proxy.protocol.frames import Frame, encode_close, encode_drain, encode_lanes, encode_token
+from proxy.protocol.frames import encode_close, encode_drain, encode_lanes, encode_token
 from proxy.protocol.hello import Hello
+from proxy.protocol.reader import Frame
 from proxy.protocol.share import Share
 from tests.unit.protocol.playbook import Pair, Script, batch, lines
 
@@ -26,9 +27,9 @@ def test_a_lane_begins_with_state_and_waits_for_the_peers() -> None:
     pair.left.open("array", "")
     assert lines(pair.left.take(1, 1 << 20, 0.0)) == ["ACK 1:0", "CREDIT 1:0/262144"]
     assert lines(pair.left.take(1, 1 << 20, 0.0)) == []
-    assert not pair.left.wants_to_send()
+    assert not pair.left.wants_to_send(1)
     assert pair.carry(1, pair.right) == ["ACK"]
-    assert pair.left.wants_to_send()
+    assert pair.left.wants_to_send(1)
     assert lines(pair.left.take(1, 1 << 20, 0.0)) == ["PING 1", "OPEN 1#0 array"]
 
 
@@ -281,7 +282,7 @@ def test_we_drain() -> None:
     script = Script()
     script.accepted(1)
     script.tunnel.drain("upgrade")
-    assert script.tunnel.wants_to_send()
+    assert script.tunnel.wants_to_send(1)
     assert script.take() == ["DRAIN upgrade"]
     with pytest.raises(OpenRefused, match="upgrade"):
         script.tunnel.open("array", "")

@@ -19,15 +19,15 @@ def test_an_ack_waits_20_ms_for_more() -> None:
     script = receiving()
     script.now = 1.0
     script.data(2, 1, 10)
-    assert not script.tunnel.wants_to_send()
+    assert not script.tunnel.wants_to_send(1)
     assert script.take() == []
     assert script.tunnel.next_deadline() == pytest.approx(1.02)
     script.at(1.019)
     assert script.take() == []
     script.at(1.02)
-    assert script.tunnel.wants_to_send()
+    assert script.tunnel.wants_to_send(1)
     assert script.take() == ["ACK 2:2"]
-    assert not script.tunnel.wants_to_send()
+    assert not script.tunnel.wants_to_send(1)
 
 
 def test_or_for_32_frames() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from proxy.protocol import frames
 from proxy.protocol.codes import CloseCode, FrameType, ResetCode
-from proxy.protocol.frames import Frame
 from proxy.protocol.hello import Hello
+from proxy.protocol.reader import Frame
 from tests.unit.protocol.playbook import cut
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "protocol"

@@ -10,7 +10,7 @@ from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
 from proxy.reduction.comparison import BYTES
 from proxy.reduction.compression import decode
 from proxy.reduction.contexts import ContextReader
-from proxy.reduction.effort import STEPS, Effort, Load, Measured, Step
+from proxy.reduction.effort import STEPS, CompressionLoad, Effort, Measured, Step
 from proxy.reduction.windows import ContextMemory
 from tests.unit.reduction.batches import encoded
 from tests.unit.reduction.sites import noise
@@ -23,7 +23,7 @@ class Told(Effort):
     """Takes the steps that it is told to, and notes what it hears."""
 
     def __init__(self) -> None:
-        super().__init__(Load())
+        super().__init__(CompressionLoad())
         self.told: Step = OWN
         self.heard: list[tuple[Measured, bool]] = []
         self.passing: list[int] = []

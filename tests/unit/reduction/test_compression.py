@@ -66,33 +66,33 @@ def test_the_ratio_is_that_of_the_last_few_batches() -> None:
 def test_it_rests_ever_longer_while_nothing_is_gained() -> None:
     """Between two attempts 2, 4, 8, 16, 32, 32, ... batches go as they are."""
     compress = Counting(1.0)
-    compressor = Compressor(compress)
+    compressor = Compressor(compress, "zstd")
     tried: list[int] = []
     for at in range(140):
         encoded(compressor, TEXT)
         if compress.calls > len(tried):
             tried.append(at)
     assert [later - sooner - 1 for sooner, later in pairwise(tried)] == [2, 4, 8, 16, 32, 32, 32]
-    assert compressor.resting
+    assert compressor.describe == "none"
 
 
 def test_short_batches_that_gain_nothing_tell_little() -> None:
     compress = Counting(1.0)
-    compressor = Compressor(compress)
+    compressor = Compressor(compress, "zstd")
     for _ in range(10):
         encoded(compressor, TEXT[:2000])
     assert compress.calls == 10
-    assert not compressor.resting
+    assert compressor.describe == "zstd"
 
 
 def test_a_gain_ends_the_rest() -> None:
     compress = Counting(1.0)
-    compressor = Compressor(compress)
+    compressor = Compressor(compress, "zstd")
     for _ in range(1 + 2 + 1 + 4):
         encoded(compressor, TEXT)
     compress.share = 0.5
     assert encoded(compressor, TEXT)[0] == CODEC_ZSTD
-    assert not compressor.resting
+    assert compressor.describe == "zstd"
     compress.share = 1.0
     encoded(compressor, TEXT)
     before = compress.calls

@@ -4,9 +4,10 @@ import tracemalloc
 
 import pytest
 
+from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import BATCH_PLAIN_MAX, CODEC_NONE, assemble
-from proxy.reduction.decoder import CHUNK_MAX, DecodedBatch
+from proxy.reduction.decoder import DecodedBatch
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.tokens import learn_token, literal_token, more_token, reference_token, slice_token
 from tests.unit.reduction.batches import (
@@ -165,12 +166,12 @@ def test_a_breach_is_refused(far: Site, data: memoryview, kept: bool) -> None:
 def test_a_tail_must_not_grow_beyond_a_chunk() -> None:
     far = site(ShelfStore())
     decoder = decoder_of(far)
-    data = noise(CHUNK_MAX)
+    data = noise(LARGEST_CHUNK)
     assert delivered(decoder, batch(literal(data), literals=data)) == data
     with pytest.raises(BatchError, match="without a chunk border"):
         decoder.feed(batch(literal_token(1), literals=b"x"))
     again = decoder_of(far)
-    assert delivered(again, batch(literal(data), learn_token(CHUNK_MAX, fingerprint(data)), literals=data)) == data
+    assert delivered(again, batch(literal(data), learn_token(LARGEST_CHUNK, fingerprint(data)), literals=data)) == data
     assert far.store.names == [fingerprint(data)]
 
 
@@ -189,7 +190,7 @@ def test_a_chunk_that_does_not_match_its_check_is_neither_stored_nor_delivered(f
 def test_a_batch_that_delivers_too_much_takes_no_memory() -> None:
     """500 KiB that name half a gigabyte of the store."""
     far = site(ShelfStore())
-    big = noise(CHUNK_MAX)
+    big = noise(LARGEST_CHUNK)
     hold(far, big)
     data = batch(reference_token(fingerprint(big)) * 1900, plain=BATCH_PLAIN_MAX)
     tracemalloc.start()

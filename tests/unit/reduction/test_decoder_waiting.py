@@ -2,9 +2,10 @@
 
 import pytest
 
+from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import BATCH_PLAIN_MAX
-from proxy.reduction.decoder import CHUNK_MAX, DecodedBatch, Decoder, Needs
+from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.tokens import learn_token, literal_token, reference_token, slice_token
 from tests.unit.reduction.batches import (
@@ -283,7 +284,7 @@ def test_a_wrong_fill_is_neither_stored_nor_delivered(data: bytes) -> None:
 
 
 def test_a_fill_longer_than_a_chunk_is_refused_even_if_it_matches() -> None:
-    long = bytes(CHUNK_MAX + 1)
+    long = bytes(LARGEST_CHUNK + 1)
     far = site(ShelfStore())
     decoder = decoder_of(far)
     decoder.feed(batch(slice_token(fingerprint(long), 0, 1), plain=1))
@@ -294,7 +295,7 @@ def test_a_fill_longer_than_a_chunk_is_refused_even_if_it_matches() -> None:
 
 def test_what_is_filled_for_one_batch_is_bounded() -> None:
     """A peer cannot have us hold a gigabyte by naming a byte each of many long chunks."""
-    chunks = [noise(CHUNK_MAX, seed) for seed in range(24)]
+    chunks = [noise(LARGEST_CHUNK, seed) for seed in range(24)]
     decoder = decoder_of(site(ShelfStore()))
     decoder.feed(batch(*(slice_token(fingerprint(chunk), 0, 1) for chunk in chunks), plain=BATCH_PLAIN_MAX))
     for chunk in chunks[:16]:
@@ -315,7 +316,7 @@ def sliced(chunks: list[bytes]) -> memoryview:
 
 def with_chunks(count: int) -> tuple[Site, list[bytes]]:
     """A site that has exchanged that many of the longest chunks with the peer."""
-    far, chunks = site(ShelfStore()), [noise(CHUNK_MAX, seed) for seed in range(count)]
+    far, chunks = site(ShelfStore()), [noise(LARGEST_CHUNK, seed) for seed in range(count)]
     for chunk in chunks:
         hold(far, chunk)
     return far, chunks
@@ -327,7 +328,7 @@ def test_a_chunk_that_is_sliced_often_is_verified_once() -> None:
     decoded = decoder_of(far).feed(sliced(chunks * 250))
     assert decoded is not None
     assert decoded.data[:500] == bytes(chunk[0] for chunk in chunks * 250)
-    assert decoded.verified == 2 * CHUNK_MAX
+    assert decoded.verified == 2 * LARGEST_CHUNK
 
 
 def test_what_one_batch_slices_is_bounded() -> None:
@@ -354,7 +355,7 @@ def test_what_is_sliced_is_not_kept_while_the_batch_waits() -> None:
     decoded = decoder.advance()
     assert decoded is not None
     assert decoded.data[:2] == decoded.data[1002:1004] == bytes(chunk[0] for chunk in chunks)
-    assert decoded.verified == 4 * CHUNK_MAX
+    assert decoded.verified == 4 * LARGEST_CHUNK
 
 
 def test_what_is_sliced_again_after_each_wait_is_within_the_bound() -> None:
@@ -389,7 +390,7 @@ def from_disk(store: ShelfStore, decoder: Decoder, data: memoryview) -> DecodedB
 
 def test_what_one_batch_slices_is_bounded_however_often_it_waits() -> None:
     store = ShelfStore(entries=4)
-    far, chunks = site(store), [noise(CHUNK_MAX, seed) for seed in range(17)]
+    far, chunks = site(store), [noise(LARGEST_CHUNK, seed) for seed in range(17)]
     for chunk in chunks:
         hold(far, chunk)
     store.cold = True

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from proxy.reduction.compression import Rest
-from proxy.reduction.effort import LONG, STEPS, Effort, Load, Measured
+from proxy.reduction.effort import LONG, STEPS, CompressionLoad, Effort, Measured
 
 MIB = 1e6
 BATCH = 64 << 10
@@ -45,7 +45,7 @@ class Core:
     """Seconds in which the loop compressed."""
     rests: dict[Effort, Rest] | None = None
     """Of each stream, if what does not compress passes as it is."""
-    load: Load = field(default_factory=Load)
+    load: CompressionLoad = field(default_factory=CompressionLoad)
 
     def streams(self, count: int, round_trip: float = 0.0) -> list[Effort]:
         return [Effort(self.load, round_trip) for _ in range(count)]
@@ -332,7 +332,7 @@ def test_it_is_never_worse_than_the_first_step() -> None:
         assert moved(rate, Effort) > 0.98 * moved(rate, Lowest), rate
 
 
-def moved(rate: float, kind: Callable[[Load], Effort]) -> float:
+def moved(rate: float, kind: Callable[[CompressionLoad], Effort]) -> float:
     core = Core(rate)
     core.run(15, kind(core.load))
     return core.plain
@@ -346,7 +346,7 @@ class Lowest(Effort):
 
 
 def test_load_is_of_the_last_moment() -> None:
-    load = Load()
+    load = CompressionLoad()
     for tick in range(100):
         load.note(Measured(1000, 500, 0.002, 0.001), tick * 0.01)
     assert load.rate(1.0) == pytest.approx(100_000 * 0.918, rel=0.02)

@@ -99,7 +99,7 @@ def test_nothing_written_is_no_batch() -> None:
     encoder = encoder_of(site(ShelfStore()))
     encoder.flush()
     assert encoder.take() is None
-    assert (encoder.plain, encoder.unsent, encoder.total) == (0, 0, 0)
+    assert (encoder.plain, encoder.unsent, encoder.ending()[0]) == (0, 0, 0)
 
 
 def test_what_has_arrived_is_in_a_batch_or_unsent() -> None:
@@ -109,7 +109,9 @@ def test_what_has_arrived_is_in_a_batch_or_unsent() -> None:
     assert encoder.unsent > 0
     assert encoder.plain + encoder.unsent == 3000
     encoder.flush()
-    assert (encoder.plain, encoder.unsent, encoder.total) == (3000, 0, 3000)
+    assert (encoder.plain, encoder.unsent) == (3000, 0)
+    assert encoder.take()
+    assert encoder.ending()[0] == 3000
 
 
 # -- pins ------------------------------------------------------------------------------------------------------

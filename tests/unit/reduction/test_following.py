@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dedupstore.chunker import Chunker
+from dedupstore.chunker import LARGEST_CHUNK, Chunker
 from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import dissect
-from proxy.reduction.decoder import CHUNK_MAX, KEPT_MAX
+from proxy.reduction.decoder import KEPT_MAX
 from proxy.reduction.draft import NAMED_MAX
 from proxy.reduction.likeness import alike
 from proxy.reduction.tokens import LITERAL, MORE, REFERENCE, SLICE
@@ -149,11 +149,11 @@ def test_a_batch_names_no_more_than_may_be_asked_for() -> None:
 def test_what_is_named_at_pauses_is_bounded_too() -> None:
     """Each piece is the beginning of another long chunk when it is flushed: a few are sliced, the others literal."""
     keys = [noise(1024, number) for number in range(24)]
-    chunker = Chunker(CHUNK_MAX >> 2, CHUNK_MAX >> 1, CHUNK_MAX)
+    chunker = Chunker(LARGEST_CHUNK >> 2, LARGEST_CHUNK >> 1, LARGEST_CHUNK)
     near, far = two_sites()
     stream = Stream(near, far, chunker=chunker)
     for number, key in enumerate(keys):
-        for piece in (key, bytes((number,)) * CHUNK_MAX):
+        for piece in (key, bytes((number,)) * LARGEST_CHUNK):
             stream.write(piece)
             stream.border()
     stream.end()
@@ -169,7 +169,7 @@ def test_what_is_named_at_pauses_is_bounded_too() -> None:
     stream.take()
     (batch,) = stream.queue
     names = {token[3] for token in dissect(memoryview(batch)).tokens if token[0] in (REFERENCE, SLICE)}
-    assert NAMED_MAX - CHUNK_MAX < sum(len(near.store.read(name) or b"") for name in names) <= NAMED_MAX
+    assert NAMED_MAX - LARGEST_CHUNK < sum(len(near.store.read(name) or b"") for name in names) <= NAMED_MAX
     stream.end()
     assert stream.misses > len(keys) // 2
 
