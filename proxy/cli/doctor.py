@@ -191,8 +191,9 @@ def _of_host(site: SiteConfig, status: dict[str, Any] | None) -> Iterator[Findin
     store = (status or {}).get("store")
     filled = isinstance(store, dict) and store.get("prepared") is True
     yield from resources.descriptors(site, limit)
-    yield from resources.memory(site, host.memory(), filled=filled)
-    yield from resources.index(site, host.memory())
+    memory = host.memory()
+    yield from resources.memory(site, memory, filled=filled)
+    yield from resources.index(site, memory)
     yield from resources.disk(site, host.disk(site.store.path) if site.store.path is not None else None)
     kept = history_of(site)
     yield from resources.history(kept, host.unwritable(kept))

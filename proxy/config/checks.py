@@ -103,7 +103,7 @@ def times_are_in_order(draft: Draft) -> None:
     """A lane is asked before it is given up."""
     keepalive, dead_after = draft.get("tunnel", "keepalive"), draft.get("tunnel", "dead_after")
     if None not in (keepalive, dead_after) and dead_after <= keepalive:
-        at = ("tunnel", "dead_after") if draft.raw(("tunnel", "dead_after")) is not ABSENT else ("tunnel", "keepalive")
+        at = _given(draft, "tunnel", "dead_after", "keepalive")
         wrong = f"leaves keepalive ({show_duration(keepalive)}) no time before dead_after ({show_duration(dead_after)})"
         draft.wrong(at, wrong, "make dead_after longer than keepalive, four times is good")
 
@@ -112,7 +112,7 @@ def memory_holds_a_window(draft: Draft) -> None:
     """All streams together have at least the memory that one may use."""
     window, memory = draft.get("tunnel", "window"), draft.get("tunnel", "memory")
     if None not in (window, memory) and window > memory:
-        at = ("tunnel", "memory") if draft.raw(("tunnel", "memory")) is not ABSENT else ("tunnel", "window")
+        at = _given(draft, "tunnel", "memory", "window")
         wrong = f"leaves one stream a window ({show_size(window)}) above the memory of all ({show_size(memory)})"
         draft.wrong(at, wrong, "make memory at least as large as window")
 
@@ -132,15 +132,15 @@ def chunks_are_in_order(draft: Draft) -> None:
     minimum, average, maximum = (draft.get("chunking", key) for key in ("minimum", "average", "maximum"))
     if None not in (minimum, average) and average < 2 * minimum:
         wrong = f"leaves average ({show_size(average)}) less than twice minimum ({show_size(minimum)})"
-        draft.wrong(_given(draft, "minimum", "average"), wrong, "keep minimum at most half of average")
+        draft.wrong(_given(draft, "chunking", "minimum", "average"), wrong, "keep minimum at most half of average")
     if None not in (average, maximum) and average > maximum:
         wrong = f"puts average ({show_size(average)}) above maximum ({show_size(maximum)})"
-        draft.wrong(_given(draft, "average", "maximum"), wrong, "keep average <= maximum")
+        draft.wrong(_given(draft, "chunking", "average", "maximum"), wrong, "keep average <= maximum")
 
 
-def _given(draft: Draft, first: str, second: str) -> KeyPath:
-    """That one of two keys which the file holds: the other has its default."""
-    return "chunking", first if draft.raw(("chunking", first)) is not ABSENT else second
+def _given(draft: Draft, section: str, first: str, second: str) -> KeyPath:
+    """The first of two keys if the file holds it; otherwise that has its default, and the second is at fault."""
+    return section, first if draft.raw((section, first)) is not ABSENT else second
 
 
 def store_has_its_place(draft: Draft) -> None:
