@@ -5,7 +5,7 @@ import gc
 import logging
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -45,7 +45,7 @@ class StatusListener(Protocol):
 
 ENDING = 60.0
 """Seconds that the end may take beyond `tunnel.drain`: a store is written, a large one in memory is given back."""
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+HEEDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass(slots=True)
@@ -58,7 +58,6 @@ class Front:
     supervisor: Supervisor
     listener: StatusListener | None = None
     _reloading: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _tasks: set[asyncio.Task[str]] = field(default_factory=set)
 
     @property
     def watch(self) -> Watch:
@@ -82,14 +81,6 @@ class Front:
         """Read certificates, keys, pins and tokens anew; why some of the old ones stay in use, or nothing."""
         async with self._reloading:
             return await self._reload()
-
-    def begin_reload(self) -> None:
-        """As `reload`, for SIGHUP: one that waits already will see what this one is about."""
-        if len(self._tasks) > 1:
-            return
-        task = asyncio.get_running_loop().create_task(self.reload())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def _reload(self) -> str:
         self.supervisor.reloading()
@@ -119,8 +110,8 @@ def run(config: SiteConfig, make_status: MakeStatusListener, history: Path | Non
 
 async def _serve(config: SiteConfig, make_status: MakeStatusListener, history: Path | None) -> int:
     loop = asyncio.get_running_loop()
-    stop = asyncio.Event()
-    _stop_by_signal(loop, stop)
+    stop, renew = asyncio.Event(), asyncio.Event()
+    _heed_signals(loop, {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: renew})
     supervisor = Supervisor.of()
     site = await _build(config, supervisor)
     watching = Watching(site, Keeper(history) if history is not None else None)
@@ -128,11 +119,12 @@ async def _serve(config: SiteConfig, make_status: MakeStatusListener, history: P
     status = front.listener = make_status(config, front)
     try:
         await _start(site, watching, status)
-        loop.add_signal_handler(signal.SIGHUP, front.begin_reload)
+        reloads = loop.create_task(_reload_when_told(front, renew))
         gc.freeze()
         log.info("site %s is ready: %s", config.site.name, _summary(config))
         supervisor.ready(_running(site))
         await stop.wait()
+        reloads.cancel()
         log.info("site %s drains", config.site.name)
         supervisor.stopping("drains", config.tunnel.drain + ENDING)
         await site.drain("the site shuts down")
@@ -145,20 +137,28 @@ async def _serve(config: SiteConfig, make_status: MakeStatusListener, history: P
     return ExitCode.OK
 
 
-def _stop_by_signal(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
+async def _reload_when_told(front: Front, told: asyncio.Event) -> None:
+    """One reload for whatever came before it began, also for what came before the site was ready."""
+    while True:
+        await told.wait()
+        told.clear()
+        await front.reload()
+
+
+def _heed_signals(loop: asyncio.AbstractEventLoop, meaning: Mapping[signal.Signals, asyncio.Event]) -> None:
     """For the rest of the process's life: the loop's own handlers end with it, and one more signal must not kill."""
 
     def note(number: int, frame: FrameType | None) -> None:
         if not loop.is_closed():
-            loop.call_soon_threadsafe(stop.set)
+            loop.call_soon_threadsafe(meaning[signal.Signals(number)].set)
 
-    for number in STOP_SIGNALS:
+    for number in meaning:
         signal.signal(number, note)
 
 
 def _ignore_signals() -> None:
     """The interpreter gives back every handler but this one before it frees its memory, which can take a while."""
-    for number in STOP_SIGNALS:
+    for number in HEEDED:
         signal.signal(number, signal.SIG_IGN)
 
 

@@ -30,9 +30,11 @@ def test_in_the_receiving_store(bed: Bed) -> None:
         # a chunk that goes in slices is asked for again by each batch that names it
         assert traffic(pair.west, "misses") == traffic(pair.east, "fills") >= store(pair.west, "invalid")
         assert traffic(pair.west, "mismatches") == 0
-        before = traffic(pair.west, "misses")
+        misses, invalid = traffic(pair.west, "misses"), store(pair.west, "invalid")
         assert cost(pair, CONTENT) < 0.006
-        assert traffic(pair.west, "misses") == before
+        # what went as literal bytes when the source paused was not read, so a bit of it may be found only now
+        assert store(pair.west, "invalid") <= flipped
+        assert traffic(pair.west, "misses") == misses or store(pair.west, "invalid") > invalid
         drain(*pair.sites)
 
 

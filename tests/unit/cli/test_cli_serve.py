@@ -23,6 +23,19 @@ Start = Callable[..., "subprocess.Popen[str]"]
 PIPE_BYTES, LINE_BYTES = 4096, 400
 """The least that a pipe has room for, and more than a line of the log takes."""
 
+TOLD_WHILE_OPENING = """
+import os, signal
+from proxy.cli import main
+from proxy.net import service
+
+def opened(config, really=service.open_configured_store):
+    os.kill(os.getpid(), signal.SIGHUP)
+    return really(config)
+
+service.open_configured_store = opened
+main()
+"""
+
 
 @pytest.fixture
 def local_pair(pair: Path, free_port: Callable[[], int]) -> Path:
@@ -41,8 +54,8 @@ def serve() -> Iterator[Start]:
     """Starts sites; whatever still runs at the end of the test is killed."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(config: Path) -> "subprocess.Popen[str]":
-        command = [sys.executable, "-m", "proxy.cli", "serve", str(config)]
+    def start(config: Path, *python: str) -> "subprocess.Popen[str]":
+        command = [sys.executable, *(python or ("-m", "proxy.cli")), "serve", str(config)]
         started.append(subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
         return started[-1]
 
@@ -78,6 +91,17 @@ def test_ready_and_drained(isthmus: Isthmus, local_pair: Path, serve: Start, num
     output, log = process.communicate(timeout=PATIENCE)
     assert (process.returncode, output) == (0, "")
     assert "Traceback" not in log
+
+
+def test_told_to_reload_before_it_is_ready(isthmus: Isthmus, local_pair: Path, serve: Start) -> None:
+    """While it opens its store: it is not killed, and reads its files anew when it is ready."""
+    process = serve(local_pair / "west.toml", "-c", TOLD_WHILE_OPENING)
+    wait_ready(process)
+    deadline = time.monotonic() + PATIENCE
+    while "read anew" not in isthmus("events", local_pair / "west.toml").stdout:
+        assert time.monotonic() < deadline
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(PATIENCE) == 0
 
 
 def test_nobody_reads_the_log(isthmus: Isthmus, local_pair: Path, serve: Start) -> None:
