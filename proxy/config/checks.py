@@ -3,8 +3,10 @@
 Each check looks at the draft, skips what is missing or unsound (that is a mistake already), and notes what it finds.
 """
 
+import os
 from collections.abc import Callable
 from itertools import combinations
+from pathlib import Path
 
 from proxy.config import listener, portals, rates
 from proxy.config.addresses import Address
@@ -152,6 +154,19 @@ def store_has_its_place(draft: Draft) -> None:
         draft.wrong(("store", "mode"), "is missing, but a path is given", 'add mode = "disk" (or "memory") to [store]')
 
 
+def history_has_a_file_of_its_own(draft: Draft) -> None:
+    """It is written, and set aside when it is damaged: nothing else may be in that file."""
+    where = ("status", "history")
+    history = draft.get(*where)
+    if history is None:
+        return
+    others = {at: value for at, value in draft.values.items() if isinstance(value, Path) and at != where}
+    named = [f"the same file as {show_key(at)}" for at, value in others.items() if _same(value, history)]
+    named += ["this file itself"] if _same(draft.source, history) else []
+    for other in named:
+        draft.wrong(where, f"names {other}", 'name one of its own, such as "history.db"')
+
+
 CHECKS: tuple[Callable[[Draft], None], ...] = (
     peers_are_there,
     names_differ,
@@ -167,6 +182,7 @@ CHECKS: tuple[Callable[[Draft], None], ...] = (
     peers_have_their_parts,
     chunks_are_in_order,
     store_has_its_place,
+    history_has_a_file_of_its_own,
     *portals.CHECKS,
     *rates.CHECKS,
 )
@@ -174,3 +190,8 @@ CHECKS: tuple[Callable[[Draft], None], ...] = (
 
 def _clash(one: Address, other: Address) -> bool:
     return one.port == other.port and one.shares_host(other)
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Without following links: no disk is asked."""
+    return os.path.abspath(one) == os.path.abspath(other)

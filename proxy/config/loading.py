@@ -28,7 +28,7 @@ def parse(content: bytes, source: Path, *, files: bool = True, now: datetime | N
     tree = read_tree(content)
     if isinstance(tree, Mistake):
         raise ConfigError(source, [tree])
-    draft = read_draft(tree, source.parent)
+    draft = read_draft(tree, source)
     checks.check(draft)
     if files:
         trust.check(draft, now or datetime.now(UTC))

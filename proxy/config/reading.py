@@ -27,8 +27,8 @@ class Draft:
     """What is sound of a file that may have mistakes, and the mistakes found so far."""
 
     tree: Table
-    base: Path
-    """The directory that relative paths begin at."""
+    source: Path
+    """The file; its directory is where relative paths begin."""
     values: dict[KeyPath, Any] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
 
@@ -75,9 +75,9 @@ def read_tree(content: bytes) -> Table | Mistake:
         return Mistake((), ABSENT, "has a number or a nesting beyond all measure", "remove it")
 
 
-def read_draft(tree: Table, base: Path) -> Draft:
+def read_draft(tree: Table, source: Path) -> Draft:
     """Everything in the tree that is sound by itself, and a mistake for everything else."""
-    draft = Draft(tree, base)
+    draft = Draft(tree, source)
     _read_table(SiteConfig, tree, (), draft)
     return draft
 
@@ -137,7 +137,7 @@ def _read_tables(section: type[BaseModel], tables: Any, where: KeyPath, draft: D
 
 def _read_value(model: type[BaseModel], name: str, value: Any, where: KeyPath, draft: Draft) -> None:
     try:
-        draft.values[where] = _adapter(model, name).validate_python(value, context={"base": draft.base})
+        draft.values[where] = _adapter(model, name).validate_python(value, context={"base": draft.source.parent})
     except ValidationError as error:
         for details in error.errors(include_url=False, include_input=False):
             draft.wrong((*where, *details["loc"]), *_words(details))
