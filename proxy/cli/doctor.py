@@ -187,7 +187,7 @@ def _longest(reached: Neighbours, status: dict[str, Any] | None) -> float | None
 
 
 def _of_host(site: SiteConfig, status: dict[str, Any] | None) -> Iterator[Finding]:
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)  # a site takes what it may
     store = (status or {}).get("store")
     filled = isinstance(store, dict) and store.get("prepared") is True
     yield from resources.descriptors(site, limit)

@@ -47,10 +47,10 @@ def user(owner: str | None, again: str) -> Iterator[Finding]:
 
 
 def descriptors(config: SiteConfig, limit: int) -> Iterator[Finding]:
-    """`limit`: of a process that is started like this one."""
+    """`limit`: the hard one of a process that is started like this one."""
     needed, least = needed_descriptors(config, config.tunnel.streams), needed_descriptors(config, FEW_STREAMS)
     found = f"{limit:,} are allowed here; all streams, lanes and listeners together may take {needed:,}"
-    remedy = f"LimitNOFILE={needed} in the systemd unit, or ulimit -n {needed} before isthmus serve"
+    remedy = f"LimitNOFILE={needed} in the systemd unit, ulimits of a container, or ulimit -n {needed} in the shell"
     if limit >= needed:
         yield ok(DESCRIPTORS, found)
     elif limit >= least:

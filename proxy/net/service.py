@@ -18,6 +18,7 @@ from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
 from proxy.history.keeper import Keeper
 from proxy.net.heap import keep_freed_memory
+from proxy.net.limits import use_all_descriptors
 from proxy.net.site import Site, open_configured_store
 from proxy.net.supervisor import Supervisor
 from proxy.net.survey import survey
@@ -102,6 +103,7 @@ def run(config: SiteConfig, make_status: MakeStatusListener, history: Path | Non
     `history`: the file that keeps it; None keeps it in memory.
     """
     keep_freed_memory()
+    use_all_descriptors()
     try:
         return uvloop.run(_serve(config, make_status, history))
     finally:

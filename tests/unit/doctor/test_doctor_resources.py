@@ -51,7 +51,7 @@ def test_descriptors_for_all_streams(east: SiteConfig, short: int, level: Level)
     assert finding.level is level
     if short:
         assert finding.remedy == (
-            f"LimitNOFILE={needed} in the systemd unit, or ulimit -n {needed} before isthmus serve;"
+            f"LimitNOFILE={needed} in the systemd unit, ulimits of a container, or ulimit -n {needed} in the shell;"
             " or fewer tunnel.streams than 1024"
         )
 
