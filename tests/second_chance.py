@@ -2,7 +2,8 @@
 
 A test that starts sites on a machine which others use as well may meet a stall that it does not survive. It is run
 once more, so that this does not hide what the other four thousand say; but it is named at the end of the run, because
-it is a defect all the same. Tests of plain code have no second chance: what fails there once is wrong.
+it is a defect all the same. Tests of plain code have no second chance: what fails there once is wrong. Nor has any
+test in which wrong bytes were delivered.
 """
 
 import contextlib
@@ -19,6 +20,8 @@ from pytest_timeout import Settings
 TESTS = Path(__file__).parent
 GIVEN_TO = [TESTS / "integration", TESTS / "browser"]
 """Directories whose tests start real processes."""
+NEVER = "WrongBytes", r"where False = identical\("
+"""What a failure says that has none: other bytes than were sent."""
 SAID = "held only the second time: a defect of the test or the product, to be mended"
 _LIMIT = pytest.StashKey[Settings]()
 
@@ -27,7 +30,7 @@ def give(items: Iterable[pytest.Item]) -> None:
     """Mark the tests that are run again when they fail."""
     for item in items:
         if any(item.path.is_relative_to(directory) for directory in GIVEN_TO):
-            item.add_marker(pytest.mark.flaky(reruns=1))
+            item.add_marker(pytest.mark.flaky(reruns=1, rerun_except=list(NEVER)))
 
 
 class SecondChance:

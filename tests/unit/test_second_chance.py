@@ -43,6 +43,19 @@ def test_cleaning_up(late):
 def test_never():
     assert False, "as ever"
 
+class WrongBytes(AssertionError):
+    pass
+
+def identical(one, other):
+    return one == other
+
+def test_wrong_bytes():
+    if first("wrong"):
+        raise WrongBytes("as bad as can be")
+
+def test_volumes_that_differ():
+    assert identical(first("volume"), False)
+
 @pytest.mark.timeout(1)
 def test_that_hangs():
     time.sleep(600)
@@ -69,7 +82,7 @@ def test_who_is_run_again(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", *options, "."]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert "6 failed, 9 passed, 1 error, 6 rerun in" in done.stdout
+    assert "10 failed, 9 passed, 1 error, 6 rerun in" in done.stdout
     held = done.stdout.partition("held only the second time")[2].partition("short test summary")[0]
     assert [line.partition(": ")[0] for line in held.splitlines() if "::" in line] == [
         "integration/test_it.py::test_cleaning_up",

@@ -127,9 +127,17 @@ def echo(arrival: Arrival) -> None:
     arrival.ended = END
 
 
+class WrongBytes(AssertionError):
+    """The far array was given something else, and its end in order: no stall explains that, and no second run."""
+
+
 def receipt(content: bytes | bytearray) -> bytes:
     """What proves to the sender that exactly this has come."""
-    return blake3(content).digest() + len(content).to_bytes(8, "big")
+    return _receipt(blake3(content), len(content))
+
+
+def _receipt(hasher: blake3, length: int) -> bytes:
+    return hasher.digest() + length.to_bytes(8, "big")
 
 
 @dataclass(frozen=True)
@@ -159,7 +167,11 @@ def send(
     *,
     patience: float = PATIENCE,
 ) -> Sending:
-    """Send, end our side, and read the answer to its end. `pause` is called after each write, with its number."""
+    """Send, end our side, and read the answer to its end. `pause` is called after each write, with its number.
+
+    Raises WrongBytes for the receipt of anything else.
+    """
+    hasher = blake3()
     sent, answer, stalled, ended, started = 0, b"", 0.0, RESET, time.monotonic()
     try:
         with connect(address, patience) as connection:
@@ -168,6 +180,7 @@ def send(
                 connection.sendall(write)
                 stalled = max(stalled, time.monotonic() - began)
                 sent += len(write)
+                hasher.update(write)
                 if pause:
                     pause(number)
             connection.shutdown(socket.SHUT_WR)
@@ -176,6 +189,11 @@ def send(
             ended = END
     except ConnectionError:
         pass
+    proof = _receipt(hasher, sent)
+    if ended == END and len(answer) == len(proof) and answer != proof:
+        raise WrongBytes(
+            f"{sent} bytes were sent, and the receipt is for {int.from_bytes(answer[-8:], 'big')}, or others"
+        )
     return Sending(sent, ended, answer, time.monotonic() - started, stalled)
 
 
