@@ -91,6 +91,18 @@ def test_a_reader_that_has_gone(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stderr) == (ExitCode.FAILED, "")
 
 
+@pytest.mark.parametrize(
+    "words", [["--help"], ["plan", "--table"], ["plan", "--table", "--json"], ["completion", "bash"]]
+)
+def test_output_that_finds_no_room(words: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "proxy.cli", *words]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == ExitCode.FAILED
+    told = "output cannot be written: No space left on device; make room there, or send it elsewhere"
+    assert ended.stderr == f"isthmus: {told}\n"
+
+
 def test_a_terminal_without_the_characters(tmp_path: Path) -> None:
     (tmp_path / "sité.toml").write_text("[sité]\n")
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
