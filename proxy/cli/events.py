@@ -37,9 +37,25 @@ def run(config: Path, since: str | None, follow: bool, as_json: bool) -> None:
     site = load(config, files=False)
     show = _show_json if as_json else _show_text
     with Api(site) as api, _until_interrupted():
-        for events in batches(api.get, begin, follow=follow, tell=_tell):
+        for events in batches(asked_of_it_alone(api), begin, follow=follow, tell=_tell):
             for event in events:
                 show(event)
+
+
+def asked_of_it_alone(api: Api) -> Ask:
+    """At first, and after each outage, it is made sure that no other site answers in its place."""
+    known = False
+
+    def ask(what: str) -> dict[str, Any]:
+        nonlocal known
+        if not known:
+            api.status()
+        known = False
+        answer = api.get(what)
+        known = True
+        return answer
+
+    return ask
 
 
 def batches(
@@ -52,8 +68,8 @@ def batches(
 ) -> Iterator[list[dict[str, Any]]]:
     """Events from then on (seconds since 1970; None: the latest), then with `follow` those that come, without end.
 
-    A site that ceases to answer meanwhile is waited for: `tell` is told so once. Raises OperatorError if it does not
-    answer at first.
+    A site that ceases to answer meanwhile is waited for: `tell` is told why, and again if that changes. Raises
+    OperatorError if it does not answer at first.
     """
     answer = ask(f"events?after=0&limit={LATEST if begin is None else MOST}")
     yield [event for event in as_dicts(answer.get("events")) if begin is None or _time(event) >= begin]
@@ -66,14 +82,14 @@ def batches(
 
 def _next(ask: Ask, last: int, tell: Callable[[str], None], pause: Callable[[float], None]) -> dict[str, Any]:
     """What came after that number, once the site answers."""
-    told = False
+    told = ""
     while True:
         try:
             answer = ask(f"events?after={last}&limit={MOST}")
         except OperatorError as error:
-            if not told:
+            if error.message != told:
                 tell(error.message)
-            told = True
+            told = error.message
             pause(INTERVAL)
             continue
         newest = answer.get("last")
