@@ -17,12 +17,11 @@ from proxy.cli.output import say
 from proxy.config import load
 from proxy.config.units import DURATION, parse_duration
 from proxy.errors import ExitCode, OperatorError
+from proxy.observe.journal import EVENTS_MAX
 from proxy.text import printable
 
 INTERVAL = 1.0
 """Seconds between two looks."""
-MOST = 1000
-"""Events in one answer."""
 LATEST = 50
 """Events that are shown of those before now, if nobody says since when."""
 STYLES = {"info": "", "warning": "yellow", "error": "bold red"}
@@ -71,7 +70,7 @@ def batches(
     A site that ceases to answer meanwhile is waited for: `tell` is told why, and again if that changes. Raises
     OperatorError if it does not answer at first.
     """
-    answer = ask(f"events?after=0&limit={LATEST if begin is None else MOST}")
+    answer = ask(f"events?after=0&limit={LATEST if begin is None else EVENTS_MAX}")
     yield [event for event in as_dicts(answer.get("events")) if begin is None or _time(event) >= begin]
     while follow:
         pause(INTERVAL)
@@ -85,7 +84,7 @@ def _next(ask: Ask, last: int, tell: Callable[[str], None], pause: Callable[[flo
     told = ""
     while True:
         try:
-            answer = ask(f"events?after={last}&limit={MOST}")
+            answer = ask(f"events?after={last}&limit={EVENTS_MAX}")
         except OperatorError as error:
             if error.message != told:
                 tell(error.message)

@@ -12,6 +12,7 @@ from proxy.cli.api import Api
 from proxy.cli.events import asked_of_it_alone, batches, since_when
 from proxy.config import load
 from proxy.errors import ExitCode, OperatorError
+from proxy.observe.journal import EVENTS_MAX
 from tests.unit.cli.conftest import Isthmus, StatusSite
 
 EVENT = {"number": 7, "time": 1e9, "code": "IST-102", "severity": "error", "subject": "peer west", "count": 3}
@@ -79,20 +80,20 @@ class Site:
 def test_what_comes_is_asked_for_by_number() -> None:
     site = Site(ANSWER, {"last": 7, "events": []}, {"last": 8, "events": [EVENT]})
     assert [len(batch) for batch in itertools.islice(site.batches(), 3)] == [1, 0, 1]
-    assert site.asked[1:] == ["events?after=7&limit=1000"] * 2
+    assert site.asked[1:] == [f"events?after=7&limit={EVENTS_MAX}"] * 2
 
 
 def test_only_what_is_young_enough() -> None:
     site = Site({"last": 2, "events": [EVENT | {"time": 5.0}, EVENT | {"time": 6.0}]})
     assert next(site.batches(6.0)) == [EVENT | {"time": 6.0}]
-    assert site.asked == ["events?after=0&limit=1000"]
+    assert site.asked == [f"events?after=0&limit={EVENTS_MAX}"]
 
 
 def test_a_site_that_goes_is_waited_for_and_one_that_forgot_asked_anew() -> None:
     site = Site(ANSWER, "no status", "no status", {"last": 2, "events": []}, {"last": 2, "events": [EVENT]})
     assert [len(batch) for batch in itertools.islice(site.batches(), 2)] == [1, 1]
     assert site.told == ["no status"]
-    assert site.asked[-1] == "events?after=0&limit=1000"
+    assert site.asked[-1] == f"events?after=0&limit={EVENTS_MAX}"
 
 
 def test_a_site_that_is_not_there(isthmus: Isthmus, pair: Path) -> None:
