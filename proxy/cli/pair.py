@@ -69,5 +69,7 @@ def _say(config: Path, invitation: Invitation, admitted: Admitted) -> None:
         reached = f"dialled at {address}" if address else "waited for"
         say(f"{name} is a peer now, {reached}; written: {written}")
     say(f"SHA-256 {identity.show_fingerprint(invitation.facts.fingerprint)}: has to be what {name}'s host shows")
-    if admitted.changed:
+    if config.resolve() in admitted.changed:
         say(f"Next: isthmus serve {config}; a site that runs already knows {name} after a restart.")
+    elif admitted.changed:
+        say(f"Next: isthmus reload {config}, or, if it does not run, isthmus serve {config}")
