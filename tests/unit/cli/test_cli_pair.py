@@ -221,7 +221,22 @@ def test_a_file_that_is_written_in_another_way(isthmus: Isthmus, tmp_path: Path,
     before = content(tmp_path / "east")
     shown = isthmus("pair", hosts["west"], file)
     assert shown.exit_code == ExitCode.FAILED
-    assert 'write by hand, for peer[0]: address = "198.18.0.2:4500"' in shown.stderr
+    by_hand = f'write by hand, for peer[0]: address = "198.18.0.2:4500"; and into {tmp_path}/east/west.crt:\n'
+    assert shown.stderr.endswith(by_hand + (tmp_path / "west" / "west.crt").read_text())
+    assert content(tmp_path / "east") == before
+
+
+def test_what_is_to_be_written_by_hand_is_all_that_is_needed(
+    isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]
+) -> None:
+    file = tmp_path / "east" / "east.toml"
+    text = file.read_text().partition("[[peer]]")[0]
+    file.write_text('peer = [{ name = "north", certificate = "north.crt" }]\n' + text)
+    before = content(tmp_path / "east")
+    shown = isthmus("pair", hosts["west"], file)
+    assert shown.exit_code == ExitCode.FAILED
+    assert 'for peer[1]: name = "west", address = "198.18.0.2:4500", certificate = "west.crt"; and into' in shown.stderr
+    assert shown.stderr.endswith((tmp_path / "west" / "west.crt").read_text())
     assert content(tmp_path / "east") == before
 
 
