@@ -7,7 +7,7 @@ from proxy import identity
 from proxy.cli.check import SOON
 from proxy.cli.output import say
 from proxy.config import SiteConfig, load
-from proxy.config.addresses import Address, parse_address
+from proxy.config.addresses import Address, parse_remote
 from proxy.errors import ExitCode, OperatorError
 from proxy.setup.admission import Admitted, admit
 from proxy.setup.invitation import Invitation, decode, encode
@@ -49,7 +49,7 @@ def listen_address(site: SiteConfig) -> Address | None:
 def read_reach(text: str) -> Address:
     """The address that the option --reach gives. Raises OperatorError (USAGE)."""
     try:
-        return parse_address(text)
+        return parse_remote(text)
     except ValueError as error:
         remedy = 'write host and port, such as "198.18.0.1:4500"'
         raise OperatorError(f"--reach {printable(repr(text))} {error}; {remedy}", ExitCode.USAGE) from None

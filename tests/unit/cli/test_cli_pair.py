@@ -264,4 +264,6 @@ def test_the_line_can_be_had_again(isthmus: Isthmus, tmp_path: Path, hosts: dict
     assert identity.show_fingerprint(identity.fingerprint(tmp_path / "east" / "east.crt")) in shown.stderr
     other = isthmus("invite", tmp_path / "east" / "east.toml", "--reach", "east.example:4501")
     assert str(decode(line_of(other.stdout)).address) == "east.example:4501"
-    assert isthmus("invite", tmp_path / "east" / "east.toml", "--reach", "x").exit_code == ExitCode.USAGE
+    for nowhere in ("x", "0.0.0.0:4500", "[::]:4500"):
+        shown = isthmus("invite", tmp_path / "east" / "east.toml", "--reach", nowhere)
+        assert (shown.exit_code, shown.stdout) == (ExitCode.USAGE, "")
