@@ -50,6 +50,8 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "events": {"events": [{"time": 1e9, "severity": "error", "code": "IST-201", "subject": "store", "words": "full"}]},
 }
 PARTS = ("status", *ASKED)
+SCREEN_LEFT = b"\x1b[?1049l"
+"""The terminal's own lines come back."""
 NOTHING: dict[str, dict[str, Any]] = {name: {} for name in PARTS}
 
 
@@ -163,21 +165,19 @@ def press_ctrl_c(process: "subprocess.Popen[bytes]", ours: int) -> None:
     process.send_signal(signal.SIGINT)
 
 
-@pytest.mark.parametrize("end", [press_q, press_ctrl_c])
+def terminate(process: "subprocess.Popen[bytes]", ours: int) -> None:
+    process.terminate()
+
+
+@pytest.mark.parametrize("end", [press_q, press_ctrl_c, terminate])
 def test_at_a_terminal(pair: Path, east: StatusSite, end: Callable[["subprocess.Popen[bytes]", int], None]) -> None:
     east.answers(STATUS)
     with at_a_terminal(pair / "east.toml") as (process, ours):
         wait_for(ours, b"up 1 d 2 h")
         end(process, ours)
-        reader = select.poll()
-        reader.register(ours, select.POLLIN)
-        deadline = time.monotonic() + 100
-        while process.poll() is None:
-            assert time.monotonic() < deadline
-            if reader.poll(100):
-                with contextlib.suppress(OSError):
-                    os.read(ours, 65536)
-        assert process.returncode == 0
+        wait_for(ours, SCREEN_LEFT)
+        assert process.wait(PATIENCE) == 0
+        assert termios.tcgetattr(ours)[3] & termios.ECHO
 
 
 def test_a_site_that_is_not_there_yet(pair: Path) -> None:
