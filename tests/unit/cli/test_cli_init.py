@@ -71,6 +71,14 @@ def test_every_flag_is_in_the_file(isthmus: Isthmus, tmp_path: Path) -> None:
     assert site.status.history == Path("/var/lib/isthmus/east/history.db")
 
 
+def test_forwards_of_one_export_are_numbered(isthmus: Isthmus, tmp_path: Path) -> None:
+    ways = ("127.0.0.1:3261", "array-2=127.0.0.1:3262", "127.0.0.1:3263")
+    shown = isthmus("init", *EAST, *(word for way in ways for word in ("--forward", way)), "--out", tmp_path)
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    found = [(each.name, each.export) for each in load(tmp_path / "east.toml", files=False).forwards]
+    assert found == [("array", "array"), ("array-2", "array"), ("array-2-2", "array-2"), ("array-3", "array")]
+
+
 def test_every_value_has_a_comment(isthmus: Isthmus, tmp_path: Path) -> None:
     isthmus("init", *EAST, "--rate", "45Mbit", "--out", tmp_path)
     lines = (tmp_path / "east.toml").read_text().splitlines()
