@@ -385,7 +385,7 @@ def completion(shell: str) -> None:
 
 
 def main() -> None:
-    """The entry point of the script `isthmus`."""
+    """What was typed, whatever the terminal can show."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character is no error

@@ -72,6 +72,23 @@ def test_interrupted(isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (shown.exit_code, shown.stderr.strip()) == (ExitCode.INTERRUPTED, "")
 
 
+def test_interrupted_while_modules_are_read() -> None:
+    program = """
+import sys
+
+class Keyboard:
+    def find_spec(self, name, path=None, target=None):
+        if name == "proxy.cli.commands":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Keyboard())
+from proxy.cli import main
+main()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (ExitCode.INTERRUPTED, "", "")
+
+
 def test_clicks_own_errors(isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch) -> None:
     raising(monkeypatch, click.BadParameter("no"))
     shown = isthmus(*KEYGEN)
