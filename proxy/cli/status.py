@@ -58,7 +58,7 @@ def follow_lines(fetch: Callable[[], dict[str, Any]], pause: Callable[[float], N
 
 
 def follow_pages(look: Callable[[], RenderableType], pause: Callable[[float], None] = time.sleep) -> None:
-    """A page below the other until Ctrl-C, where there is no terminal to keep one on.
+    """One page below the other until Ctrl-C, where there is no terminal to keep one on.
 
     A site that does not answer is waited for.
     """
