@@ -6,6 +6,15 @@ imported when it is asked for. `root` is the one place where errors become messa
 everything put together: `serve` gives the service its status listener, `demo` calls the bench where it is installed.
 """
 
-from proxy.cli.commands import main
+import sys
+from importlib import import_module
 
-__all__ = ["main"]
+from proxy.errors import ExitCode
+
+
+def main() -> None:
+    """The entry point of the script `isthmus`. Ctrl-C is as quiet while modules are read as it is later."""
+    try:
+        import_module("proxy.cli.commands").main()
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INTERRUPTED)

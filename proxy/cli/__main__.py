@@ -1,5 +1,5 @@
 """`python -m proxy.cli` is `isthmus`, for where the script is not on the path."""
 
-from proxy.cli.commands import main
+from proxy.cli import main
 
 main()

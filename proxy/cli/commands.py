@@ -15,8 +15,10 @@ from proxy.cli.parts import perform as _perform
 from proxy.cli.root import Root
 from proxy.cli.wan_commands import wan
 
-_config: Callable[[Any], Any] = click.argument("config", type=click.Path(path_type=Path))
-"""The path of a site's file. Whether it can be read is for `proxy.config` to say."""
+_to_be_read = click.Path(path_type=Path, readable=False)
+"""A path. Whether it can be read is for who reads it to say: `proxy.config`, `proxy.analysis`."""
+_config: Callable[[Any], Any] = click.argument("config", type=_to_be_read)
+"""The path of a site's file."""
 _json: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 
 
@@ -289,7 +291,7 @@ def plan(as_json: bool, **options: Any) -> int | None:
         "isthmus analyze volume.img --line 45Mbit --line 1Gbit --json",
     )
 )
-@click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, type=_to_be_read, metavar="PATH...")
 @click.option("--line", "lines", multiple=True, metavar="RATE", help="How long over it? May be repeated.")
 @click.option("--rtt", default="100ms", show_default=True, metavar="TIME", help="Of the line, there and back.")
 @click.option("--loss", default="0%", show_default=True, metavar="PERCENT", help="Packets lost at random.")
@@ -383,7 +385,7 @@ def completion(shell: str) -> None:
 
 
 def main() -> None:
-    """The entry point of the script `isthmus`."""
+    """What was typed, whatever the terminal can show."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character is no error

@@ -33,6 +33,7 @@ def reload(config: Path) -> int:
     """Have the site read its certificates, keys, pins and tokens anew; FAILED if it keeps the old ones."""
     site = load(config, files=False)
     with Api(site) as api:
+        api.status()  # of this site, and of no other
         answer = api.post("reload")
     if answer.get("reloaded") is not True:
         problem = printable(str(answer.get("problem") or "it does not say why"))

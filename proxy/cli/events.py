@@ -17,12 +17,11 @@ from proxy.cli.output import say
 from proxy.config import load
 from proxy.config.units import DURATION, parse_duration
 from proxy.errors import ExitCode, OperatorError
+from proxy.observe.journal import EVENTS_MAX
 from proxy.text import printable
 
 INTERVAL = 1.0
 """Seconds between two looks."""
-MOST = 1000
-"""Events in one answer."""
 LATEST = 50
 """Events that are shown of those before now, if nobody says since when."""
 STYLES = {"info": "", "warning": "yellow", "error": "bold red"}
@@ -37,9 +36,25 @@ def run(config: Path, since: str | None, follow: bool, as_json: bool) -> None:
     site = load(config, files=False)
     show = _show_json if as_json else _show_text
     with Api(site) as api, _until_interrupted():
-        for events in batches(api.get, begin, follow=follow, tell=_tell):
+        for events in batches(asked_of_it_alone(api), begin, follow=follow, tell=_tell):
             for event in events:
                 show(event)
+
+
+def asked_of_it_alone(api: Api) -> Ask:
+    """At first, and after each outage, it is made sure that no other site answers in its place."""
+    known = False
+
+    def ask(what: str) -> dict[str, Any]:
+        nonlocal known
+        if not known:
+            api.status()
+        known = False
+        answer = api.get(what)
+        known = True
+        return answer
+
+    return ask
 
 
 def batches(
@@ -52,10 +67,10 @@ def batches(
 ) -> Iterator[list[dict[str, Any]]]:
     """Events from then on (seconds since 1970; None: the latest), then with `follow` those that come, without end.
 
-    A site that ceases to answer meanwhile is waited for: `tell` is told so once. Raises OperatorError if it does not
-    answer at first.
+    A site that ceases to answer meanwhile is waited for: `tell` is told why, and again if that changes. Raises
+    OperatorError if it does not answer at first.
     """
-    answer = ask(f"events?after=0&limit={LATEST if begin is None else MOST}")
+    answer = ask(f"events?after=0&limit={LATEST if begin is None else EVENTS_MAX}")
     yield [event for event in as_dicts(answer.get("events")) if begin is None or _time(event) >= begin]
     while follow:
         pause(INTERVAL)
@@ -66,14 +81,14 @@ def batches(
 
 def _next(ask: Ask, last: int, tell: Callable[[str], None], pause: Callable[[float], None]) -> dict[str, Any]:
     """What came after that number, once the site answers."""
-    told = False
+    told = ""
     while True:
         try:
-            answer = ask(f"events?after={last}&limit={MOST}")
+            answer = ask(f"events?after={last}&limit={EVENTS_MAX}")
         except OperatorError as error:
-            if not told:
+            if error.message != told:
                 tell(error.message)
-            told = True
+            told = error.message
             pause(INTERVAL)
             continue
         newest = answer.get("last")

@@ -7,7 +7,7 @@ from proxy import identity
 from proxy.cli.check import SOON
 from proxy.cli.output import say
 from proxy.config import SiteConfig, load
-from proxy.config.addresses import Address, parse_address
+from proxy.config.addresses import Address, parse_remote
 from proxy.errors import ExitCode, OperatorError
 from proxy.setup.admission import Admitted, admit
 from proxy.setup.invitation import Invitation, decode, encode
@@ -49,7 +49,7 @@ def listen_address(site: SiteConfig) -> Address | None:
 def read_reach(text: str) -> Address:
     """The address that the option --reach gives. Raises OperatorError (USAGE)."""
     try:
-        return parse_address(text)
+        return parse_remote(text)
     except ValueError as error:
         remedy = 'write host and port, such as "198.18.0.1:4500"'
         raise OperatorError(f"--reach {printable(repr(text))} {error}; {remedy}", ExitCode.USAGE) from None
@@ -69,5 +69,7 @@ def _say(config: Path, invitation: Invitation, admitted: Admitted) -> None:
         reached = f"dialled at {address}" if address else "waited for"
         say(f"{name} is a peer now, {reached}; written: {written}")
     say(f"SHA-256 {identity.show_fingerprint(invitation.facts.fingerprint)}: has to be what {name}'s host shows")
-    if admitted.changed:
+    if config.resolve() in admitted.changed:
         say(f"Next: isthmus serve {config}; a site that runs already knows {name} after a restart.")
+    elif admitted.changed:
+        say(f"Next: isthmus reload {config}, or, if it does not run, isthmus serve {config}")

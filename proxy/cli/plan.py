@@ -12,7 +12,7 @@ from proxy.cli.output import say
 from proxy.cli.plan_report import report
 from proxy.errors import ExitCode, OperatorError
 from proxy.plan.congestion import BBR_LOSS_MAX, bbr, cubic, cubic_lanes, reno
-from proxy.plan.line import LARGEST_MTU, LEAST_MTU, Line, light_round_trip, sysctl_lines
+from proxy.plan.line import BUFFER_MAX, LARGEST_MTU, LEAST_MTU, Line, light_round_trip, sysctl_lines
 from proxy.plan.replication import SITE_RATE, Work, ways
 from proxy.plan.windows import ROUND_TRIPS, WINDOWS, table, window_rate
 from proxy.plan.zones import Zone, by_rate, by_size
@@ -121,6 +121,9 @@ def _notes(line: Line, km: float | None) -> list[str]:
     if km is not None and light_round_trip(km) > line.round_trip:
         least = f"light needs {light_round_trip(km) * 1000:.3g} ms for {km:,.0f} km of fibre and back"
         notes.append(f"{least}, more than --round-trip: measure it with ping")
+    if not line.fillable:
+        needs = f"it needs buffers of {line.buffer:,} bytes, and the kernel takes no limit above {BUFFER_MAX:,}"
+        notes.append(f"one connection cannot fill such a line: {needs}; use several")
     if line.loss > BBR_LOSS_MAX:
         notes.append(f"above {BBR_LOSS_MAX:.0%} loss BBR, too, gets less than the goodput: find where packets are lost")
     return notes

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from proxy.cli.output import say
-from proxy.config.addresses import parse_address, parse_listen
+from proxy.config.addresses import parse_listen, parse_remote
 from proxy.config.model import NAME_REMEDY, is_name
 from proxy.config.units import SIZE, parse_size
 
@@ -81,7 +81,7 @@ def _listen(text: str) -> str | None:
 
 
 def _address(text: str) -> str:
-    return str(parse_address(text))
+    return str(parse_remote(text))
 
 
 def _address_or_none(text: str) -> str | None:

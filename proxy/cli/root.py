@@ -1,5 +1,6 @@
 """Where errors become messages and exit codes: the group that all commands belong to."""
 
+import errno
 import io
 import os
 import sys
@@ -12,6 +13,9 @@ import click
 from proxy.cli.output import say
 from proxy.errors import ExitCode, OperatorError
 from proxy.text import printable
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+"""What writing ends with where there is no more room: nobody's defect."""
 
 
 class Root(click.Group):
@@ -46,6 +50,11 @@ def explain(error: Exception) -> int:
             return _show(error)
         case click.Abort():
             return ExitCode.INTERRUPTED
+        case OSError() if error.errno in _FULL:
+            remedy = "make room there, or send it elsewhere"
+            return _explain(
+                f"{error.filename or 'output'} cannot be written: {error.strerror}; {remedy}", ExitCode.FAILED
+            )
         case _:
             return _explain_defect(error)
 

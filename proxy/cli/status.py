@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console, RenderableType
-from rich.live import Live
 from rich.text import Text
 
 from proxy.cli.api import Api, fetch_status
@@ -33,11 +32,16 @@ def run(config: Path, as_json: bool, watch: bool) -> None:
         say(json.dumps(fetch_status(site), indent=2))
     elif not watch:
         Console().print(_page(site))
-    elif Console().is_terminal:
+    elif _keeps_a_page(Console()):
         with contextlib.suppress(KeyboardInterrupt):
             watch_site(site)
     else:
         follow_pages(partial(_page, site))
+
+
+def _keeps_a_page(console: Console) -> bool:
+    """A terminal whose cursor can be moved back."""
+    return console.is_terminal and not console.is_dumb_terminal
 
 
 def _page(site: SiteConfig) -> RenderableType:
@@ -54,13 +58,14 @@ def follow_lines(fetch: Callable[[], dict[str, Any]], pause: Callable[[float], N
 
 
 def follow_pages(look: Callable[[], RenderableType], pause: Callable[[float], None] = time.sleep) -> None:
-    """A page again and again until Ctrl-C, where there is no terminal to keep one on.
+    """One page below the other until Ctrl-C, where there is no terminal to keep one on.
 
     A site that does not answer is waited for.
     """
-    with contextlib.suppress(KeyboardInterrupt), Live(console=Console(), auto_refresh=False) as live:
+    console = Console()
+    with contextlib.suppress(KeyboardInterrupt):
         while True:
-            live.update(_page_or_words(look), refresh=True)
+            console.print(_page_or_words(look))
             pause(INTERVAL)
 
 

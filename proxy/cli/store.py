@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -50,11 +51,24 @@ def verify(config: Path) -> int:
 def purge(config: Path, yes: bool) -> None:
     """Empty the store, if the operator says so."""
     path, _ = _disk_store(config, "purge")
-    if not yes and not click.confirm(f"Empty the store in {path}?"):
-        raise OperatorError("nothing was purged", ExitCode.USAGE)
+    if not yes:
+        _confirm(f"Empty the store in {path}?")
     with _translated():
         purge_store(path)
     say(f"The store in {path} is empty.")
+
+
+def _confirm(question: str) -> None:
+    """Raises OperatorError (USAGE) unless somebody says yes, Abort if it is interrupted at a terminal."""
+    try:
+        confirmed = click.confirm(question)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+        say("", err=True)  # ends the question's line
+        raise OperatorError("nothing was purged: nobody has answered; add --yes", ExitCode.USAGE) from None
+    if not confirmed:
+        raise OperatorError("nothing was purged", ExitCode.USAGE)
 
 
 def _figures(site: SiteConfig) -> dict[str, Any]:

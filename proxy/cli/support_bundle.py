@@ -30,11 +30,11 @@ from proxy.cli.serve import history_of
 from proxy.config import SiteConfig, load
 from proxy.errors import OperatorError
 from proxy.history.reading import read_events
+from proxy.observe.journal import EVENTS_MAX
 from proxy.text import printable
 
 LARGEST_PART = 16 << 20
 """Bytes of one file in the bundle, before compression; what is longer is cut at its beginning."""
-_EVENTS = 1000
 _ANSWERS = {
     "status.json": "status",
     "health.json": "health",
@@ -44,7 +44,7 @@ _ANSWERS = {
     "history-1h.json": "history?range=1h",
     "history-1d.json": "history?range=1d",
     "history-30d.json": "history?range=30d",
-    "events.json": f"events?limit={_EVENTS}",
+    "events.json": f"events?limit={EVENTS_MAX}",
 }
 
 
@@ -128,7 +128,7 @@ def _ask_site(bundle: Bundle, site: SiteConfig) -> None:
     with Api(site) as api:
         bundle.add("status.json", lambda: _json(api.status()))
         if "status.json" not in bundle.parts:
-            bundle.add("events.json", lambda: _json([asdict(e) for e in read_events(history_of(site), _EVENTS)]))
+            bundle.add("events.json", lambda: _json([asdict(e) for e in read_events(history_of(site), EVENTS_MAX)]))
             return
         for name, path in _ANSWERS.items():
             if name not in bundle.parts:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import select
+import signal
 import sys
 import termios
 import time
@@ -27,7 +28,7 @@ INTERVAL = 1.0
 def watch(site: SiteConfig) -> None:
     """Show the site until the operator has seen enough. A site that does not answer is waited for."""
     console = Console()
-    with Api(site) as api, _keys(), Live(console=console, auto_refresh=False, screen=True) as live:
+    with _interruptible(), Api(site) as api, _keys(), Live(console=console, auto_refresh=False, screen=True) as live:
         while True:
             live.update(_look(api, console), refresh=True)
             if _ended(INTERVAL):
@@ -40,6 +41,16 @@ def _look(api: Api, console: Console) -> RenderableType:
     except OperatorError as error:
         return Text(printable(error.message), style="red")
     return page(sections(answers, time.time(), console.width), console.height)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """SIGTERM is as Ctrl-C, so that the terminal is left as it was."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @contextlib.contextmanager

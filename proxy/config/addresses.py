@@ -53,6 +53,14 @@ def parse_address(text: str) -> Address:
     return Address(_host(host), int(port))
 
 
+def parse_remote(text: str) -> Address:
+    """As `parse_address`, of a host that can be dialled: not 0.0.0.0 or [::]. Raises ValueError."""
+    address = parse_address(text)
+    if address.ip is not None and address.ip.is_unspecified:
+        raise ValueError("stands for all addresses of a host, and can be dialled by nobody")
+    return address
+
+
 def parse_listen(text: str) -> Address:
     """As `parse_address`, IP addresses only. Raises ValueError."""
     address = parse_address(text)

@@ -10,6 +10,7 @@ from proxy.config.reading import Draft, read_draft, read_tree
 
 LARGEST_FILE = 1 << 20
 """Bytes; a longer file is not a configuration."""
+_REMEDY = "give the path of a site's file"
 
 
 def load(path: str | Path, *, files: bool = True, now: datetime | None = None) -> SiteConfig:
@@ -44,9 +45,11 @@ def _read(path: Path) -> bytes:
             content = file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:
         wrong = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise ConfigError(path, [Mistake((), ABSENT, wrong, "give the path of a site's file")]) from None
+        forbidden = isinstance(error, PermissionError)
+        remedy = "run this as the site's user, or let this user read it" if forbidden else _REMEDY
+        raise ConfigError(path, [Mistake((), ABSENT, wrong, remedy)]) from None
     if len(content) > LARGEST_FILE:
-        raise ConfigError(path, [Mistake((), ABSENT, "is larger than 1 MiB", "give the path of a site's file")])
+        raise ConfigError(path, [Mistake((), ABSENT, "is larger than 1 MiB", _REMEDY)])
     return content
 
 

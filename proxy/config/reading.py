@@ -4,6 +4,7 @@ A value that cannot be read is one mistake and leaves a gap in the draft; everyt
 that an operator sees all mistakes at once.
 """
 
+import codecs
 import difflib
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -64,6 +65,8 @@ class Draft:
 
 def read_tree(content: bytes) -> Table | Mistake:
     """The TOML tree, or the one mistake that keeps it from being read."""
+    if content.startswith(codecs.BOM_UTF8):
+        return Mistake((), ABSENT, "begins with a byte order mark", "save it as UTF-8 without one")
     try:
         return tomllib.loads(content.decode())
     except UnicodeDecodeError as error:

@@ -46,8 +46,11 @@ def _against_line(kernel: Kernel, has: str, line: Line) -> Finding:
     needs = f"{show_rate(line.rate)} at {milliseconds(line.round_trip)} needs {show_size(line.buffer)}"
     if min(kernel.read[2], kernel.write[2]) >= line.buffer:
         return ok(BUFFERS, f"{has}; {needs}")
-    lines = sysctl_lines(line.advised, kernel.read, kernel.write)
-    return attention(BUFFERS, f"{has}, but {needs}", f"on both hosts: {sysctl(*lines)}")
+    remedy = f"on both hosts: {sysctl(*sysctl_lines(line.advised, kernel.read, kernel.write))}"
+    if line.fillable:
+        return attention(BUFFERS, f"{has}, but {needs}", remedy)
+    beyond = f"{needs}, more than the kernel takes: one connection cannot fill such a line"
+    return attention(BUFFERS, f"{has}, but {beyond}", f"set lanes in [tunnel] to 2 or more, and {remedy}")
 
 
 def tunnel(settings: Tunnel, peers: int, rate: float | None, round_trip: float | None) -> Iterator[Finding]:

@@ -9,6 +9,8 @@ TIMESTAMPS = 12
 LEAST_MTU, LARGEST_MTU = 576, 65535
 KERNEL_READ_LIMIT, KERNEL_WRITE_LIMIT = 6 << 20, 4 << 20
 """Largest buffers that Linux sets by itself on a host with enough memory. Lower ones are not advised."""
+BUFFER_MAX = 2**31 - 1
+"""Bytes: the largest limit that Linux takes."""
 PAGE = 4096
 FIBRE_KM = 199_861.0
 """Kilometres a second of light in fibre: 124,188 miles, two thirds of that in vacuum."""
@@ -67,6 +69,11 @@ class Line:
         return _pages(4 * self.bandwidth_delay)
 
     @property
+    def fillable(self) -> bool:
+        """One connection could fill it: the kernel can buffer as much as that takes."""
+        return self.buffer <= BUFFER_MAX
+
+    @property
     def longest_km(self) -> float:
         """Kilometres of fibre to the other end, at most: light needs the whole round trip for the way and back."""
         return self.round_trip / 2 * FIBRE_KM
@@ -85,12 +92,14 @@ def light_round_trip(km: float) -> float:
 def sysctl_lines(
     buffer: int, read: tuple[int, int, int] | None = None, write: tuple[int, int, int] | None = None
 ) -> tuple[str, ...]:
-    """What to put into /etc/sysctl.d for buffers of so many bytes; limits that are larger already stay.
+    """What to put into /etc/sysctl.d for buffers of so many bytes, or of as many as the kernel takes.
 
+    Limits that are larger already stay.
     `read`, `write`: tcp_rmem and tcp_wmem as they are (least, at first, most); by default those of Linux.
     """
     read = read or (PAGE, 131072, KERNEL_READ_LIMIT)
     write = write or (PAGE, 16384, KERNEL_WRITE_LIMIT)
+    buffer = min(buffer, BUFFER_MAX)
     return (
         f"net.ipv4.tcp_rmem = {read[0]} {read[1]} {max(read[2], buffer)}",
         f"net.ipv4.tcp_wmem = {write[0]} {write[1]} {max(write[2], buffer)}",

@@ -39,6 +39,10 @@ class _Draft:
     certificate: Path
     text: str
     """The site's file as it is to be."""
+    index: int
+    """Of the peer in it."""
+    values: dict[str, str]
+    """What that peer is to have, beside what it has."""
 
 
 def admit(config: Path, invitation: Invitation, now: datetime, *, replace: bool = False) -> Admitted:
@@ -54,6 +58,7 @@ def admit(config: Path, invitation: Invitation, now: datetime, *, replace: bool 
     draft = _draft(site, text, invitation, replace=replace)
     old = identity.read_der(draft.certificate) if draft.certificate.exists() else None
     _check_change(site, draft.certificate, old, invitation, replace=replace)
+    _check_text(site, text, draft, invitation)
     before = _mistakes(text, config, now)
     try:
         if old != invitation.certificate:
@@ -92,20 +97,19 @@ def _draft(site: SiteConfig, text: str, invitation: Invitation, *, replace: bool
     address = {"address": str(invitation.address)} if invitation.address else {}
     found = [index for index, peer in enumerate(site.peers) if peer.name == invitation.name]
     if not found:
-        file = f"{invitation.name}.crt"
-        values = {"name": invitation.name, **address, "certificate": file}
-        meant = with_peer(text, values), len(site.peers), values
-        return _Draft(site.source.parent / file, _checked(site, text, *meant))
-    peer = site.peers[found[0]]
+        path = site.source.parent / f"{invitation.name}.crt"
+        values = {"name": invitation.name, **address, "certificate": path.name}
+        return _Draft(path, with_peer(text, values), len(site.peers), values)
+    index = found[0]
+    peer = site.peers[index]
     if peer.certificate is None:
         raise _refused(invitation, "this site recognises it by its name (identity.ca)", "nothing is left to be done")
     if invitation.address in (None, peer.address):
-        return _Draft(peer.certificate, text)
+        return _Draft(peer.certificate, text, index, {})
     if peer.address is not None and not replace:
         wrong = f"it says that it is reached at {invitation.address}, and {site.source} says {peer.address}"
         raise _refused(invitation, wrong, REPLACE)
-    meant = with_value(text, found[0], "address", str(invitation.address)), found[0], address
-    return _Draft(peer.certificate, _checked(site, text, *meant))
+    return _Draft(peer.certificate, with_value(text, index, "address", address["address"]), index, address)
 
 
 def _check_change(site: SiteConfig, path: Path, old: bytes | None, invitation: Invitation, *, replace: bool) -> None:
@@ -134,12 +138,14 @@ def _paths(value: object) -> Iterator[Path]:
                 yield from _paths(each)
 
 
-def _checked(site: SiteConfig, old: str, new: str, index: int, values: dict[str, str]) -> str:
-    if not as_meant(old, new, index, values):
-        keys = ", ".join(f'{key} = "{value}"' for key, value in values.items())
-        wrong = f"{site.source} is written in a way that this command cannot add to"
-        raise OperatorError(f"{wrong}; write by hand, for peer[{index}]: {keys}")
-    return new
+def _check_text(site: SiteConfig, text: str, draft: _Draft, invitation: Invitation) -> None:
+    """That the draft says what it is to say; or all that the operator needs to write it by hand."""
+    if as_meant(text, draft.text, draft.index, draft.values):
+        return
+    keys = ", ".join(f'{key} = "{value}"' for key, value in draft.values.items())
+    certificate = identity.as_pem(invitation.certificate).decode().rstrip()
+    by_hand = f"write by hand, for peer[{draft.index}]: {keys}; and into {draft.certificate}:\n{certificate}"
+    raise OperatorError(f"{site.source} is written in a way that this command cannot add to; {by_hand}")
 
 
 def _write_certificate(path: Path, der: bytes) -> None:

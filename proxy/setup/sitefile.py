@@ -3,6 +3,7 @@
 import json
 import textwrap
 from collections.abc import Iterator, Mapping
+from itertools import chain, count
 from pathlib import Path
 
 from proxy.config import ConfigError, Mistake, parse
@@ -66,8 +67,8 @@ def _tables(wishes: Wishes) -> Iterator[tuple[str, type[Section], Values]]:
     token = f"{wishes.site}.token"
     yield "[status]", Status, {"listen": wishes.status, "history": wishes.history, "control_token": token}
     yield "[[peer]]", Peer, _peer(wishes)
-    for forward in wishes.forwards:
-        yield "[[forward]]", Forward, _forward(forward, wishes.peer)
+    for name, forward in zip(_names(wishes.forwards), wishes.forwards, strict=True):
+        yield "[[forward]]", Forward, _forward(name, forward, wishes.peer)
     for export in wishes.exports:
         yield "[[export]]", Export, {"name": export.export, "address": export.address, "peers": [wishes.peer]}
 
@@ -81,8 +82,18 @@ def _peer(wishes: Wishes) -> Values:
     }
 
 
-def _forward(forward: Way, peer: str) -> Values:
-    return {"name": forward.export, "listen": forward.address, "peer": peer, "export": forward.export}
+def _names(forwards: tuple[Way, ...]) -> list[str]:
+    """As their exports; the second of one export is "array-2", and so on. In names case does not count."""
+    names: list[str] = []
+    for forward in forwards:
+        taken = {name.lower() for name in names}
+        numbered = (f"{forward.export}-{number}" for number in count(2))
+        names.append(next(name for name in chain([forward.export], numbered) if name.lower() not in taken))
+    return names
+
+
+def _forward(name: str, forward: Way, peer: str) -> Values:
+    return {"name": name, "listen": forward.address, "peer": peer, "export": forward.export}
 
 
 def _comment(words: str) -> str:

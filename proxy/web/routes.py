@@ -4,13 +4,13 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from proxy.observe import answers
+from proxy.observe.journal import EVENTS_MAX
 from proxy.observe.ranges import RANGES
 from proxy.observe.snapshot import Snapshot
 
 API = "/api/v1"
 STREAMS_MAX = 1000
 """Streams in one answer."""
-EVENTS_MAX = 1000
 ORDERS = ("rate", "age", "raw", "gain")
 
 

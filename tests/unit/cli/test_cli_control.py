@@ -1,4 +1,4 @@
-"""`isthmus drain`: a site that does not end is no secret, and neither is what to do about it."""
+"""`isthmus drain` and `reload`: only this site is told, and one that does not end is no secret."""
 
 import itertools
 import time
@@ -21,3 +21,12 @@ def test_a_site_that_does_not_end(
     shown = isthmus("drain", pair / "east.toml", "--wait")
     assert shown.exit_code == ExitCode.FAILED
     assert "east still answers after 90s; its log says what it waits for, and kill -KILL ends" in shown.stderr
+
+
+@pytest.mark.parametrize("command", ["drain", "reload"])
+def test_another_site_is_told_nothing(isthmus: Isthmus, pair: Path, east: StatusSite, command: str) -> None:
+    east.answers({"site": "west", "reloaded": True})
+    shown = isthmus(command, pair / "east.toml")
+    assert (shown.exit_code, shown.stdout) == (ExitCode.UNREACHABLE, "")
+    assert "the site that answers there is 'west', not 'east'; see status.listen in both files" in shown.stderr
+    assert east.paths == ["/api/v1/status"]

@@ -72,6 +72,23 @@ def test_interrupted(isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (shown.exit_code, shown.stderr.strip()) == (ExitCode.INTERRUPTED, "")
 
 
+def test_interrupted_while_modules_are_read() -> None:
+    program = """
+import sys
+
+class Keyboard:
+    def find_spec(self, name, path=None, target=None):
+        if name == "proxy.cli.commands":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Keyboard())
+from proxy.cli import main
+main()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (ExitCode.INTERRUPTED, "", "")
+
+
 def test_clicks_own_errors(isthmus: Isthmus, monkeypatch: pytest.MonkeyPatch) -> None:
     raising(monkeypatch, click.BadParameter("no"))
     shown = isthmus(*KEYGEN)
@@ -89,6 +106,18 @@ def test_a_reader_that_has_gone(tmp_path: Path) -> None:
     ended = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
     assert (ended.returncode, ended.stderr) == (ExitCode.FAILED, "")
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["plan", "--table"], ["plan", "--table", "--json"], ["completion", "bash"]]
+)
+def test_output_that_finds_no_room(words: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        command = [sys.executable, "-m", "proxy.cli", *words]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == ExitCode.FAILED
+    told = "output cannot be written: No space left on device; make room there, or send it elsewhere"
+    assert ended.stderr == f"isthmus: {told}\n"
 
 
 def test_a_terminal_without_the_characters(tmp_path: Path) -> None:

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
-from proxy.cli.events import batches, since_when
+from proxy.cli.api import Api
+from proxy.cli.events import asked_of_it_alone, batches, since_when
+from proxy.config import load
 from proxy.errors import ExitCode, OperatorError
+from proxy.observe.journal import EVENTS_MAX
 from tests.unit.cli.conftest import Isthmus, StatusSite
 
 EVENT = {"number": 7, "time": 1e9, "code": "IST-102", "severity": "error", "subject": "peer west", "count": 3}
@@ -24,7 +27,7 @@ def test_a_line_and_the_remedy(isthmus: Isthmus, pair: Path, east: StatusSite) -
     first, second = shown.stdout.splitlines()
     assert first.endswith("error   IST-102  peer west: the last lane is lost (3 times)")
     assert second.strip() == "→ see its log"
-    assert east.paths == ["/api/v1/events?after=0&limit=50"]
+    assert east.paths == ["/api/v1/status", "/api/v1/events?after=0&limit=50"]
 
 
 def test_json_lines(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
@@ -56,9 +59,9 @@ def test_since_what(isthmus: Isthmus, pair: Path, text: str) -> None:
 
 
 class Site:
-    """Answers to what is asked for by and by; None: it does not."""
+    """Answers to what is asked for by and by; words: why it does not."""
 
-    def __init__(self, *answers: dict[str, Any] | None) -> None:
+    def __init__(self, *answers: dict[str, Any] | str) -> None:
         self.asked: list[str] = []
         self.told: list[str] = []
         self._answers = iter(answers)
@@ -66,8 +69,8 @@ class Site:
     def ask(self, what: str) -> dict[str, Any]:
         self.asked.append(what)
         answer = next(self._answers)
-        if answer is None:
-            raise OperatorError("no status", ExitCode.UNREACHABLE)
+        if isinstance(answer, str):
+            raise OperatorError(answer, ExitCode.UNREACHABLE)
         return answer
 
     def batches(self, begin: float | None = None) -> Iterator[list[dict[str, Any]]]:
@@ -77,20 +80,20 @@ class Site:
 def test_what_comes_is_asked_for_by_number() -> None:
     site = Site(ANSWER, {"last": 7, "events": []}, {"last": 8, "events": [EVENT]})
     assert [len(batch) for batch in itertools.islice(site.batches(), 3)] == [1, 0, 1]
-    assert site.asked[1:] == ["events?after=7&limit=1000"] * 2
+    assert site.asked[1:] == [f"events?after=7&limit={EVENTS_MAX}"] * 2
 
 
 def test_only_what_is_young_enough() -> None:
     site = Site({"last": 2, "events": [EVENT | {"time": 5.0}, EVENT | {"time": 6.0}]})
     assert next(site.batches(6.0)) == [EVENT | {"time": 6.0}]
-    assert site.asked == ["events?after=0&limit=1000"]
+    assert site.asked == [f"events?after=0&limit={EVENTS_MAX}"]
 
 
 def test_a_site_that_goes_is_waited_for_and_one_that_forgot_asked_anew() -> None:
-    site = Site(ANSWER, None, None, {"last": 2, "events": []}, {"last": 2, "events": [EVENT]})
+    site = Site(ANSWER, "no status", "no status", {"last": 2, "events": []}, {"last": 2, "events": [EVENT]})
     assert [len(batch) for batch in itertools.islice(site.batches(), 2)] == [1, 1]
     assert site.told == ["no status"]
-    assert site.asked[-1] == "events?after=0&limit=1000"
+    assert site.asked[-1] == f"events?after=0&limit={EVENTS_MAX}"
 
 
 def test_a_site_that_is_not_there(isthmus: Isthmus, pair: Path) -> None:
@@ -99,13 +102,41 @@ def test_a_site_that_is_not_there(isthmus: Isthmus, pair: Path) -> None:
         assert (shown.exit_code, shown.stdout) == (ExitCode.UNREACHABLE, "")
 
 
+def test_another_sites_events_are_not_shown(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
+    east.answers(ANSWER | {"site": "west"})
+    shown = isthmus("events", pair / "east.toml")
+    assert (shown.exit_code, shown.stdout) == (ExitCode.UNREACHABLE, "")
+    assert "the site that answers there is 'west', not 'east'; see status.listen in both files" in shown.stderr
+
+
+def test_another_site_after_an_outage_is_no_answer(pair: Path, east: StatusSite) -> None:
+    east.answers(ANSWER)
+    told: list[str] = []
+    course = iter([({}, 503), ({"site": "west"}, 200), ({"site": "east"}, 200)])
+
+    def pause(seconds: float) -> None:
+        more, status = next(course)
+        east.answers(ANSWER | more, status)
+
+    with Api(load(pair / "east.toml", files=False)) as api:
+        found = batches(asked_of_it_alone(api), None, follow=True, tell=told.append, pause=pause)
+        assert [len(batch) for batch in itertools.islice(found, 2)] == [1, 1]
+    outage, other = told
+    assert "HTTP 503" in outage
+    assert other.endswith("the site that answers there is 'west', not 'east'; see status.listen in both files")
+
+
+def test_each_reason_to_wait_is_told_once() -> None:
+    site = Site(ANSWER, "refused", "refused", "another site", ANSWER)
+    assert len(list(itertools.islice(site.batches(), 2))) == 2
+    assert site.told == ["refused", "another site"]
+
+
 def test_a_refusal_is_told_in_the_sites_words(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
     east.answers({"error": "a token is needed", "remedy": "send\x1b[2J it"}, 401)
     shown = isthmus("events", pair / "east.toml")
     assert shown.exit_code == ExitCode.FAILED
-    assert shown.stderr == (
-        "isthmus: site east refuses /api/v1/events?after=0&limit=50: a token is needed; send\\x1b[2J it\n"
-    )
+    assert shown.stderr == ("isthmus: site east refuses /api/v1/status: a token is needed; send\\x1b[2J it\n")
 
 
 def test_an_earlier_version(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:

@@ -71,6 +71,14 @@ def test_every_flag_is_in_the_file(isthmus: Isthmus, tmp_path: Path) -> None:
     assert site.status.history == Path("/var/lib/isthmus/east/history.db")
 
 
+def test_forwards_of_one_export_are_numbered(isthmus: Isthmus, tmp_path: Path) -> None:
+    ways = ("127.0.0.1:3261", "array-2=127.0.0.1:3262", "127.0.0.1:3263")
+    shown = isthmus("init", *EAST, *(word for way in ways for word in ("--forward", way)), "--out", tmp_path)
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    found = [(each.name, each.export) for each in load(tmp_path / "east.toml", files=False).forwards]
+    assert found == [("array", "array"), ("array-2", "array"), ("array-2-2", "array-2"), ("array-3", "array")]
+
+
 def test_every_value_has_a_comment(isthmus: Isthmus, tmp_path: Path) -> None:
     isthmus("init", *EAST, "--rate", "45Mbit", "--out", tmp_path)
     lines = (tmp_path / "east.toml").read_text().splitlines()
@@ -88,6 +96,9 @@ def test_all_mistakes_at_once(isthmus: Isthmus, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["compose.yaml"]
 
 
+NEW = "--site", "east", "--peer", "west", "--listen"
+
+
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
@@ -95,7 +106,12 @@ def test_all_mistakes_at_once(isthmus: Isthmus, tmp_path: Path) -> None:
         (("--site", "east"), '--peer = ""'),
         (("--site", "east", "--peer", "EAST", "--listen", "127.0.0.1:1"), "is the name of this site itself"),
         (("--site", "east", "--peer", "west"), "--listen\n    is missing, but peer[0] has no address"),
-        (("--site", "east", "--peer", "west", "--listen", "0.0.0.0:4500"), "--reach is missing"),
+        ((*NEW, "0.0.0.0:4500"), "--reach is missing"),
+        (
+            (*NEW, "0.0.0.0:4500", "--reach", "0.0.0.0:4500"),
+            "--reach '0.0.0.0:4500' stands for all addresses of a host",
+        ),
+        ((*NEW, "[::]:4500", "--reach", "[::]:4500"), "--reach '[::]:4500' stands for all addresses of a host"),
     ],
 )
 def test_mistakes_name_the_option(isthmus: Isthmus, tmp_path: Path, flags: tuple[str, ...], words: str) -> None:
@@ -128,10 +144,12 @@ def test_where_nobody_can_answer_nothing_is_asked(isthmus: Isthmus, tmp_path: Pa
 
 
 def test_the_questions(tmp_path: Path) -> None:
-    answers = ["a b", "east", "east", "west", "4500", "0.0.0.0:4500", "198.18.0.1:4500", "127.0.0.1:3260", "none"]
-    shown, code = at_a_terminal([*answers, "", "3", "1GiB"], "init", "--out", str(tmp_path))
+    answers = ["a b", "east", "east", "west", "4500", "0.0.0.0:4500", "[::]:4500", "198.18.0.1:4500"]
+    shown, code = at_a_terminal([*answers, "127.0.0.1:3260", "none", "", "3", "1GiB"], "init", "--out", str(tmp_path))
     assert code == 0, shown
-    assert shown.count("Error: ") == 4, shown  # the name, the other's name, the address, the size
+    assert shown.count("Error: ") == 5, (
+        shown
+    )  # the name, the other's name, the address, the one to be dialled, the size
     site = load(tmp_path / "east.toml", files=False)
     assert (site.site.name, site.peers[0].name, str(site.tunnel.listen)) == ("east", "west", "0.0.0.0:4500")
     assert (site.store.mode, site.store.size, len(site.forwards), site.exports) == ("disk", 1 << 30, 1, ())

@@ -95,13 +95,22 @@ def test_another_certificate_or_address_needs_a_word(isthmus: Isthmus, tmp_path:
     moved = encode(Invitation("west", parse_address("198.18.0.9:4500"), decode(hosts["west"]).certificate))
     isthmus("keygen", "--site", "west", "--out", tmp_path / "west", "--force")
     renewed = line_of(isthmus("invite", tmp_path / "west" / "west.toml").stdout)
-    for line, words in ((moved, "198.18.0.9:4500"), (renewed, "its certificate is not the one in")):
+    for line, words, next_step in (
+        (moved, "198.18.0.9:4500", f"Next: isthmus serve {file}; a site that runs already knows west after a restart."),
+        (
+            renewed,
+            "its certificate is not the one in",
+            f"Next: isthmus reload {file}, or, if it does not run, isthmus serve",
+        ),
+    ):
         shown = isthmus("pair", line, file)
         assert shown.exit_code == ExitCode.FAILED
         assert words in shown.stderr
         assert "--replace" in shown.stderr
         assert content(tmp_path / "east") == before
-        assert isthmus("pair", line, file, "--replace").exit_code == 0
+        replaced = isthmus("pair", line, file, "--replace")
+        assert replaced.exit_code == 0
+        assert next_step in replaced.stdout
         assert isthmus("check", file).exit_code == 0
         isthmus("pair", hosts["west"], file, "--replace")
         assert content(tmp_path / "east") == before
@@ -212,7 +221,22 @@ def test_a_file_that_is_written_in_another_way(isthmus: Isthmus, tmp_path: Path,
     before = content(tmp_path / "east")
     shown = isthmus("pair", hosts["west"], file)
     assert shown.exit_code == ExitCode.FAILED
-    assert 'write by hand, for peer[0]: address = "198.18.0.2:4500"' in shown.stderr
+    by_hand = f'write by hand, for peer[0]: address = "198.18.0.2:4500"; and into {tmp_path}/east/west.crt:\n'
+    assert shown.stderr.endswith(by_hand + (tmp_path / "west" / "west.crt").read_text())
+    assert content(tmp_path / "east") == before
+
+
+def test_what_is_to_be_written_by_hand_is_all_that_is_needed(
+    isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]
+) -> None:
+    file = tmp_path / "east" / "east.toml"
+    text = file.read_text().partition("[[peer]]")[0]
+    file.write_text('peer = [{ name = "north", certificate = "north.crt" }]\n' + text)
+    before = content(tmp_path / "east")
+    shown = isthmus("pair", hosts["west"], file)
+    assert shown.exit_code == ExitCode.FAILED
+    assert 'for peer[1]: name = "west", address = "198.18.0.2:4500", certificate = "west.crt"; and into' in shown.stderr
+    assert shown.stderr.endswith((tmp_path / "west" / "west.crt").read_text())
     assert content(tmp_path / "east") == before
 
 
@@ -240,4 +264,6 @@ def test_the_line_can_be_had_again(isthmus: Isthmus, tmp_path: Path, hosts: dict
     assert identity.show_fingerprint(identity.fingerprint(tmp_path / "east" / "east.crt")) in shown.stderr
     other = isthmus("invite", tmp_path / "east" / "east.toml", "--reach", "east.example:4501")
     assert str(decode(line_of(other.stdout)).address) == "east.example:4501"
-    assert isthmus("invite", tmp_path / "east" / "east.toml", "--reach", "x").exit_code == ExitCode.USAGE
+    for nowhere in ("x", "0.0.0.0:4500", "[::]:4500"):
+        shown = isthmus("invite", tmp_path / "east" / "east.toml", "--reach", nowhere)
+        assert (shown.exit_code, shown.stdout) == (ExitCode.USAGE, "")

@@ -69,6 +69,13 @@ def test_a_round_trip_that_light_cannot_make(isthmus: Isthmus) -> None:
     assert planned(isthmus, *LINE, "--distance", "9000km")["notes"] == []
 
 
+def test_a_line_that_one_connection_cannot_fill(isthmus: Isthmus) -> None:
+    found = planned(isthmus, "--rate", "100Gbit", "--round-trip", "100ms")
+    (note,) = found["notes"]
+    assert note.startswith("one connection cannot fill such a line: it needs buffers of 2,500,001,792 bytes")
+    assert found["buffers"]["sysctl"][0] == "net.ipv4.tcp_rmem = 4096 131072 2147483647"
+
+
 def test_loss_that_bbr_does_not_bear(isthmus: Isthmus) -> None:
     (note,) = planned(isthmus, *LINE, "--loss", "6%")["notes"]
     assert note.startswith("above 5% loss BBR, too, gets less than the goodput")

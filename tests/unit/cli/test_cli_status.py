@@ -274,10 +274,16 @@ class TestFollow:
         follow_lines(lambda: next(answers), self.pauses(2))
         assert capsys.readouterr().out == '{"a": 1}\n{"a": 2}\n{"a": 3}\n'
 
-    def test_the_screen_shows_the_latest(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_a_page_each_second_told_at_once(self, capsys: pytest.CaptureFixture[str]) -> None:
         answers = iter(["first", "renamed"])
-        follow_pages(lambda: next(answers), self.pauses(1))
-        assert "renamed" in capsys.readouterr().out
+        end, told = self.pauses(1), []
+
+        def pause(seconds: float) -> None:
+            told.append(capsys.readouterr().out)
+            end(seconds)
+
+        follow_pages(lambda: next(answers), pause)
+        assert told == ["first\n", "renamed\n"]
 
     def test_a_site_that_goes_is_waited_for(self, capsys: pytest.CaptureFixture[str]) -> None:
         def gone() -> str:

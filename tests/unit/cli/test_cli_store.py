@@ -193,7 +193,8 @@ def test_purge_asks_first(isthmus: Isthmus, filled: Path) -> None:
 
 def test_purge_without_anybody_to_ask(isthmus: Isthmus, filled: Path) -> None:
     shown = isthmus("store", "purge", filled, keyboard="")
-    assert shown.exit_code == ExitCode.INTERRUPTED
+    assert shown.exit_code == ExitCode.USAGE
+    assert shown.stderr.endswith("isthmus: nothing was purged: nobody has answered; add --yes\n")
     assert json.loads(isthmus("store", "stats", filled, "--json").stdout)["chunks"] == len(CHUNKS)
 
 

@@ -22,6 +22,8 @@ from rich.console import Console
 
 from proxy.cli.fitting import Section, page
 from proxy.cli.watch_report import ASKED, sections
+from proxy.errors import ExitCode
+from tests.patience import PATIENCE
 from tests.unit.cli.conftest import StatusSite
 from tests.unit.cli.test_cli_status import JSON, STATUS
 
@@ -48,6 +50,8 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "events": {"events": [{"time": 1e9, "severity": "error", "code": "IST-201", "subject": "store", "words": "full"}]},
 }
 PARTS = ("status", *ASKED)
+SCREEN_LEFT = b"\x1b[?1049l"
+"""The terminal's own lines come back."""
 NOTHING: dict[str, dict[str, Any]] = {name: {} for name in PARTS}
 
 
@@ -124,19 +128,24 @@ def test_hostile_names_do_nothing() -> None:
     assert any(r"[link=x]\x1b[2J\n[/link]" in line for line in shown)
 
 
+def watching(config: Path) -> list[str]:
+    return [sys.executable, "-m", "proxy.cli", "status", str(config), "--watch"]
+
+
 @contextlib.contextmanager
-def at_a_terminal(config: Path) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+def at_a_terminal(config: Path, kind: str = "xterm") -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
     """`isthmus status --watch` at a terminal of 24 lines, and our end of that."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    command = [sys.executable, "-m", "proxy.cli", "status", str(config), "--watch"]
-    environment = {**os.environ, "TERM": "xterm"}
-    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
+    environment = {**os.environ, "TERM": kind}
+    process = subprocess.Popen(watching(config), stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
-    yield process, ours
-    process.kill()
-    process.wait()
-    os.close(ours)
+    try:
+        yield process, ours
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
 
 
 def wait_for(ours: int, words: bytes) -> None:
@@ -156,21 +165,19 @@ def press_ctrl_c(process: "subprocess.Popen[bytes]", ours: int) -> None:
     process.send_signal(signal.SIGINT)
 
 
-@pytest.mark.parametrize("end", [press_q, press_ctrl_c])
+def terminate(process: "subprocess.Popen[bytes]", ours: int) -> None:
+    process.terminate()
+
+
+@pytest.mark.parametrize("end", [press_q, press_ctrl_c, terminate])
 def test_at_a_terminal(pair: Path, east: StatusSite, end: Callable[["subprocess.Popen[bytes]", int], None]) -> None:
     east.answers(STATUS)
     with at_a_terminal(pair / "east.toml") as (process, ours):
         wait_for(ours, b"up 1 d 2 h")
         end(process, ours)
-        reader = select.poll()
-        reader.register(ours, select.POLLIN)
-        deadline = time.monotonic() + 100
-        while process.poll() is None:
-            assert time.monotonic() < deadline
-            if reader.poll(100):
-                with contextlib.suppress(OSError):
-                    os.read(ours, 65536)
-        assert process.returncode == 0
+        wait_for(ours, SCREEN_LEFT)
+        assert process.wait(PATIENCE) == 0
+        assert termios.tcgetattr(ours)[3] & termios.ECHO
 
 
 def test_a_site_that_is_not_there_yet(pair: Path) -> None:
@@ -182,3 +189,34 @@ def test_a_site_that_is_not_there_yet(pair: Path) -> None:
             wait_for(ours, b"up 1 d 2 h")
         finally:
             site.close()
+
+
+def test_a_terminal_that_cannot_go_back_gets_a_page_below_the_other(pair: Path, east: StatusSite) -> None:
+    east.answers(STATUS)
+    with at_a_terminal(pair / "east.toml", "dumb") as (_, ours):
+        for _ in range(2):
+            wait_for(ours, b"up 1 d 2 h")
+
+
+def test_without_a_terminal_each_page_comes_at_once(pair: Path, east: StatusSite) -> None:
+    east.answers(STATUS)
+    read, write = os.pipe()
+    process = subprocess.Popen(watching(pair / "east.toml"), stdout=write)
+    os.close(write)
+    try:
+        for _ in range(2):
+            wait_for(read, b"up 1 d 2 h")
+        os.close(read)
+        assert process.wait(PATIENCE) == ExitCode.FAILED, "as everybody whose reader has gone"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_full_disk_ends_it(pair: Path, east: StatusSite) -> None:
+    east.answers(STATUS)
+    with Path("/dev/full").open("wb") as full:
+        command = watching(pair / "east.toml")
+        shown = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, timeout=PATIENCE, check=False)
+    assert shown.returncode == ExitCode.FAILED
+    assert shown.stderr.startswith(b"isthmus: output cannot be written: No space left on device; ")

@@ -234,6 +234,7 @@ WHOLE = [
     ("syntax", b"[site]\nname = = 1\n", "(at line 2, column 8)", "double quotes"),
     ("twice", b"[site]\n[site]\n", "(at line 2, column 6)", "correct that line"),
     ("not UTF-8", b'[site]\nname = "\xff"\n', "line 2 is not UTF-8", "save the file as UTF-8"),
+    ("byte order mark", b"\xef\xbb\xbf[site]\n", "begins with a byte order mark", "save it as UTF-8 without one"),
     ("long number", b"a = " + b"9" * 5000, "beyond all measure", "remove it"),
     ("deep nesting", b"a = " + b"[" * 50000, "beyond all measure", "remove it"),
 ]

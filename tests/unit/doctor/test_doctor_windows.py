@@ -38,6 +38,14 @@ def test_too_small(kernel: Kernel) -> None:
         assert f"'net.ipv4.tcp_{name} = {limits[0]} {limits[1]} {raised}'" in finding.remedy
 
 
+def test_more_than_the_kernel_takes() -> None:
+    finding = judged(KERNEL, 100 * GIGABIT, 0.1)
+    assert finding.level is Level.ATTENTION
+    assert finding.found.endswith("needs 2.33 GiB, more than the kernel takes: one connection cannot fill such a line")
+    assert "set lanes in [tunnel] to 2 or more" in finding.remedy
+    assert " 2147483647'" in finding.remedy
+
+
 def test_the_field_tests_line_needs_nothing() -> None:
     assert judged(SMALL, 45e6, 0.1).level is Level.OK
 

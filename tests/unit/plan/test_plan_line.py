@@ -51,6 +51,16 @@ def test_sysctl_raises_what_is_too_small() -> None:
     )
 
 
+def test_sysctl_has_nothing_that_the_kernel_refuses() -> None:
+    line = Line(60e9, 0.1)
+    assert line.fillable
+    assert sysctl_lines(line.advised) == (
+        "net.ipv4.tcp_rmem = 4096 131072 2147483647",
+        "net.ipv4.tcp_wmem = 4096 16384 2147483647",
+    )
+    assert not Line(100e9, 0.1).fillable
+
+
 def test_sysctl_lowers_nothing() -> None:
     """Not what Linux sets by itself, and not what somebody has raised."""
     assert sysctl_lines(1 << 20) == (

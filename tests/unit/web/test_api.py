@@ -8,6 +8,7 @@ import pytest
 
 from proxy.observe.answers import Event
 from proxy.observe.codes import STARTED
+from proxy.observe.journal import EVENTS_MAX
 from proxy.web.document import documents
 from proxy.web.routes import API, ROUTES, Right
 from tests.unit.observe.snapshots import NOW, changed, stream
@@ -95,6 +96,18 @@ def test_events_after_a_number() -> None:
             answer = (await stage.ask(f"{API}/events?after=1")).json
             assert [event["number"] for event in answer["events"]] == [2, 3]
             assert set(answer["events"][0]) == {field.name for field in fields(Event)}
+
+    play(scene)
+
+
+def test_all_events_that_are_kept_come_in_one_answer() -> None:
+    async def scene() -> None:
+        site = FakeSite()
+        for at in range(EVENTS_MAX):
+            site.watch.journal.note(STARTED, "site", f"start {at}", NOW + at)
+        async with listening(site) as stage:
+            answer = (await stage.ask(f"{API}/events?limit={EVENTS_MAX}")).json
+            assert len(answer["events"]) == EVENTS_MAX
 
     play(scene)
 
