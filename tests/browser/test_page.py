@@ -112,6 +112,41 @@ def test_filters_filter(stage: Stage, window: OpenWindow) -> None:
     assert page.rows("#events-table")[0][2] == "IST-102"
 
 
+def test_warnings_of_one_code_and_subject_show_each_and_go_when_they_are_over(stage: Stage, window: OpenWindow) -> None:
+    def warn(words: str) -> None:
+        stage.scene.warnings = [
+            replace(scene.warning(), words=f"a rate to {peer} held back {words}") for peer in ("west", "north")
+        ]
+
+    page = window(stage.url)
+    for words in ("1 GiB", "2 GiB", "3 GiB"):
+        warn(words)
+        page.until_text("#cautions", f"to north held back {words}")
+        assert page.page.locator("#cautions li").count() == 2
+    stage.scene.warnings = []
+    page.until("document.getElementById('warnings-link').textContent === 'Warnings'")
+    assert page.page.locator("#cautions li").count() == 0
+
+
+def test_rows_that_stay_are_not_moved(stage: Stage, window: OpenWindow) -> None:
+    """What is selected, focused or being read aloud in them stays, also when one before them goes."""
+    page = window(stage.url)
+    moved = page.page.evaluate(
+        """async () => {
+            const { h, reconcile } = await import("/static/js/dom.js");
+            const place = h("ul");
+            const show = (keys) => reconcile(place, keys, (key) => key, () => h("li"), () => {});
+            show(["a", "b", "b", "c"]);
+            const [, ...kept] = place.children;
+            const watch = new MutationObserver(() => {});
+            watch.observe(place, { childList: true });
+            show(["b", "b", "c"]);
+            return [watch.takeRecords().length, kept.every((one, at) => place.children[at] === one)];
+        }"""
+    )
+    assert moved == [1, True]
+
+
 def test_hostile_names_stay_text(stage: Stage, window: OpenWindow) -> None:
     stage.scene = Scene(
         health=scene.health(hostile=HOSTILE),
