@@ -24,8 +24,10 @@ class Stage:
         self.scene = scene
         self.silent = False
         """Take requests and answer none of them, as a host that has stopped."""
+        self.token = TOKEN if token else ""
+        """What it asks for; who listens with another one is sent away."""
+        self.turned_away = 0
         self.port = free_port()
-        self._token = token
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
         self._over = asyncio.Event()
@@ -81,17 +83,21 @@ class Stage:
         is_api = request.path.startswith("/api/")
         while is_api and self.silent:  # noqa: ASYNC110  (set by another thread)
             await asyncio.sleep(0.05)
-        if is_api and self._token and request.headers.get("Authorization") != f"Bearer {TOKEN}":
+        if is_api and not self._may(request):
+            self.turned_away += 1
             return web.json_response({"error": "that token is not this listener's", "remedy": ""}, status=401)
         answer: web.StreamResponse = await handler(request)
         return answer
+
+    def _may(self, request: web.Request) -> bool:
+        return self.token in ("", request.headers.get("Authorization", "").removeprefix("Bearer "))
 
     async def _live(self, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         step = 0
         with contextlib.suppress(ConnectionError):
-            while not self._over.is_set():
+            while not self._over.is_set() and self._may(request):
                 if not self.silent:
                     text = json.dumps(asdict(self.scene.live(step)))
                     await response.write(f"event: live\ndata: {text}\n\n".encode())

@@ -10,7 +10,7 @@ from proxy.observe.answers import Level
 from tests.browser import scene
 from tests.browser.scene import HOSTILE, Scene
 from tests.browser.stage import TOKEN, Stage, staged
-from tests.browser.window import OpenWindow
+from tests.browser.window import OpenWindow, eventually
 
 pytestmark = pytest.mark.serial
 
@@ -199,6 +199,36 @@ def test_a_token_is_asked_for(window: OpenWindow) -> None:
         page.page.get_by_role("textbox", name="Token").fill(TOKEN)
         page.page.keyboard.press("Enter")
         page.until_shown()
+
+
+def test_a_right_that_ends_shows_and_is_come_back_to(stage: Stage, window: OpenWindow) -> None:
+    """Also when nobody gives a token: what is below the closed dialog is marked, and the page asks again by itself."""
+    page = window(stage.url)
+    page.page.clock.install()
+    page.page.reload()
+    page.until_shown()
+    page.until_text("#signal", "live")
+    stage.token = "another"
+    page.until("document.getElementById('token-dialog').open")
+    page.page.keyboard.press("Escape")
+    page.until("!document.getElementById('token-dialog').open")
+    page.until_text("#signal", "a token is needed")
+    page.until_text("#lost", "that token is not this listener's. What is below is from before.")
+    assert page.page.locator("#lost").is_visible()
+    assert "grayscale" in page.page.evaluate("getComputedStyle(document.querySelector('main')).filter")
+    assert page.axe() == []
+    times = stage.turned_away
+    page.page.clock.fast_forward(31_000)
+    eventually(lambda: stage.turned_away > times, "it asks again", page)
+    assert not page.page.evaluate("document.getElementById('token-dialog').open"), "and interrupts nobody"
+    page.page.get_by_role("button", name="Give a token").press("Enter")
+    page.until("document.getElementById('token-dialog').open")
+    stage.token = ""
+    page.page.clock.fast_forward(31_000)
+    page.until_text("#signal", "live")
+    page.until("!document.getElementById('token-dialog').open")
+    assert page.page.locator("#lost").is_hidden()
+    assert page.page.get_by_role("button", name="Give a token").is_hidden()
 
 
 def test_the_keyboard_reaches_everything(stage: Stage, window: OpenWindow) -> None:

@@ -79,26 +79,33 @@ function showLive(live) {
 }
 
 function showState(state, heard, problem) {
-  document.body.dataset.signal = state;
-  const lost = state === "lost";
+  const since = heard === null ? "" : ` since ${moment(heard)}`;
   const words = {
     live: "live",
     waiting: "connecting",
     refused: "a token is needed",
-    lost: heard === null ? "no answer" : `no answer since ${moment(heard)}`,
+    lost: `no answer${since}`,
   }[state];
+  const banner = before(state, since, problem);
+  document.body.dataset.signal = state;
   set(byId("signal"), "data-state", state);
   text(byId("signal"), words);
-  set(byId("lost"), "hidden", !lost);
-  const detail = problem || "The site process has ended, or it cannot be reached";
-  if (lost)
-    text(
-      byId("lost"),
-      `${heard === null ? "No answer" : `No answer since ${moment(heard)}`}. ${detail}; what is below is from before.`,
-    );
-  text(byId("alert"), lost ? byId("lost").textContent : "");
-  if (state === "live") everything();
+  set(byId("give-token"), "hidden", state !== "refused");
+  set(byId("lost"), "hidden", !banner);
+  text(byId("lost"), banner);
+  text(byId("alert"), banner);
+  if (state === "live") {
+    byId("token-dialog").close();
+    everything();
+  }
   if (state === "refused") askForToken(problem);
+}
+
+/** Why what is below is from before; nothing if it is not. */
+function before(state, since, problem) {
+  const detail = problem || "The site process has ended, or it cannot be reached";
+  if (state === "lost") return `No answer${since}. ${detail}; what is below is from before.`;
+  return state === "refused" && since ? `Nothing new${since}: ${problem}. What is below is from before.` : "";
 }
 
 function everything() {
@@ -118,6 +125,7 @@ byId("token-form").addEventListener("submit", (event) => {
   byId("token-dialog").close();
   signal.retry();
 });
+byId("give-token").addEventListener("click", () => askForToken(""));
 document.addEventListener("visibilitychange", () => document.hidden || everything());
 
 const signal = new Signal({ onLive: showLive, onEvent: (event) => events.add([event]), onState: showState });
