@@ -27,6 +27,8 @@ class Stage:
         self.token = TOKEN if token else ""
         """What it asks for; who listens with another one is sent away."""
         self.turned_away = 0
+        self.busy = False
+        """Refuse all answers, but for the live ones."""
         self.port = free_port()
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
@@ -65,11 +67,16 @@ class Stage:
     def _answers(self) -> dict[str, Callable[[web.Request], Any]]:
         return {
             "status": lambda request: self.scene.status,
-            "history": lambda request: asdict(self.scene.history) | dict(request.query),
+            "history": self._history,
             "store": lambda request: asdict(self.scene.store),
             "streams": self._streams,
             "events": lambda request: {"events": [asdict(event) for event in self.scene.events]},
         }
+
+    def _history(self, request: web.Request) -> dict[str, Any]:
+        if request.query["of"] not in self.scene.history.choices:
+            raise web.HTTPBadRequest
+        return asdict(self.scene.history) | dict(request.query)
 
     def _streams(self, request: web.Request) -> dict[str, Any]:
         peer, search = request.query.get("peer", ""), request.query.get("search", "")
@@ -86,6 +93,8 @@ class Stage:
         if is_api and not self._may(request):
             self.turned_away += 1
             return web.json_response({"error": "that token is not this listener's", "remedy": ""}, status=401)
+        if is_api and self.busy and not request.path.endswith("/live"):
+            return web.json_response({"error": "the site has no more time for answers", "remedy": ""}, status=429)
         answer: web.StreamResponse = await handler(request)
         return answer
 

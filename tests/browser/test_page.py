@@ -1,5 +1,6 @@
 """The page on a stage: what it shows of answers that are made up, and how it behaves when they stop."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -95,6 +96,76 @@ def test_a_range_and_a_forward_can_be_chosen(stage: Stage, window: OpenWindow) -
     page.page.select_option("#of", "forward replication")
     page.until_text("#throughput-range", "of the forward replication, over 7 days")
     assert page.page.get_by_role("button", name="7 days").get_attribute("aria-pressed") == "true"
+
+
+def test_a_forward_that_is_gone_gives_way_to_the_site(stage: Stage, window: OpenWindow) -> None:
+    """As after a restart with another file."""
+    page = window(stage.url)
+    page.until_shown()
+    page.page.select_option("#of", "forward replication")
+    page.until_text("#throughput-range", "of the forward replication")
+    stage.scene.history = replace(stage.scene.history, choices=["site", "peer west"])
+    page.until_text("#throughput-range", "of the site, over 5 min in steps of 1 s; there is no forward replication")
+    assert page.page.locator("#of").input_value() == "site"
+    assert page.texts("#of option") == ["site", "peer west"]
+    page.page.select_option("#of", "peer west")
+    page.until_text("#throughput-range", "of the peer west")
+    assert "there is no" not in page.texts("#throughput-range")[0]
+
+
+def test_figures_name_the_range_that_they_are_of(stage: Stage, window: OpenWindow) -> None:
+    """Also when another one was chosen, and is not answered."""
+    page = window(stage.url)
+    page.until_shown()
+    stage.busy = True
+    with page.page.expect_response(lambda response: "7d" in response.url):
+        page.page.get_by_role("button", name="7 days").click()
+    drawn = page.texts("#savings-tiles .figure")
+    eventually(lambda: page.texts("#savings-tiles .figure") != drawn, "the rates of now", page)
+    assert "over 5 min" in page.texts("#savings-tiles")[0]
+
+
+def test_sections_that_are_not_answered_say_of_when_they_are(stage: Stage, window: OpenWindow) -> None:
+    """While the site lives, and has no time for answers: by the page's own clock, which the test turns."""
+    marks = {
+        "#savings-title": "What does Isthmus save?",
+        "#shares-panel h3": "Guarantees and limits",
+        "#store-title": "What is stored?",
+        "#streams-title": "Streams",
+        "#volumes-title": "iSCSI volumes",
+        "#events-title": "Events",
+    }
+    page = window(stage.url)
+    page.page.clock.install()
+    page.page.reload()
+    page.until_shown()
+    page.until_text("#volumes-table", "LUN 1")
+    assert page.page.locator(".stale:visible").count() == 0
+    stage.busy = True
+    stage.scene.events = [*stage.scene.events, replace(stage.scene.events[-1], number=5)]
+    page.page.clock.fast_forward(60_000)
+    for place, title in marks.items():
+        page.until_text(place, "as of ")
+        words = page.texts(place)[0]
+        assert words.startswith(title)
+        assert words.endswith(": the site has no more time for answers")
+        assert re.search(r"as of \d\d:\d\d:\d\d:", words)
+    page.until_text("#signal", "live")
+    assert page.axe() == []
+    stage.busy = False
+    page.page.clock.fast_forward(60_000)
+    page.until("![...document.querySelectorAll('.stale')].some((mark) => mark.checkVisibility())")
+    assert page.texts("#store-title") == ["What is stored?"]
+
+
+def test_a_section_that_was_never_answered_says_so(stage: Stage, window: OpenWindow) -> None:
+    stage.busy = True
+    page = window(stage.url)
+    page.page.clock.install()
+    page.page.reload()
+    page.until_text("#signal", "live")
+    page.page.clock.fast_forward(60_000)
+    page.until_text("#store-title", "no answer yet: the site has no more time for answers")
 
 
 def test_filters_filter(stage: Stage, window: OpenWindow) -> None:

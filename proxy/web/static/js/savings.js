@@ -20,9 +20,10 @@ export class Savings {
   constructor(refresh) {
     this.range = "5m";
     this.of = "site";
+    this.gone = "";
     this.answer = null;
     this.rates = {};
-    byId("of").addEventListener("change", (event) => this.choose({ of: event.target.value }, refresh));
+    byId("of").addEventListener("change", (event) => this.choose({ of: event.target.value, gone: "" }, refresh));
     byId("ranges").append(
       ...Object.entries(RANGES).map(([range, name]) =>
         h(
@@ -91,7 +92,22 @@ export class Savings {
     return { "5m": 5, "1h": 10 }[this.range] ?? 60;
   }
 
+  /** What is refused may be gone, as after a restart with another file: then it is the whole site that is shown. */
   async refresh() {
+    const { of } = this;
+    await this.look().catch((error) => {
+      if (error.status !== 400 || of === "site") throw error;
+      if (of === this.of) this.leave(of);
+      return this.look();
+    });
+  }
+
+  leave(gone) {
+    Object.assign(this, { of: "site", gone });
+    byId("of").value = "site";
+  }
+
+  async look() {
     const wanted = { range: this.range, of: this.of };
     const answer = await ask("/history", wanted);
     if (wanted.range !== this.range || wanted.of !== this.of) return;
@@ -105,9 +121,10 @@ export class Savings {
     this.sent.show(data);
     this.received.show(data);
     const kept = answer.kept === "memory" ? "; kept in memory only, a restart forgets it" : "";
+    const gone = this.gone && `; there is no ${this.gone} any more`;
     text(
       byId("throughput-range"),
-      `of the ${this.of}, over ${RANGES[this.range]} in steps of ${duration(answer.step_seconds)}${kept}`,
+      `of the ${this.of}, over ${RANGES[this.range]} in steps of ${duration(answer.step_seconds)}${kept}${gone}`,
     );
     waterfall(record(answer.waterfall));
     tiles(byId("passes"), [pass("Cold", record(answer.cold)), pass("Warm", record(answer.warm))], "div.tile");
@@ -122,14 +139,15 @@ export class Savings {
   }
 
   draw() {
+    const { range, of } = this.answer ?? this;
     const summary = record(this.answer?.summary);
-    const now = (column) => (this.of === "site" ? this.rates[column] : null);
+    const now = (column) => (of === "site" ? this.rates[column] : null);
     this.throughput.show(
       Object.keys(COLUMNS).map((column) => ({ column, now: now(column), ...record(summary[column]) })),
     );
     const { raw, wire, retransmitted } = record(this.answer?.waterfall);
     const crossed = wire + retransmitted;
-    const over = `over ${RANGES[this.range]}`;
+    const over = `over ${RANGES[range]}`;
     tiles(byId("savings-tiles"), [
       {
         name: "Bandwidth gain",
