@@ -53,7 +53,7 @@ def health(*, hostile: str = "west") -> answers.HealthAnswer:
     limited = verdict("wan rate", 0.93, "the line takes 42.8 Mbit/s, of which 1.0% were sent again")
     outage = verdict("outage", 1.0, "north could not be reached for 100% of the time")
     west = answers.PeerHealth(hostile, Level.HEALTHY, NOW - 7000, [], 3, limited, tunnel(Level.HEALTHY, [], 2))
-    north = answers.PeerHealth("north", Level.CRITICAL, NOW - 754, [lost], 1, outage, tunnel(Level.CRITICAL, [lost], 0))
+    north = answers.PeerHealth("north", Level.CRITICAL, NOW - 754, [], 1, outage, tunnel(Level.CRITICAL, [lost], 0))
     return answers.HealthAnswer(
         "east",
         NOW,
