@@ -337,6 +337,12 @@ def test_the_keyboard_reaches_everything(stage: Stage, window: OpenWindow) -> No
     assert page.page.evaluate("document.documentElement.dataset.theme") == "dark", "the choice is kept"
 
 
+def test_how_many_look_ups_are_sampled_is_said(stage: Stage, window: OpenWindow) -> None:
+    stage.scene.store = replace(stage.scene.store, hits_by_age=[])
+    page = window(stage.url)
+    page.until_text("#ages", "one look-up in 256 is")
+
+
 def test_figures_read_as_the_command_line_prints_them(stage: Stage, window: OpenWindow) -> None:
     values = [0, 7, 999, 1000, 1023, 1536, 123_456, 5_000_000, 987_654_321, 3_200_000_000_000]
     page = window(stage.url)
