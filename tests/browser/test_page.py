@@ -188,6 +188,21 @@ def test_a_section_that_was_never_answered_says_so(stage: Stage, window: OpenWin
     page.until_text("#store-title", "no answer yet: the site has no more time for answers")
 
 
+def test_gains_that_are_not_kept_are_not_denied(stage: Stage, window: OpenWindow) -> None:
+    """History is of so many series only: with many peers there is none of some forwards, or of any."""
+    history = stage.scene.history
+    choices = [each for each in history.choices if each != "forward replication"]
+    stage.scene.history = replace(history, gains=history.gains[1:], choices=choices)
+    page = window(stage.url)
+    page.until_text("#gains-beyond", "1 forward or export has no gains here: history is kept of 4 at most")
+    assert page.page.locator("#gains tbody tr").count() == 2
+    stage.scene.history = replace(stage.scene.history, gains=[], choices=["site", "peer west"])
+    page.until_text("#gains-beyond", "2 forwards and exports have no gains here: history is kept of 2 at most")
+    assert page.page.get_by_text("There is no forward").count() == 0
+    stage.scene.status["peers"][0]["shares"] = []
+    page.until_text("#gains-beyond", "There is no forward and no export.")
+
+
 def test_filters_filter(stage: Stage, window: OpenWindow) -> None:
     page = window(stage.url)
     page.until_shown()

@@ -80,6 +80,7 @@ async function refreshStatus() {
   limits.showStatus(status);
   volumes.showStatus(status);
   streams.showStatus(status);
+  savings.showStatus(status);
 }
 
 const past = new Paced(

@@ -3,7 +3,7 @@
 import { ask } from "./api.js";
 import { Chart } from "./chart.js";
 import { byId, h, list, reconcile, record, set, text } from "./dom.js";
-import { DASH, duration, percent, rate, ratio, size } from "./format.js";
+import { DASH, count, duration, percent, rate, ratio, size } from "./format.js";
 import { options, stack, tiles, width } from "./parts.js";
 import { Table } from "./table.js";
 
@@ -22,6 +22,7 @@ export class Savings {
     this.of = "site";
     this.gone = "";
     this.answer = null;
+    this.shares = null;
     this.rates = {};
     byId("of").addEventListener("change", (event) => this.choose({ of: event.target.value, gone: "" }, refresh));
     byId("ranges").append(
@@ -75,7 +76,7 @@ export class Savings {
       {
         caption: "Bandwidth gain by forward and export",
         key: (row) => row.share,
-        empty: "There is no forward and no export.",
+        empty: "",
       },
     );
   }
@@ -128,8 +129,23 @@ export class Savings {
     );
     waterfall(record(answer.waterfall));
     tiles(byId("passes"), [pass("Cold", record(answer.cold)), pass("Warm", record(answer.warm))], "div.tile");
-    this.gains.show(list(answer.gains));
+    this.showGains();
     this.draw();
+  }
+
+  /** With each status: which forwards and exports there are. */
+  showStatus(status) {
+    this.shares = list(status.peers).flatMap((peer) => list(peer.shares).map((share) => share.name));
+    this.showGains();
+  }
+
+  showGains() {
+    if (this.answer === null) return;
+    const gains = list(this.answer.gains);
+    this.gains.show(gains);
+    const words = this.shares === null ? "" : beyond(this.shares, gains, list(this.answer.choices).length);
+    text(byId("gains-beyond"), words);
+    set(byId("gains-beyond"), "hidden", !words);
   }
 
   /** Once a second: the rates of now. */
@@ -173,6 +189,16 @@ export class Savings {
       },
     ]);
   }
+}
+
+/** Forwards and exports without gains: with many peers the site keeps no history of them. */
+function beyond(shares, gains, series) {
+  const kept = new Set(gains.map((gain) => gain.share));
+  const rest = new Set(shares.filter((share) => !kept.has(share))).size;
+  if (rest === 0) return gains.length ? "" : "There is no forward and no export.";
+  const what = rest === 1 ? "forward or export has" : "forwards and exports have";
+  const most = `history is kept of ${count(series)} at most, the site, its peers, then forwards and exports`;
+  return `${count(rest)} ${what} no gains here: ${most}.`;
 }
 
 /** Where a look at the counters came late, the next second's average is that of both: no gap, nothing stood still. */
