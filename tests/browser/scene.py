@@ -53,7 +53,7 @@ def health(*, hostile: str = "west") -> answers.HealthAnswer:
     limited = verdict("wan rate", 0.93, "the line takes 42.8 Mbit/s, of which 1.0% were sent again")
     outage = verdict("outage", 1.0, "north could not be reached for 100% of the time")
     west = answers.PeerHealth(hostile, Level.HEALTHY, NOW - 7000, [], 3, limited, tunnel(Level.HEALTHY, [], 2))
-    north = answers.PeerHealth("north", Level.CRITICAL, NOW - 754, [lost], 1, outage, tunnel(Level.CRITICAL, [lost], 0))
+    north = answers.PeerHealth("north", Level.CRITICAL, NOW - 754, [], 1, outage, tunnel(Level.CRITICAL, [lost], 0))
     return answers.HealthAnswer(
         "east",
         NOW,
@@ -201,6 +201,13 @@ def events(hostile: str = "peer west") -> list[answers.Event]:
     ]
 
 
+def warning() -> answers.Caution:
+    return answers.Caution(
+        "IST-501", "forward encrypted", "900 MiB gained nothing: 0.1 % was known, and the rest does not compress",
+        "send it before it is encrypted or compressed, or leave it out", NOW - 4000,
+    )  # fmt: skip
+
+
 @dataclass
 class Scene:
     """What a stage answers; tests change it."""
@@ -213,12 +220,9 @@ class Scene:
     events: list[answers.Event] = field(default_factory=events)
     history: answers.HistoryAnswer = field(default_factory=history)
     store: answers.StoreAnswer = field(default_factory=store)
+    warnings: list[answers.Caution] = field(default_factory=lambda: [warning()])
 
     def live(self, step: int) -> answers.LiveAnswer:
-        warning = answers.Caution(
-            "IST-501", "forward encrypted", "900 MiB gained nothing: 0.1 % was known, and the rest does not compress",
-            "send it before it is encrypted or compressed, or leave it out", NOW - 4000,
-        )  # fmt: skip
         return answers.LiveAnswer(
             site="east",
             version="0.9.0",
@@ -228,7 +232,7 @@ class Scene:
             health=self.health,
             rates=answers.LiveRates(**rates(step)),
             bytes={"raw": 1},
-            warnings=[warning],
+            warnings=self.warnings,
             last_event=max((event.number for event in self.events), default=0),
             streams_total=len(self.streams),
             streams=self.streams,

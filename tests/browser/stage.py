@@ -24,8 +24,12 @@ class Stage:
         self.scene = scene
         self.silent = False
         """Take requests and answer none of them, as a host that has stopped."""
+        self.token = TOKEN if token else ""
+        """What it asks for; who listens with another one is sent away."""
+        self.turned_away = 0
+        self.busy = False
+        """Refuse all answers, but for the live ones."""
         self.port = free_port()
-        self._token = token
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
         self._over = asyncio.Event()
@@ -63,11 +67,16 @@ class Stage:
     def _answers(self) -> dict[str, Callable[[web.Request], Any]]:
         return {
             "status": lambda request: self.scene.status,
-            "history": lambda request: asdict(self.scene.history) | dict(request.query),
+            "history": self._history,
             "store": lambda request: asdict(self.scene.store),
             "streams": self._streams,
             "events": lambda request: {"events": [asdict(event) for event in self.scene.events]},
         }
+
+    def _history(self, request: web.Request) -> dict[str, Any]:
+        if request.query["of"] not in self.scene.history.choices:
+            raise web.HTTPBadRequest
+        return asdict(self.scene.history) | dict(request.query)
 
     def _streams(self, request: web.Request) -> dict[str, Any]:
         peer, search = request.query.get("peer", ""), request.query.get("search", "")
@@ -81,17 +90,23 @@ class Stage:
         is_api = request.path.startswith("/api/")
         while is_api and self.silent:  # noqa: ASYNC110  (set by another thread)
             await asyncio.sleep(0.05)
-        if is_api and self._token and request.headers.get("Authorization") != f"Bearer {TOKEN}":
+        if is_api and not self._may(request):
+            self.turned_away += 1
             return web.json_response({"error": "that token is not this listener's", "remedy": ""}, status=401)
+        if is_api and self.busy and not request.path.endswith("/live"):
+            return web.json_response({"error": "the site has no more time for answers", "remedy": ""}, status=429)
         answer: web.StreamResponse = await handler(request)
         return answer
+
+    def _may(self, request: web.Request) -> bool:
+        return self.token in ("", request.headers.get("Authorization", "").removeprefix("Bearer "))
 
     async def _live(self, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         step = 0
         with contextlib.suppress(ConnectionError):
-            while not self._over.is_set():
+            while not self._over.is_set() and self._may(request):
                 if not self.silent:
                     text = json.dumps(asdict(self.scene.live(step)))
                     await response.write(f"event: live\ndata: {text}\n\n".encode())

@@ -43,22 +43,28 @@ export function text(element, value) {
 
 /** Make the children those of `items`, in order: kept by key, made by `make(item)`, told by `update(element, item)`. */
 export function reconcile(parent, items, keyOf, make, update) {
+  const keys = distinct(items.map((item) => String(keyOf(item))));
+  for (const child of [...parent.children]) if (!keys.has(child.dataset.key)) child.remove();
   const old = new Map([...parent.children].map((child) => [child.dataset.key, child]));
   let next = parent.firstElementChild;
-  for (const item of items) {
-    const key = String(keyOf(item));
-    let element = old.get(key);
-    if (element) {
-      old.delete(key);
-    } else {
-      element = make(item);
-      element.dataset.key = key;
-    }
-    update(element, item);
+  [...keys].forEach((key, at) => {
+    const element = old.get(key) ?? make(items[at]);
+    element.dataset.key = key;
+    update(element, items[at]);
     if (element === next) next = element.nextElementSibling;
     else parent.insertBefore(element, next);
+  });
+}
+
+/** A set of as many keys: one that comes again is numbered. */
+function distinct(keys) {
+  const found = new Set();
+  for (const key of keys) {
+    let own = key;
+    for (let number = 2; found.has(own); number += 1) own = `${key} ${number}`;
+    found.add(own);
   }
-  for (const element of old.values()) element.remove();
+  return found;
 }
 
 export function byId(id) {

@@ -13,7 +13,7 @@ export class Events {
   constructor() {
     this.events = [];
     this.last = 0;
-    this.asking = false;
+    this.newest = 0;
     this.severity = byId("severity");
     this.severity.addEventListener("change", () => this.draw());
     this.table = new Table(
@@ -29,18 +29,14 @@ export class Events {
     );
   }
 
-  /** The number of the newest event, which comes every second: ask for what is new. */
-  async follow(last) {
-    if (last < this.last) this.events = [];
-    if (last === this.last || this.asking) return;
-    this.asking = true;
-    try {
-      const answer = await ask("/events", { after: last < this.last ? 0 : this.last, limit: MOST });
-      this.add(list(answer.events));
-      this.last = last;
-    } finally {
-      this.asking = false;
-    }
+  /** Ask for what is new: `newest` comes every second. */
+  async refresh() {
+    const newest = this.newest;
+    if (newest < this.last) this.events = [];
+    if (newest === this.last) return;
+    const answer = await ask("/events", { after: newest < this.last ? 0 : this.last, limit: MOST });
+    this.add(list(answer.events));
+    this.last = newest;
   }
 
   add(events) {

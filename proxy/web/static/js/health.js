@@ -72,24 +72,21 @@ function sentence(health, live) {
 
 const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
-/** All reasons of the ladder, the worst first; a reason that several steps share is told once. */
+/** All reasons of the ladder, the worst first. */
 function gather(health) {
-  const found = new Map();
-  for (const { name, reasons } of steps(health)) {
-    for (const reason of list(reasons)) {
-      const key = `${reason.code} ${reason.words}`;
-      if (!found.has(key))
-        found.set(key, {
-          key,
-          level: reason.level,
-          badge: levelWord(reason.level),
-          words: `${name}: ${reason.words}`,
-          remedy: reason.remedy,
-          about: `${reason.code}, since ${moment(reason.since)}`,
-        });
-    }
-  }
-  return [...found.values()].sort((one, other) => LEVELS.indexOf(other.level) - LEVELS.indexOf(one.level));
+  const found = steps(health).flatMap((step) => list(step.reasons).map((reason) => noteOf(step, reason)));
+  return found.sort((one, other) => LEVELS.indexOf(other.level) - LEVELS.indexOf(one.level));
+}
+
+function noteOf({ key, name, whole = name }, reason) {
+  return {
+    key: `${key} ${reason.code}`,
+    level: reason.level,
+    badge: levelWord(reason.level),
+    words: `${whole}: ${reason.words}`,
+    remedy: reason.remedy,
+    about: `${reason.code}, since ${moment(reason.since)}`,
+  };
 }
 
 /** The ladder as rows, from the site down to its lanes. */
@@ -124,6 +121,7 @@ function laneRow(peer, lane) {
     key: `lane ${peer.name} ${lane.number}`,
     depth: 2,
     name: `Lane ${lane.number}`,
+    whole: `Lane ${lane.number} to ${peer.name}`,
     under: `${lane.remote}, ${lane.congestion_control || DASH}${marked}`,
     ...common(lane),
     link: lane,

@@ -98,6 +98,16 @@ export function notes(place, items) {
   );
 }
 
+/** Beside a place's heading: why its figures are older than they should be; nothing if they are not. */
+export function stale(place, words) {
+  const heading = place.querySelector("h2, h3");
+  if (!heading.querySelector(".stale")) heading.append(h("span.stale", { hidden: true }));
+  const mark = heading.querySelector(".stale");
+  text(mark, words && ` ${words}`);
+  set(mark, "hidden", !words);
+  set(place, "data-stale", words !== "");
+}
+
 /** A share of 0 to 1 as an element's width. By the object model: the page's policy allows no style attributes. */
 export function width(element, share) {
   const bounded = Math.max(0, Math.min(1, Number.isFinite(share) ? share : 0));

@@ -3,7 +3,7 @@
 import { ask } from "./api.js";
 import { Chart } from "./chart.js";
 import { byId, h, list, reconcile, record, set, text } from "./dom.js";
-import { DASH, duration, percent, rate, ratio, size } from "./format.js";
+import { DASH, count, duration, percent, rate, ratio, size } from "./format.js";
 import { options, stack, tiles, width } from "./parts.js";
 import { Table } from "./table.js";
 
@@ -20,9 +20,11 @@ export class Savings {
   constructor(refresh) {
     this.range = "5m";
     this.of = "site";
+    this.gone = "";
     this.answer = null;
+    this.shares = null;
     this.rates = {};
-    byId("of").addEventListener("change", (event) => this.choose({ of: event.target.value }, refresh));
+    byId("of").addEventListener("change", (event) => this.choose({ of: event.target.value, gone: "" }, refresh));
     byId("ranges").append(
       ...Object.entries(RANGES).map(([range, name]) =>
         h(
@@ -74,7 +76,7 @@ export class Savings {
       {
         caption: "Bandwidth gain by forward and export",
         key: (row) => row.share,
-        empty: "There is no forward and no export.",
+        empty: "",
       },
     );
   }
@@ -91,7 +93,22 @@ export class Savings {
     return { "5m": 5, "1h": 10 }[this.range] ?? 60;
   }
 
+  /** What is refused may be gone, as after a restart with another file: then it is the whole site that is shown. */
   async refresh() {
+    const { of } = this;
+    await this.look().catch((error) => {
+      if (error.status !== 400 || of === "site") throw error;
+      if (of === this.of) this.leave(of);
+      return this.look();
+    });
+  }
+
+  leave(gone) {
+    Object.assign(this, { of: "site", gone });
+    byId("of").value = "site";
+  }
+
+  async look() {
     const wanted = { range: this.range, of: this.of };
     const answer = await ask("/history", wanted);
     if (wanted.range !== this.range || wanted.of !== this.of) return;
@@ -105,14 +122,30 @@ export class Savings {
     this.sent.show(data);
     this.received.show(data);
     const kept = answer.kept === "memory" ? "; kept in memory only, a restart forgets it" : "";
+    const gone = this.gone && `; there is no ${this.gone} any more`;
     text(
       byId("throughput-range"),
-      `of the ${this.of}, over ${RANGES[this.range]} in steps of ${duration(answer.step_seconds)}${kept}`,
+      `of the ${this.of}, over ${RANGES[this.range]} in steps of ${duration(answer.step_seconds)}${kept}${gone}`,
     );
     waterfall(record(answer.waterfall));
     tiles(byId("passes"), [pass("Cold", record(answer.cold)), pass("Warm", record(answer.warm))], "div.tile");
-    this.gains.show(list(answer.gains));
+    this.showGains();
     this.draw();
+  }
+
+  /** With each status: which forwards and exports there are. */
+  showStatus(status) {
+    this.shares = list(status.peers).flatMap((peer) => list(peer.shares).map((share) => share.name));
+    this.showGains();
+  }
+
+  showGains() {
+    if (this.answer === null) return;
+    const gains = list(this.answer.gains);
+    this.gains.show(gains);
+    const words = this.shares === null ? "" : beyond(this.shares, gains, list(this.answer.choices).length);
+    text(byId("gains-beyond"), words);
+    set(byId("gains-beyond"), "hidden", !words);
   }
 
   /** Once a second: the rates of now. */
@@ -122,14 +155,15 @@ export class Savings {
   }
 
   draw() {
+    const { range, of } = this.answer ?? this;
     const summary = record(this.answer?.summary);
-    const now = (column) => (this.of === "site" ? this.rates[column] : null);
+    const now = (column) => (of === "site" ? this.rates[column] : null);
     this.throughput.show(
       Object.keys(COLUMNS).map((column) => ({ column, now: now(column), ...record(summary[column]) })),
     );
     const { raw, wire, retransmitted } = record(this.answer?.waterfall);
     const crossed = wire + retransmitted;
-    const over = `over ${RANGES[this.range]}`;
+    const over = `over ${RANGES[range]}`;
     tiles(byId("savings-tiles"), [
       {
         name: "Bandwidth gain",
@@ -155,6 +189,16 @@ export class Savings {
       },
     ]);
   }
+}
+
+/** Forwards and exports without gains: with many peers the site keeps no history of them. */
+function beyond(shares, gains, series) {
+  const kept = new Set(gains.map((gain) => gain.share));
+  const rest = new Set(shares.filter((share) => !kept.has(share))).size;
+  if (rest === 0) return gains.length ? "" : "There is no forward and no export.";
+  const what = rest === 1 ? "forward or export has" : "forwards and exports have";
+  const most = `history is kept of ${count(series)} at most, the site, its peers, then forwards and exports`;
+  return `${count(rest)} ${what} no gains here: ${most}.`;
 }
 
 /** Where a look at the counters came late, the next second's average is that of both: no gap, nothing stood still. */

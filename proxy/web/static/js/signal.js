@@ -4,6 +4,7 @@ import { listen, Refused } from "./api.js";
 
 const SILENCE_MS = 2300;
 const RETRY_MS = 1000;
+const ASK_AGAIN_MS = 30000;
 const TRY_MS = 5000;
 const CHECK_MS = 200;
 
@@ -32,9 +33,16 @@ export class Signal {
         this.refused = error instanceof Refused ? error : null;
         this.change(this.refused?.status === 401 ? "refused" : "lost");
       }
-      if (this.state === "refused") await new Promise((resolve) => (this.resume = resolve));
-      else await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      await this.pause(this.state === "refused" ? ASK_AGAIN_MS : RETRY_MS);
     }
+  }
+
+  /** Until it is time for the next attempt, or `retry` says so. */
+  pause(ms) {
+    return new Promise((resolve) => {
+      this.resume = resolve;
+      setTimeout(resolve, ms);
+    });
   }
 
   /** Try again: there is a token now. */
@@ -45,6 +53,7 @@ export class Signal {
 
   take(name, data) {
     this.heard = { at: performance.now(), clock: Date.now() / 1000 };
+    this.refused = null;
     if (name === "live") {
       this.change("live");
       this.onLive(data);

@@ -21,7 +21,7 @@ export class Store {
       {
         caption: "Hits by the age of the data",
         key: (row) => row.name,
-        empty: "No hit was sampled yet: one look-up in 16 is.",
+        empty: "No hit was sampled yet: one look-up in 256 is.",
       },
     );
     this.larger = new Table(
