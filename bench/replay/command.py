@@ -10,7 +10,7 @@ from rich.console import Console
 from bench.demo import ended_by_sigterm
 from bench.replay.progress import Screen
 from bench.replay.records import RecordFailure, Records
-from bench.replay.runner import Tally, Work, outstanding, perform
+from bench.replay.runner import Tally, Work, outstanding, perform, set_aside
 from bench.replay.suite import Options, Suite
 from bench.replay.suites import SUITES
 from proxy.errors import ExitCode, OperatorError
@@ -30,7 +30,7 @@ class Order:
     out: Path
     command: str
     again: bool
-    """Finished results are measured again."""
+    """Finished results are set aside, and all is measured again."""
 
 
 def show_suites(names: Sequence[str], scale: float | None) -> int:
@@ -62,13 +62,13 @@ def run(order: Order) -> int:
     works, reasons = planned(order)
     try:
         records.prepare()
-        rest, others = outstanding(records, works)
-        if order.again:
-            rest, others = works, []
+        rest, others = outstanding(records, works, order.again)
         if others:
             more = f" (and {len(others) - 1:,} more)" if len(others) > 1 else ""
-            remedy = "name another directory with --out, or replace them with --again"
-            raise OperatorError(f"{others[0]}{more}; {remedy}", ExitCode.USAGE)
+            remedy = "" if order.again else ", or replace them with --again"
+            raise OperatorError(f"{others[0]}{more}; name another directory with --out{remedy}", ExitCode.USAGE)
+        if order.again:
+            set_aside(records, works)
         _say(console, f"{len(works) - len(rest)} of {len(works)} trials are finished already" if rest != works else "")
         tally = _watched(console, records, rest, order)
     except RecordFailure as error:
@@ -78,7 +78,8 @@ def run(order: Order) -> int:
     for complaint in reasons:
         _say(console, complaint, "bold red")
     if tally.failed:
-        _say(console, f"{tally.failed} cells failed, see above; the same command tries them again", "bold red")
+        same = "the same command without --again" if order.again else "the same command"
+        _say(console, f"{tally.failed} cells failed, see above; {same} tries them again", "bold red")
     _say(console, f"the results are in {order.out}; isthmus bench report {shlex.quote(str(order.out))} shows them")
     return ExitCode.FAILED if reasons or tally.failed else ExitCode.OK
 
@@ -115,7 +116,7 @@ def chosen(names: Sequence[str]) -> list[Suite]:
 
 
 def again(order: Order) -> str:
-    """What to type to go on."""
+    """What to type to go on; without --again, which would begin anew."""
     words = ["isthmus", "bench", "run", *order.suites]
     words += [word for pattern in order.only for word in ("--only", pattern)]
     words += ["--scale", scale_text(order.scale)] if order.scale else []

@@ -42,6 +42,11 @@ class Record:
     reason: str = ""
     """Why it failed, or cannot be measured."""
 
+    @property
+    def finished(self) -> bool:
+        """Measured to its end, and what arrived is what was sent: it counts, and need not be measured again."""
+        return self.state == "done" and not self.outcome.complaint
+
     def differs(self, other: Self) -> str:
         """In which circumstance the two were not made alike, or nothing."""
         if self.scale != other.scale:
@@ -97,10 +102,26 @@ class Records:
         path = self.path(suite, cell, repeat)
         return read(path) if path.exists() else None
 
+    def set_aside(self, suite: str, cell: str, repeat: int) -> None:
+        """What is kept of it, if anything, stays beside as CELL.N.json.old and counts no more. Raises RecordFailure."""
+        path = self.path(suite, cell, repeat)
+        try:
+            if path.exists():
+                path.replace(path.with_suffix(".json.old"))
+        except OSError as error:
+            raise RecordFailure(f"{path} cannot be set aside: {error.strerror}") from None
+
     def all(self) -> Iterator[Record]:
         """Everything, by suite and name. Raises RecordFailure."""
+        yield from self._like("*/*.json")
+
+    def of(self, suite: str) -> Iterator[Record]:
+        """Everything of it, by name. Raises RecordFailure."""
+        yield from self._like(f"{suite}/*.json")
+
+    def _like(self, pattern: str) -> Iterator[Record]:
         try:
-            paths = sorted(self.directory.glob("*/*.json"))
+            paths = sorted(self.directory.glob(pattern))
         except OSError as error:
             raise RecordFailure(f"{self.directory} cannot be read: {error.strerror}") from None
         yield from map(read, paths)

@@ -61,10 +61,15 @@ class Cell:
     records: tuple[Record, ...]
 
     @property
+    def finished(self) -> list[Record]:
+        """Those that count."""
+        return [record for record in self.records if record.finished]
+
+    @property
     def summaries(self) -> dict[str, Summary]:
-        """By name of the figure."""
+        """By name of the figure, of the repeats that count."""
         found: dict[str, list[Figure]] = {}
-        for record in self.records:
+        for record in self.finished:
             for figure in record.outcome.figures:
                 found.setdefault(figure.name, []).append(figure)
         return {name: _summary(figures) for name, figures in found.items()}
@@ -77,8 +82,8 @@ class Cell:
 
     @property
     def samples(self) -> dict[str, Any]:
-        """Of the last repeat that has some."""
-        return next((dict(each.outcome.samples) for each in reversed(self.records) if each.outcome.samples), {})
+        """Of the last repeat that counts and has some."""
+        return next((dict(each.outcome.samples) for each in reversed(self.finished) if each.outcome.samples), {})
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -58,23 +58,31 @@ class Tally:
     """Why some were not measured, each reason once."""
 
 
-def outstanding(records: Records, works: Iterable[Work]) -> tuple[list[Work], list[str]]:
-    """What is still to be measured, and which finished results were made under other circumstances, and which.
+def outstanding(records: Records, works: Sequence[Work], again: bool = False) -> tuple[list[Work], list[str]]:
+    """What is still to be measured, and which finished results of these suites were made under other circumstances.
 
-    Raises RecordFailure.
+    `again`: what is finished of these works does not count. Raises RecordFailure.
     """
     facts = machine.facts()
-    rest, others = [], []
-    for work in works:
-        complete = True
-        for cell in work.trial.cells:
-            found = records.find(work.suite.name, cell, work.repeat)
-            complete = complete and found is not None and found.state == "done"
-            if found and found.state == "done" and (difference := found.differs(blank(work, cell, facts))):
-                others.append(f"{records.path(work.suite.name, cell, work.repeat)} was made with {difference}")
-        if not complete:
-            rest.append(work)
+    wanted = {_key(work, cell): blank(work, cell, facts) for work in works for cell in work.trial.cells}
+    suites = {work.suite.name: blank(work, "", facts) for work in works}
+    kept = {(each.suite, each.cell, each.repeat): each for name in suites for each in records.of(name) if each.finished}
+    if again:
+        kept = {key: record for key, record in kept.items() if key not in wanted}
+    others = []
+    for key, record in kept.items():
+        meant = wanted.get(key) or replace(suites[record.suite], settings=record.settings)  # those are its trial's own
+        if difference := record.differs(meant):
+            others.append(f"{records.path(*key)} was made with {difference}")
+    rest = [work for work in works if any(_key(work, cell) not in kept for cell in work.trial.cells)]
     return rest, others
+
+
+def set_aside(records: Records, works: Iterable[Work]) -> None:
+    """What is kept of these, so that a run that is interrupted goes on with the new ones. Raises RecordFailure."""
+    for work in works:
+        for cell in work.trial.cells:
+            records.set_aside(*_key(work, cell))
 
 
 def perform(records: Records, works: Sequence[Work], watcher: Watcher) -> Tally:
@@ -111,19 +119,17 @@ def _measure(records: Records, work: Work, watcher: Watcher, tally: Tally) -> No
                 waiting.remove(cell)
                 keep(cell, outcome=outcome)
     except Lacking as error:
-        for cell in _unfinished(records, work, waiting):
+        for cell in waiting:
             keep(cell, state="lacking", reason=str(error))
     except FAILURES + work.suite.failures as error:
         if isinstance(error, OSError) and error.errno in FULL:
             raise RecordFailure(f"the disk of {tempfile.gettempdir()} is full (see TMPDIR)") from None
-        for cell in _unfinished(records, work, waiting):
+        for cell in waiting:
             keep(cell, state="failed", reason=str(error) or type(error).__name__)
 
 
-def _unfinished(records: Records, work: Work, cells: Iterable[str]) -> list[str]:
-    """Those without a finished result of an earlier run, which stays."""
-    found = {cell: records.find(work.suite.name, cell, work.repeat) for cell in cells}
-    return [cell for cell, record in found.items() if record is None or record.state != "done"]
+def _key(work: Work, cell: str) -> tuple[str, str, int]:
+    return work.suite.name, cell, work.repeat
 
 
 def _count(record: Record, tally: Tally) -> None:

@@ -53,21 +53,32 @@ class Pass:
     """The real sizes, which alone have goals."""
 
     def outcomes(self) -> Iterator[tuple[str, Outcome]]:
-        """A cell for each volume and, if there are several, one for their sum."""
+        """A cell for each volume and, if there are several, one for their sum. If one failed none has figures: they
+        share the line.
+        """
+        if complaint := self._complaint():
+            names = (*self.case.volumes, published.TOTAL) if self.case.together else ("",)
+            yield from ((self._cell(name), Outcome((), self.flow.samples, complaint=complaint)) for name in names)
+            return
         alone = [8 * each / SETTING.goodput for each in self.best]
         transfers = [transfer for transfer in self.flow.transfers if transfer]
         for contents, transfer, limit in zip(self.volumes, transfers, shared(alone), strict=True):
             figures = self._figures(contents.kind, contents.size / MIB, transfer.seconds, limit)
             if not self.case.together:
-                yield f"{self.case.place}/{self.number}", self._with_line(figures)
+                yield self._cell(), self._with_line(figures)
                 return
-            yield self._cell(contents.kind), Outcome(figures, complaint=transfer.complaint)
+            yield self._cell(contents.kind), Outcome(figures)
         size = sum(each.size for each in self.volumes) / GIB * 1000  # as published: 6.66 GB are 6,660 MB here
         figures = self._figures(published.TOTAL, size, max(each.seconds for each in transfers), sum(alone))
         yield self._cell(published.TOTAL), self._with_line(figures)
 
-    def _cell(self, name: str) -> str:
-        return f"{self.case.place}/{name}/{self.number}"
+    def _cell(self, name: str = "") -> str:
+        return "/".join(filter(None, [self.case.place, name, str(self.number)]))
+
+    def _complaint(self) -> str:
+        """What is wrong with the bytes that arrived, of which volume; or nothing."""
+        pairs = zip(self.volumes, self.flow.transfers, strict=True)
+        return next((f"{volume.kind}: {each.complaint}" for volume, each in pairs if each and each.complaint), "")
 
     def _figures(self, name: str, size: float, seconds: float, limit: float) -> tuple[Figure, ...]:
         """Throughput, of a size in MB, in MB/min as published; and seconds. `limit`: in seconds, for the first pass."""
@@ -91,7 +102,7 @@ class Pass:
             Figure("on the line", 100 * crossed / size, "%", False, remark=self.remark),
             Figure("line in use", 100 * 8 * crossed / seconds / SETTING.bits, "%", remark=self.remark),
         )
-        return Outcome((*figures, *of_line), self.flow.samples, complaint=self.flow.complaint)
+        return Outcome((*figures, *of_line), self.flow.samples)
 
 
 def shared(alone: Sequence[float]) -> list[float]:

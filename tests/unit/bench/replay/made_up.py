@@ -20,7 +20,7 @@ class MadeUp:
     measured: list[str] = field(default_factory=list)
     troubles: dict[str, Callable[[], Any]] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=lambda: {"line": "45Mbit"})
-    complaint: str = ""
+    complaints: dict[str, str] = field(default_factory=dict)
 
     @property
     def suite(self) -> Suite:
@@ -37,7 +37,8 @@ class MadeUp:
             stage.tell(f"measuring {cell}")
             self.troubles.get(cell, lambda: None)()
             self.measured.append(cell)
-            yield cell, Outcome((figure(40.0 + len(self.measured)),), {"line": [[0.0, 0.0]]}, complaint=self.complaint)
+            found, complaint = figure(40.0 + len(self.measured)), self.complaints.get(cell, "")
+            yield cell, Outcome((found,), {"line": [[0.0, 0.0]]}, complaint=complaint)
 
 
 def figure(value: float | None, remark: str = "") -> Figure:

@@ -19,6 +19,7 @@ from bench.replay.results import Results
 from bench.replay.suite import Figure, Options, Outcome
 from bench.replay.suites import SUITES
 from bench.replay.suites import field_published as published
+from bench.replay.suites.alternatives_report import report as alternatives
 from bench.sites import SiteFailure
 from proxy.errors import ExitCode, OperatorError
 from tests.unit.bench.replay.made_up import MadeUp, figure, order, raising
@@ -161,6 +162,29 @@ def test_why_there_is_nothing_stands_in_the_cell() -> None:
     assert measured(results.summary("b", "throughput"), notes, results.cell("b")) == "(2)"
     assert measured(results.summary("c", "throughput"), notes, results.cell("c")) == "-"
     assert notes.texts == ["10 Gb/s is not carried here", "no"]
+
+
+def test_what_arrived_wrong_is_no_result() -> None:
+    wrong = Outcome((figure(133_920.0),), {"line": [[0.0, 1.0]]}, complaint="the connection failed")
+    results = Results((record("a", outcome=wrong), record("b", figure(40.0)), record("b", repeat=2, outcome=wrong)))
+    notes = Notes()
+    assert measured(results.summary("a", "throughput"), notes, results.cell("a")) == "(1)"
+    assert measured(results.summary("b", "throughput"), notes, results.cell("b")) == "40.0 (1)"
+    assert notes.texts == ["the connection failed"]
+    assert [name for name, _ in results.summaries()] == ["b"], "no ratio and no goal is judged by it"
+    cell = results.cell("a")
+    assert cell is not None
+    assert not cell.samples
+
+
+def test_the_best_other_is_one_that_arrived() -> None:
+    wrong = Outcome((figure(900.0),), complaint="the bytes that arrived differ from those that were sent")
+    records = [record("tcp-bbr/f5vol3/1", figure(40.0)), record("tcp-cubic/f5vol3/1", outcome=wrong)]
+    (section,) = alternatives(Results((*records, record("isthmus/f5vol3/1", figure(80.0)))))
+    row = next(row for row in section.tables[0].rows if row[:2] == ("f5vol3", "1"))
+    assert row[-1] == "2.00x"
+    (section,) = alternatives(Results((*records, record("isthmus/f5vol3/1", outcome=wrong))))
+    assert not section.findings
 
 
 @pytest.mark.parametrize(

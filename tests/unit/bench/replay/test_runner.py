@@ -15,6 +15,8 @@ from bench.sites import SiteFailure
 from proxy.errors import ExitCode, OperatorError
 from tests.unit.bench.replay.made_up import ALONE, CELLS, MadeUp, order, raising
 
+DIFFER = "the bytes that arrived differ from those that were sent"
+
 
 def files(out: Path) -> list[str]:
     return sorted(path.name for path in out.glob("*/*"))
@@ -79,6 +81,15 @@ def test_results_of_other_circumstances_are_not_mixed(made_up: MadeUp, tmp_path:
     assert run(order(tmp_path)) == ExitCode.OK
 
 
+def test_scales_are_not_mixed_within_a_suite(made_up: MadeUp, tmp_path: Path) -> None:
+    run(order(tmp_path, only=("passes",), scale=1.0, repeat=2))
+    for again in (False, True):
+        with pytest.raises(OperatorError, match=r"passes_1\.1\.json was made with scale 1, not 0\.05 \(and 3 more\)"):
+            run(order(tmp_path, only=(ALONE,), scale=0.05, again=again))
+    made_up.settings["line"] = "155Mbit"
+    assert run(order(tmp_path, only=(ALONE,), scale=1.0)) == ExitCode.OK, "settings are a trial's own"
+
+
 def test_another_version_is_another_circumstance(made_up: MadeUp, tmp_path: Path) -> None:
     run(order(tmp_path))
     records = Records(tmp_path)
@@ -103,13 +114,46 @@ def test_what_fails_ends_only_itself_and_is_tried_again(
     assert made_up.measured[2:] == [*CELLS]
 
 
-def test_a_failure_does_not_replace_a_result(made_up: MadeUp, tmp_path: Path) -> None:
+def test_again_sets_aside_what_was_finished_and_a_failure_counts(
+    made_up: MadeUp, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run(order(tmp_path))
-    made_up.troubles[CELLS[0]] = raising(SiteFailure("no"))
-    assert run(order(tmp_path, again=True)) == ExitCode.OK
-    found = Records(tmp_path).find("made-up", CELLS[0], 1)
+    made_up.troubles[CELLS[1]] = raising(SiteFailure("site east died"))
+    assert run(order(tmp_path, again=True)) == ExitCode.FAILED
+    shown = capsys.readouterr().err
+    assert "made-up/passes/2: site east died" in shown
+    assert "1 cells failed, see above; the same command without --again tries them again" in shown
+    found = Records(tmp_path).find("made-up", CELLS[1], 1)
     assert found is not None
-    assert found.state == "done"
+    assert (found.state, found.reason) == ("failed", "site east died")
+    assert "passes_2.1.json.old" in files(tmp_path)
+    made_up.troubles.clear()
+    made_up.measured.clear()
+    assert run(order(tmp_path)) == ExitCode.OK
+    assert made_up.measured == [*CELLS]
+
+
+def test_again_that_was_interrupted_goes_on(made_up: MadeUp, tmp_path: Path) -> None:
+    run(order(tmp_path, repeat=2))
+    made_up.troubles[ALONE] = raising(KeyboardInterrupt())
+    with pytest.raises(OperatorError) as failure:
+        run(order(tmp_path, repeat=2, again=True))
+    assert f"go on with isthmus bench run made-up --repeat 2 --out {tmp_path}" in failure.value.message
+    made_up.troubles.clear()
+    made_up.measured.clear()
+    assert run(order(tmp_path, repeat=2)) == ExitCode.OK
+    assert made_up.measured == [ALONE, *CELLS, ALONE], "nothing of the earlier pass is taken for one of this"
+
+
+def test_of_a_trial_that_fails_no_cell_stays(made_up: MadeUp, tmp_path: Path) -> None:
+    made_up.complaints[CELLS[0]] = DIFFER
+    run(order(tmp_path))
+    made_up.complaints.clear()
+    made_up.troubles[CELLS[1]] = raising(SiteFailure("no"))
+    assert run(order(tmp_path)) == ExitCode.FAILED
+    found = Records(tmp_path).find("made-up", CELLS[1], 1)
+    assert found is not None
+    assert found.state == "failed"
 
 
 def test_what_is_lacking_is_said_once_and_is_no_failure(
@@ -136,9 +180,16 @@ def test_a_suite_that_cannot_be_measured_here_does_not_stop_the_others(
     assert failure.value.code == ExitCode.USAGE
 
 
-def test_bytes_that_differ_fail_the_run(made_up: MadeUp, tmp_path: Path) -> None:
-    made_up.complaint = "the bytes that arrived differ from those that were sent"
-    assert run(order(tmp_path, only=(ALONE,))) == ExitCode.FAILED
+def test_bytes_that_differ_fail_the_run_until_they_do_not(made_up: MadeUp, tmp_path: Path) -> None:
+    made_up.complaints[ALONE] = DIFFER
+    for _ in range(2):
+        assert run(order(tmp_path, only=(ALONE,))) == ExitCode.FAILED
+    assert made_up.measured == [ALONE, ALONE]
+    made_up.complaints.clear()
+    assert run(order(tmp_path, only=(ALONE,))) == ExitCode.OK
+    made_up.measured.clear()
+    assert run(order(tmp_path, only=(ALONE,))) == ExitCode.OK
+    assert not made_up.measured
 
 
 def test_an_interruption_keeps_what_is_finished_and_says_how_to_go_on(made_up: MadeUp, tmp_path: Path) -> None:

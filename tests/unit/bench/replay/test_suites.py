@@ -95,6 +95,17 @@ def test_three_volumes_have_a_total() -> None:
     assert found["together/disk/total/1"]["value"] == pytest.approx(6660, rel=0.001), "as published: 1 GB is 1000 MB"
 
 
+def test_a_pass_that_failed_has_no_figures() -> None:
+    """Nor have those beside it: what is left of the line was theirs."""
+    case = Case("together/disk", ("f5vol3", "f5vol4"), "disk")
+    volumes = [volume(name, 1.0) for name in case.volumes]
+    course = Course([Sample(0.0, 0), Sample(1.0, 5e6)])
+    transfers = (Transfer(5_000_000, 1.0, False, "reset"), Transfer(volumes[1].size, 60.0, True))
+    outcomes = dict(Pass(case, 1, volumes, [1, 1], Flow(transfers, course, course)).outcomes())
+    assert tuple(outcomes) == case.cells[:3]
+    assert all(not outcome.figures and outcome.complaint == "f5vol3: reset" for outcome in outcomes.values())
+
+
 def test_a_window_bounds_three_connections() -> None:
     assert theory(Setting("1Gbit", 20), 72_000) == pytest.approx(3 * 28.8)
     assert theory(Setting("45Mbit", 20), 1_000_000) == pytest.approx(45 * 1448 / 1500)
