@@ -82,7 +82,7 @@ class HistoryFile:
             steps = _of_kinds(rows, (str, int, bytes))
             kept.steps += [((name, series, number), array("d", blob)) for series, number, blob in steps]
         kept.steps = [(key, row) for key, row in kept.steps if len(row) == len(COLUMNS)]
-        kept.events = _unbroken(newest_events(self._connection, EVENTS_MAX))
+        kept.events = newest_events(self._connection, EVENTS_MAX)
         return kept
 
     def write(self, steps: Mapping[Key, Row], events: Iterable[Event], facts: Mapping[str, str], now: float) -> None:
@@ -190,11 +190,3 @@ def _event(
     number: int, time: float, code: str, severity: str, subject: str, words: str, remedy: str, count: int
 ) -> Event:
     return Event(number, time, code, Severity(severity), subject, words, remedy, count)
-
-
-def _unbroken(events: list[Event]) -> list[Event]:
-    """The newest of them whose numbers rise by one."""
-    for at in range(len(events) - 1, 0, -1):
-        if events[at].number != events[at - 1].number + 1:
-            return events[at:]
-    return events

@@ -140,7 +140,7 @@ HISTORY_IN_MEMORY = Code(
     "IST-404",
     _WARNING,
     "History and events are kept in memory only: a restart forgets them.",
-    "name a file that can be written in `status.history`",
+    "make room on its disk, or name a file that can be written in `status.history`",
 )
 HISTORY_SET_ASIDE = Code(
     "IST-405",
