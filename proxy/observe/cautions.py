@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from proxy.observe import codes
 from proxy.observe.answers import Caution
 from proxy.observe.codes import Code
-from proxy.observe.readings import share_counter, store_counter
+from proxy.observe.readings import held_counter, share_counter, store_counter
 from proxy.observe.snapshot import PeerStatus, Snapshot
 from proxy.observe.store_report import larger_stores
 from proxy.observe.trend import Trend
@@ -78,13 +78,13 @@ def _shaped(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
         for share in peer.shares:
             if share.maximum_bits_per_second is None and peer.rate_bits_per_second is None:
                 continue
-            held = trend.rate(share_counter(share.name, "held"), 60.0)
+            held = trend.rate(held_counter(peer.name, share.name), 60.0)
             if held >= HELD:
                 rate = min(each for each in (share.maximum_bits_per_second, peer.rate_bits_per_second) if each)
                 words = (
                     f"a rate of {rate / 1e6:.3g} Mbit/s to {peer.name} held data back for {held:.0%} of the last minute"
                 )
-                yield _Found(codes.SHAPED, share.name, words)
+                yield _Found(codes.SHAPED, f"{share.name} to {peer.name}", words)
 
 
 def _store(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:

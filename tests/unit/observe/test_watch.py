@@ -230,6 +230,20 @@ def test_shaping_that_holds_back() -> None:
     assert "5 Mbit/s to west held data back for 90% of the last minute" in site.watch.cautions[0].words
 
 
+def test_shaping_is_told_of_the_peer_that_it_holds_back() -> None:
+    """An export has a share for each of its peers."""
+    site = Site()
+    for second in range(1, 80):
+        slow, fast = (
+            share(name="export array", maximum_bits_per_second=5_000_000, held_seconds=each * second)
+            for each in (0.9, 0.3)
+        )
+        site.pass_(changed(peers=[peer(shares=[slow]), peer(name="north", shares=[fast])]))
+    (caution,) = site.watch.cautions
+    assert (caution.code, caution.subject) == ("IST-502", "export array to west")
+    assert "held data back for 90%" in caution.words
+
+
 def test_a_window_that_limits_has_to_last() -> None:
     site = Site()
     limited = with_peer(verdict=VerdictStatus("round trip or window", 0.9, "window 64 MiB / 100 ms"))
