@@ -190,8 +190,10 @@ def _rate(figures: Figures, times: Times, share: float) -> str:
 
 
 def _window(figures: Figures, times: Times, share: float) -> str:
-    unacked, window = times.get(Waiting.UNACKED, 0), times.get(Waiting.WINDOW, 0)
-    line, answer = times.get(Waiting.LINE, 0), times.get(Waiting.ANSWER, 0)
+    states = Waiting.UNACKED, Waiting.WINDOW, Waiting.LINE, Waiting.ANSWER
+    unacked, window, line, answer = (
+        times.get(state, 0) if _limit(state, figures) is Limit.WINDOW else 0 for state in states
+    )
     if answer > max(unacked, window, line):
         return _turns(figures)
     if line > max(unacked, window):

@@ -99,6 +99,20 @@ CASES: list[tuple[Times, Figures, Limit, float, str]] = [
         0.9,
         "tunnel.unacked 32 MiB / 100 ms round trip = 336 MB/s",
     ),
+    (
+        account(line=4, window=3, unacked=3),
+        FIGURES,
+        Limit.WINDOW,
+        0.6,
+        "window 64 MiB / 100 ms round trip = 671 MB/s",
+    ),
+    (
+        account(answer=4, window=3, unacked=3),
+        replace(FIGURES, answer=0.35),
+        Limit.WINDOW,
+        0.6,
+        "window 64 MiB / 100 ms round trip = 671 MB/s",
+    ),
     (account(window=10), replace(FIGURES, round_trip=0.0), Limit.WINDOW, 1.0, "window 64 MiB is used up"),
     (account(shaping=6, line=4), FIGURES, Limit.SHAPING, 0.6, "a configured rate holds it back for 60% of the time"),
     (
