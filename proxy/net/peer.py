@@ -134,9 +134,6 @@ class Peer:
     def alarms(self) -> list[str]:
         """What an operator must know of this peer."""
         found = []
-        if wrong := self.total().mismatches:
-            words = f"{wrong} chunks from {self.name} did not match their fingerprints and were refused"
-            found.append(f"{words}; look at its log, and test the memory of its host")
         if self.short_packets:
             words = f"packets of full size to {self.name} are lost on the way, so short ones are sent"
             found.append(f"{words}; let ICMP pass on that way, or lower the MTU, then `isthmus reload`")

@@ -206,8 +206,8 @@ def _of_store(snapshot: Snapshot, trend: Trend) -> Iterable[Finding]:
 
 
 def _of_peer(peer: PeerStatus, trend: Trend) -> Iterable[Finding]:
-    if peer.bytes["mismatches"]:
-        words = f"{peer.bytes['mismatches']} chunks from {peer.name} did not match their fingerprints"
+    if wrong := trend.rise(peer_counter(peer.name, "mismatches"), A_WHILE):
+        words = f"{wrong:.0f} chunks from {peer.name} did not match their fingerprints in the last ten minutes"
         yield Finding(codes.PEER_MISBEHAVES, Level.DEGRADED, words)
     if peer.references_suspended:
         words = f"{peer.name} lacks much of what it should hold, so data goes as literals for a while"

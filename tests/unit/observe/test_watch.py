@@ -177,6 +177,24 @@ def test_chunks_that_failed_verification() -> None:
     assert "IST-108" in site.reasons
 
 
+def test_wrong_chunks_of_the_first_second_count() -> None:
+    watch = Watch(Journal(), History(0.0), changed())
+    watch.note(with_peer(bytes=of_peer(mismatches=1)), NOW, 0.9)
+    assert [reason.code for reason in watch.health.peers[0].reasons] == ["IST-108"]
+
+
+def test_wrong_chunks_of_a_peer_are_told_each_time() -> None:
+    """What was refused long ago is neither a trouble of today nor hides the next one."""
+    site = Site()
+    site.pass_(with_peer(bytes=of_peer(mismatches=1)), 700)
+    assert (site.level, site.reasons) == (Level.HEALTHY, [])
+    site.pass_(with_peer(bytes=of_peer(mismatches=3)))
+    (reason,) = site.watch.health.peers[0].reasons
+    assert (reason.code, reason.level) == ("IST-108", Level.DEGRADED)
+    assert reason.words == "2 chunks from west did not match their fingerprints in the last ten minutes"
+    assert site.told == ["IST-101", "IST-108", "IST-108"]
+
+
 def test_refused_connections_are_told_once_a_minute() -> None:
     site = Site()
     for refused in range(1, 30):
