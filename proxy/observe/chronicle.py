@@ -12,8 +12,8 @@ _BY_NAME = {code.code: code for code in CODES}
 _TOLD_BY_COUNTERS = {codes.TUNNEL_DOWN.code, codes.DRAINING.code, codes.RELOAD_FAILED.code}
 """Reasons whose events come from elsewhere, so that none that lasted less than a second is missed."""
 
-Held = dict[tuple[str, str, str], str]
-"""What held, by subject, code and level, and its words."""
+Held = dict[tuple[str, str, str, str], str]
+"""What held, by subject, code, what it is about, and level; and its words."""
 
 
 class Chronicle:
@@ -57,20 +57,18 @@ class Chronicle:
         held: Held = {}
         for subject, reason in reasons_of(health):
             if reason.code not in _TOLD_BY_COUNTERS or _never_came_up(reason, health, subject):
-                held[subject, _key(reason), reason.level] = reason.words
-        held |= {(caution.subject, caution.code, ""): caution.words for caution in cautions}
+                held[subject, reason.code, reason.about, reason.level] = reason.words
+        held |= {(caution.subject, caution.code, "", ""): caution.words for caution in cautions}
         for key, words in held.items():
             if key not in self._held:
-                self._journal.note(_BY_NAME[key[1][:7]], key[0], words, now)
-        troubles = {key for key in self._held if key[1].startswith(codes.STORE_ALARM.code)}
-        if troubles and not troubles & held.keys():
+                self._journal.note(_BY_NAME[key[1]], key[0], words, now)
+        if _store_ails(self._held) and not _store_ails(held):
             self._journal.note(codes.STORE_WELL, "store", "the store's trouble is over", now)
         self._held = held
 
 
-def _key(reason: Reason) -> str:
-    """Alarms of the store have one code, and are told apart by their words."""
-    return f"{reason.code} {reason.words}" if reason.code == codes.STORE_ALARM.code else reason.code
+def _store_ails(held: Held) -> bool:
+    return any(code == codes.STORE_ALARM.code for _, code, _, _ in held)
 
 
 def _never_came_up(reason: Reason, health: HealthAnswer, subject: str) -> bool:

@@ -43,6 +43,8 @@ class Finding:
     code: Code
     level: Level
     words: str
+    about: str = ""
+    """What tells it from others with its code."""
     remedy: str = ""
 
 
@@ -143,7 +145,8 @@ class Ladder:
                 each.level,
                 each.words,
                 each.remedy or each.code.remedy,
-                self._mark(subject, each.code.code, now),
+                self._mark(subject, f"{each.code} {each.about}", now),
+                each.about,
             )
             for each in findings
         ]
@@ -162,7 +165,7 @@ class Ladder:
 def _of_site(snapshot: Snapshot, now: float) -> Iterable[Finding]:
     if snapshot.draining:
         yield Finding(
-            codes.DRAINING, Level.ATTENTION, "the site drains and will end", "start it again when it has ended"
+            codes.DRAINING, Level.ATTENTION, "the site drains and will end", remedy="start it again when it has ended"
         )
     if snapshot.reload_problem:
         yield Finding(codes.RELOAD_FAILED, Level.DEGRADED, snapshot.reload_problem)
@@ -176,11 +179,11 @@ def certificate_finding(certificate: CertificateStatus, now: float) -> Finding |
     left, whose = certificate.expires - now, whose_certificate(certificate)
     if left <= 0:
         level = Level.CRITICAL if certificate.role == "own" else Level.DEGRADED
-        return Finding(codes.CERTIFICATE_ENDED, level, f"{whose} has ended")
+        return Finding(codes.CERTIFICATE_ENDED, level, f"{whose} has ended", whose)
     if left > ENDS_SOON:
         return None
     level = Level.DEGRADED if left <= ENDS_NOW else Level.ATTENTION
-    return Finding(codes.CERTIFICATE_ENDS, level, f"{whose} ends in {left / DAY:.0f} days")
+    return Finding(codes.CERTIFICATE_ENDS, level, f"{whose} ends in {left / DAY:.0f} days", whose)
 
 
 def whose_certificate(certificate: CertificateStatus) -> str:
@@ -196,7 +199,8 @@ def whose_certificate(certificate: CertificateStatus) -> str:
 
 def _of_store(snapshot: Snapshot, trend: Trend) -> Iterable[Finding]:
     for alarm in snapshot.store["alarms"]:
-        yield Finding(codes.STORE_SET_ASIDE if SET_ASIDE in alarm else codes.STORE_ALARM, Level.DEGRADED, str(alarm))
+        code = codes.STORE_SET_ASIDE if SET_ASIDE in alarm else codes.STORE_ALARM
+        yield Finding(code, Level.DEGRADED, str(alarm), str(alarm))
     if invalid := trend.rise(store_counter("invalid"), A_WHILE):
         words = f"{invalid:.0f} chunks of the store failed verification in the last ten minutes"
         yield Finding(codes.CHUNKS_DROPPED, Level.DEGRADED, words)

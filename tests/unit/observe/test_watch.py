@@ -160,6 +160,39 @@ def test_the_stores_alarms_come_and_go_once() -> None:
     assert site.told == ["IST-101", "IST-301", "IST-302"]
 
 
+def test_a_trouble_of_the_store_that_becomes_another_is_not_over() -> None:
+    site = Site()
+    for megabytes in (4000, 3996):
+        site.pass_(changed(store=store(alarms=[f"The disk is full: store x stays at {megabytes} MiB"])), 3)
+    assert site.told == ["IST-101", "IST-301", "IST-301"]
+    site.pass_(changed())
+    assert site.told[-1] == "IST-302"
+
+
+def test_each_certificate_that_ends_is_told_once() -> None:
+    """Also the second one, and though the words have fewer days each day; a day in 864 s here."""
+    site = Site(changed(certificates=[]))
+    for second in range(0, 2592, 8):
+        ends = [("own", "east", 20), ("peer", "west", 10), ("peer", "north", 10)]
+        left = [CertificateStatus(role, name, NOW + (days - second / 864) * 86400) for role, name, days in ends]
+        site.pass_(changed(certificates=left[: 1 + second // 100]))
+    assert site.told == ["IST-101", "IST-202", "IST-202", "IST-202"]
+    words = [event.words for event in site.watch.journal.after(1, 10).events]
+    assert [each.partition(" ends in ")[0] for each in words] == [
+        "this site's certificate",
+        "the certificate of peer west",
+        "the certificate of peer north",
+    ]
+
+
+def test_since_when_is_known_of_each_certificate() -> None:
+    ends = [CertificateStatus("peer", name, NOW + 10 * 86400) for name in ("west", "north")]
+    site = Site()
+    site.pass_(changed(certificates=ends[:1]))
+    site.pass_(changed(certificates=ends), 5)
+    assert [reason.since - NOW for reason in site.watch.health.reasons] == [2, 3]
+
+
 def test_a_store_that_was_set_aside_has_a_code_of_its_own(tmp_path: Path) -> None:
     """By the words of a real store's alarm."""
     (tmp_path / "containers").write_bytes(b"noise" * 10_000)
