@@ -236,7 +236,8 @@ def _of_tunnel(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> Iterable[F
 def _down(peer: PeerStatus) -> str:
     rest = f"; {peer.streams} streams wait" if peer.streams else ""
     waited = "it has not dialled in" if peer.state == "waiting" else "it does not answer"
-    return f"there is no tunnel to {peer.name}: {peer.last_error or waited}{rest}"
+    why = "nothing is heard on its lanes" if peer.lanes else peer.last_error or waited
+    return f"there is no tunnel to {peer.name}: {why}{rest}"
 
 
 def _of_lane(lane: LaneStatus, sent: float, again: float) -> Iterable[Finding]:

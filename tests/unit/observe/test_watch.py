@@ -74,6 +74,28 @@ def test_an_outage_and_its_end() -> None:
     assert site.told == ["IST-101", "IST-102", "IST-103"]
 
 
+SILENT: dict[str, Any] = {"state": "outage", "lanes": [lane(silent=True)], "streams": 3}
+
+
+@pytest.mark.parametrize("outages", [0, 1])
+def test_a_tunnel_that_only_falls_silent_has_gone_and_comes_up(outages: int) -> None:
+    site = Site(with_peer(outages=outages))
+    before = len(site.told)
+    site.pass_(with_peer(**SILENT, outages=outages), 15)
+    assert site.watch.health.words == "there is no tunnel to west: nothing is heard on its lanes; 3 streams wait"
+    site.pass_(with_peer(outages=outages), 5)
+    assert site.told[before:] == ["IST-102", "IST-106", "IST-101"]
+    assert "nothing is heard on its lanes" in site.watch.journal.after(before, 100).events[0].words
+
+
+def test_a_silent_tunnel_whose_lanes_end_is_told_once() -> None:
+    site = Site()
+    site.pass_(with_peer(**SILENT), 5)
+    site.pass_(changed(peers=[down()]), 5)
+    site.pass_(with_peer(outages=1, resumed=1), 5)
+    assert site.told == ["IST-101", "IST-102", "IST-106", "IST-103"]
+
+
 def test_an_outage_between_two_seconds_is_told() -> None:
     site = Site()
     site.pass_(with_peer(outages=1, resumed=1))
