@@ -101,12 +101,12 @@ class Verdict:
 
 def with_rates(figures: Figures, recent: Recent) -> Figures:
     """Figures with what `moved_by` has counted."""
-    answers = recent.mean("answers")
+    answers = recent.rate("answers")
     return replace(
         figures,
-        sent=recent.mean("sent"),
-        delivered=recent.mean("delivered"),
-        answer=recent.mean("answering") / SECOND / answers if answers else 0.0,
+        sent=recent.rate("sent"),
+        delivered=recent.rate("delivered"),
+        answer=recent.rate("answering") / SECOND / answers if answers else 0.0,
     )
 
 

@@ -188,8 +188,8 @@ def test_of_equals_the_first_is_named(first: int) -> None:
 def test_rates_of_the_last_seconds() -> None:
     recent = Recent()
     assert with_rates(FIGURES, recent).answer == 0
-    recent.note({}, {"sent": 4.0, "delivered": 2.0, "answers": 8, "answering": 2 * SECOND})
-    recent.note({}, {"sent": 2.0, "answers": 2})
+    recent.note({}, {"sent": 4.0, "delivered": 2.0, "answers": 8, "answering": 2 * SECOND}, 1.0)
+    recent.note({}, {"sent": 2.0, "answers": 2}, 1.0)
     found = with_rates(FIGURES, recent)
     assert (found.sent, found.delivered, found.answer, found.line) == (3, 1, 0.2, FIGURES.line)
 
