@@ -58,7 +58,7 @@ LANE_SILENT = Code(
 LOSSY = Code(
     "IST-107",
     _WARNING,
-    "More than 5 % of what is sent has to be sent again.",
+    "More than 5 % of what is sent has to be sent again. It is over at less than 3 % for a minute.",
     "have the line checked; use BBR (`modprobe tcp_bbr`), which bears loss",
 )
 PEER_MISBEHAVES = Code(

@@ -20,9 +20,11 @@ A_WHILE = 600.0
 """Seconds for which what has happened still counts."""
 PATIENCE_AT_START = 15.0
 """Seconds for which a tunnel that has not come up yet is no fault."""
-LOSSY = 0.05
+LOSSY, LOSSY_NO_MORE = 0.05, 0.03
+"""Shares of loss at which a lane begins to be lossy, and at which it ends to be, over a minute as well."""
+A_MINUTE = 60.0
 LOSS_LEAST_BYTES = 100_000
-"""Sent in these seconds: below that a share of loss means nothing."""
+"""Sent in these seconds: below that a share of loss means nothing yet."""
 FLAPPING = 3
 DAY = 86400.0
 ENDS_SOON, ENDS_NOW = 30 * DAY, 7 * DAY
@@ -120,7 +122,12 @@ class Ladder:
         sent, again, received = (
             trend.rate(lane_counter(peer, lane.number, what), OF_LATE) for what in ("sent", "retransmitted", "received")
         )
-        reasons = self._reasons(subject, _of_lane(lane, sent, again), now)
+        loss, enough = _loss(sent, again), (sent + again) * OF_LATE > LOSS_LEAST_BYTES
+        if self._holds(subject, codes.LOSSY):
+            findings = _of_lane(lane, max(loss, _loss_of(peer, lane, trend, A_MINUTE)), LOSSY_NO_MORE)
+        else:
+            findings = _of_lane(lane, loss if enough else 0.0, LOSSY)
+        reasons = self._reasons(subject, findings, now)
         level = worst(reason.level for reason in reasons)
         return LaneHealth(
             number=lane.number,
@@ -129,7 +136,7 @@ class Ladder:
             since=self._mark(subject, level, now),
             reasons=reasons,
             round_trip_seconds=lane.round_trip_seconds,
-            loss=_loss(sent, again),
+            loss=loss,
             sent_bits_per_second=round(8 * (sent + again)),
             received_bits_per_second=round(8 * received),
             window_bytes=lane.congestion_window_segments * lane.segment_bytes,
@@ -145,18 +152,26 @@ class Ladder:
                 each.level,
                 each.words,
                 each.remedy or each.code.remedy,
-                self._mark(subject, f"{each.code} {each.about}", now),
+                self._mark(subject, _mark_of(each.code, each.about), now),
                 each.about,
             )
             for each in findings
         ]
         return sorted(reasons, key=lambda reason: -_ORDER.index(reason.level))
 
+    def _holds(self, subject: str, code: Code) -> bool:
+        """That was found of the subject a second ago."""
+        return (subject, _mark_of(code)) in self._since
+
     def _mark(self, subject: str, what: str, now: float) -> float:
         """Since when that holds of the subject."""
         since = self._since.get((subject, what), now)
         self._seen[subject, what] = since
         return since
+
+
+def _mark_of(code: Code, about: str = "") -> str:
+    return f"{code} {about}"
 
 
 # -- findings ----------------------------------------------------------------------------------------------------
@@ -240,12 +255,17 @@ def _down(peer: PeerStatus) -> str:
     return f"there is no tunnel to {peer.name}: {why}{rest}"
 
 
-def _of_lane(lane: LaneStatus, sent: float, again: float) -> Iterable[Finding]:
+def _of_lane(lane: LaneStatus, loss: float, lossy: float) -> Iterable[Finding]:
+    """`lossy`: the share of loss that is too much."""
     if lane.silent:
         yield Finding(codes.LANE_SILENT, Level.DEGRADED, "nothing is heard on it")
-    loss = _loss(sent, again)
-    if loss > LOSSY and (sent + again) * OF_LATE > LOSS_LEAST_BYTES:
+    if loss > lossy:
         yield Finding(codes.LOSSY, Level.ATTENTION, f"{loss:.1%} of what it sends has to be sent again")
+
+
+def _loss_of(peer: str, lane: LaneStatus, trend: Trend, seconds: float) -> float:
+    sent, again = (trend.rise(lane_counter(peer, lane.number, what), seconds) for what in ("sent", "retransmitted"))
+    return _loss(sent, again)
 
 
 def _loss(sent: float, again: float) -> float:

@@ -148,6 +148,17 @@ def test_loss_of_a_lane() -> None:
     assert site.level is Level.ATTENTION
 
 
+def test_loss_about_the_threshold_is_told_once() -> None:
+    """It is over when it has been much less for a minute, and is told when it comes again."""
+    site, sent, again, told = Site(), 0, 0, list[int]()
+    for lost in (*[0.06, 0.03] * 60, *[0.001] * 60, *[0.07] * 30):
+        for _ in range(10):
+            sent, again = sent + 100_000, again + round(lost * 100_000)
+            site.pass_(with_peer(lanes=[lane(bytes_sent=sent, bytes_retransmitted=again)]))
+        told.append(site.told.count("IST-107"))
+    assert (told[119], told[-1]) == (1, 2)
+
+
 def test_one_silent_lane_of_two_is_no_more_than_attention() -> None:
     lanes = [lane(silent=True), lane(number=2)]
     assert Site(with_peer(lanes=lanes)).level is Level.ATTENTION
