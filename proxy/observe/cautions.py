@@ -43,18 +43,21 @@ class Cautions:
     """Remembers since when each holds. Fed once a second."""
 
     def __init__(self) -> None:
-        self._since: dict[tuple[str, str], float] = {}
+        self._since: dict[tuple[str, str], tuple[float, float]] = {}  # by the time of day, and by the other clock
 
-    def find(self, snapshot: Snapshot, trend: Trend, now: float) -> list[Caution]:
-        """What holds (`now`: seconds since 1970); of what depends on a verdict, only what has held for a while."""
+    def find(self, snapshot: Snapshot, trend: Trend, now: float, clock: float) -> list[Caution]:
+        """What holds; of what depends on a verdict, only what has held for a while.
+
+        `now`: seconds since 1970; `clock`: of a monotonic clock.
+        """
         found = [*_unreduced(snapshot, trend), *_shaped(snapshot, trend), *_store(snapshot, trend)]
         brief = list(_by_verdict(snapshot))
-        since = {(each.code.code, each.subject): now for each in (*found, *brief)}
+        since = {(each.code.code, each.subject): (now, clock) for each in (*found, *brief)}
         self._since = {key: self._since.get(key, when) for key, when in since.items()}
-        held = [each for each in brief if now - self._since[each.code.code, each.subject] >= STEADY]
+        held = [each for each in brief if clock - self._since[each.code.code, each.subject][1] >= STEADY]
         return [
             Caution(
-                each.code.code, each.subject, each.words, each.code.remedy, self._since[each.code.code, each.subject]
+                each.code.code, each.subject, each.words, each.code.remedy, self._since[each.code.code, each.subject][0]
             )
             for each in (*found, *held)
         ]

@@ -45,7 +45,7 @@ class Watch:
         self._feed(clock)
         self.history.note(snapshot, now, clock)
         self.health = self._ladder.climb(snapshot, self._trend, now)
-        self.cautions = self._found.find(snapshot, self._trend, now)
+        self.cautions = self._found.find(snapshot, self._trend, now, clock)
         if refused := self._trend.rise("refused", 1.5):
             words = f"{refused:.0f} connections to the tunnel listener were refused: {snapshot.last_refusal}"
             self.journal.note(codes.REFUSED, "tunnel listener", words, now)

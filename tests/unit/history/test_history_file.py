@@ -44,6 +44,43 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
     assert (tmp_path / "history.db").stat().st_mode & 0o077 == 0
 
 
+def test_what_is_more_than_a_range_goes(tmp_path: Path) -> None:
+    """On both sides of the present, for a clock that was ahead may have left some there."""
+    file, _ = open_history(tmp_path / "history.db", NOW)
+    file.write({step("5m", ago): row() for ago in range(-500, 500)}, [], {}, NOW)
+    assert len(file.read(NOW).steps) == 300
+    assert len(file.read(NOW + 300).steps) == 300
+    assert len(file.read(NOW + 301).steps) == 299
+
+
+@pytest.mark.parametrize("wrong", [400 * 86400.0, -400 * 86400.0])
+def test_a_clock_that_is_wrong_for_a_while_costs_no_history(tmp_path: Path, wrong: float) -> None:
+    path = tmp_path / "history.db"
+    file, _ = open_history(path, NOW)
+    file.write({step(name, ago): row() for name in RANGES for ago in range(1, 200)}, [], {}, NOW)
+    file.write(
+        {("5m", "site", int(NOW + wrong)): row(), ("30d", "site", int((NOW + wrong) // 7200)): row()},
+        [],
+        {},
+        NOW + wrong,
+    )
+    file.close()
+    open_history(path, NOW + wrong)[0].close()
+    assert len(open_history(path, NOW)[1].steps) == 199 * len(RANGES)
+
+
+def test_former_series_go(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    for generation in range(5):
+        file, _ = open_history(path, NOW)
+        names = [f"forward {generation} {number}" for number in range(20)]
+        file.write({step("5m", 5 - generation, name): row() for name in names}, [], {}, NOW)
+        file.close()
+    series = {key[1] for key, _ in open_history(path, NOW)[1].steps}
+    assert len(series) == SERIES_MAX
+    assert set(names) <= series
+
+
 def test_what_is_out_of_range_goes(tmp_path: Path) -> None:
     file, _ = open_history(tmp_path / "history.db", NOW)
     file.write({step("5m", ago): row() for ago in range(0, 600, 100)}, [], {}, NOW)

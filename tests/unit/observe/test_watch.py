@@ -337,6 +337,15 @@ def test_a_window_that_limits_has_to_last() -> None:
     assert [(each.code, each.since) for each in site.watch.cautions] == [("IST-503", NOW + 2)]
 
 
+def test_a_window_that_limits_does_so_though_the_clock_is_set_back() -> None:
+    site = Site()
+    limited = with_peer(verdict=VerdictStatus("round trip or window", 0.9, "window 64 MiB / 100 ms"))
+    site.pass_(limited)
+    for second in range(3, 40):
+        site.watch.note(limited, NOW - 3600 + second, float(second))
+    assert [each.code for each in site.watch.cautions] == ["IST-503"]
+
+
 def test_a_store_that_is_too_small() -> None:
     site = Site()
     for second in range(1, 5):
