@@ -14,7 +14,7 @@ from dedupstore.container import Container, Layout, Slab
 from dedupstore.disk_cache import MOST_UNWRITTEN, DiskCache
 from dedupstore.errors import DiskFull, IndexFull, StoreFault, StoreUnusable
 from dedupstore.index import Change
-from dedupstore.opening import open_files
+from dedupstore.opening import open_files, warn_of_copies
 from dedupstore.store import CONTAINER_BYTES, StoreFigures
 
 CACHE_BYTES = 160 << 20
@@ -26,6 +26,9 @@ pages as a large one. While it is being written, the other half may gather."""
 
 _RELIEFS = 4
 """How often room is sought for a transaction that found the index map full, an old container each time."""
+
+_LOOK_SECONDS = 60.0
+"""Between two looks at whether copies that were set aside are still there."""
 
 _FIRST_PAUSE = 10.0
 _LONGEST_PAUSE = 640.0
@@ -58,9 +61,17 @@ class DiskStore(DiskCache):
         self._owner = files.lock
         self._batch = _BATCH_BYTES // files.containers.layout.slot_bytes
         super().__init__(files, StoreFigures("disk", size_bytes), cache_bytes, clock)
+        self._looked = clock()
+
+    @property
+    def noted(self) -> bool:
+        """As ChunkStore says."""
+        return super().noted or self._look_due()
 
     def write(self) -> None:
         """As ChunkStore says."""
+        if self._look_due():
+            self._look()
         with self._lock:
             batch = list(islice(self._sealed.values(), self._batch))
         self._commit([container for container in batch if self._write_container(container)])
@@ -101,6 +112,16 @@ class DiskStore(DiskCache):
         self.write()
         while self._sealed:  # what cannot be written is dropped, so this ends
             self.write()
+
+    def _look_due(self) -> bool:
+        if "set-aside" not in self._alarms or self._doubtful or self._paused():
+            return False
+        return not 0 <= self._clock() - self._looked < _LOOK_SECONDS
+
+    def _look(self) -> None:
+        self._looked = self._clock()
+        with suppress(OSError):
+            warn_of_copies(self._path, self._alarms)
 
     # Containers
 

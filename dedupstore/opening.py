@@ -129,7 +129,7 @@ def _open_owned(path: Path, lock: StoreLock, sizes: Sizes, clock: Callable[[], f
         index.close()
         containers.close()
         raise
-    _warn_of_copies(path, alarms)
+    warn_of_copies(path, alarms)
     slots = FileSlots(sizes.slots(containers.layout), {row.slot for _, row in rows})
     return StoreFiles(path, lock, containers, index, slots, meta.identity, epochs, next_id, rows, peers, alarms)
 
@@ -217,10 +217,14 @@ def _set_aside_names(path: Path) -> list[str]:
     return [entry.name for entry in sorted(found, key=lambda entry: (entry.stat().st_mtime_ns, entry.name))]
 
 
-def _warn_of_copies(path: Path, alarms: dict[str, str]) -> None:
+def warn_of_copies(path: Path, alarms: dict[str, str]) -> None:
+    """Copies that were set aside are an alarm, and so is why, until somebody has deleted them. Raises OSError."""
     names = _set_aside_names(path)
     if names:
         alarms["set-aside"] = f"Beside the store lie copies that were set aside; delete {', '.join(names)} in {path}."
+    else:
+        alarms.pop("set-aside", None)
+        alarms.pop("replaced", None)
 
 
 # Rules 3 and 4: what of it fits?

@@ -149,7 +149,7 @@ class ChunkStore(Protocol):
 
     @property
     def noted(self) -> bool:
-        """True if `write` would note something about peers, even where no container waits for it. Cheap."""
+        """True if `write` has something to note about peers, or to look at, though no container waits for it. Cheap."""
 
     def write(self) -> None:
         """Writer: write notes and sealed containers, as many as a transaction takes: who rests need not wait for all.

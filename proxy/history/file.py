@@ -11,7 +11,7 @@ from typing import Any
 from proxy.observe.answers import Event, Severity
 from proxy.observe.journal import EVENTS_MAX
 from proxy.observe.ranges import RANGES
-from proxy.observe.steps import COLUMNS, Key, Row
+from proxy.observe.steps import COLUMNS, SERIES_MAX, Key, Row
 
 LARGEST_FILE = 40 << 20
 """Bytes. All steps of all series and all events take less than half of it."""
@@ -31,6 +31,21 @@ CREATE TABLE IF NOT EXISTS event (
     words TEXT NOT NULL, remedy TEXT NOT NULL, count INTEGER NOT NULL
 );
 CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+_BEYOND = """
+DELETE FROM step WHERE range = :range AND series = :series AND (
+    number <= (SELECT number FROM step WHERE range = :range AND series = :series AND number <= :last
+               ORDER BY number DESC LIMIT 1 OFFSET :most)
+    OR number >= (SELECT number FROM step WHERE range = :range AND series = :series AND number > :last
+                  ORDER BY number LIMIT 1 OFFSET :most)
+)
+"""
+"""By rank and not by time: a clock that is wrong for a while costs no history. Of steps that lie ahead, because it was,
+as many are kept."""
+_FORMER = """
+DELETE FROM step WHERE range = :range AND series NOT IN (
+    SELECT series FROM step WHERE range = :range GROUP BY series ORDER BY max(number) DESC LIMIT :most
+)
 """
 _EVENT_COLUMNS = "number, time, code, severity, subject, words, remedy, count"
 _EVENT_KINDS = int, float, str, str, str, str, str, int
@@ -83,11 +98,11 @@ class HistoryFile:
             steps = _of_kinds(rows, (str, int, bytes))
             kept.steps += [((name, series, number), array("d", blob)) for series, number, blob in steps]
         kept.steps = [(key, row) for key, row in kept.steps if len(row) == len(COLUMNS)]
-        kept.events = _unbroken(newest_events(self._connection, EVENTS_MAX))
+        kept.events = newest_events(self._connection, EVENTS_MAX)
         return kept
 
     def write(self, steps: Mapping[Key, Row], events: Iterable[Event], facts: Mapping[str, str], now: float) -> None:
-        """All of it or nothing; what is out of its range goes. Raises sqlite3.Error."""
+        """All of it or nothing; of a series with more steps than its range has the oldest go. Raises sqlite3.Error."""
         with self._connection as transaction:
             transaction.executemany(
                 "INSERT OR REPLACE INTO step VALUES (?, ?, ?, ?)", [(*key, row.tobytes()) for key, row in steps.items()]
@@ -97,12 +112,9 @@ class HistoryFile:
                 [(e.number, e.time, e.code, e.severity, e.subject, e.words, e.remedy, e.count) for e in events],
             )
             transaction.executemany("INSERT OR REPLACE INTO fact VALUES (?, ?)", list(facts.items()))
-            for name, wanted in RANGES.items():
-                oldest = int(now // wanted.step) - wanted.steps
-                transaction.execute(
-                    "DELETE FROM step WHERE range = ? AND (number <= ? OR number > ?)",
-                    (name, oldest, oldest + 2 * wanted.steps),
-                )
+            for name, series in {key[:2] for key in steps}:
+                last, most = int(now // RANGES[name].step), RANGES[name].steps
+                transaction.execute(_BEYOND, {"range": name, "series": series, "last": last, "most": most})
             transaction.execute("DELETE FROM event WHERE number <= (SELECT max(number) FROM event) - ?", (EVENTS_MAX,))
 
     def close(self) -> None:
@@ -175,6 +187,8 @@ def _prepare(connection: sqlite3.Connection) -> None:
     if _columns(connection) != _wanted_columns():
         raise sqlite3.DatabaseError("its tables have other columns")
     connection.execute(f"PRAGMA user_version = {_LAYOUT}")
+    with connection as transaction:  # what forwards and peers of former configurations have left
+        transaction.executemany(_FORMER, [{"range": name, "most": SERIES_MAX} for name in RANGES])
 
 
 def _wanted_columns() -> list[tuple[object, ...]]:
@@ -206,11 +220,3 @@ def _event(
     number: int, time: float, code: str, severity: str, subject: str, words: str, remedy: str, count: int
 ) -> Event:
     return Event(number, time, code, Severity(severity), subject, words, remedy, count)
-
-
-def _unbroken(events: list[Event]) -> list[Event]:
-    """The newest of them whose numbers rise by one."""
-    for at in range(len(events) - 1, 0, -1):
-        if events[at].number != events[at - 1].number + 1:
-            return events[at:]
-    return events

@@ -1,13 +1,15 @@
 """The thread that writes history down, so that no disk ever keeps the event loop waiting.
 
 It is given batches and works them off one by one; while a disk stalls, only the newest state of what has changed is
-kept for it, so its memory is bounded by what the book and the journal hold anyway.
+kept for it, and what it does not take is written with the next batch. So its memory is bounded by what the book and the
+journal hold anyway.
 """
 
 import logging
 import queue
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -15,6 +17,8 @@ from pathlib import Path
 
 from proxy.history.file import HistoryFault, HistoryFile, Kept, open_history
 from proxy.observe.answers import Event
+from proxy.observe.journal import EVENTS_MAX
+from proxy.observe.ranges import RANGES
 from proxy.observe.steps import Key, Row
 
 log = logging.getLogger(__name__)
@@ -29,6 +33,22 @@ class Batch:
     facts: Mapping[str, str] = field(default_factory=dict)
     now: float = 0.0
 
+    def over(self, former: "Batch") -> "Batch":
+        """Both; of what both have, this one's. No more steps and events than the book and the journal hold."""
+        events = {event.number: event for event in (*former.events, *self.events)}
+        newest = sorted(events.values(), key=lambda event: event.number)[-EVENTS_MAX:]
+        return Batch(_newest({**former.steps, **self.steps}), newest, {**former.facts, **self.facts}, self.now)
+
+
+def _newest(steps: Mapping[Key, Row]) -> dict[Key, Row]:
+    """As many of each range and series as the range has; those that came last."""
+    count, found = Counter[tuple[str, str]](), dict[Key, Row]()
+    for key, row in reversed(list(steps.items())):
+        count[key[:2]] += 1
+        if count[key[:2]] <= RANGES[key[0]].steps:
+            found[key] = row
+    return dict(reversed(found.items()))
+
 
 class Keeper:
     """All methods but the thread's own: any one thread; none of them waits for the disk but `rest` and `close`."""
@@ -36,7 +56,7 @@ class Keeper:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.problem = ""
-        """Why the last batch could not be written; empty when it could."""
+        """Why the last batch could not be written, and waits for the next one; empty when it could."""
         self._work: queue.SimpleQueue[Batch | None] = queue.SimpleQueue()
         self._idle = threading.Event()
         self._opened: Future[Kept] = Future()
@@ -88,16 +108,21 @@ class Keeper:
 
     def _serve(self, file: HistoryFile) -> None:
         self._idle.set()
+        owed = Batch({}, [])
         while (batch := self._work.get()) is not None:
-            self._write(file, batch)
+            owed = batch.over(owed)
+            if self._write(file, owed):
+                owed = Batch({}, [])
             self._idle.set()
 
-    def _write(self, file: HistoryFile, batch: Batch) -> None:
+    def _write(self, file: HistoryFile, batch: Batch) -> bool:
+        """True if it is written."""
         try:
             file.write(batch.steps, batch.events, batch.facts, batch.now)
         except sqlite3.Error as error:
             if not self.problem:
                 log.warning("history cannot be written to %s: %s", self.path, error)
-            self.problem = str(error)
-        else:
-            self.problem = ""
+            self.problem = str(error) or type(error).__name__
+            return False
+        self.problem = ""
+        return True

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 class Lookout:
     """Loop thread. One for each peer."""
 
-    def __init__(self, peer: "Peer", processor: Processor, settings: TunnelSettings) -> None:
+    def __init__(self, peer: "Peer", processor: Processor, settings: TunnelSettings, now: float) -> None:
+        """`now`, here and in `sample`: seconds of the loop's clock."""
         self._peer = peer
+        self._sampled = now
         self._processor = processor
         self._unacked_max = settings.unacked_max
         self._ended: list[tuple[Spell, Spell]] = []  # of relays that have ended since the last sample
@@ -28,12 +30,13 @@ class Lookout:
         self._lanes_before: dict[str, float] = {}
         self._held_before: dict[int, float] = {}
 
-    def sample(self) -> None:
+    def sample(self, now: float) -> None:
         """Once a second."""
         self.look()
         samples, self._ended = self._ended, []
         samples += [self._sample(relay) for relay in self._peer.relays.values()]
-        self._recent.note(blend(chain.from_iterable(samples)), moved_by(samples) | self._lanes())
+        passed, self._sampled = now - self._sampled, now
+        self._recent.note(blend(chain.from_iterable(samples)), moved_by(samples) | self._lanes(), passed)
 
     def look(self) -> None:
         """Have all streams see anew what they wait for."""
@@ -74,14 +77,14 @@ class Lookout:
     def _figures(self) -> Figures:
         """What all streams have in common."""
         peer, recent = self._peer, self._recent
-        line, again = recent.mean("line"), recent.mean("again")
+        line, again = recent.rate("line"), recent.rate("again")
         return Figures(
             peer=peer.name,
             reachable=peer.reachable,
             streams=len(peer.relays),
             line=line,
             resent=again / line if line else 0.0,
-            receiver_limited=recent.mean("held_up"),
+            receiver_limited=recent.rate("held_up"),
             round_trip=peer.tunnel.figures.round_trip or 0.0,
             unacked_max=self._unacked_max,
             processor=self._processor.share,
@@ -89,7 +92,7 @@ class Lookout:
         )
 
     def _lanes(self) -> dict[str, float]:
-        """What the lanes have done since the last sample: bytes, and a share of the time."""
+        """What the lanes have done since the last sample: bytes, and seconds."""
         wire = self._peer.lanes.wire()
         now: dict[str, float] = {"line": wire["sent"] + wire["retransmitted"], "again": wire["retransmitted"]}
         before, self._lanes_before = self._lanes_before, now

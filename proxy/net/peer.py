@@ -105,7 +105,7 @@ class Peer:
         self.shares = Shares(self.tunnel, environment.config, config, self._loop.time())
         late = environment.load.compresses
         self.lanes = Lanes(self.tunnel, environment.config.tunnel.lanes, self.shares.marks, late)
-        self.lookout = Lookout(self, environment.processor, environment.tunnel_settings)
+        self.lookout = Lookout(self, environment.processor, environment.tunnel_settings, self._loop.time())
         self._handlers: dict[type, Callable[[Any], None]] = {
             events.StreamOffered: self._offered,
             events.StreamAccepted: self._accepted,
@@ -134,9 +134,6 @@ class Peer:
     def alarms(self) -> list[str]:
         """What an operator must know of this peer."""
         found = []
-        if wrong := self.total().mismatches:
-            words = f"{wrong} chunks from {self.name} did not match their fingerprints and were refused"
-            found.append(f"{words}; look at its log, and test the memory of its host")
         if self.short_packets:
             words = f"packets of full size to {self.name} are lost on the way, so short ones are sent"
             found.append(f"{words}; let ICMP pass on that way, or lower the MTU, then `isthmus reload`")
@@ -269,7 +266,7 @@ class Peer:
             relay.sample()
         if self._holdings is not None:
             self._holdings.tick(self._loop.time())
-        self.lookout.sample()
+        self.lookout.sample(self._loop.time())
         self.volumes.sample(self._loop.time())
 
     @property

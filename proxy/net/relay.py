@@ -54,7 +54,7 @@ class Relay(asyncio.BufferedProtocol):
         self.name = name
         self.origin = origin
         self.opener = opener
-        self.started = time.time()
+        self.began = time.monotonic()
         self.waits = Waits(owner, stream)
         self.reason = ""
         self._owner = owner

@@ -39,6 +39,7 @@ class Site:
     def __init__(self, config: SiteConfig, store: ChunkStore, certificates: Certificates) -> None:
         self.config = config
         self.started = time.time()
+        self.began = time.monotonic()
         self.ready = False
         self.draining = False
         self.worker = StoreWorker(store)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def survey(site: "Site") -> Snapshot:
     """A snapshot of the site. Loop thread."""
-    now = time.time()
+    now = time.monotonic()
     total = Traffic()
     wire = {"sent": 0, "retransmitted": 0, "received": 0}
     for peer in site.peers.values():
@@ -33,7 +33,7 @@ def survey(site: "Site") -> Snapshot:
         site=site.config.site.name,
         version=__version__,
         started=site.started,
-        uptime_seconds=now - site.started,
+        uptime_seconds=now - site.began,
         ready=site.ready,
         draining=site.draining,
         peers=[_peer(peer, site.portals[name]) for name, peer in site.peers.items()],
@@ -120,7 +120,7 @@ def _stream(peer: Peer, relay: Relay, now: float) -> StreamStatus:
         initiator=tally.initiator if tally else None,
         target=tally.target if tally else None,
         direction="outward" if relay.opener else "inward",
-        age_seconds=now - relay.started,
+        age_seconds=now - relay.began,
         compression=relay.compression.describe,
         bytes=relay.traffic.as_dict(),
         sent_bits_per_second=round(8 * relay.waits.rate("sent")),

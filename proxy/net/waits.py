@@ -104,7 +104,8 @@ class Waits:
         inward = Spell(self._inward.take(now), delivered)
         for spell in (outward, inward):
             self.total.update(spell.times)
-        self._recent.note(blend((outward, inward)), moved_by([(outward, inward)]))
+        passed = sum(outward.times.values()) / SECOND
+        self._recent.note(blend((outward, inward)), moved_by([(outward, inward)]), passed)
         return outward, inward
 
     def verdict(self, figures: Figures) -> Verdict:
@@ -113,7 +114,7 @@ class Waits:
 
     def rate(self, what: str) -> float:
         """Plain bytes a second of the last ten seconds, "sent" or "delivered"."""
-        return self._recent.mean(what)
+        return self._recent.rate(what)
 
     def _enter(self, state: Waiting) -> None:
         now = self._clock()

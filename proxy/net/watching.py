@@ -59,14 +59,15 @@ class Watching:
         if kept.set_aside is not None:
             note(codes.HISTORY_SET_ASIDE, "history", f"the history was damaged and is now {kept.set_aside}", now)
         if self._keeper is None:
-            note(codes.HISTORY_IN_MEMORY, "history", f"history is kept in memory only: {self._problem}", now)
+            self._note_memory(self._problem, now)
         else:
             self.watch.history.kept = "disk"
 
     def tick(self) -> None:
         """One more second has passed. A defect is logged, and no reason for others to miss it, nor to stop."""
         now = time.time()
-        own: list[Callable[[], None]] = [partial(self._note, now), partial(self._flush_when_due, now)]
+        steps: tuple[Callable[[float], None], ...] = self._note, self._note_kept, self._flush_when_due
+        own: list[Callable[[], None]] = [partial(step, now) for step in steps]
         for call in own + self.ticked:
             try:
                 call()
@@ -75,6 +76,18 @@ class Watching:
 
     def _note(self, now: float) -> None:
         self.watch.note(survey(self._site), now, time.monotonic())
+
+    def _note_kept(self, now: float) -> None:
+        """Whether what was given to the disk is on it."""
+        if self._keeper is None:
+            return
+        history, problem = self.watch.history, self._keeper.problem
+        if problem and history.kept == "disk":
+            self._note_memory(problem, now)
+        history.kept = "memory" if problem else "disk"
+
+    def _note_memory(self, problem: str, now: float) -> None:
+        self.journal.note(codes.HISTORY_IN_MEMORY, "history", f"history is kept in memory only: {problem}", now)
 
     def _flush_when_due(self, now: float) -> None:
         if now - self._flushed >= FLUSH_SECONDS or now < self._flushed:

@@ -41,6 +41,8 @@ class Reason:
     """A sentence with the figure."""
     remedy: str
     since: float
+    about: str = ""
+    """What tells it from others with its code, which may hold at the same time: "the certificate of peer west"."""
 
 
 @dataclass(frozen=True, slots=True)

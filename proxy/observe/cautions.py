@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from proxy.observe import codes
 from proxy.observe.answers import Caution
 from proxy.observe.codes import Code
-from proxy.observe.readings import share_counter, store_counter
+from proxy.observe.readings import held_counter, share_counter, store_counter
 from proxy.observe.snapshot import PeerStatus, Snapshot
 from proxy.observe.store_report import larger_stores
 from proxy.observe.trend import Trend
@@ -43,18 +43,21 @@ class Cautions:
     """Remembers since when each holds. Fed once a second."""
 
     def __init__(self) -> None:
-        self._since: dict[tuple[str, str], float] = {}
+        self._since: dict[tuple[str, str], tuple[float, float]] = {}  # by the time of day, and by the other clock
 
-    def find(self, snapshot: Snapshot, trend: Trend, now: float) -> list[Caution]:
-        """What holds (`now`: seconds since 1970); of what depends on a verdict, only what has held for a while."""
+    def find(self, snapshot: Snapshot, trend: Trend, now: float, clock: float) -> list[Caution]:
+        """What holds; of what depends on a verdict, only what has held for a while.
+
+        `now`: seconds since 1970; `clock`: of a monotonic clock.
+        """
         found = [*_unreduced(snapshot, trend), *_shaped(snapshot, trend), *_store(snapshot, trend)]
         brief = list(_by_verdict(snapshot))
-        since = {(each.code.code, each.subject): now for each in (*found, *brief)}
+        since = {(each.code.code, each.subject): (now, clock) for each in (*found, *brief)}
         self._since = {key: self._since.get(key, when) for key, when in since.items()}
-        held = [each for each in brief if now - self._since[each.code.code, each.subject] >= STEADY]
+        held = [each for each in brief if clock - self._since[each.code.code, each.subject][1] >= STEADY]
         return [
             Caution(
-                each.code.code, each.subject, each.words, each.code.remedy, self._since[each.code.code, each.subject]
+                each.code.code, each.subject, each.words, each.code.remedy, self._since[each.code.code, each.subject][0]
             )
             for each in (*found, *held)
         ]
@@ -78,13 +81,13 @@ def _shaped(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
         for share in peer.shares:
             if share.maximum_bits_per_second is None and peer.rate_bits_per_second is None:
                 continue
-            held = trend.rate(share_counter(share.name, "held"), 60.0)
+            held = trend.rate(held_counter(peer.name, share.name), 60.0)
             if held >= HELD:
                 rate = min(each for each in (share.maximum_bits_per_second, peer.rate_bits_per_second) if each)
                 words = (
                     f"a rate of {rate / 1e6:.3g} Mbit/s to {peer.name} held data back for {held:.0%} of the last minute"
                 )
-                yield _Found(codes.SHAPED, share.name, words)
+                yield _Found(codes.SHAPED, f"{share.name} to {peer.name}", words)
 
 
 def _store(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:

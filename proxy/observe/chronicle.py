@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 
 from proxy.observe import codes
-from proxy.observe.answers import Caution, HealthAnswer, Level, Reason
+from proxy.observe.answers import Caution, HealthAnswer, Level, PeerHealth, Reason
 from proxy.observe.codes import CODES, Code
 from proxy.observe.journal import Journal
 from proxy.observe.snapshot import PeerStatus, Snapshot
 
 _BY_NAME = {code.code: code for code in CODES}
-_TOLD_BY_COUNTERS = {codes.TUNNEL_DOWN.code, codes.DRAINING.code, codes.RELOAD_FAILED.code}
-"""Reasons whose events come from elsewhere, so that none that lasted less than a second is missed."""
+_TOLD_ELSEWHERE = {codes.TUNNEL_DOWN.code, codes.DRAINING.code, codes.RELOAD_FAILED.code}
+"""Reasons whose events are made by counters as well, so that none that lasted less than a second is missed."""
 
-Held = dict[tuple[str, str, str], str]
-"""What held, by subject, code and level, and its words."""
+Held = dict[tuple[str, str, str, str], str]
+"""What held, by subject, code, what it is about, and level; and its words."""
 
 
 class Chronicle:
@@ -23,61 +23,58 @@ class Chronicle:
         self._journal = journal
         self._before: dict[str, PeerStatus] | None = None
         self._held: Held = {}
+        self._missing: set[str] = set()  # peers whose tunnel is down, and that was told
         self._draining = False
 
     def note(self, snapshot: Snapshot, health: HealthAnswer, cautions: list[Caution], now: float) -> None:
         """`now`: seconds since 1970."""
         before, self._before = self._before or {}, {peer.name: peer for peer in snapshot.peers}
-        for peer in snapshot.peers:
-            self._peer(before.get(peer.name), peer, now)
+        for peer, of_peer in zip(snapshot.peers, health.peers, strict=True):
+            self._peer(before.get(peer.name), peer, of_peer, now)
         if snapshot.draining and not self._draining:
             self._draining = True
             self._journal.note(codes.DRAINING, "site", "the site drains", now)
         self._conditions(health, cautions, now)
 
-    def _peer(self, before: PeerStatus | None, peer: PeerStatus, now: float) -> None:
+    def _peer(self, before: PeerStatus | None, peer: PeerStatus, health: PeerHealth, now: float) -> None:
         note, subject = self._journal.note, f"peer {peer.name}"
         outages, resumed, resets = (before.outages, before.resumed, before.tunnel_resets) if before else (0, 0, 0)
-        was_up = before is not None and before.state == "up"
-        if peer.outages > outages:
-            note(
-                codes.TUNNEL_DOWN,
-                subject,
-                f"the tunnel to {peer.name} is down: {peer.last_error or 'no lane is up'}",
-                now,
-            )
+        is_up, was_up = peer.state == "up", before is not None and before.state == "up"
+        fell, late = peer.outages > outages, health.tunnel.level is Level.CRITICAL
+        if peer.name not in self._missing and (fell or late or (was_up and not is_up)):
+            note(codes.TUNNEL_DOWN, subject, _down(peer, health), now)
+            self._missing.add(peer.name)
+        if is_up:
+            self._missing.discard(peer.name)
         if peer.tunnel_resets > resets:
             note(codes.STREAMS_RESET, subject, f"the streams with {peer.name} were reset", now)
         if peer.resumed > resumed:
             note(codes.RESUMED, subject, f"the tunnel to {peer.name} resumed with {peer.streams} streams", now)
-        elif peer.state == "up" and (not was_up or peer.outages > outages):
+        elif is_up and (fell or not was_up):
             note(codes.TUNNEL_UP, subject, f"the tunnel to {peer.name} is up", now)
 
     def _conditions(self, health: HealthAnswer, cautions: list[Caution], now: float) -> None:
         held: Held = {}
         for subject, reason in reasons_of(health):
-            if reason.code not in _TOLD_BY_COUNTERS or _never_came_up(reason, health, subject):
-                held[subject, _key(reason), reason.level] = reason.words
-        held |= {(caution.subject, caution.code, ""): caution.words for caution in cautions}
+            if reason.code not in _TOLD_ELSEWHERE:
+                held[subject, reason.code, reason.about, reason.level] = reason.words
+        held |= {(caution.subject, caution.code, "", ""): caution.words for caution in cautions}
         for key, words in held.items():
             if key not in self._held:
-                self._journal.note(_BY_NAME[key[1][:7]], key[0], words, now)
-        troubles = {key for key in self._held if key[1].startswith(codes.STORE_ALARM.code)}
-        if troubles and not troubles & held.keys():
+                self._journal.note(_BY_NAME[key[1]], key[0], words, now)
+        if _store_ails(self._held) and not _store_ails(held):
             self._journal.note(codes.STORE_WELL, "store", "the store's trouble is over", now)
         self._held = held
 
 
-def _key(reason: Reason) -> str:
-    """Alarms of the store have one code, and are told apart by their words."""
-    return f"{reason.code} {reason.words}" if reason.code == codes.STORE_ALARM.code else reason.code
+def _store_ails(held: Held) -> bool:
+    return any(code == codes.STORE_ALARM.code for _, code, _, _ in held)
 
 
-def _never_came_up(reason: Reason, health: HealthAnswer, subject: str) -> bool:
-    """A tunnel that is missing since the start has had no outage that could be counted."""
-    if reason.code != codes.TUNNEL_DOWN.code or reason.level is not Level.CRITICAL:
-        return False
-    return any(f"peer {peer.name}" == subject and not peer.tunnel.outages for peer in health.peers)
+def _down(peer: PeerStatus, health: PeerHealth) -> str:
+    """Why there is no tunnel, or was none for less than a second."""
+    reasons = (reason.words for reason in health.tunnel.reasons if reason.code == codes.TUNNEL_DOWN.code)
+    return next(reasons, f"the tunnel to {peer.name} was down: {peer.last_error or 'no lane was up'}")
 
 
 def reasons_of(health: HealthAnswer) -> Iterator[tuple[str, Reason]]:

@@ -20,9 +20,11 @@ A_WHILE = 600.0
 """Seconds for which what has happened still counts."""
 PATIENCE_AT_START = 15.0
 """Seconds for which a tunnel that has not come up yet is no fault."""
-LOSSY = 0.05
+LOSSY, LOSSY_NO_MORE = 0.05, 0.03
+"""Shares of loss at which a lane begins to be lossy, and at which it ends to be, over a minute as well."""
+A_MINUTE = 60.0
 LOSS_LEAST_BYTES = 100_000
-"""Sent in these seconds: below that a share of loss means nothing."""
+"""Sent in these seconds: below that a share of loss means nothing yet."""
 FLAPPING = 3
 DAY = 86400.0
 ENDS_SOON, ENDS_NOW = 30 * DAY, 7 * DAY
@@ -43,6 +45,8 @@ class Finding:
     code: Code
     level: Level
     words: str
+    about: str = ""
+    """What tells it from others with its code."""
     remedy: str = ""
 
 
@@ -118,7 +122,12 @@ class Ladder:
         sent, again, received = (
             trend.rate(lane_counter(peer, lane.number, what), OF_LATE) for what in ("sent", "retransmitted", "received")
         )
-        reasons = self._reasons(subject, _of_lane(lane, sent, again), now)
+        loss, enough = _loss(sent, again), (sent + again) * OF_LATE > LOSS_LEAST_BYTES
+        if self._holds(subject, codes.LOSSY):
+            findings = _of_lane(lane, max(loss, _loss_of(peer, lane, trend, A_MINUTE)), LOSSY_NO_MORE)
+        else:
+            findings = _of_lane(lane, loss if enough else 0.0, LOSSY)
+        reasons = self._reasons(subject, findings, now)
         level = worst(reason.level for reason in reasons)
         return LaneHealth(
             number=lane.number,
@@ -127,7 +136,7 @@ class Ladder:
             since=self._mark(subject, level, now),
             reasons=reasons,
             round_trip_seconds=lane.round_trip_seconds,
-            loss=_loss(sent, again),
+            loss=loss,
             sent_bits_per_second=round(8 * (sent + again)),
             received_bits_per_second=round(8 * received),
             window_bytes=lane.congestion_window_segments * lane.segment_bytes,
@@ -143,11 +152,16 @@ class Ladder:
                 each.level,
                 each.words,
                 each.remedy or each.code.remedy,
-                self._mark(subject, each.code.code, now),
+                self._mark(subject, _mark_of(each.code, each.about), now),
+                each.about,
             )
             for each in findings
         ]
         return sorted(reasons, key=lambda reason: -_ORDER.index(reason.level))
+
+    def _holds(self, subject: str, code: Code) -> bool:
+        """That was found of the subject a second ago."""
+        return (subject, _mark_of(code)) in self._since
 
     def _mark(self, subject: str, what: str, now: float) -> float:
         """Since when that holds of the subject."""
@@ -156,13 +170,17 @@ class Ladder:
         return since
 
 
+def _mark_of(code: Code, about: str = "") -> str:
+    return f"{code} {about}"
+
+
 # -- findings ----------------------------------------------------------------------------------------------------
 
 
 def _of_site(snapshot: Snapshot, now: float) -> Iterable[Finding]:
     if snapshot.draining:
         yield Finding(
-            codes.DRAINING, Level.ATTENTION, "the site drains and will end", "start it again when it has ended"
+            codes.DRAINING, Level.ATTENTION, "the site drains and will end", remedy="start it again when it has ended"
         )
     if snapshot.reload_problem:
         yield Finding(codes.RELOAD_FAILED, Level.DEGRADED, snapshot.reload_problem)
@@ -176,11 +194,11 @@ def certificate_finding(certificate: CertificateStatus, now: float) -> Finding |
     left, whose = certificate.expires - now, whose_certificate(certificate)
     if left <= 0:
         level = Level.CRITICAL if certificate.role == "own" else Level.DEGRADED
-        return Finding(codes.CERTIFICATE_ENDED, level, f"{whose} has ended")
+        return Finding(codes.CERTIFICATE_ENDED, level, f"{whose} has ended", whose)
     if left > ENDS_SOON:
         return None
     level = Level.DEGRADED if left <= ENDS_NOW else Level.ATTENTION
-    return Finding(codes.CERTIFICATE_ENDS, level, f"{whose} ends in {left / DAY:.0f} days")
+    return Finding(codes.CERTIFICATE_ENDS, level, f"{whose} ends in {left / DAY:.0f} days", whose)
 
 
 def whose_certificate(certificate: CertificateStatus) -> str:
@@ -196,7 +214,8 @@ def whose_certificate(certificate: CertificateStatus) -> str:
 
 def _of_store(snapshot: Snapshot, trend: Trend) -> Iterable[Finding]:
     for alarm in snapshot.store["alarms"]:
-        yield Finding(codes.STORE_SET_ASIDE if SET_ASIDE in alarm else codes.STORE_ALARM, Level.DEGRADED, str(alarm))
+        code = codes.STORE_SET_ASIDE if SET_ASIDE in alarm else codes.STORE_ALARM
+        yield Finding(code, Level.DEGRADED, str(alarm), str(alarm))
     if invalid := trend.rise(store_counter("invalid"), A_WHILE):
         words = f"{invalid:.0f} chunks of the store failed verification in the last ten minutes"
         yield Finding(codes.CHUNKS_DROPPED, Level.DEGRADED, words)
@@ -206,8 +225,8 @@ def _of_store(snapshot: Snapshot, trend: Trend) -> Iterable[Finding]:
 
 
 def _of_peer(peer: PeerStatus, trend: Trend) -> Iterable[Finding]:
-    if peer.bytes["mismatches"]:
-        words = f"{peer.bytes['mismatches']} chunks from {peer.name} did not match their fingerprints"
+    if wrong := trend.rise(peer_counter(peer.name, "mismatches"), A_WHILE):
+        words = f"{wrong:.0f} chunks from {peer.name} did not match their fingerprints in the last ten minutes"
         yield Finding(codes.PEER_MISBEHAVES, Level.DEGRADED, words)
     if peer.references_suspended:
         words = f"{peer.name} lacks much of what it should hold, so data goes as literals for a while"
@@ -232,15 +251,21 @@ def _of_tunnel(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> Iterable[F
 def _down(peer: PeerStatus) -> str:
     rest = f"; {peer.streams} streams wait" if peer.streams else ""
     waited = "it has not dialled in" if peer.state == "waiting" else "it does not answer"
-    return f"there is no tunnel to {peer.name}: {peer.last_error or waited}{rest}"
+    why = "nothing is heard on its lanes" if peer.lanes else peer.last_error or waited
+    return f"there is no tunnel to {peer.name}: {why}{rest}"
 
 
-def _of_lane(lane: LaneStatus, sent: float, again: float) -> Iterable[Finding]:
+def _of_lane(lane: LaneStatus, loss: float, lossy: float) -> Iterable[Finding]:
+    """`lossy`: the share of loss that is too much."""
     if lane.silent:
         yield Finding(codes.LANE_SILENT, Level.DEGRADED, "nothing is heard on it")
-    loss = _loss(sent, again)
-    if loss > LOSSY and (sent + again) * OF_LATE > LOSS_LEAST_BYTES:
+    if loss > lossy:
         yield Finding(codes.LOSSY, Level.ATTENTION, f"{loss:.1%} of what it sends has to be sent again")
+
+
+def _loss_of(peer: str, lane: LaneStatus, trend: Trend, seconds: float) -> float:
+    sent, again = (trend.rise(lane_counter(peer, lane.number, what), seconds) for what in ("sent", "retransmitted"))
+    return _loss(sent, again)
 
 
 def _loss(sent: float, again: float) -> float:

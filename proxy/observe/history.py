@@ -32,7 +32,8 @@ class History:
         self.rates = LiveRates(0, 0, 0, 0, 0)
         """Of the last second."""
         self._before: dict[str, float] = {}
-        self._clock = clock
+        self.clock = clock
+        """When it was fed last."""
 
     def begin(self, snapshot: Snapshot) -> None:
         """Have a series for everything that the site has."""
@@ -41,10 +42,10 @@ class History:
 
     def note(self, snapshot: Snapshot, now: float, clock: float) -> None:
         """One more second."""
-        seconds = clock - self._clock
+        seconds = clock - self.clock
         if seconds <= 0:
             return
-        self._clock = clock
+        self.clock = clock
         totals = counters(snapshot)
         before, self._before = self._before, totals
         moved = {name: max(0.0, count - before.get(name, 0.0)) for name, count in totals.items()}

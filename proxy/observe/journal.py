@@ -52,7 +52,7 @@ class Journal:
             call(event)
 
     def restore(self, events: Iterable[Event]) -> None:
-        """Events of earlier runs, oldest first, with numbers that rise by one. Before the first `note`."""
+        """Events of earlier runs, oldest first; a number may be missing. Before the first `note`."""
         assert not self._number
         self._events.extend(events)
         self._number = self._events[-1].number if self._events else 0
@@ -69,11 +69,11 @@ class Journal:
             return None
         if former.words != words and not code.floods:
             return None
-        at = former.number - self._events[0].number
-        if at < 0:
+        behind = self._number - former.number  # of this run none is missing
+        if behind >= len(self._events):
             return None
         event = replace(former, count=former.count + 1)
-        self._events[at] = event
+        self._events[-1 - behind] = event
         return event
 
     def _remember(self, code: Code, event: Event) -> None:

@@ -14,8 +14,13 @@ def peer_counter(peer: str, what: str) -> str:
 
 
 def share_counter(share: str, what: str) -> str:
-    """Name of a counter of a forward or export, of all peers: "wire", "held" (seconds), or one of its bytes."""
+    """Name of a counter of a forward or export, of all peers: "wire", or one of its bytes."""
     return f"{share} {what}"
+
+
+def held_counter(peer: str, share: str) -> str:
+    """Name of the counter of seconds for which what a forward or export has for that peer was held back."""
+    return f"peer {peer} {share} held"
 
 
 def store_counter(what: str) -> str:
@@ -34,6 +39,7 @@ def counters(snapshot: Snapshot) -> dict[str, float]:
         _count_peer(row, peer)
         for share in peer.shares:
             _count_share(row, share)
+            row[held_counter(peer.name, share.name)] = share.held_seconds
     return row
 
 
@@ -51,7 +57,7 @@ def _count_peer(row: dict[str, float], peer: PeerStatus) -> None:
 
 def _count_share(row: dict[str, float], share: ShareStatus) -> None:
     """An export has a share for each of its peers."""
-    counted = {**share.bytes, "wire": share.wire_bytes, "held": share.held_seconds}
+    counted = {**share.bytes, "wire": share.wire_bytes}
     for what, count in counted.items():
         name = share_counter(share.name, what)
         row[name] = row.get(name, 0.0) + count

@@ -101,12 +101,12 @@ class Verdict:
 
 def with_rates(figures: Figures, recent: Recent) -> Figures:
     """Figures with what `moved_by` has counted."""
-    answers = recent.mean("answers")
+    answers = recent.rate("answers")
     return replace(
         figures,
-        sent=recent.mean("sent"),
-        delivered=recent.mean("delivered"),
-        answer=recent.mean("answering") / SECOND / answers if answers else 0.0,
+        sent=recent.rate("sent"),
+        delivered=recent.rate("delivered"),
+        answer=recent.rate("answering") / SECOND / answers if answers else 0.0,
     )
 
 
@@ -190,8 +190,10 @@ def _rate(figures: Figures, times: Times, share: float) -> str:
 
 
 def _window(figures: Figures, times: Times, share: float) -> str:
-    unacked, window = times.get(Waiting.UNACKED, 0), times.get(Waiting.WINDOW, 0)
-    line, answer = times.get(Waiting.LINE, 0), times.get(Waiting.ANSWER, 0)
+    states = Waiting.UNACKED, Waiting.WINDOW, Waiting.LINE, Waiting.ANSWER
+    unacked, window, line, answer = (
+        times.get(state, 0) if _limit(state, figures) is Limit.WINDOW else 0 for state in states
+    )
     if answer > max(unacked, window, line):
         return _turns(figures)
     if line > max(unacked, window):

@@ -128,26 +128,26 @@ def moved_by(spells: Iterable[tuple[Spell, Spell]]) -> dict[str, float]:
 
 
 class Recent:
-    """The last ten seconds, one entry each: times, and named counts."""
+    """The last ten samples of about a second each: times, named counts, and how long it was."""
 
-    __slots__ = ("_seconds",)
+    __slots__ = ("_samples",)
 
     def __init__(self) -> None:
-        self._seconds: deque[tuple[Times, Mapping[str, float]]] = deque(maxlen=RECENT)
+        self._samples: deque[tuple[Times, Mapping[str, float], float]] = deque(maxlen=RECENT)
 
-    def note(self, times: Times, counts: Mapping[str, float]) -> None:
-        """One more second has passed."""
-        self._seconds.append((times, counts))
+    def note(self, times: Times, counts: Mapping[str, float], seconds: float) -> None:
+        """So many seconds have passed. `times`: of one second, as `blend` gives them."""
+        self._samples.append((times, counts, seconds))
 
     @property
     def times(self) -> Times:
-        """Of all seconds together."""
+        """Of all samples together."""
         total: Counter[Waiting] = Counter()
-        for times, _ in self._seconds:
-            total.update(times)
+        for times, _, seconds in self._samples:
+            total.update({state: round(time * seconds) for state, time in times.items()})
         return total
 
-    def mean(self, name: str) -> float:
-        """A count's average over the seconds; 0 before the first."""
-        counts = [counts.get(name, 0.0) for _, counts in self._seconds]
-        return sum(counts) / len(counts) if counts else 0.0
+    def rate(self, name: str) -> float:
+        """A count for each second; 0 before any has passed."""
+        passed = sum(seconds for _, _, seconds in self._samples)
+        return sum(counts.get(name, 0.0) for _, counts, _ in self._samples) / passed if passed else 0.0

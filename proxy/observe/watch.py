@@ -36,21 +36,25 @@ class Watch:
     def __post_init__(self) -> None:
         self._chronicle = Chronicle(self.journal)
         self.history.begin(self.snapshot)
+        self._feed(self.history.clock)  # so that the first second counts
         self.health = self._ladder.climb(self.snapshot, self._trend, self.snapshot.started)
 
     def note(self, snapshot: Snapshot, now: float, clock: float) -> None:
         """One more second. `now`: seconds since 1970; `clock`: of a monotonic clock."""
         self.snapshot = snapshot
-        row = counters(snapshot)
-        self._trend.note(row, clock)
-        self._evicted.note({_EVICTED: row[_EVICTED]}, clock)
+        self._feed(clock)
         self.history.note(snapshot, now, clock)
         self.health = self._ladder.climb(snapshot, self._trend, now)
-        self.cautions = self._found.find(snapshot, self._trend, now)
+        self.cautions = self._found.find(snapshot, self._trend, now, clock)
         if refused := self._trend.rise("refused", 1.5):
             words = f"{refused:.0f} connections to the tunnel listener were refused: {snapshot.last_refusal}"
             self.journal.note(codes.REFUSED, "tunnel listener", words, now)
         self._chronicle.note(snapshot, self.health, self.cautions, now)
+
+    def _feed(self, clock: float) -> None:
+        row = counters(self.snapshot)
+        self._trend.note(row, clock)
+        self._evicted.note({_EVICTED: row[_EVICTED]}, clock)
 
     def replaced_last_hour(self, snapshot: Snapshot) -> int:
         """Chunk bytes that the store evicted in the last hour."""

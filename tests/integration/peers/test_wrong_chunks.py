@@ -1,8 +1,10 @@
 """Bytes that are not what their fingerprint says are neither stored nor delivered, and only their own stream ends.
 
-It ends by RESET "corrupt"; the counter `mismatches` and a line of the log tell the operator. The peer's other streams
-go on, and what it claimed is asked for anew when it is referred to.
+It ends by RESET "corrupt"; the counter `mismatches`, the health ladder and a line of the log tell the operator. The
+peer's other streams go on, and what it claimed is asked for anew when it is referred to.
 """
+
+import json
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -16,6 +18,7 @@ from tests.integration.bed.ends import RESET, Array, swallow
 from tests.integration.bed.sites import Bed
 from tests.integration.peers.scripted import ScriptedLane, data, hello, lesson, open_
 from tests.integration.peers.stage import Hub, hub, peer_of, says
+from tests.patience import PATIENCE
 
 TRUE, FALSE = b"the true chunk" * 100, b"a forged chunk" * 100
 NAME = fingerprint(TRUE)
@@ -42,13 +45,21 @@ def mismatches(site: Site) -> float:
     )
 
 
+def reasons(site: Site) -> str:
+    """Why rogue is not healthy, in words."""
+    _, body = site.get("/api/v1/health")
+    (rogue,) = (peer for peer in json.loads(body)["peers"] if peer["name"] == "rogue")
+    return "; ".join(reason["words"] for reason in rogue["reasons"])
+
+
 def check_refusal(stage: Hub, lane: ScriptedLane, stream: int, count: int) -> None:
     """The stream was reset for its bytes, and that is counted."""
     code, reason = lane.reset_of(stream)
     assert (code, "match" in reason) == (ResetCode.CORRUPT, True), reason
     says(stage.west, f"stream {stream}", "does not match")
     assert mismatches(stage.west) == count
-    assert any(f"{count} chunks from rogue did not match" in alarm for alarm in stage.west.status()["alarms"])
+    words = f"{count} chunks from rogue did not match"
+    stage.west.wait_for(lambda: words in reasons(stage.west), f"does not say {words!r}", PATIENCE)
     assert peer_of(stage.west, "rogue")["bytes"]["mismatches"] == count
 
 

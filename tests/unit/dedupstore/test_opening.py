@@ -178,6 +178,31 @@ def test_what_cannot_be_trusted_is_set_aside(filled: Path, reason: str) -> None:
     again.close()
 
 
+def test_copies_that_are_deleted_are_an_alarm_no_more(filled: Path) -> None:
+    """Nobody has to restart for it, nor does the store have to learn something new."""
+    (filled / "containers").write_bytes(b"foreign" * 100)
+    now = 1_700_000_000.0
+    store = open_store("disk", SIZE, filled, cache_bytes=32 << 20, clock=lambda: now)
+    for name in set_aside(filled):
+        shutil.rmtree(filled / name)
+    assert (len(store.alarms), store.noted) == (2, False)
+    now += 120
+    assert store.noted
+    store.write()
+    assert (store.alarms, store.noted) == ((), False)
+    store.close()
+
+
+def test_copies_that_stay_are_looked_for_rarely(filled: Path) -> None:
+    (filled / "containers").write_bytes(b"foreign" * 100)
+    now = 1_700_000_000.0
+    store = open_store("disk", SIZE, filled, cache_bytes=32 << 20, clock=lambda: now)
+    now += 120
+    store.write()
+    assert (len(store.alarms), store.noted) == (2, False)
+    store.close()
+
+
 def test_only_the_three_newest_copies_survive(filled: Path) -> None:
     for count in range(5):
         (filled / "containers").write_bytes(b"foreign %d" % count * 100)

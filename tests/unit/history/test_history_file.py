@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import threading
+from collections import Counter
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +42,43 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
     assert [(event.number, event.count) for event in kept.events] == [(1, 1), (2, 3)]
     assert kept.facts == {"file": "abc"}
     assert (tmp_path / "history.db").stat().st_mode & 0o077 == 0
+
+
+def test_what_is_more_than_a_range_goes(tmp_path: Path) -> None:
+    """On both sides of the present, for a clock that was ahead may have left some there."""
+    file, _ = open_history(tmp_path / "history.db", NOW)
+    file.write({step("5m", ago): row() for ago in range(-500, 500)}, [], {}, NOW)
+    assert len(file.read(NOW).steps) == 300
+    assert len(file.read(NOW + 300).steps) == 300
+    assert len(file.read(NOW + 301).steps) == 299
+
+
+@pytest.mark.parametrize("wrong", [400 * 86400.0, -400 * 86400.0])
+def test_a_clock_that_is_wrong_for_a_while_costs_no_history(tmp_path: Path, wrong: float) -> None:
+    path = tmp_path / "history.db"
+    file, _ = open_history(path, NOW)
+    file.write({step(name, ago): row() for name in RANGES for ago in range(1, 200)}, [], {}, NOW)
+    file.write(
+        {("5m", "site", int(NOW + wrong)): row(), ("30d", "site", int((NOW + wrong) // 7200)): row()},
+        [],
+        {},
+        NOW + wrong,
+    )
+    file.close()
+    open_history(path, NOW + wrong)[0].close()
+    assert len(open_history(path, NOW)[1].steps) == 199 * len(RANGES)
+
+
+def test_former_series_go(tmp_path: Path) -> None:
+    path = tmp_path / "history.db"
+    for generation in range(5):
+        file, _ = open_history(path, NOW)
+        names = [f"forward {generation} {number}" for number in range(20)]
+        file.write({step("5m", 5 - generation, name): row() for name in names}, [], {}, NOW)
+        file.close()
+    series = {key[1] for key, _ in open_history(path, NOW)[1].steps}
+    assert len(series) == SERIES_MAX
+    assert set(names) <= series
 
 
 def test_what_is_out_of_range_goes(tmp_path: Path) -> None:
@@ -179,6 +217,43 @@ def test_a_full_file_is_no_end(tmp_path: Path) -> None:
     assert keeper.close(PATIENCE)
     assert "full" in keeper.problem
     assert (tmp_path / "history.db").stat().st_size <= LARGEST_FILE
+
+
+def test_what_could_not_be_written_is_written_later(tmp_path: Path) -> None:
+    """Together with what came next, of which the newest state counts."""
+    path = tmp_path / "history.db"
+    keeper = Keeper(path)
+    keeper.open(NOW).result(PATIENCE)
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        keeper.write(Batch({step("5m", 1): row(1), step("5m", 2): row(2)}, [EVENT], {"file": "abc"}, NOW))
+        assert keeper.rest(PATIENCE)
+        assert "locked" in keeper.problem
+    keeper.write(Batch({step("5m", 1): row(3)}, [replace(EVENT, count=2), replace(EVENT, number=2)], {}, NOW))
+    assert keeper.close(PATIENCE)
+    assert keeper.problem == ""
+    kept = open_history(path, NOW)[1]
+    assert kept.steps == [(step("5m", 2), row(2)), (step("5m", 1), row(3))]
+    assert [(event.number, event.count) for event in kept.events] == [(1, 2), (2, 1)]
+    assert kept.facts == {"file": "abc"}
+
+
+def test_what_waits_for_the_disk_is_bounded() -> None:
+    """No more than the book and the journal hold, however long the disk takes nothing."""
+    owed = Batch({}, [])
+    for batch in range(0, 3000, 10):
+        numbers = range(batch, batch + 10)
+        steps = {("5m", series, number): row() for series in ("site", "peer west") for number in numbers}
+        owed = Batch(steps, [replace(EVENT, number=number) for number in numbers]).over(owed)
+    assert Counter(series for _, series, _ in owed.steps) == {"site": 300, "peer west": 300}
+    assert {number for _, _, number in owed.steps} == set(range(2700, 3000))
+    assert [event.number for event in owed.events] == list(range(1000, 3000))
+
+
+def test_events_before_a_gap_are_kept(tmp_path: Path) -> None:
+    file, _ = open_history(tmp_path / "history.db", NOW)
+    file.write({}, [replace(EVENT, number=number) for number in (1, 2, 7, 8)], {}, NOW)
+    assert [event.number for event in file.read(NOW).events] == [1, 2, 7, 8]
 
 
 def test_the_keeper_writes_behind(tmp_path: Path) -> None:

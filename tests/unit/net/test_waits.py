@@ -209,3 +209,10 @@ def test_totals_are_of_both_directions(scene: Scene) -> None:
     scene.pass_(1000)
     scene.outward()
     assert scene.waits.total == {Waiting.SOURCE: SECOND, Waiting.PEER: SECOND}
+
+
+def test_rates_are_of_the_time_that_has_passed(scene: Scene) -> None:
+    """Samples are taken when the loop comes to it: a busy one is late."""
+    scene.pass_(1000).sample(Traffic(raw=1000, delivered=100), 0.0)
+    scene.pass_(3000).sample(Traffic(raw=4000, delivered=400), 0.0)
+    assert (scene.waits.rate("sent"), scene.waits.rate("delivered")) == (1000, 100)

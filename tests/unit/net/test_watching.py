@@ -1,12 +1,20 @@
-"""Once a second: whoever is told of it is told, whatever becomes of the others."""
+"""Once a second: whoever is told of it is told, whatever becomes of the others; and whether history is written down."""
 
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from proxy.history.keeper import Keeper
 from proxy.net import watching as module
 from proxy.net.watching import Watching
 from proxy.observe.snapshot import Snapshot
+from tests.patience import PATIENCE
 from tests.unit.observe.snapshots import changed
 
 
@@ -45,3 +53,49 @@ def test_a_defect_of_one_is_none_of_the_others(surveyed: Surveyed, caplog: pytes
     assert told == ["sweep"] * 2
     said = [str(record.exc_info[1]) for record in caplog.records if record.exc_info]
     assert said == ["live", "survey", "live"]
+
+
+def codes_of(watching: Watching) -> list[str]:
+    return [event.code for event in watching.journal.after(0, 100).events]
+
+
+def run_watching(path: Path, act: Callable[[Watching, Keeper], None]) -> None:
+    """A start, what `act` does, and the end."""
+    config = SimpleNamespace(site=SimpleNamespace(name="east"), source=path.with_name("east.toml"))
+    site: Any = SimpleNamespace(config=config)
+
+    async def live() -> None:
+        keeper = Keeper(path)
+        watching = Watching(site, keeper)
+        await watching.start()
+        act(watching, keeper)
+        await watching.stop()
+
+    asyncio.run(live())
+
+
+def test_a_disk_that_takes_no_history_is_told_once(
+    surveyed: Surveyed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what was kept from it meanwhile is there after a restart."""
+    monkeypatch.setattr(module, "FLUSH_SECONDS", 0.0)
+    path, told = tmp_path / "history.db", list[str]()
+
+    def act(watching: Watching, keeper: Keeper) -> None:
+        def tick() -> str:
+            assert keeper.rest(PATIENCE)
+            watching.tick()
+            assert keeper.rest(PATIENCE)
+            return watching.watch.history.kept
+
+        assert tick() == "disk"
+        with closing(sqlite3.connect(path)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert [tick() for _ in range(3)] == ["disk", "memory", "memory"]
+        assert [tick() for _ in range(2)] == ["memory", "disk"]
+        assert codes_of(watching).count("IST-404") == 1
+        assert "locked" in watching.journal.after(0, 100).events[-1].words
+
+    run_watching(path, act)
+    run_watching(path, lambda watching, keeper: told.extend(codes_of(watching)))
+    assert told == ["IST-401", "IST-101", "IST-404", "IST-401"]

@@ -62,6 +62,17 @@ def test_it_goes_on_after_a_restart() -> None:
     assert [event.number for event in journal.after(0, 10).events] == [1, 2, 3, 4]
 
 
+def test_it_goes_on_behind_a_gap() -> None:
+    """A crash may have cost some events of an earlier run."""
+    former, journal = Journal(), Journal()
+    for at in range(5):
+        former.note(codes.STARTED, "site", f"start {at}", NOW + 100 * at)
+    journal.restore(event for event in former.after(0, 10).events if event.number not in (3, 4))
+    for second in (0, 1):
+        journal.note(codes.TUNNEL_DOWN, "peer west", "gone", NOW + 1000 + second)
+    assert [(event.number, event.count) for event in journal.after(0, 10).events] == [(1, 1), (2, 1), (5, 1), (6, 2)]
+
+
 def test_codes_are_unique_and_complete() -> None:
     names = [code.code for code in CODES]
     assert len(set(names)) == len(names)

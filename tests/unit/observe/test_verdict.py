@@ -99,6 +99,20 @@ CASES: list[tuple[Times, Figures, Limit, float, str]] = [
         0.9,
         "tunnel.unacked 32 MiB / 100 ms round trip = 336 MB/s",
     ),
+    (
+        account(line=4, window=3, unacked=3),
+        FIGURES,
+        Limit.WINDOW,
+        0.6,
+        "window 64 MiB / 100 ms round trip = 671 MB/s",
+    ),
+    (
+        account(answer=4, window=3, unacked=3),
+        replace(FIGURES, answer=0.35),
+        Limit.WINDOW,
+        0.6,
+        "window 64 MiB / 100 ms round trip = 671 MB/s",
+    ),
     (account(window=10), replace(FIGURES, round_trip=0.0), Limit.WINDOW, 1.0, "window 64 MiB is used up"),
     (account(shaping=6, line=4), FIGURES, Limit.SHAPING, 0.6, "a configured rate holds it back for 60% of the time"),
     (
@@ -174,8 +188,8 @@ def test_of_equals_the_first_is_named(first: int) -> None:
 def test_rates_of_the_last_seconds() -> None:
     recent = Recent()
     assert with_rates(FIGURES, recent).answer == 0
-    recent.note({}, {"sent": 4.0, "delivered": 2.0, "answers": 8, "answering": 2 * SECOND})
-    recent.note({}, {"sent": 2.0, "answers": 2})
+    recent.note({}, {"sent": 4.0, "delivered": 2.0, "answers": 8, "answering": 2 * SECOND}, 1.0)
+    recent.note({}, {"sent": 2.0, "answers": 2}, 1.0)
     found = with_rates(FIGURES, recent)
     assert (found.sent, found.delivered, found.answer, found.line) == (3, 1, 0.2, FIGURES.line)
 

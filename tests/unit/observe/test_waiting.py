@@ -80,12 +80,20 @@ def test_what_was_moved() -> None:
 
 def test_the_last_ten_seconds() -> None:
     recent = Recent()
-    assert (recent.mean("sent"), dict(recent.times)) == (0, {})
-    recent.note(STUCK, {"sent": 1000.0})
+    assert (recent.rate("sent"), dict(recent.times)) == (0, {})
+    recent.note(STUCK, {"sent": 1000.0}, 1.0)
     for _ in range(RECENT - 1):
-        recent.note(IDLE, {"sent": 100.0})
+        recent.note(IDLE, {"sent": 100.0}, 1.0)
     assert recent.times == {Waiting.FAR_ARRAY: SECOND, Waiting.SOURCE: (RECENT - 1) * SECOND}
-    assert recent.mean("sent") == 190
-    recent.note(IDLE, {})
+    assert recent.rate("sent") == 190
+    recent.note(IDLE, {}, 1.0)
     assert recent.times == {Waiting.SOURCE: RECENT * SECOND}
-    assert recent.mean("sent") == 90
+    assert recent.rate("sent") == 90
+
+
+def test_a_second_that_took_longer_counts_for_as_long() -> None:
+    recent = Recent()
+    recent.note(STUCK, {"sent": 100.0}, 1.0)
+    recent.note(IDLE, {"sent": 300.0}, 3.0)
+    assert recent.times == {Waiting.FAR_ARRAY: SECOND, Waiting.SOURCE: 3 * SECOND}
+    assert recent.rate("sent") == 100

@@ -74,6 +74,28 @@ def test_an_outage_and_its_end() -> None:
     assert site.told == ["IST-101", "IST-102", "IST-103"]
 
 
+SILENT: dict[str, Any] = {"state": "outage", "lanes": [lane(silent=True)], "streams": 3}
+
+
+@pytest.mark.parametrize("outages", [0, 1])
+def test_a_tunnel_that_only_falls_silent_has_gone_and_comes_up(outages: int) -> None:
+    site = Site(with_peer(outages=outages))
+    before = len(site.told)
+    site.pass_(with_peer(**SILENT, outages=outages), 15)
+    assert site.watch.health.words == "there is no tunnel to west: nothing is heard on its lanes; 3 streams wait"
+    site.pass_(with_peer(outages=outages), 5)
+    assert site.told[before:] == ["IST-102", "IST-106", "IST-101"]
+    assert "nothing is heard on its lanes" in site.watch.journal.after(before, 100).events[0].words
+
+
+def test_a_silent_tunnel_whose_lanes_end_is_told_once() -> None:
+    site = Site()
+    site.pass_(with_peer(**SILENT), 5)
+    site.pass_(changed(peers=[down()]), 5)
+    site.pass_(with_peer(outages=1, resumed=1), 5)
+    assert site.told == ["IST-101", "IST-102", "IST-106", "IST-103"]
+
+
 def test_an_outage_between_two_seconds_is_told() -> None:
     site = Site()
     site.pass_(with_peer(outages=1, resumed=1))
@@ -126,6 +148,17 @@ def test_loss_of_a_lane() -> None:
     assert site.level is Level.ATTENTION
 
 
+def test_loss_about_the_threshold_is_told_once() -> None:
+    """It is over when it has been much less for a minute, and is told when it comes again."""
+    site, sent, again, told = Site(), 0, 0, list[int]()
+    for lost in (*[0.06, 0.03] * 60, *[0.001] * 60, *[0.07] * 30):
+        for _ in range(10):
+            sent, again = sent + 100_000, again + round(lost * 100_000)
+            site.pass_(with_peer(lanes=[lane(bytes_sent=sent, bytes_retransmitted=again)]))
+        told.append(site.told.count("IST-107"))
+    assert (told[119], told[-1]) == (1, 2)
+
+
 def test_one_silent_lane_of_two_is_no_more_than_attention() -> None:
     lanes = [lane(silent=True), lane(number=2)]
     assert Site(with_peer(lanes=lanes)).level is Level.ATTENTION
@@ -160,6 +193,39 @@ def test_the_stores_alarms_come_and_go_once() -> None:
     assert site.told == ["IST-101", "IST-301", "IST-302"]
 
 
+def test_a_trouble_of_the_store_that_becomes_another_is_not_over() -> None:
+    site = Site()
+    for megabytes in (4000, 3996):
+        site.pass_(changed(store=store(alarms=[f"The disk is full: store x stays at {megabytes} MiB"])), 3)
+    assert site.told == ["IST-101", "IST-301", "IST-301"]
+    site.pass_(changed())
+    assert site.told[-1] == "IST-302"
+
+
+def test_each_certificate_that_ends_is_told_once() -> None:
+    """Also the second one, and though the words have fewer days each day; a day in 864 s here."""
+    site = Site(changed(certificates=[]))
+    for second in range(0, 2592, 8):
+        ends = [("own", "east", 20), ("peer", "west", 10), ("peer", "north", 10)]
+        left = [CertificateStatus(role, name, NOW + (days - second / 864) * 86400) for role, name, days in ends]
+        site.pass_(changed(certificates=left[: 1 + second // 100]))
+    assert site.told == ["IST-101", "IST-202", "IST-202", "IST-202"]
+    words = [event.words for event in site.watch.journal.after(1, 10).events]
+    assert [each.partition(" ends in ")[0] for each in words] == [
+        "this site's certificate",
+        "the certificate of peer west",
+        "the certificate of peer north",
+    ]
+
+
+def test_since_when_is_known_of_each_certificate() -> None:
+    ends = [CertificateStatus("peer", name, NOW + 10 * 86400) for name in ("west", "north")]
+    site = Site()
+    site.pass_(changed(certificates=ends[:1]))
+    site.pass_(changed(certificates=ends), 5)
+    assert [reason.since - NOW for reason in site.watch.health.reasons] == [2, 3]
+
+
 def test_a_store_that_was_set_aside_has_a_code_of_its_own(tmp_path: Path) -> None:
     """By the words of a real store's alarm."""
     (tmp_path / "containers").write_bytes(b"noise" * 10_000)
@@ -175,6 +241,24 @@ def test_chunks_that_failed_verification() -> None:
     assert site.reasons == ["IST-304"]
     site.pass_(with_peer(bytes=of_peer(mismatches=1)))
     assert "IST-108" in site.reasons
+
+
+def test_wrong_chunks_of_the_first_second_count() -> None:
+    watch = Watch(Journal(), History(0.0), changed())
+    watch.note(with_peer(bytes=of_peer(mismatches=1)), NOW, 0.9)
+    assert [reason.code for reason in watch.health.peers[0].reasons] == ["IST-108"]
+
+
+def test_wrong_chunks_of_a_peer_are_told_each_time() -> None:
+    """What was refused long ago is neither a trouble of today nor hides the next one."""
+    site = Site()
+    site.pass_(with_peer(bytes=of_peer(mismatches=1)), 700)
+    assert (site.level, site.reasons) == (Level.HEALTHY, [])
+    site.pass_(with_peer(bytes=of_peer(mismatches=3)))
+    (reason,) = site.watch.health.peers[0].reasons
+    assert (reason.code, reason.level) == ("IST-108", Level.DEGRADED)
+    assert reason.words == "2 chunks from west did not match their fingerprints in the last ten minutes"
+    assert site.told == ["IST-101", "IST-108", "IST-108"]
 
 
 def test_refused_connections_are_told_once_a_minute() -> None:
@@ -230,6 +314,20 @@ def test_shaping_that_holds_back() -> None:
     assert "5 Mbit/s to west held data back for 90% of the last minute" in site.watch.cautions[0].words
 
 
+def test_shaping_is_told_of_the_peer_that_it_holds_back() -> None:
+    """An export has a share for each of its peers."""
+    site = Site()
+    for second in range(1, 80):
+        slow, fast = (
+            share(name="export array", maximum_bits_per_second=5_000_000, held_seconds=each * second)
+            for each in (0.9, 0.3)
+        )
+        site.pass_(changed(peers=[peer(shares=[slow]), peer(name="north", shares=[fast])]))
+    (caution,) = site.watch.cautions
+    assert (caution.code, caution.subject) == ("IST-502", "export array to west")
+    assert "held data back for 90%" in caution.words
+
+
 def test_a_window_that_limits_has_to_last() -> None:
     site = Site()
     limited = with_peer(verdict=VerdictStatus("round trip or window", 0.9, "window 64 MiB / 100 ms"))
@@ -237,6 +335,15 @@ def test_a_window_that_limits_has_to_last() -> None:
     assert site.watch.cautions == []
     site.pass_(limited, 20)
     assert [(each.code, each.since) for each in site.watch.cautions] == [("IST-503", NOW + 2)]
+
+
+def test_a_window_that_limits_does_so_though_the_clock_is_set_back() -> None:
+    site = Site()
+    limited = with_peer(verdict=VerdictStatus("round trip or window", 0.9, "window 64 MiB / 100 ms"))
+    site.pass_(limited)
+    for second in range(3, 40):
+        site.watch.note(limited, NOW - 3600 + second, float(second))
+    assert [each.code for each in site.watch.cautions] == ["IST-503"]
 
 
 def test_a_store_that_is_too_small() -> None:
