@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import MagicMock, call
@@ -35,7 +36,13 @@ class Connected:
 
 @pytest.fixture
 def connected(loop: Loop) -> Iterator[Connected]:
-    here = site(ShelfStore())
+    with connection(site(ShelfStore())) as made:
+        yield made
+
+
+@contextmanager
+def connection(here: Site) -> Iterator[Connected]:
+    """At that site; the loop is the tests'."""
     owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder_of(here), held=0)
     owner.worker.congested = owner.turns.spend.return_value = False
     owner.grain = owner.tunnel.grain.return_value = 16 << 10
@@ -100,6 +107,22 @@ def known(data: bytes) -> Site:
     near, far = two_sites(ShelfStore(entries=100), ShelfStore(entries=100))
     send(near, far, [data])
     return near
+
+
+def test_what_was_on_its_way_when_a_stream_ends_holds_no_container(loop: Loop) -> None:
+    """The peer can ask for nothing of it any more, so it may be evicted."""
+    data = noise(60_000, 5)
+    here = known(data)
+    with connection(here) as made:
+        while data:
+            room = made.relay.get_buffer(0)[: len(data)]
+            room[:], data = data[: len(room)], data[len(room) :]
+            made.read(len(room))
+        made.relay.eof_received()
+        assert made.owner.tunnel.send_data.called
+        assert here.store.pinned
+        made.relay.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
+    assert not here.store.pinned
 
 
 def test_a_run_that_is_missed_is_no_missed_reference(loop: Any) -> None:
