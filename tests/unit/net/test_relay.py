@@ -10,13 +10,14 @@ from unittest.mock import MagicMock, call
 
 import pytest
 
-from proxy.net.misses import Misses
+from proxy.net.misses import AT_ONCE, Misses
 from proxy.net.relay import Relay
 from proxy.net.turns import Turns
 from proxy.protocol.codes import ResetCode
+from proxy.protocol.errors import PeerError
 from tests.unit.net.loop import Loop
 from tests.unit.net.test_turns import contended
-from tests.unit.reduction.batches import CHUNK, NAME, WHOLE, batch, literal
+from tests.unit.reduction.batches import CHUNK, NAME, OTHER, OTHER_NAME, WHOLE, batch, literal
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, decoder_of, encoder_of, noise, send, site, two_sites
 
@@ -184,3 +185,33 @@ def test_an_array_that_does_not_read_keeps_nobody_from_asking(connected: Connect
     assert not connected.owner.misses.asking(1)
     connected.relay.resume_writing()
     assert connected.transport.writelines.call_args_list == [call([CHUNK]), call([b"more"])]
+
+
+@pytest.mark.parametrize("size", [0, 500], ids=["gone", "chunk"])
+@pytest.mark.parametrize("asked", [False, True], ids=["nothing was", "another was"])
+def test_a_fill_of_what_was_not_asked_for_is_a_breach(connected: Connected, asked: bool, size: int) -> None:
+    """Also one that says that the chunk is gone: nobody has named it."""
+    connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
+    if asked:
+        connected.relay.data(batch(WHOLE, plain=1000))
+    with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: the stream has not asked"):
+        connected.relay.filled(OTHER_NAME, 0, size, memoryview(OTHER[:size]))
+    assert not connected.relay.closed
+
+
+@pytest.mark.parametrize("size", [0, 1000], ids=["gone", "chunk"])
+def test_so_is_one_while_the_stream_waits_for_its_turn_to_ask(connected: Connected, size: int) -> None:
+    connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
+    for stream in range(3, 3 + 2 * AT_ONCE, 2):
+        connected.owner.misses.ask(stream, [OTHER_NAME])
+    connected.relay.data(batch(WHOLE, plain=1000))
+    with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: the stream has not asked"):
+        connected.relay.filled(NAME, 0, size, memoryview(CHUNK[:size]))
+
+
+def test_a_chunk_that_is_gone_ends_the_stream_that_asked_for_it(connected: Connected) -> None:
+    connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
+    connected.relay.data(batch(WHOLE, plain=1000))
+    connected.relay.filled(NAME, 0, 0, memoryview(b""))
+    ((stream, code, _), _) = connected.owner.tunnel.reset.call_args
+    assert (stream, code) == (1, ResetCode.CHUNK_LOST)
