@@ -190,9 +190,9 @@ class Relay(asyncio.BufferedProtocol):
         self._deliver()
 
     def filled(self, name: bytes, codec: int, size: int, data: memoryview) -> None:
-        """The peer's answer to a MISS. Raises PeerError if there was none."""
-        if not self._owner.misses.asking(self.stream):
-            raise PeerError(f"FILL on stream {self.stream}", "the stream has not asked")
+        """The peer's answer to a MISS. Raises PeerError if there was none of that name."""
+        if not (self._owner.misses.asking(self.stream) and self._decoder.asks(name)):
+            raise PeerError(f"FILL on stream {self.stream}", f"the stream has not asked for {name.hex()[:16]}")
         if size == 0:
             self.close(ResetCode.CHUNK_LOST, "a chunk that was referred to is no longer held by either side")
             return

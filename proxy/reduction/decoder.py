@@ -196,6 +196,10 @@ class Decoder:
         needs, self._needs = self._needs, None
         return needs
 
+    def asks(self, name: bytes) -> bool:
+        """True if the peer has yet to fill the chunk or run of that name."""
+        return name in self._asked
+
     def fill(self, name: bytes, data: bytes) -> None:
         """The peer's answer to a MISS, decoded. Raises BatchError if it was not asked for, CorruptStream if wrong."""
         if name not in self._asked:

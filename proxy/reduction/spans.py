@@ -95,6 +95,10 @@ class SpanDecoder:
         """What the stream waits for, once; None if nothing new."""
         return self._decoder.needs()
 
+    def asks(self, name: bytes) -> bool:
+        """True if the peer has yet to fill the chunk or run of that name."""
+        return self._decoder.asks(name)
+
     def fill(self, name: bytes, data: bytes) -> None:
         """The peer's answer to a MISS, decoded. Raises BatchError if it was not asked for, CorruptStream if wrong."""
         self._decoder.fill(name, data)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dedupstore.beliefs import Notes, PeerNote
 from dedupstore.container import MAX_ENTRIES, Container
 from dedupstore.errors import Damaged, IndexFull, StoreFault
 from dedupstore.index import Change, Index
@@ -14,6 +15,7 @@ from dedupstore.roster import Row
 from dedupstore.store import CONTAINER_BYTES, Place
 
 MAP = 1 << 20
+PEER = b"a site, a store."
 MEMORY = memoryview(bytearray(CONTAINER_BYTES))
 
 
@@ -74,6 +76,15 @@ def test_removing_leaves_what_was_stored_anew(index: Index) -> None:
     index.commit(Change(3, added=[(new, Row(2, 1, 1))]))
     commit(index, Change(3, removed={1: old.fingerprints}))
     assert [index.find(name) for name in old.fingerprints] == [(Place(2, 0), 1), None, None]
+
+
+def test_removing_takes_what_was_believed_along(index: Index) -> None:
+    removed, kept = container(1, 3), container(2, 3)
+    beliefs = {(PEER, 1): 7, (PEER, 2): 5}
+    commit(index, Change(3, added=[removed, kept], notes=Notes(frozenset(), {PEER: PeerNote(b"epoch--1", 1)}, beliefs)))
+    assert [index.belief(PEER, number) for number in (1, 2)] == [7, 5]
+    commit(index, Change(3, removed={1: removed[0].fingerprints}))
+    assert [index.belief(PEER, number) for number in (1, 2)] == [0, 5]
 
 
 def test_a_full_map_is_said_and_nothing_is_lost(index: Index) -> None:

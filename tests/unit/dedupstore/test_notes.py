@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from dedupstore import container_file, open_store
+from dedupstore.beliefs import RecordedBeliefs
 from dedupstore.errors import DiskFull
 from dedupstore.index import Index
 from dedupstore.store import ChunkStore
@@ -67,6 +68,26 @@ def test_an_epoch_and_disbelief_are_due(store: ChunkStore, tmp_path: Path) -> No
     later = after_a_power_cut(tmp_path)
     assert later.recall(PEER) is None
     later.close()
+
+
+def test_what_was_believed_of_a_peer_that_is_met_anew_stays_forgotten(store: ChunkStore, tmp_path: Path) -> None:
+    store.believe(PEER, WRITTEN, 0b11)
+    store.write()
+    store.disbelieve(PEER)
+    store.remember(PEER, b"another.")
+    store.write()
+    later = after_a_power_cut(tmp_path)
+    assert (later.recall(PEER), later.belief(PEER, WRITTEN)) == (b"another.", 0)
+    later.close()
+
+
+def test_belief_about_a_container_that_has_gone_is_never_due() -> None:
+    beliefs = RecordedBeliefs(lambda: 0.0, {}, lambda peer, container: 0)
+    for container in (WRITTEN, OPEN):
+        beliefs.believe(PEER, container, 1)
+    beliefs.forget(WRITTEN)
+    assert beliefs.changes(lambda container: True).bits == {(PEER, OPEN): 1}
+    assert not beliefs.due(lambda container: True)
 
 
 def test_nothing_is_due_while_writing_rests_after_a_failure(store: ChunkStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,6 +170,26 @@ def test_wrong_digests_are_sent_as_they_are() -> None:
     assert pair.out.weaver.digests == 0
 
 
+def test_a_header_digest_that_is_wrong_in_its_last_bit_is_sent_as_it_is() -> None:
+    """And what follows: nobody knows what the header says."""
+    pair = logged_in(header_digest=True)
+    whole = command(1, INQUIRY, header_digest=True)
+    whole = whole[:-1] + bytes((whole[-1] ^ 1,))
+    assert pair.out.send(whole) == whole
+    assert pair.out.framer.fallen == "a wrong header digest"
+
+
+@pytest.mark.parametrize("payload", [False, True], ids=["inline", "payload"])
+def test_padding_that_is_not_zeros_is_sent_as_it_is(payload: bool) -> None:
+    """Also under the digest that zeros would have."""
+    pair = logged_in(data_digest=True)
+    opcode = Opcode.DATA_OUT if payload else Opcode.NOP_OUT
+    right = pdu(opcode, data=b"abc", data_digest=True)
+    whole = right[:-5] + b"\1" + right[-4:]
+    assert pair.out.send(whole) == whole
+    assert pair.out.framer.wrong_digests == 1
+
+
 @pytest.mark.parametrize(
     ("sender", "first", "reason"),
     [

@@ -1,5 +1,7 @@
 """Chunks that a peer has missed: read when they may be sent, stream by stream in turn, whatever the peer asks for."""
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -211,3 +213,17 @@ def test_a_stream_that_ends_makes_room_for_others(stage: Stage) -> None:
     stage.fills.drop(stage.one)
     stage.fills.go_on()
     assert stage.other.filled == few
+
+
+def test_nothing_is_kept_of_a_stream_that_ended_while_it_waited(stage: Stage, loop: Loop) -> None:
+    """For acknowledgements, which never come then."""
+    stage.worker.length = SHORT
+    relay = Relay(stage.script, stage.one.stream)
+    stage.miss(relay, *range(100))
+    loop.run(0.0)
+    assert len(relay.filled) == UNCREDITED_FRAMES
+    stage.fills.drop(relay)
+    seen = weakref.ref(relay)
+    del relay
+    gc.collect()
+    assert seen() is None

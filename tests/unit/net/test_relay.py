@@ -3,19 +3,21 @@
 import asyncio
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import MagicMock, call
 
 import pytest
 
-from proxy.net.misses import Misses
+from proxy.net.misses import AT_ONCE, Misses
 from proxy.net.relay import Relay
 from proxy.net.turns import Turns
 from proxy.protocol.codes import ResetCode
+from proxy.protocol.errors import PeerError
 from tests.unit.net.loop import Loop
 from tests.unit.net.test_turns import contended
-from tests.unit.reduction.batches import CHUNK, NAME, WHOLE, batch, literal
+from tests.unit.reduction.batches import CHUNK, NAME, OTHER, OTHER_NAME, WHOLE, batch, literal
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, decoder_of, encoder_of, noise, send, site, two_sites
 
@@ -35,7 +37,13 @@ class Connected:
 
 @pytest.fixture
 def connected(loop: Loop) -> Iterator[Connected]:
-    here = site(ShelfStore())
+    with connection(site(ShelfStore())) as made:
+        yield made
+
+
+@contextmanager
+def connection(here: Site) -> Iterator[Connected]:
+    """At that site; the loop is the tests'."""
     owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder_of(here), held=0)
     owner.worker.congested = owner.turns.spend.return_value = False
     owner.grain = owner.tunnel.grain.return_value = 16 << 10
@@ -102,6 +110,22 @@ def known(data: bytes) -> Site:
     return near
 
 
+def test_what_was_on_its_way_when_a_stream_ends_holds_no_container(loop: Loop) -> None:
+    """The peer can ask for nothing of it any more, so it may be evicted."""
+    data = noise(60_000, 5)
+    here = known(data)
+    with connection(here) as made:
+        while data:
+            room = made.relay.get_buffer(0)[: len(data)]
+            room[:], data = data[: len(room)], data[len(room) :]
+            made.read(len(room))
+        made.relay.eof_received()
+        assert made.owner.tunnel.send_data.called
+        assert here.store.pinned
+        made.relay.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
+    assert not here.store.pinned
+
+
 def test_a_run_that_is_missed_is_no_missed_reference(loop: Any) -> None:
     """It costs the peer no chunk; what of its chunks is missed then does."""
     data = noise(20_000, 5)
@@ -161,3 +185,33 @@ def test_an_array_that_does_not_read_keeps_nobody_from_asking(connected: Connect
     assert not connected.owner.misses.asking(1)
     connected.relay.resume_writing()
     assert connected.transport.writelines.call_args_list == [call([CHUNK]), call([b"more"])]
+
+
+@pytest.mark.parametrize("size", [0, 500], ids=["gone", "chunk"])
+@pytest.mark.parametrize("asked", [False, True], ids=["nothing was", "another was"])
+def test_a_fill_of_what_was_not_asked_for_is_a_breach(connected: Connected, asked: bool, size: int) -> None:
+    """Also one that says that the chunk is gone: nobody has named it."""
+    connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
+    if asked:
+        connected.relay.data(batch(WHOLE, plain=1000))
+    with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: the stream has not asked"):
+        connected.relay.filled(OTHER_NAME, 0, size, memoryview(OTHER[:size]))
+    assert not connected.relay.closed
+
+
+@pytest.mark.parametrize("size", [0, 1000], ids=["gone", "chunk"])
+def test_so_is_one_while_the_stream_waits_for_its_turn_to_ask(connected: Connected, size: int) -> None:
+    connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
+    for stream in range(3, 3 + 2 * AT_ONCE, 2):
+        connected.owner.misses.ask(stream, [OTHER_NAME])
+    connected.relay.data(batch(WHOLE, plain=1000))
+    with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: the stream has not asked"):
+        connected.relay.filled(NAME, 0, size, memoryview(CHUNK[:size]))
+
+
+def test_a_chunk_that_is_gone_ends_the_stream_that_asked_for_it(connected: Connected) -> None:
+    connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
+    connected.relay.data(batch(WHOLE, plain=1000))
+    connected.relay.filled(NAME, 0, 0, memoryview(b""))
+    ((stream, code, _), _) = connected.owner.tunnel.reset.call_args
+    assert (stream, code) == (1, ResetCode.CHUNK_LOST)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from proxy.protocol.codes import Capability
+from proxy.protocol.codes import Capability, ResetCode
 from proxy.protocol.credit import LEAN_PART, STEP, WIDE, ReceiveWindow, SendCredit, Trust, WindowBudget, cost_of
 from proxy.protocol.errors import Misuse, PeerError
-from proxy.protocol.frames import FrameType
+from proxy.protocol.frames import FrameType, encode_reset
 from tests.unit.protocol.playbook import Script, batch
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -99,6 +99,25 @@ def test_all_streams_together_have_a_bound_and_each_keeps_its_window() -> None:
     assert trust.under_way == 0
 
 
+@pytest.mark.parametrize("by", ["us", "the peer"])
+def test_what_a_stream_that_is_reset_had_under_way_counts_no_more(by: str) -> None:
+    """Otherwise the peer were trusted in vain, for as long as the tunnel lasts."""
+    script = Script(capabilities=(Capability.LEAN,), memory=MIB)
+    script.accepted(1)
+    script.accepted(3)
+    script.tunnel.trust(True)
+    script.credit(1, 0, 8 * MIB)
+    for _ in range(4 * WIDE):
+        script.tunnel.send_data(1, batch(MIB // 4, 100), MIB // 4)
+    script.tunnel.send_data(3, batch(60_000, 100), 60_000)
+    assert script.tunnel.sendable(3) == 64 * KIB - 60_000 - 2 * 256, "its window in plain bytes"
+    if by == "us":
+        script.tunnel.reset(1, ResetCode.ORIGIN_RESET, "")
+    else:
+        script.give(FrameType.RESET, 1, 1, encode_reset(ResetCode.ORIGIN_RESET, ""))
+    assert script.tunnel.sendable(3) == 64 * KIB - 60_000 // LEAN_PART - 2 * 256, "what its credit allows"
+
+
 def test_credit_for_known_data_comes_as_often_as_for_new_data() -> None:
     """The peer may not be trusted: then its window in plain bytes is all that is under way."""
     receiver = window(WindowBudget(256 * MIB))
@@ -169,6 +188,20 @@ def test_nothing_is_consumed_that_has_not_come() -> None:
     script.tunnel.consumed(2)
     with pytest.raises(Misuse, match="more DATA was consumed than has arrived"):
         script.tunnel.consumed(2)
+
+
+def test_what_is_consumed_is_what_came_first() -> None:
+    script = Script()
+    script.open(2)
+    for number, plain in enumerate((20_000, 100, 30_000), 1):
+        script.data(2, number, plain)
+    script.flush()
+    consumed = 0
+    for plain in (20_000, 100, 30_000):
+        script.tunnel.consumed(2)
+        consumed += plain + 256
+        script.at(script.now + 1.0)
+        assert f"CREDIT 2:{consumed}/{consumed + 64 * KIB}" in script.take()
 
 
 def test_a_window_grows_while_the_array_takes_one_in_less_than_two_round_trips() -> None:

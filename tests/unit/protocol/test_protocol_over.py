@@ -111,6 +111,26 @@ def test_nor_one_whose_end_is_not_sent_yet() -> None:
         script.acknowledge(1, OVER)
 
 
+def test_nor_one_whose_peer_has_not_ended_its_side() -> None:
+    script = Script()
+    script.accepted(1)
+    script.tunnel.send_end(1, 0, b"")
+    script.take()
+    with pytest.raises(PeerError, match="said to be over"):
+        script.acknowledge(1, OVER)
+
+
+def test_nor_one_of_which_our_array_has_not_everything() -> None:
+    script = Script()
+    script.accepted(1)
+    script.data(1, 1, 500)
+    script.give(FrameType.END, 1, 2, encode_end(500, b""))
+    script.tunnel.send_end(1, 0, b"")
+    script.take()
+    with pytest.raises(PeerError, match="said to be over"):
+        script.acknowledge(1, OVER)
+
+
 def test_nor_one_that_was_never_opened() -> None:
     with pytest.raises(PeerError, match="ACK broke the protocol: stream 1 was never opened"):
         Script().acknowledge(1, OVER)

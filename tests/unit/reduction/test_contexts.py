@@ -1,16 +1,23 @@
 """One zstd frame a stream: what a context brings to small batches, and what is refused before it costs memory."""
 
 import tracemalloc
+from collections.abc import Callable
+from typing import cast
 
 import pytest
 import zstandard
 
-from proxy.reduction.batch import BATCH_PLAIN_MAX, CODEC_CONTEXT
+from dedupstore.store import ChunkStore
+from proxy.reduction.batch import BATCH_PLAIN_MAX, CODEC_CONTEXT, assemble
 from proxy.reduction.compression import decode, zstd
 from proxy.reduction.contexts import ContextReader, ContextWriter
+from proxy.reduction.decoder import Decoder
 from proxy.reduction.errors import BatchError
+from proxy.reduction.tokens import literal_token
 from proxy.reduction.windows import WINDOW_LOG_MAX, WINDOW_LOG_MIN, WINDOWS_MAX, ContextMemory
-from tests.unit.reduction.sites import noise
+from tests.unit.reduction.batches import delivered
+from tests.unit.reduction.shelf import ShelfStore
+from tests.unit.reduction.sites import noise, site
 
 SIZE = 1000
 FRAME_HEADER = bytes.fromhex("28b52ffd 00 78")
@@ -200,6 +207,19 @@ def test_windows_of_all_streams_are_bounded() -> None:
     assert readers[0].decode(start, 1) == b"a"
     readers[0].close()
     assert ContextReader(memory).decode(start, 1) == b"a"
+
+
+@pytest.mark.parametrize(
+    "end", [lambda far: far.close(), lambda far: far.learn_last(memoryview(b""))], ids=["reset", "END"]
+)
+def test_a_stream_that_ends_gives_its_window_back(end: Callable[[Decoder], None]) -> None:
+    memory, here = ContextMemory(), site(ShelfStore())
+    far = Decoder(cast(ChunkStore, here.store), here.holdings, context=ContextReader(memory))
+    literals = FRAME_HEADER + raw(b"abc")
+    assert delivered(far, memoryview(assemble(3, CODEC_CONTEXT, literal_token(3), 3, [literals]))) == b"abc"
+    assert memory.used == 1 << WINDOW_LOG_MAX
+    end(far)
+    assert memory.used == 0
 
 
 def test_the_smallest_windows_count_as_more() -> None:

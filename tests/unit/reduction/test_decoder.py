@@ -5,7 +5,7 @@ import tracemalloc
 import pytest
 
 from dedupstore.chunker import LARGEST_CHUNK
-from dedupstore.fingerprint import fingerprint
+from dedupstore.fingerprint import CHECK_BYTES, fingerprint
 from proxy.reduction.batch import BATCH_PLAIN_MAX, CODEC_NONE, assemble
 from proxy.reduction.decoder import DecodedBatch
 from proxy.reduction.errors import BatchError, CorruptStream
@@ -24,6 +24,9 @@ from tests.unit.reduction.batches import (
 )
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, decoder_of, noise, send, site, two_sites
+
+ALMOST = OTHER_NAME[: CHECK_BYTES - 1] + bytes((OTHER_NAME[CHECK_BYTES - 1] ^ 1,)) + OTHER_NAME[CHECK_BYTES:]
+"""OTHER_NAME, but for the last bit of what LEARN says of it."""
 
 
 @pytest.fixture
@@ -175,12 +178,12 @@ def test_a_tail_must_not_grow_beyond_a_chunk() -> None:
     assert far.store.names == [fingerprint(data)]
 
 
-@pytest.mark.parametrize("wrong", ["check", "bytes"])
+@pytest.mark.parametrize("wrong", ["check", "last bit of the check", "bytes"])
 def test_a_chunk_that_does_not_match_its_check_is_neither_stored_nor_delivered(far: Site, wrong: str) -> None:
     decoder = decoder_of(far)
     assert delivered(decoder, batch(literal_token(400), literals=OTHER[:400])) == OTHER[:400]
     rest = bytes(100) if wrong == "bytes" else OTHER[400:]
-    name = bytes(32) if wrong == "check" else OTHER_NAME
+    name = {"check": bytes(32), "last bit of the check": ALMOST}.get(wrong, OTHER_NAME)
     with pytest.raises(CorruptStream, match="500 bytes"):
         decoder.feed(batch(literal_token(100), learn_token(500, name), literals=rest))
     assert far.store.names == [NAME]
@@ -243,9 +246,10 @@ def test_an_end_that_says_something_else_is_a_breach(far: Site, tokens: bytes) -
         decoder.learn_last(memoryview(tokens))
 
 
-def test_an_end_with_a_wrong_check_is_corrupt(far: Site) -> None:
+@pytest.mark.parametrize("check", [NAME, ALMOST], ids=["another", "wrong in its last bit"])
+def test_an_end_with_a_wrong_check_is_corrupt(far: Site, check: bytes) -> None:
     decoder = decoder_of(far)
     delivered(decoder, batch(literal(OTHER), literals=OTHER))
     with pytest.raises(CorruptStream):
-        decoder.learn_last(memoryview(learn_token(500, NAME)))
+        decoder.learn_last(memoryview(learn_token(500, check)))
     assert far.store.names == [NAME]

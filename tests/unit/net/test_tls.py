@@ -1,0 +1,89 @@
+"""Whose certificate it is: a pin names its one peer, the private CA those that nobody has pinned."""
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from proxy.config import load
+from proxy.net.tls import Certificates
+from tests.certificates import Signer, make
+
+EAST = """\
+[site]
+name = "east"
+[identity]
+certificate = "east.crt"
+key = "east.key"
+ca = "ca.crt"
+[tunnel]
+listen = "127.0.0.1:4500"
+[store]
+mode = "memory"
+size = "64MiB"
+[status]
+listen = "127.0.0.1:8900"
+[[peer]]
+name = "west"
+[[peer]]
+name = "north"
+[[peer]]
+name = "south"
+certificate = "south.crt"
+"""
+
+
+@dataclass
+class Site:
+    """East trusts a CA for west and north, and has pinned south, whose certificate could sign others."""
+
+    path: Path
+
+    def __post_init__(self) -> None:
+        self.ca = make(self.path / "ca", "ca", authority=True, purposes=())
+        self.south = make(self.path / "south", "south", authority=True)
+        make(self.path / "east", "east", signer=self.ca)
+        (self.path / "east.toml").write_text(EAST)
+        self.certificates = Certificates(load(self.path / "east.toml"))
+
+    def signed(self, name: str, signer: Signer) -> tuple[bytes, dict[str, object]]:
+        """A certificate for that name, as a lane shows it."""
+        make(self.path / "shown", name, signer=signer)
+        return self.shown("shown", name)
+
+    def shown(self, file: str, name: str) -> tuple[bytes, dict[str, object]]:
+        der = ssl.PEM_cert_to_DER_cert((self.path / f"{file}.crt").read_text())
+        return der, {"subjectAltName": (("DNS", name),), "notAfter": "Jan  1 00:00:00 2100 GMT"}
+
+
+@pytest.fixture
+def east(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def test_a_pinned_certificate_is_its_peers_whatever_it_says(east: Site) -> None:
+    assert east.certificates.recognise(*east.shown("south", "west")) == "south"
+
+
+def test_the_ca_names_peers_that_are_not_pinned(east: Site) -> None:
+    recognise = east.certificates.recognise
+    assert recognise(*east.signed("west", east.ca)) == "west"
+    assert recognise(*east.signed("south", east.ca)) is None
+    assert recognise(*east.signed("nobody", east.ca)) is None
+
+
+def test_a_pinned_peers_key_names_nobody_else(east: Site) -> None:
+    """Nor itself: TLS would let pass what it signs."""
+    recognise = east.certificates.recognise
+    assert recognise(*east.signed("west", east.south)) is None
+    assert recognise(*east.signed("south", east.south)) is None
+
+
+def test_a_certificate_proves_no_other_peer(east: Site) -> None:
+    proves = east.certificates.proves
+    assert proves("north", *east.signed("north", east.ca))
+    assert not proves("west", *east.signed("north", east.ca))
+    assert proves("south", *east.shown("south", "south"))
+    assert not proves("west", *east.shown("south", "south"))
+    assert not proves("south", *east.signed("north", east.ca))
