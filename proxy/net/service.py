@@ -59,6 +59,7 @@ class Front:
     supervisor: Supervisor
     listener: StatusListener | None = None
     _reloading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _reloads: set["asyncio.Task[str]"] = field(default_factory=set)
 
     @property
     def watch(self) -> Watch:
@@ -79,18 +80,29 @@ class Front:
         self.stop.set()
 
     async def reload(self) -> str:
-        """Read certificates, keys, pins and tokens anew; why some of the old ones stay in use, or nothing."""
+        """Read certificates, keys, pins and tokens anew; why some of the old ones stay in use, or nothing.
+
+        It is finished also if who asked waits no longer: else half of them would be new.
+        """
+        task = asyncio.get_running_loop().create_task(self._reload_in_turn())
+        self._reloads.add(task)
+        task.add_done_callback(self._reloads.discard)
+        return await asyncio.shield(task)
+
+    async def _reload_in_turn(self) -> str:
         async with self._reloading:
             return await self._reload()
 
     async def _reload(self) -> str:
-        self.supervisor.reloading()
+        if not self.stop.is_set():
+            self.supervisor.reloading()
         await self.site.reload()
         problems = (self.site.certificates.problem, await self.listener.reload() if self.listener is not None else "")
         problem = "; ".join(each for each in problems if each)
         code, words = (codes.RELOAD_FAILED, problem) if problem else (codes.RELOADED, "certificates were read anew")
         self.watching.journal.note(code, "site", words, time.time())
-        self.supervisor.ready(_running(self.site))
+        if not self.stop.is_set():
+            self.supervisor.ready(_running(self.site))
         return problem
 
 

@@ -56,6 +56,15 @@ def _waited(snapshot: Snapshot) -> Samples:
     return [((peer.name, what), seconds) for peer in snapshot.peers for what, seconds in peer.waiting_seconds.items()]
 
 
+def _ends(snapshot: Snapshot) -> Samples:
+    """The first end of each: a file may have an old and a new certificate of the same name."""
+    ends: dict[tuple[str, ...], float] = {}
+    for each in snapshot.certificates:
+        whose = each.role, each.name
+        ends[whose] = min(each.expires, ends.get(whose, each.expires))
+    return ends.items()
+
+
 def _ended(snapshot: Snapshot) -> Samples:
     return [((peer.name,), sum(peer.ended_streams.values())) for peer in snapshot.peers]
 
@@ -123,7 +132,7 @@ _VOLUME = ("peer", "share", "target", "unit")
 _ACCESS = (*_VOLUME, "access")
 
 DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
-    Declaration("isthmus_ready", G, "1 when the site accepts streams", (), _site(lambda s: s.ready)),
+    Declaration("isthmus_ready", G, "1 when the site accepts streams", (), _site(lambda s: s.ready and not s.draining)),
     Declaration("isthmus_draining", G, "1 while the site drains", (), _site(lambda s: s.draining)),
     Declaration("isthmus_uptime_seconds", G, "Seconds since the site started", (), _site(lambda s: s.uptime_seconds)),
     Declaration("isthmus_alarms", G, "Alarms that an operator must see to", (), _site(lambda s: len(s.alarms))),
@@ -323,7 +332,7 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
         G,
         "When a certificate ends, seconds since 1970",
         ("role", "name"),
-        lambda s: [((each.role, each.name), each.expires) for each in s.certificates],
+        _ends,
     ),
     Declaration(
         "isthmus_processor_share", G, "Of a core, that the event loop uses", (), _site(lambda s: s.processor_share)

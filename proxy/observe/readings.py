@@ -34,7 +34,6 @@ _OF_STORE = ("hits", "misses", "invalid", "unlearned_bytes", "evicted_bytes")
 def counters(snapshot: Snapshot) -> dict[str, float]:
     """All of them."""
     row = {store_counter(what): float(snapshot.store[what]) for what in _OF_STORE}
-    row["refused"] = snapshot.refused
     for peer in snapshot.peers:
         _count_peer(row, peer)
         for share in peer.shares:

@@ -31,6 +31,7 @@ class Watch:
     _found: Cautions = field(default_factory=Cautions)
     _chronicle: Chronicle = field(init=False)
     _trend: Trend = field(default_factory=lambda: Trend(A_WHILE))
+    _refused: int = 0
     _evicted: Trend = field(default_factory=lambda: Trend(_HOUR))
 
     def __post_init__(self) -> None:
@@ -46,9 +47,10 @@ class Watch:
         self.history.note(snapshot, now, clock)
         self.health = self._ladder.climb(snapshot, self._trend, now)
         self.cautions = self._found.find(snapshot, self._trend, now, clock)
-        if refused := self._trend.rise("refused", 1.5):
-            words = f"{refused:.0f} connections to the tunnel listener were refused: {snapshot.last_refusal}"
+        if refused := snapshot.refused - self._refused:
+            words = f"{refused} connections to the tunnel listener were refused: {snapshot.last_refusal}"
             self.journal.note(codes.REFUSED, "tunnel listener", words, now)
+        self._refused = snapshot.refused
         self._chronicle.note(snapshot, self.health, self.cautions, now)
 
     def _feed(self, clock: float) -> None:

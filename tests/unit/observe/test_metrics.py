@@ -11,12 +11,33 @@ from prometheus_client.registry import CollectorRegistry
 
 from proxy.observe.advice import advise
 from proxy.observe.metrics import DECLARATIONS, SiteCollector
-from proxy.observe.snapshot import AdviceStatus, Snapshot
+from proxy.observe.snapshot import AdviceStatus, CertificateStatus, Snapshot
 from proxy.observe.volume_status import volume_status
 from proxy.observe.volumes import VOLUMES_MAX, VolumeName, Volumes
+from tests.unit.observe.snapshots import NOW, changed
 
 SERIES_MAX = 60
 """For each volume that is told apart, at most."""
+
+
+def samples(snapshot: Snapshot, name: str) -> list[tuple[dict[str, str], float]]:
+    """Of one metric."""
+    registry = CollectorRegistry()
+    registry.register(SiteCollector(lambda: snapshot, [one for one in DECLARATIONS if one.name == name]))
+    (family,) = text_string_to_metric_families(generate_latest(registry).decode())
+    return [(sample.labels, sample.value) for sample in family.samples]
+
+
+@pytest.mark.parametrize(("draining", "accepts"), [(False, 1), (True, 0)])
+def test_a_site_that_drains_is_not_ready(draining: bool, accepts: int) -> None:
+    assert samples(changed(draining=draining), "isthmus_ready") == [({}, accepts)]
+
+
+def test_of_two_certificates_with_one_name_the_first_end_counts() -> None:
+    """A CA's file may have the old and the new one."""
+    both = [CertificateStatus("ca", "CN=backup", NOW + days) for days in (400, 20, 300)]
+    found = samples(changed(certificates=both), "isthmus_certificate_expires_timestamp_seconds")
+    assert found == [({"role": "ca", "name": "CN=backup"}, NOW + 20)]
 
 
 def exposed(volumes: Volumes, advice: AdviceStatus | None = None) -> dict[str, Metric]:

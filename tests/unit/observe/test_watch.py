@@ -270,6 +270,14 @@ def test_refused_connections_are_told_once_a_minute() -> None:
     assert "no certificate" in events[0].words
 
 
+def test_refusals_of_a_second_that_took_longer_are_told() -> None:
+    site = Site()
+    for clock, refused in ((2.0, 0), (4.6, 100), (5.6, 100)):
+        site.watch.note(changed(refused=refused, last_refusal="192.0.2.9:1"), NOW + clock, clock)
+    (event,) = (event for event in site.watch.journal.after(0, 100).events if event.code == "IST-201")
+    assert event.words == "100 connections to the tunnel listener were refused: 192.0.2.9:1"
+
+
 def test_draining() -> None:
     site = Site()
     site.pass_(changed(draining=True), 3)

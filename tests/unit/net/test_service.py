@@ -1,0 +1,71 @@
+"""A reload is done as a whole, whoever waits for it."""
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+from proxy.net.service import Front
+from proxy.net.site import Site
+from proxy.net.supervisor import Supervisor
+from proxy.net.watching import Watching
+from proxy.observe.journal import Journal
+
+
+class Stage:
+    """A site whose certificates take as long to read as a test wants, and what its supervisor is told."""
+
+    def __init__(self) -> None:
+        self.begun, self.read = asyncio.Event(), asyncio.Event()
+        self.stop = asyncio.Event()
+        self.told: list[str] = []
+        self.journal = Journal()
+        site: Any = SimpleNamespace(
+            config=SimpleNamespace(site=SimpleNamespace(name="east")),
+            reload=self.reload,
+            alarms=list,
+            certificates=SimpleNamespace(problem=""),
+        )
+        supervisor: Any = SimpleNamespace(reloading=lambda: self.told.append("reloading"), ready=self.told.append)
+        watching: Any = SimpleNamespace(journal=self.journal)
+        self.front = Front(
+            cast(Site, site), cast(Watching, watching), self.stop, cast(Supervisor, supervisor), listener=None
+        )
+
+    async def reload(self) -> None:
+        self.begun.set()
+        await self.read.wait()
+
+    async def hang_up(self) -> None:
+        """Ask for a reload, and go when it has begun."""
+        asking = asyncio.create_task(self.front.reload())
+        await self.begun.wait()
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+
+    @property
+    def events(self) -> list[str]:
+        return [event.code for event in self.journal.after(0, 10).events]
+
+
+def test_a_reload_is_finished_though_who_asked_has_gone() -> None:
+    async def scene() -> None:
+        stage = Stage()
+        await stage.hang_up()
+        stage.read.set()
+        assert await stage.front.reload() == ""  # waits for the one before
+        assert stage.told == ["reloading", "site east"] * 2
+        assert stage.events == ["IST-205"]
+
+    asyncio.run(scene())
+
+
+def test_who_is_told_that_the_site_stops_is_not_told_that_it_is_ready() -> None:
+    async def scene() -> None:
+        stage = Stage()
+        await stage.hang_up()
+        stage.stop.set()
+        stage.read.set()
+        await stage.front.reload()
+        assert stage.told == ["reloading"]
+
+    asyncio.run(scene())
