@@ -84,26 +84,23 @@ class Front:
 
         It is finished also if who asked waits no longer: else half of them would be new.
         """
-        task = asyncio.get_running_loop().create_task(self._reload_in_turn())
+        task = asyncio.get_running_loop().create_task(self._reload())
         self._reloads.add(task)
         task.add_done_callback(self._reloads.discard)
         return await asyncio.shield(task)
 
-    async def _reload_in_turn(self) -> str:
-        async with self._reloading:
-            return await self._reload()
-
     async def _reload(self) -> str:
-        if not self.stop.is_set():
-            self.supervisor.reloading()
-        await self.site.reload()
-        problems = (self.site.certificates.problem, await self.listener.reload() if self.listener is not None else "")
-        problem = "; ".join(each for each in problems if each)
-        code, words = (codes.RELOAD_FAILED, problem) if problem else (codes.RELOADED, "certificates were read anew")
-        self.watching.journal.note(code, "site", words, time.time())
-        if not self.stop.is_set():
-            self.supervisor.ready(_running(self.site))
-        return problem
+        async with self._reloading:
+            if not self.stop.is_set():
+                self.supervisor.reloading()
+            await self.site.reload()
+            listener = await self.listener.reload() if self.listener is not None else ""
+            problem = "; ".join(each for each in (self.site.certificates.problem, listener) if each)
+            code, words = (codes.RELOAD_FAILED, problem) if problem else (codes.RELOADED, "certificates were read anew")
+            self.watching.journal.note(code, "site", words, time.time())
+            if not self.stop.is_set():
+                self.supervisor.ready(_running(self.site))
+            return problem
 
 
 MakeStatusListener = Callable[[SiteConfig, Front], StatusListener]
@@ -133,7 +130,7 @@ async def _serve(config: SiteConfig, make_status: MakeStatusListener, history: P
     status = front.listener = make_status(config, front)
     try:
         await _start(site, watching, status)
-        reloads = loop.create_task(_reload_when_told(front, renew))
+        reloads = loop.create_task(reload_when_told(front, renew))
         gc.freeze()
         log.info("site %s is ready: %s", config.site.name, _summary(config))
         supervisor.ready(_running(site))
@@ -151,12 +148,18 @@ async def _serve(config: SiteConfig, make_status: MakeStatusListener, history: P
     return ExitCode.OK
 
 
-async def _reload_when_told(front: Front, told: asyncio.Event) -> None:
-    """One reload for whatever came before it began, also for what came before the site was ready."""
+async def reload_when_told(front: Front, told: asyncio.Event) -> None:
+    """One reload for whatever came before it began, also for what came before the site was ready.
+
+    A defect in one is logged, and no reason not to heed the next signal.
+    """
     while True:
         await told.wait()
         told.clear()
-        await front.reload()
+        try:
+            await front.reload()
+        except Exception:
+            log.exception("a defect in a reload; what was in use stays in use")
 
 
 def _heed_signals(loop: asyncio.AbstractEventLoop, meaning: Mapping[signal.Signals, asyncio.Event]) -> None:

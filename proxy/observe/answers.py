@@ -289,7 +289,7 @@ class HistoryAnswer:
     cold: Pass
     warm: Pass
     gains: list[Gain]
-    """Over the same range, of all forwards and exports, whatever `of` is."""
+    """Over the same range, of the forwards and exports of which history is kept, whatever `of` is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,7 +202,7 @@ class Decoder:
 
     def fill(self, name: bytes, data: bytes) -> None:
         """The peer's answer to a MISS, decoded. Raises BatchError if it was not asked for, CorruptStream if wrong."""
-        if name not in self._asked:
+        if not self.asks(name):
             raise BatchError(f"FILL of {name.hex()[:16]} was not asked for")
         if not 1 <= len(data) <= LARGEST_CHUNK or fingerprint(data) != name:
             raise CorruptStream(f"filled chunk {name.hex()[:16]} does not match its fingerprint")

@@ -96,7 +96,7 @@ class SpanDecoder:
         return self._decoder.needs()
 
     def asks(self, name: bytes) -> bool:
-        """True if the peer has yet to fill the chunk or run of that name."""
+        """As of `Decoder`."""
         return self._decoder.asks(name)
 
     def fill(self, name: bytes, data: bytes) -> None:

@@ -1,8 +1,5 @@
 """What this user may not read: in the words of who reads it, with the exit code of that and the remedy."""
 
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,28 +7,17 @@ import pytest
 
 from proxy.cli import analyze, check
 from proxy.errors import ExitCode
+from tests.nobody import directory_of_nobody
 from tests.unit.cli.conftest import Isthmus
 
-NOBODY = 65534
-"""By Debian's policy; root may read everything, so it becomes somebody else for the time of a test."""
 IMPORTED = analyze, check
-"""Before that: the one whom it becomes may not read modules, either."""
+"""Before root becomes somebody else for a test: that one may not read modules, either."""
 
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """Of the user that the test runs as, and below a directory that everybody may enter."""
-    path = Path(tempfile.mkdtemp())
-    user = os.geteuid()
-    try:
-        if user == 0:
-            os.chown(path, NOBODY, NOBODY)
-            os.setresuid(NOBODY, NOBODY, 0)
+    with directory_of_nobody() as path:
         yield path
-    finally:
-        if user == 0:
-            os.setresuid(0, 0, 0)
-        shutil.rmtree(path)
 
 
 def test_a_sites_file(isthmus: Isthmus, directory: Path) -> None:

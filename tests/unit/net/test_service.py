@@ -4,7 +4,9 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any, cast
 
-from proxy.net.service import Front
+import pytest
+
+from proxy.net.service import Front, reload_when_told
 from proxy.net.site import Site
 from proxy.net.supervisor import Supervisor
 from proxy.net.watching import Watching
@@ -18,6 +20,7 @@ class Stage:
         self.begun, self.read = asyncio.Event(), asyncio.Event()
         self.stop = asyncio.Event()
         self.told: list[str] = []
+        self.defects = 0  # reloads that are still to fail
         self.journal = Journal()
         site: Any = SimpleNamespace(
             config=SimpleNamespace(site=SimpleNamespace(name="east")),
@@ -34,6 +37,9 @@ class Stage:
     async def reload(self) -> None:
         self.begun.set()
         await self.read.wait()
+        if self.defects:
+            self.defects -= 1
+            raise RuntimeError("a defect")
 
     async def hang_up(self) -> None:
         """Ask for a reload, and go when it has begun."""
@@ -67,5 +73,24 @@ def test_who_is_told_that_the_site_stops_is_not_told_that_it_is_ready() -> None:
         stage.read.set()
         await stage.front.reload()
         assert stage.told == ["reloading"]
+
+    asyncio.run(scene())
+
+
+def test_a_defect_in_a_reload_is_logged_and_the_next_one_is_done(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        stage, told = Stage(), asyncio.Event()
+        stage.defects = 1
+        stage.read.set()
+        reloads = asyncio.create_task(reload_when_told(stage.front, told))
+        for _ in range(2):
+            stage.begun.clear()
+            told.set()
+            await stage.begun.wait()
+            await asyncio.sleep(0)
+        await stage.front.reload()  # waits for the one before
+        reloads.cancel()
+        assert stage.told == ["reloading", *["reloading", "site east"] * 2]
+        assert [str(record.exc_info[1]) for record in caplog.records if record.exc_info] == ["a defect"]
 
     asyncio.run(scene())
