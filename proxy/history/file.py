@@ -19,7 +19,6 @@ _PAGE = 4096
 _LAYOUT = 1
 """Raised when tables or columns change: a file with another one is begun anew."""
 _BUSY_SECONDS = 2.0
-_BEGINNING = b"SQLite format 3\0"
 _WORDS_MAX = 200
 _TABLES = """
 CREATE TABLE IF NOT EXISTS step (
@@ -123,14 +122,11 @@ class HistoryFile:
 
 
 def open_history(path: Path, now: float) -> tuple[HistoryFile, Kept]:
-    """Open or make the file, and read it. A damaged one is set aside; what was never one is left alone.
-
-    Raises HistoryFault. Blocks as the disk does.
-    """
+    """Open or make the file, and read it. A damaged one is set aside. Raises HistoryFault. Blocks as the disk does."""
     try:
         return _open(path, now)
     except (sqlite3.Error, ValueError) as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OUT_OF_REACH or not _was_a_database(path):
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OUT_OF_REACH or not path.is_file():
             raise HistoryFault(f"{path}: {error}") from None
     aside = path.with_name(f"{path.name}.damaged")
     try:
@@ -142,18 +138,6 @@ def open_history(path: Path, now: float) -> tuple[HistoryFile, Kept]:
         raise HistoryFault(f"{path}: {error}") from None
     kept.set_aside = aside
     return file, kept
-
-
-def _was_a_database(path: Path) -> bool:
-    """Also one whose beginning was lost when the host failed."""
-    if not path.is_file():
-        return False
-    try:
-        with path.open("rb") as file:
-            beginning = file.read(len(_BEGINNING))
-    except OSError:
-        return False
-    return beginning == _BEGINNING or not any(beginning)
 
 
 def _open(path: Path, now: float) -> tuple[HistoryFile, Kept]:

@@ -88,7 +88,7 @@ def refused(complaint: str, *words: str) -> None:
 
 def test_who_is_not_root_is_told_so() -> None:
     program = "import os, sys; os.setuid(65534); from proxy.cli import main; sys.argv[1:] = ['wan', 'up']; main()"
-    command = [*isthmus()[:1], "-c", f"import proxy.cli, bench.wan.command; {program}"]
+    command = [*isthmus()[:1], "-c", f"import proxy.cli.commands, bench.wan.command; {program}"]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
     assert done.returncode == ExitCode.FAILED
     assert done.stderr == "isthmus: no line can be emulated here: network namespaces need root; run it with sudo\n"

@@ -76,15 +76,6 @@ def test_a_site_cannot_write_what_its_operator_runs() -> None:
     assert site["environment"] == {"STATE_DIRECTORY": f"/etc/isthmus/{STATE}"}
 
 
-@pytest.mark.parametrize(("place", "names"), [("site", ["isthmus"]), ("lab", ["east", "west"])])
-def test_a_site_has_as_many_descriptors_in_a_container_as_under_systemd(place: str, names: list[str]) -> None:
-    limit = re.search(r"^LimitNOFILE=(\d+)$", (DEPLOY / "systemd" / "isthmus@.service").read_text(), re.MULTILINE)
-    assert limit is not None
-    services = as_data((DEPLOY / place / "compose.yaml").read_text())["services"]
-    for name in names:
-        assert services[name]["ulimits"] == {"nofile": dict.fromkeys(("soft", "hard"), int(limit[1]))}
-
-
 @pytest.mark.parametrize("place", ["site", "lab"])
 def test_nobody_is_let_into_grafana_by_a_password_that_everybody_knows(place: str) -> None:
     """Grafana's own is admin, for a user of that name."""
