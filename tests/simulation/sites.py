@@ -231,18 +231,22 @@ class Site:
         if self.world.chance(0.02):
             self.lossy = 1e6 - self.lossy
         self.tunnel.copy(self.lossy)
+        if not self.tunnel.quiet:
+            self.write()
+            self.dispatch()
+        self.check_bounds()
+        deadline = self.tunnel.next_deadline()
+        if deadline is not None and deadline < self._tick_at:
+            self._tick_at = deadline
+            self.soon(max(0.0, deadline - self.world.now), partial(self.tick, deadline))
+
+    def write(self) -> None:
         if self.world.chance(0.5):  # otherwise copies grow old
             self.tunnel.lanes_with_room(self.ends)
         for end in list(self.ends.values()):
             limit = self.world.rng.choice([1, 30_000, 200_000])
             while end.up and end.pipe.can_write and (pieces := self.tunnel.take(end.lane, limit, self.world.now)):
                 end.write(pieces)
-        self.dispatch()
-        self.check_bounds()
-        deadline = self.tunnel.next_deadline()
-        if deadline is not None and deadline < self._tick_at:
-            self._tick_at = deadline
-            self.soon(max(0.0, deadline - self.world.now), partial(self.tick, deadline))
 
     def tick(self, at: float) -> None:
         if at != self._tick_at:  # an earlier deadline has come since, and sets the next
