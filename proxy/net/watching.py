@@ -12,7 +12,8 @@ from proxy.history.file import HistoryFault, Kept
 from proxy.history.keeper import Batch, Keeper
 from proxy.net.survey import survey
 from proxy.observe import codes
-from proxy.observe.answers import Event
+from proxy.observe.answers import Event, Severity
+from proxy.observe.chronicle import code_named
 from proxy.observe.history import History
 from proxy.observe.journal import Journal
 from proxy.observe.watch import Watch
@@ -26,6 +27,7 @@ FLUSH_SECONDS = 10.0
 OPEN_SECONDS = 5.0
 """A disk that has not given the history by then is not waited for: it is kept in memory."""
 CLOSE_SECONDS = 3.0
+_LEVELS = {Severity.INFO: logging.INFO, Severity.WARNING: logging.WARNING, Severity.ERROR: logging.ERROR}
 _FILE = "file"
 """The fact that says which configuration the last run had."""
 
@@ -126,6 +128,9 @@ class Watching:
 
     def _heard(self, event: Event) -> None:
         self._events[event.number] = event
+        if event.count == 1 and code_named(event.code).logged:
+            level = _LEVELS[event.severity]
+            log.log(level, "%s, %s: %s%s", event.code, event.subject, event.words, event.remedy and f"; {event.remedy}")
 
     def _flush(self, now: float) -> None:
         """Hand over what has changed; while the disk lags, it waits, and only its newest state does."""
