@@ -36,6 +36,20 @@ service.open_configured_store = opened
 main()
 """
 
+TOLD_TO_END_WHILE_WALKING = """
+import os, signal
+from dedupstore.index import Index
+from proxy.cli import main
+
+def walk(index):
+    os.kill(os.getpid(), signal.SIGTERM)
+    while True:
+        pass
+
+Index.problems = walk
+main()
+"""
+
 
 @pytest.fixture
 def local_pair(pair: Path, free_port: Callable[[], int]) -> Path:
@@ -102,6 +116,23 @@ def test_told_to_reload_before_it_is_ready(isthmus: Isthmus, local_pair: Path, s
         assert time.monotonic() < deadline
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE) == 0
+
+
+def test_told_to_end_while_it_walks_its_index(isthmus: Isthmus, local_pair: Path, serve: Start) -> None:
+    """After a kill: it does not finish the walk first, and the store is as good as before."""
+    west = local_pair / "west.toml"
+    killed = serve(west)
+    wait_ready(killed)
+    killed.kill()
+    killed.wait(PATIENCE)
+    told = serve(west, "-c", TOLD_TO_END_WHILE_WALKING)
+    _, log = told.communicate(timeout=PATIENCE)
+    assert told.returncode == 0
+    assert "has stopped while it opened its store" in log
+    assert "Traceback" not in log
+    wait_ready(serve(west))
+    assert json.loads(isthmus("status", west, "--json").stdout)["alarms"] == []
+    assert not list((local_pair / "store").glob("set-aside-*"))
 
 
 def test_nobody_reads_the_log(isthmus: Isthmus, local_pair: Path, serve: Start) -> None:
