@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from typing import IO
 import pytest
 
 from proxy.errors import ExitCode
+from tests.nobody import NOBODY
 from tests.patience import PATIENCE
 from tests.unit.cli.conftest import Isthmus
 
@@ -168,6 +170,20 @@ def test_mistakes_in_the_file(local_pair: Path, serve: Start) -> None:
     _, log = process.communicate(timeout=PATIENCE)
     assert process.returncode == ExitCode.CONFIGURATION
     assert f"chmod 600 {local_pair}/east.key" in log
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which can read another's key")
+def test_root_does_not_serve_with_the_key_of_another(local_pair: Path, serve: Start) -> None:
+    """It would leave a store and a history that the site's user cannot open."""
+    os.chown(local_pair / "west.key", NOBODY, NOBODY)
+    process = serve(local_pair / "west.toml")
+    _, log = process.communicate(timeout=PATIENCE)
+    assert process.returncode == ExitCode.CONFIGURATION
+    assert f"runuser -u nobody -- isthmus serve {local_pair / 'west.toml'}" in log
+    assert not (local_pair / "store").exists()
+    assert not list(local_pair.glob("*history*"))
+    os.chown(local_pair / "west.key", 0, 0)
+    wait_ready(serve(local_pair / "west.toml"))
 
 
 @pytest.mark.parametrize("key", ["[tunnel]", "[status]", "[[forward]]"])
