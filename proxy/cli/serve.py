@@ -30,10 +30,9 @@ def _refuse_for_another(site: SiteConfig) -> None:
     owner = other_owner(key)
     if os.geteuid() == 0 and owner is not None:
         wrong = f"the key {key} is {owner}'s, who could not open the store and the history that root makes"
-        remedy = (
-            f"{as_user(owner, f'isthmus serve {site.source}')}; or, if the site is to run as root, chown root {key}"
-        )
-        raise OperatorError(f"{wrong}; {remedy}", ExitCode.CONFIGURATION)
+        remedy = as_user(owner, f"isthmus serve {site.source}")
+        as_root = f"or, if the site is to run as root, chown root {key}"
+        raise OperatorError(f"{wrong}; {remedy}; {as_root}", ExitCode.CONFIGURATION)
 
 
 def settings_of(site: SiteConfig) -> Settings:
