@@ -24,6 +24,8 @@ INTERVAL = 1.0
 """Seconds between two looks."""
 LATEST = 50
 """Events that are shown of those before now, if nobody says since when."""
+EVERY_SITE_GIVES = 1000
+"""Events at once, whatever its version."""
 STYLES = {"info": "", "warning": "yellow", "error": "bold red"}
 
 Ask = Callable[[str], dict[str, Any]]
@@ -70,7 +72,7 @@ def batches(
     A site that ceases to answer meanwhile is waited for: `tell` is told why, and again if that changes. Raises
     OperatorError if it does not answer at first.
     """
-    answer = ask(f"events?after=0&limit={LATEST if begin is None else EVENTS_MAX}")
+    answer = ask(f"events?after=0&limit={LATEST}") if begin is None else events_after(ask, 0)
     yield [event for event in as_dicts(answer.get("events")) if begin is None or _time(event) >= begin]
     while follow:
         pause(INTERVAL)
@@ -84,7 +86,7 @@ def _next(ask: Ask, last: int, tell: Callable[[str], None], pause: Callable[[flo
     told = ""
     while True:
         try:
-            answer = ask(f"events?after={last}&limit={EVENTS_MAX}")
+            answer = events_after(ask, last)
         except OperatorError as error:
             if error.message != told:
                 tell(error.message)
@@ -96,6 +98,19 @@ def _next(ask: Ask, last: int, tell: Callable[[str], None], pause: Callable[[flo
             last = 0  # its history was in memory only, and it has begun anew
             continue
         return answer
+
+
+def events_after(ask: Ask, number: int) -> dict[str, Any]:
+    """Those with a greater number, all that the site has; if it is of an earlier version, as many as that gives.
+
+    Raises OperatorError.
+    """
+    try:
+        return ask(f"events?after={number}&limit={EVENTS_MAX}")
+    except OperatorError as error:
+        if error.code == ExitCode.UNREACHABLE:
+            raise
+        return ask(f"events?after={number}&limit={EVERY_SITE_GIVES}")
 
 
 def since_when(text: str, now: float) -> float:

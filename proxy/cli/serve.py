@@ -4,7 +4,9 @@ import os
 from pathlib import Path
 
 from proxy import log
+from proxy.cli.users import as_user, other_owner
 from proxy.config import SiteConfig, load
+from proxy.errors import ExitCode, OperatorError
 from proxy.net.service import run as run_site
 from proxy.web.server import StatusServer
 from proxy.web.settings import Settings
@@ -13,12 +15,24 @@ from proxy.web.settings import Settings
 def run(config: Path) -> int:
     """Load, log, serve; the exit code."""
     site = load(config)
+    _refuse_for_another(site)
     log.configure(site.log.level, site.log.format)
     settings = settings_of(site)
     try:
         return run_site(site, lambda _, front: StatusServer(settings, front), history_of(site))
     finally:
         log.flush()  # before what the command line has to say
+
+
+def _refuse_for_another(site: SiteConfig) -> None:
+    """Root can read any key: but what it makes, the store and the history, the site's own user could not open later."""
+    key = site.identity.key
+    owner = other_owner(key)
+    if os.geteuid() == 0 and owner is not None:
+        wrong = f"the key {key} is {owner}'s, who could not open the store and the history that root makes"
+        remedy = as_user(owner, f"isthmus serve {site.source}")
+        as_root = f"or, if the site is to run as root, chown root {key}"
+        raise OperatorError(f"{wrong}; {remedy}; {as_root}", ExitCode.CONFIGURATION)
 
 
 def settings_of(site: SiteConfig) -> Settings:

@@ -24,6 +24,7 @@ from proxy.cli import logs
 from proxy.cli.api import Api
 from proxy.cli.doctor import Line, examine
 from proxy.cli.doctor_report import as_data
+from proxy.cli.events import events_after
 from proxy.cli.output import say
 from proxy.cli.secrets import Secrets
 from proxy.cli.serve import history_of
@@ -44,7 +45,6 @@ _ANSWERS = {
     "history-1h.json": "history?range=1h",
     "history-1d.json": "history?range=1d",
     "history-30d.json": "history?range=30d",
-    "events.json": f"events?limit={EVENTS_MAX}",
 }
 
 
@@ -133,6 +133,7 @@ def _ask_site(bundle: Bundle, site: SiteConfig) -> None:
         for name, path in _ANSWERS.items():
             if name not in bundle.parts:
                 bundle.add(name, partial(_answer, api, path))
+        bundle.add("events.json", lambda: _json(events_after(api.get, 0)))
         bundle.add("metrics.txt", api.metrics)
 
 

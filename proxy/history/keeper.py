@@ -5,7 +5,6 @@ kept for it, and what it does not take is written with the next batch. So its me
 journal hold anyway.
 """
 
-import logging
 import queue
 import sqlite3
 import threading
@@ -20,8 +19,6 @@ from proxy.observe.answers import Event
 from proxy.observe.journal import EVENTS_MAX
 from proxy.observe.ranges import RANGES
 from proxy.observe.steps import Key, Row
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -120,9 +117,7 @@ class Keeper:
         try:
             file.write(batch.steps, batch.events, batch.facts, batch.now)
         except sqlite3.Error as error:
-            if not self.problem:
-                log.warning("history cannot be written to %s: %s", self.path, error)
-            self.problem = str(error) or type(error).__name__
+            self.problem = f"{self.path}: {str(error) or type(error).__name__}"
             return False
         self.problem = ""
         return True

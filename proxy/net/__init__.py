@@ -2,8 +2,9 @@
 
 Beside `proxy.web` and the bench this is all that may import asyncio, ssl and socket. A tour, by what it is about:
 
-- **Site.** `service` runs a `site` on one loop; `environment` is what its peers share. `worker` waits for the store's
-  disk, `tls` holds the certificates, `supervisor` speaks to systemd, `survey` and `watching` feed `proxy.observe`.
+- **Site.** `service` runs a `site` on one loop; `environment` is what its peers share. `opening` opens the store,
+  `worker` waits for its disk, `tls` holds the certificates, `supervisor` speaks to systemd, `survey` and `watching`
+  feed `proxy.observe`.
 - **Arrays.** `forward` accepts their connections, `redirected` finds where one was meant to go, `portals` opens
   forwards on demand. On the far side `asking` reads an OPEN and `connecting` reaches the export. A `relay` joins
   socket and stream through its `coders`; `relay_owner` is what it needs of its peer. When it reads and sends: `turns`,

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Protocol
@@ -14,11 +15,13 @@ from typing import Protocol
 import uvloop
 
 from dedupstore.errors import StoreError
+from dedupstore.store import ChunkStore
 from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
 from proxy.history.keeper import Keeper
 from proxy.net.heap import keep_freed_memory
 from proxy.net.limits import use_all_descriptors
+from proxy.net.opening import open_aside
 from proxy.net.site import Site, open_configured_store
 from proxy.net.supervisor import Supervisor
 from proxy.net.survey import survey
@@ -124,7 +127,10 @@ async def _serve(config: SiteConfig, make_status: MakeStatusListener, history: P
     stop, renew = asyncio.Event(), asyncio.Event()
     _heed_signals(loop, {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: renew})
     supervisor = Supervisor.of()
-    site = await _build(config, supervisor)
+    site = await _build(config, supervisor, stop)
+    if site is None:
+        log.info("site %s has stopped while it opened its store", config.site.name)
+        return ExitCode.OK
     watching = Watching(site, Keeper(history) if history is not None else None)
     front = Front(site, watching, stop, supervisor)
     status = front.listener = make_status(config, front)
@@ -179,7 +185,8 @@ def _ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-async def _build(config: SiteConfig, supervisor: Supervisor) -> Site:
+async def _build(config: SiteConfig, supervisor: Supervisor, stop: asyncio.Event) -> Site | None:
+    """None: it is to stop before its store is open."""
     try:
         certificates = Certificates(config)
     except (OSError, ValueError) as error:
@@ -187,10 +194,19 @@ async def _build(config: SiteConfig, supervisor: Supervisor) -> Site:
         raise OperatorError(wrong, ExitCode.CONFIGURATION) from None
     try:
         async with supervisor.starting(f"site {config.site.name} opens its store"):
-            store = await asyncio.to_thread(open_configured_store, config)
+            store = await _open_store(config, stop)
     except StoreError as error:
         raise OperatorError(str(error), ExitCode.STORE) from None
-    return Site(config, store, certificates)
+    return None if store is None else Site(config, store, certificates)
+
+
+async def _open_store(config: SiteConfig, stop: asyncio.Event) -> ChunkStore | None:
+    """None, and no store is left open, if `stop` comes first. Raises StoreError."""
+    opened = open_aside(partial(open_configured_store, config))
+    opening, stopping = asyncio.wrap_future(opened), asyncio.create_task(stop.wait())
+    await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    return None if opened.cancel() else await opening
 
 
 async def _start(site: Site, watching: Watching, status: StatusListener) -> None:

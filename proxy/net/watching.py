@@ -12,7 +12,8 @@ from proxy.history.file import HistoryFault, Kept
 from proxy.history.keeper import Batch, Keeper
 from proxy.net.survey import survey
 from proxy.observe import codes
-from proxy.observe.answers import Event
+from proxy.observe.answers import Event, Severity
+from proxy.observe.chronicle import code_named
 from proxy.observe.history import History
 from proxy.observe.journal import Journal
 from proxy.observe.watch import Watch
@@ -23,9 +24,12 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 10.0
+LATE_SECONDS = 2 * FLUSH_SECONDS
+"""A disk that has not taken by then what it was given does not answer, though it may some day."""
 OPEN_SECONDS = 5.0
 """A disk that has not given the history by then is not waited for: it is kept in memory."""
 CLOSE_SECONDS = 3.0
+_LEVELS = {Severity.INFO: logging.INFO, Severity.WARNING: logging.WARNING, Severity.ERROR: logging.ERROR}
 _FILE = "file"
 """The fact that says which configuration the last run had."""
 
@@ -42,7 +46,8 @@ class Watching:
         self._problem = "no file was given"  # why history is kept in memory only, if it is
         self._events: dict[int, Event] = {}
         self._facts: dict[str, str] = {}
-        self._flushed = 0.0
+        self._flushed = time.monotonic() - FLUSH_SECONDS
+        """When the keeper was given something; the first second already has something to give."""
         self.journal = Journal()
         self.watch = Watch(self.journal, History(time.monotonic()), survey(site))
 
@@ -81,16 +86,21 @@ class Watching:
         """Whether what was given to the disk is on it."""
         if self._keeper is None:
             return
-        history, problem = self.watch.history, self._keeper.problem
+        history, problem = self.watch.history, self._keeper.problem or self._silence(self._keeper)
         if problem and history.kept == "disk":
             self._note_memory(problem, now)
         history.kept = "memory" if problem else "disk"
+
+    def _silence(self, keeper: Keeper) -> str:
+        """What is wrong with a disk that neither takes what it was given nor refuses it."""
+        late = not keeper.idle and time.monotonic() - self._flushed >= LATE_SECONDS
+        return _silent(keeper) if late else ""
 
     def _note_memory(self, problem: str, now: float) -> None:
         self.journal.note(codes.HISTORY_IN_MEMORY, "history", f"history is kept in memory only: {problem}", now)
 
     def _flush_when_due(self, now: float) -> None:
-        if now - self._flushed >= FLUSH_SECONDS or now < self._flushed:
+        if time.monotonic() - self._flushed >= FLUSH_SECONDS:
             self._flush(now)
 
     async def stop(self) -> None:
@@ -109,7 +119,7 @@ class Watching:
         try:
             return await asyncio.wait_for(asyncio.wrap_future(self._keeper.open(time.time())), OPEN_SECONDS)
         except (HistoryFault, TimeoutError) as error:
-            self._problem = str(error) or f"the disk of {self._keeper.path} does not answer"
+            self._problem = str(error) or _silent(self._keeper)
             self._keeper = None
         return Kept()
 
@@ -126,6 +136,9 @@ class Watching:
 
     def _heard(self, event: Event) -> None:
         self._events[event.number] = event
+        if event.count == 1 and code_named(event.code).logged:
+            level = _LEVELS[event.severity]
+            log.log(level, "%s, %s: %s%s", event.code, event.subject, event.words, event.remedy and f"; {event.remedy}")
 
     def _flush(self, now: float) -> None:
         """Hand over what has changed; while the disk lags, it waits, and only its newest state does."""
@@ -134,4 +147,8 @@ class Watching:
         events, self._events = list(self._events.values()), {}
         facts, self._facts = self._facts, {}
         self._keeper.write(Batch(self.watch.history.book.take_changed(), events, facts, now))
-        self._flushed = now
+        self._flushed = time.monotonic()
+
+
+def _silent(keeper: Keeper) -> str:
+    return f"the disk of {keeper.path} does not answer"

@@ -37,21 +37,30 @@ class Chronicle:
         self._conditions(health, cautions, now)
 
     def _peer(self, before: PeerStatus | None, peer: PeerStatus, health: PeerHealth, now: float) -> None:
+        """In the order in which it must have happened: what comes last is what holds now."""
         note, subject = self._journal.note, f"peer {peer.name}"
         outages, resumed, resets = (before.outages, before.resumed, before.tunnel_resets) if before else (0, 0, 0)
         is_up, was_up = peer.state == "up", before is not None and before.state == "up"
+        had_lanes = before is not None and bool(before.lanes)
         fell, late = peer.outages > outages, health.tunnel.level is Level.CRITICAL
-        if peer.name not in self._missing and (fell or late or (was_up and not is_up)):
-            note(codes.TUNNEL_DOWN, subject, _down(peer, health), now)
-            self._missing.add(peer.name)
-        if is_up:
-            self._missing.discard(peer.name)
+        again = not is_up and peer.outages - outages > had_lanes  # lost, what had come up meanwhile
+        if had_lanes or not again:
+            self._down(peer, health, now, holds=fell or late or (was_up and not is_up))
         if peer.tunnel_resets > resets:
             note(codes.STREAMS_RESET, subject, f"the streams with {peer.name} were reset", now)
         if peer.resumed > resumed:
             note(codes.RESUMED, subject, f"the tunnel to {peer.name} resumed with {peer.streams} streams", now)
-        elif is_up and (fell or not was_up):
+        elif again or (is_up and (fell or not was_up)):
             note(codes.TUNNEL_UP, subject, f"the tunnel to {peer.name} is up", now)
+        if is_up or again:
+            self._missing.discard(peer.name)
+        self._down(peer, health, now, holds=again)
+
+    def _down(self, peer: PeerStatus, health: PeerHealth, now: float, *, holds: bool) -> None:
+        """Tell that there is no tunnel, once for each outage."""
+        if holds and peer.name not in self._missing:
+            self._missing.add(peer.name)
+            self._journal.note(codes.TUNNEL_DOWN, f"peer {peer.name}", _why_down(peer, health), now)
 
     def _conditions(self, health: HealthAnswer, cautions: list[Caution], now: float) -> None:
         held: Held = {}
@@ -71,7 +80,7 @@ def _store_ails(held: Held) -> bool:
     return any(code == codes.STORE_ALARM.code for _, code, _, _ in held)
 
 
-def _down(peer: PeerStatus, health: PeerHealth) -> str:
+def _why_down(peer: PeerStatus, health: PeerHealth) -> str:
     """Why there is no tunnel, or was none for less than a second."""
     reasons = (reason.words for reason in health.tunnel.reasons if reason.code == codes.TUNNEL_DOWN.code)
     return next(reasons, f"the tunnel to {peer.name} was down: {peer.last_error or 'no lane was up'}")

@@ -22,6 +22,8 @@ class Code:
     remedy: str = ""
     floods: bool = False
     """Strangers can cause it: within a minute it is told once, with the first one's words."""
+    logged: bool = False
+    """It is a line of the log as well, since nothing else there says so."""
 
     def __str__(self) -> str:
         return self.code
@@ -97,12 +99,14 @@ CERTIFICATE_ENDS = Code(
     _WARNING,
     "A certificate ends within 30 days.",
     "make a new one (`isthmus keygen` for a site's own), give it to who pins it, and `isthmus reload`",
+    logged=True,
 )
 CERTIFICATE_ENDED = Code(
     "IST-203",
     _ERROR,
     "A certificate has ended: no new lane comes up with it.",
     "make a new one now, give it to who pins it, and `isthmus reload`",
+    logged=True,
 )
 RELOAD_FAILED = Code(
     "IST-204",
@@ -112,26 +116,33 @@ RELOAD_FAILED = Code(
 )
 RELOADED = Code("IST-205", _INFO, "Certificates, keys, pins and tokens were read anew.")
 STORE_ALARM = Code(
-    "IST-301", _ERROR, "The store has a trouble; traffic goes on, perhaps unlearned.", "the words say what to see to"
+    "IST-301",
+    _ERROR,
+    "The store has a trouble; traffic goes on, perhaps unlearned.",
+    "the words say what to see to",
+    logged=True,
 )
-STORE_WELL = Code("IST-302", _INFO, "The store's trouble is over.")
+STORE_WELL = Code("IST-302", _INFO, "The store's trouble is over.", logged=True)
 STORE_SET_ASIDE = Code(
     "IST-303",
     _ERROR,
     "The store on disk could not be trusted: it was set aside, and an empty one took its place.",
     "see what happened to the disk, then delete the copy that was set aside; the new store warms up by itself",
+    logged=True,
 )
 CHUNKS_DROPPED = Code(
     "IST-304",
     _ERROR,
     "Chunks of the store here failed verification. They were dropped and fetched anew; nothing wrong was delivered.",
     "test the disk and the memory of this host",
+    logged=True,
 )
 UNLEARNED = Code(
     "IST-305",
     _WARNING,
     "Data passes without being stored, for want of room or of a disk that keeps up.",
     "see to the disk; it will have to cross the line again",
+    logged=True,
 )
 STARTED = Code("IST-401", _INFO, "The site has started.")
 DRAINING = Code("IST-402", _INFO, "The site drains: it accepts nothing new and ends when its streams have.")
@@ -141,12 +152,14 @@ HISTORY_IN_MEMORY = Code(
     _WARNING,
     "History and events are kept in memory only: a restart forgets them.",
     "make room on its disk, or name a file that can be written in `status.history`",
+    logged=True,
 )
 HISTORY_SET_ASIDE = Code(
     "IST-405",
     _WARNING,
     "The file of the history was damaged; it was set aside, and an empty one took its place.",
     "see what happened to the disk, then delete the copy",
+    logged=True,
 )
 ACCESS_DENIED = Code(
     "IST-406",

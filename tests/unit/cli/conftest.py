@@ -46,6 +46,8 @@ class StatusSite:
         self.body = b"{}"
         self.known: tuple[str, ...] | None = None
         """Paths; all others are not found. None: all are answered."""
+        self.most: int | None = None
+        """The greatest `limit`; what asks for more is refused. None: there is none."""
         self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
@@ -65,9 +67,12 @@ class StatusSite:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 site.paths.append(self.path)
-                self.send_response(site.status if site.known is None or self.path in site.known else 404)
+                limit = int(self.path.partition("limit=")[2] or 0)
+                refused = site.most is not None and limit > site.most
+                found = site.known is None or self.path in site.known
+                self.send_response(400 if refused else site.status if found else 404)
                 self.end_headers()
-                self.wfile.write(site.body)
+                self.wfile.write(b'{"error": "limit is too much"}' if refused else site.body)
 
             do_POST = do_GET
 

@@ -36,6 +36,14 @@ def test_json_lines(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
     assert [json.loads(line) for line in shown.stdout.splitlines()] == [EVENT]
 
 
+def test_of_a_site_of_an_earlier_version(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
+    """It refuses to give more than 1,000 at once."""
+    east.answers(ANSWER)
+    east.most = 1000
+    shown = isthmus("events", pair / "east.toml", "--json", "--since", "2000-01-01")
+    assert [json.loads(line) for line in shown.stdout.splitlines()] == [EVENT]
+
+
 def test_hostile_words_do_nothing(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
     hostile = "[bold]\x1b[2J\n"
     east.answers({"last": 1, "events": [dict.fromkeys(EVENT, hostile), {}, 7]})

@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from typing import IO
 import pytest
 
 from proxy.errors import ExitCode
+from tests.nobody import NOBODY
 from tests.patience import PATIENCE
 from tests.unit.cli.conftest import Isthmus
 
@@ -33,6 +35,20 @@ def opened(config, really=service.open_configured_store):
     return really(config)
 
 service.open_configured_store = opened
+main()
+"""
+
+TOLD_TO_END_WHILE_WALKING = """
+import os, signal
+from dedupstore.index import Index
+from proxy.cli import main
+
+def walk(index):
+    os.kill(os.getpid(), signal.SIGTERM)
+    while True:
+        pass
+
+Index.problems = walk
 main()
 """
 
@@ -104,6 +120,23 @@ def test_told_to_reload_before_it_is_ready(isthmus: Isthmus, local_pair: Path, s
     assert process.wait(PATIENCE) == 0
 
 
+def test_told_to_end_while_it_walks_its_index(isthmus: Isthmus, local_pair: Path, serve: Start) -> None:
+    """After a kill: it does not finish the walk first, and the store is as good as before."""
+    west = local_pair / "west.toml"
+    killed = serve(west)
+    wait_ready(killed)
+    killed.kill()
+    killed.wait(PATIENCE)
+    told = serve(west, "-c", TOLD_TO_END_WHILE_WALKING)
+    _, log = told.communicate(timeout=PATIENCE)
+    assert told.returncode == 0
+    assert "has stopped while it opened its store" in log
+    assert "Traceback" not in log
+    wait_ready(serve(west))
+    assert json.loads(isthmus("status", west, "--json").stdout)["alarms"] == []
+    assert not list((local_pair / "store").glob("set-aside-*"))
+
+
 def test_nobody_reads_the_log(isthmus: Isthmus, local_pair: Path, serve: Start) -> None:
     """Its pipe is full: the site goes on, answers, and ends when it is told to."""
     process = serve(local_pair / "west.toml")
@@ -137,6 +170,20 @@ def test_mistakes_in_the_file(local_pair: Path, serve: Start) -> None:
     _, log = process.communicate(timeout=PATIENCE)
     assert process.returncode == ExitCode.CONFIGURATION
     assert f"chmod 600 {local_pair}/east.key" in log
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which can read another's key")
+def test_root_does_not_serve_with_the_key_of_another(local_pair: Path, serve: Start) -> None:
+    """It would leave a store and a history that the site's user cannot open."""
+    os.chown(local_pair / "west.key", NOBODY, NOBODY)
+    process = serve(local_pair / "west.toml")
+    _, log = process.communicate(timeout=PATIENCE)
+    assert process.returncode == ExitCode.CONFIGURATION
+    assert f"runuser -u nobody -- isthmus serve {local_pair / 'west.toml'}" in log
+    assert not (local_pair / "store").exists()
+    assert not list(local_pair.glob("*history*"))
+    os.chown(local_pair / "west.key", 0, 0)
+    wait_ready(serve(local_pair / "west.toml"))
 
 
 @pytest.mark.parametrize("key", ["[tunnel]", "[status]", "[[forward]]"])

@@ -57,6 +57,16 @@ def test_of_a_running_site(isthmus: Isthmus, pair: Path, east: StatusSite, bundl
     assert b"pydantic " in found["versions.txt"]
 
 
+def test_of_a_site_of_an_earlier_version(isthmus: Isthmus, pair: Path, east: StatusSite, bundle: Path) -> None:
+    """It refuses to give more than 1,000 events at once: then it is asked for so many."""
+    east.answers(STATUS)
+    east.most = 1000
+    isthmus("support-bundle", pair / "east.toml", "-o", bundle)
+    found = parts(bundle)
+    assert json.loads(found["events.json"]) == STATUS
+    assert b"events.json: missing" not in found["contents.txt"]
+
+
 def test_nothing_secret_is_in_it(isthmus: Isthmus, pair: Path, east: StatusSite, bundle: Path) -> None:
     """Not even where a log, a comment or the site itself repeats it."""
     key = (pair / "east.key").read_text()

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from proxy.history.file import HistoryFile
 from proxy.history.keeper import Keeper
 from proxy.net import watching as module
 from proxy.net.watching import Watching
+from proxy.observe import codes
 from proxy.observe.snapshot import Snapshot
 from tests.patience import PATIENCE
 from tests.unit.observe.snapshots import changed
@@ -75,9 +78,9 @@ def run_watching(path: Path, act: Callable[[Watching, Keeper], None]) -> None:
 
 
 def test_a_disk_that_takes_no_history_is_told_once(
-    surveyed: Surveyed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    surveyed: Surveyed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """And what was kept from it meanwhile is there after a restart."""
+    """In the log, too. And what was kept from it meanwhile is there after a restart."""
     monkeypatch.setattr(module, "FLUSH_SECONDS", 0.0)
     path, told = tmp_path / "history.db", list[str]()
 
@@ -97,5 +100,82 @@ def test_a_disk_that_takes_no_history_is_told_once(
         assert "locked" in watching.journal.after(0, 100).events[-1].words
 
     run_watching(path, act)
+    (line,) = (message for message in caplog.messages if "IST-404" in message)
+    assert str(path) in line
     run_watching(path, lambda watching, keeper: told.extend(codes_of(watching)))
     assert told == ["IST-401", "IST-101", "IST-404", "IST-401"]
+
+
+def test_a_disk_that_does_not_answer_is_told_once(
+    surveyed: Surveyed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It neither takes a batch nor refuses it; when it has taken it, history is on it again."""
+    monkeypatch.setattr(module, "FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr(module, "LATE_SECONDS", 0.0)
+    answers = threading.Event()
+    write = HistoryFile.write
+
+    def hang(*arguments: Any) -> None:
+        answers.wait(PATIENCE)
+        write(*arguments)
+
+    monkeypatch.setattr(HistoryFile, "write", hang)
+
+    def act(watching: Watching, keeper: Keeper) -> None:
+        def tick() -> str:
+            watching.tick()
+            return watching.watch.history.kept
+
+        assert keeper.rest(PATIENCE)
+        assert [tick() for _ in range(3)] == ["disk", "memory", "memory"]
+        answers.set()
+        assert keeper.rest(PATIENCE)
+        assert tick() == "disk"
+        assert keeper.rest(PATIENCE)
+        assert codes_of(watching).count("IST-404") == 1
+        assert "does not answer" in watching.journal.after(0, 100).events[-1].words
+
+    run_watching(tmp_path / "history.db", act)
+    assert sum("IST-404" in message for message in caplog.messages) == 1
+
+
+def test_a_history_that_cannot_be_opened_or_was_damaged_is_a_line_of_the_log(
+    surveyed: Surveyed, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "history.db"
+    path.mkdir()
+    run_watching(path, lambda watching, keeper: None)
+    path.rmdir()
+    path.write_bytes(b"noise" * 5000)
+    run_watching(path, lambda watching, keeper: None)
+    assert [message.partition(",")[0] for message in caplog.messages] == ["IST-404", "IST-405"]
+    assert all(str(path) in message for message in caplog.messages)
+
+
+def test_a_disk_that_takes_a_while_is_none_that_does_not_answer(
+    surveyed: Surveyed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever happens to the time of day meanwhile."""
+    monkeypatch.setattr(module, "FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr(Keeper, "idle", False)
+
+    def act(watching: Watching, keeper: Keeper) -> None:
+        for now in (1e9, 2e9, 0.0):
+            monkeypatch.setattr("time.time", lambda now=now: now)
+            watching.tick()
+            assert watching.watch.history.kept == "disk"
+
+    run_watching(tmp_path / "history.db", act)
+
+
+def test_what_the_log_has_from_elsewhere_is_no_second_line(
+    surveyed: Surveyed, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def act(watching: Watching, keeper: Keeper) -> None:
+        for _ in range(2):
+            watching.journal.note(codes.TUNNEL_DOWN, "peer west", "gone", 1.0)
+            watching.journal.note(codes.STORE_ALARM, "store", "the disk is full", 1.0)
+
+    run_watching(tmp_path / "history.db", act)
+    said = [(record.levelname, record.getMessage()) for record in caplog.records]
+    assert said == [("ERROR", "IST-301, store: the disk is full; the words say what to see to")]

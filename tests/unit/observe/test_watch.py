@@ -102,6 +102,26 @@ def test_an_outage_between_two_seconds_is_told() -> None:
     assert site.told == ["IST-101", "IST-102", "IST-103"]
 
 
+@pytest.mark.parametrize("resumed", [True, False])
+@pytest.mark.parametrize("was_up", [True, False])
+def test_a_tunnel_that_comes_up_between_two_seconds_and_is_lost_again_is_told(resumed: bool, was_up: bool) -> None:
+    """Resumed, or anew, as after a reset; from the outage that it ends, or from before that."""
+    site = Site()
+    if not was_up:
+        site.pass_(changed(peers=[down()]), 3)
+    site.pass_(changed(peers=[replace(down(), outages=2, resumed=int(resumed))]), 3)
+    came = "IST-103" if resumed else "IST-101"
+    assert site.told == ["IST-101", "IST-102", came, "IST-102"]
+    site.pass_(with_peer(outages=2, resumed=1 + resumed))
+    assert site.told[4:] == ["IST-103"]
+
+
+def test_a_tunnel_that_is_lost_within_its_first_second_is_told() -> None:
+    site = Site(changed(peers=[peer(state="waiting", lanes=[])], uptime_seconds=3.0))
+    site.pass_(changed(peers=[down()]), 3)
+    assert site.told == ["IST-101", "IST-102"]
+
+
 def test_a_peer_that_began_anew() -> None:
     site = Site()
     site.pass_(changed(peers=[down(tunnel_resets=1)]))
