@@ -129,9 +129,9 @@ class VolumeStatus:
     """An iSCSI volume, as reached by one forward or export, since the site started."""
 
     share: str
-    """ "forward replication", "export array"; empty for all volumes that are not told apart, or no longer."""
+    """ "forward replication", "export array"; empty for all volumes that are not told apart."""
     target: str
-    """Its name, or "others" and "former" for those."""
+    """Its name, or "others" for those."""
     unit: str
     connections: int
     """Live ones that have read or written here."""
@@ -190,8 +190,7 @@ class PeerStatus:
     """How long data has waited for that."""
     shares: list[ShareStatus]
     volumes: list[VolumeStatus]
-    """Of iSCSI connections: those with the most bytes first, at most 32, and last what all others come to, and what
-    those came to that were told apart and have made room."""
+    """Of iSCSI connections: those with the most bytes first, at most 32, and last what all others come to."""
     advice: AdviceStatus | None
     """By all writes to them together; None if nothing was written."""
 

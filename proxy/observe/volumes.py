@@ -1,8 +1,7 @@
 """What is read and written on the volumes behind a peer, counted as this site sees it.
 
 A command counts when its status passes: its bytes and its time if that is GOOD, else as failed. Whether it is
-sequential shows when it begins. Volumes are told apart up to a bound (`VOLUMES_MAX`); the rest is one, "others",
-and what was counted of those that have made room since is one, "former".
+sequential shows when it begins. Volumes are told apart up to a bound (`VOLUMES_MAX`); the rest is one, "others".
 Their names are an initiator's words, so there is a bound for them, too (`NAMES_MAX`). Nothing here knows iSCSI; the
 time is an argument, in seconds. Loop thread.
 """
@@ -16,7 +15,8 @@ VOLUMES_MAX = 32
 """Volumes of a peer that are told apart: arrays replicate 16 at once. Each is 45 series and half a millisecond of the
 loop's time whenever Prometheus asks."""
 NAMES_MAX = 256
-"""Volumes of a peer that are ever told apart. Each leaves series where metrics are kept, long after it made room."""
+"""Volumes of a peer that are ever told apart. Each leaves series where metrics are kept, long after it joined the
+others."""
 SIZES = tuple(512 << n for n in range(14))
 """Bounds in bytes: 512 to 4 MiB."""
 SECONDS = tuple(2**n / 2000 for n in range(16))
@@ -39,9 +39,6 @@ class VolumeName:
 
 OTHERS = VolumeName("", "others", "")
 """All volumes that are not told apart; no real one has this name, since all have a share."""
-FORMER = VolumeName("", "former", "")
-"""All volumes that were told apart and have made room: what was counted until then. Apart from the others, for whoever
-takes the rate of their counters would see the whole past of a volume in one moment."""
 
 
 class Commands:
@@ -171,7 +168,6 @@ class Volumes:
 
     def __init__(self) -> None:
         self.others = Volume(OTHERS)
-        self.former = Volume(FORMER)
         self.written = Rate()
         """Bytes of writes to all of them."""
         self._told_apart: dict[VolumeName, Volume] = {}
@@ -204,12 +200,11 @@ class Volumes:
         return sizes.mean
 
     def all(self) -> list[Volume]:
-        """The one with the most bytes first, the others and the former ones last."""
-        told_apart = sorted(self._told_apart.values(), key=lambda volume: volume.bytes, reverse=True)
-        return [*told_apart, self.others, self.former]
+        """The one with the most bytes first, the others last."""
+        return [*sorted(self._told_apart.values(), key=lambda volume: volume.bytes, reverse=True), self.others]
 
     def _new(self, name: VolumeName) -> Volume:
-        """Where there are too many, the one with the least bytes that nobody uses makes room."""
+        """Where there are too many, the one with the least bytes that nobody uses joins the others."""
         if name not in self._names and len(self._names) >= NAMES_MAX:
             return self.others
         if len(self._told_apart) >= VOLUMES_MAX:
@@ -217,7 +212,7 @@ class Volumes:
             if not idle:
                 return self.others
             least = min(idle, key=lambda volume: volume.bytes)
-            self.former.add(self._told_apart.pop(least.name))
+            self.others.add(self._told_apart.pop(least.name))
         self._names.add(name)
         volume = self._told_apart[name] = Volume(name)
         return volume
