@@ -18,6 +18,7 @@ from proxy.observe.snapshot import (
     Snapshot,
     VolumeStatus,
 )
+from proxy.observe.volumes import FORMER
 
 Family = type[CounterMetricFamily] | type[GaugeMetricFamily] | type[HistogramMetricFamily]
 T = TypeVar("T")
@@ -94,11 +95,16 @@ def _of_share(what: str) -> Callable[[Snapshot], Samples]:
     return _per_share(lambda share: share.bytes[what])
 
 
+def _counted(peer: PeerStatus) -> list[VolumeStatus]:
+    """All but the former ones: their own series have ended, and one of all would leap with each that joins it."""
+    return [volume for volume in peer.volumes if volume.share or volume.target != FORMER.target]
+
+
 def _per_volume(value: Callable[[VolumeStatus], float]) -> Callable[[Snapshot], Samples]:
     return lambda snapshot: [
         ((peer.name, volume.share, volume.target, volume.unit), value(volume))
         for peer in snapshot.peers
-        for volume in peer.volumes
+        for volume in _counted(peer)
     ]
 
 
@@ -106,7 +112,7 @@ def _per_access(value: Callable[[CommandsStatus], float | HistogramStatus]) -> C
     return lambda snapshot: [
         ((peer.name, volume.share, volume.target, volume.unit, access), value(commands))
         for peer in snapshot.peers
-        for volume in peer.volumes
+        for volume in _counted(peer)
         for access, commands in (("read", volume.reads), ("write", volume.writes))
     ]
 
@@ -128,7 +134,7 @@ C, G, H = CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 _PEER = ("peer",)
 _SHARE = ("peer", "share")
 _VOLUME = ("peer", "share", "target", "unit")
-"""32 volumes a peer at most, and one for all others (proxy/observe/volumes.py)."""
+"""32 volumes a peer at most, and one for all others (proxy/observe/volumes.py); none for former ones."""
 _ACCESS = (*_VOLUME, "access")
 
 DECLARATIONS: tuple[Declaration[Snapshot], ...] = (

@@ -129,9 +129,9 @@ class VolumeStatus:
     """An iSCSI volume, as reached by one forward or export, since the site started."""
 
     share: str
-    """ "forward replication", "export array"; empty for all volumes that are not told apart."""
+    """ "forward replication", "export array"; empty for all volumes that are not told apart, or no longer."""
     target: str
-    """Its name, or "others" for those."""
+    """Its name, or "others" and "former" for those."""
     unit: str
     connections: int
     """Live ones that have read or written here."""
@@ -190,7 +190,8 @@ class PeerStatus:
     """How long data has waited for that."""
     shares: list[ShareStatus]
     volumes: list[VolumeStatus]
-    """Of iSCSI connections: those with the most bytes first, at most 32, and last what all others come to."""
+    """Of iSCSI connections: those with the most bytes first, at most 32, then what all others come to; and last, once
+    some have made room for others, what those had come to."""
     advice: AdviceStatus | None
     """By all writes to them together; None if nothing was written."""
 

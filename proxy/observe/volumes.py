@@ -1,7 +1,8 @@
 """What is read and written on the volumes behind a peer, counted as this site sees it.
 
 A command counts when its status passes: its bytes and its time if that is GOOD, else as failed. Whether it is
-sequential shows when it begins. Volumes are told apart up to a bound (`VOLUMES_MAX`); the rest is one, "others".
+sequential shows when it begins. Volumes are told apart up to a bound (`VOLUMES_MAX`); the rest is one, "others",
+and what was counted of those that have made room since is one, "former".
 Their names are an initiator's words, so there is a bound for them, too (`NAMES_MAX`). Nothing here knows iSCSI; the
 time is an argument, in seconds. Loop thread.
 """
@@ -15,8 +16,7 @@ VOLUMES_MAX = 32
 """Volumes of a peer that are told apart: arrays replicate 16 at once. Each is 45 series and half a millisecond of the
 loop's time whenever Prometheus asks."""
 NAMES_MAX = 256
-"""Volumes of a peer that are ever told apart. Each leaves series where metrics are kept, long after it joined the
-others."""
+"""Volumes of a peer that are ever told apart. Each leaves series where metrics are kept, long after it made room."""
 SIZES = tuple(512 << n for n in range(14))
 """Bounds in bytes: 512 to 4 MiB."""
 SECONDS = tuple(2**n / 2000 for n in range(16))
@@ -39,6 +39,9 @@ class VolumeName:
 
 OTHERS = VolumeName("", "others", "")
 """All volumes that are not told apart; no real one has this name, since all have a share."""
+FORMER = VolumeName("", "former", "")
+"""All volumes that were told apart and have made room: what was counted until then. Apart from the others, for whoever
+takes the rate of their counters would see the whole past of a volume in one moment."""
 
 
 class Commands:
@@ -168,6 +171,8 @@ class Volumes:
 
     def __init__(self) -> None:
         self.others = Volume(OTHERS)
+        self.former: Volume | None = None
+        """None until one has made room."""
         self.written = Rate()
         """Bytes of writes to all of them."""
         self._told_apart: dict[VolumeName, Volume] = {}
@@ -200,11 +205,13 @@ class Volumes:
         return sizes.mean
 
     def all(self) -> list[Volume]:
-        """The one with the most bytes first, the others last."""
-        return [*sorted(self._told_apart.values(), key=lambda volume: volume.bytes, reverse=True), self.others]
+        """The one with the most bytes first, the others last, and behind them the former ones if there are any."""
+        told_apart = sorted(self._told_apart.values(), key=lambda volume: volume.bytes, reverse=True)
+        former = [self.former] if self.former else []
+        return [*told_apart, self.others, *former]
 
     def _new(self, name: VolumeName) -> Volume:
-        """Where there are too many, the one with the least bytes that nobody uses joins the others."""
+        """Where there are too many, the one with the least bytes that nobody uses makes room."""
         if name not in self._names and len(self._names) >= NAMES_MAX:
             return self.others
         if len(self._told_apart) >= VOLUMES_MAX:
@@ -212,7 +219,8 @@ class Volumes:
             if not idle:
                 return self.others
             least = min(idle, key=lambda volume: volume.bytes)
-            self.others.add(self._told_apart.pop(least.name))
+            self.former = self.former or Volume(FORMER)
+            self.former.add(self._told_apart.pop(least.name))
         self._names.add(name)
         volume = self._told_apart[name] = Volume(name)
         return volume

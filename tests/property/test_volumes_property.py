@@ -97,7 +97,7 @@ def crowd(tally: Tally, model: Model) -> None:
 def agree(volumes: Volumes, model: Model) -> None:
     every = volumes.all()
     accesses = [commands for volume in every for commands in (volume.reads, volume.writes)]
-    assert len(every) <= VOLUMES_MAX + 1
+    assert len(every) <= VOLUMES_MAX + 2
     assert all(0 <= volume.outstanding <= volume.outstanding_peak for volume in every)
     assert sum(volume.outstanding for volume in every) == len(model.under_way)
     assert sum(volume.dropped for volume in every) == model.dropped

@@ -13,7 +13,7 @@ from proxy.observe.advice import advise
 from proxy.observe.metrics import DECLARATIONS, SiteCollector
 from proxy.observe.snapshot import AdviceStatus, CertificateStatus, Snapshot
 from proxy.observe.volume_status import volume_status
-from proxy.observe.volumes import VOLUMES_MAX, VolumeName, Volumes
+from proxy.observe.volumes import VOLUMES_MAX, Volume, VolumeName, Volumes
 from tests.unit.observe.snapshots import NOW, changed
 
 SERIES_MAX = 60
@@ -51,11 +51,12 @@ def exposed(volumes: Volumes, advice: AdviceStatus | None = None) -> dict[str, M
     return {family.name: family for family in text_string_to_metric_families(text)}
 
 
-def written(volumes: Volumes, target: str, *sizes: int) -> None:
+def written(volumes: Volumes, target: str, *sizes: int) -> Volume:
     volume = volumes.enter(VolumeName("forward replication", target, "0"))
     for size in sizes:
         volume.began(volume.writes, 0, size)
         volume.ended(volume.writes, size, 0.003, good=True)
+    return volume
 
 
 def values(family: Metric, target: str) -> dict[str, float]:
@@ -84,6 +85,29 @@ def test_any_name_is_a_label(name: str) -> None:
     written(volumes, name, 512)
     named = [sample.labels for sample in exposed(volumes)["isthmus_volume_outstanding"].samples]
     assert {"peer": "west", "share": "forward replication", "target": name, "unit": "0"} in named
+
+
+def test_the_past_of_a_volume_that_makes_room_is_no_burst() -> None:
+    """Its series ends, and no other one leaps: the sum of what all have gained is what was moved."""
+    volumes = Volumes()
+    for number in range(VOLUMES_MAX):
+        volumes.leave(written(volumes, f"iqn.{number}", 65536))
+    before = moved(volumes)
+    written(volumes, "iqn.new", 512)
+    after = moved(volumes)
+    assert len(before.keys() - after.keys()) == 1
+    assert sum(after[name] - before.get(name, 0) for name in after) == 512
+    assert sum(volume.bytes for volume in volumes.all()) == VOLUMES_MAX * 65536 + 512
+
+
+def moved(volumes: Volumes) -> dict[str, float]:
+    """Bytes by target, as Prometheus has them."""
+    samples = exposed(volumes)["isthmus_volume_command_bytes"].samples
+    return {
+        sample.labels["target"]: sample.value
+        for sample in samples
+        if sample.name.endswith("_sum") and sample.labels["access"] == "write"
+    }
 
 
 def test_series_are_bounded() -> None:

@@ -3,7 +3,18 @@
 import pytest
 
 from proxy.observe.volume_status import volume_status
-from proxy.observe.volumes import NAMES_MAX, OTHERS, RUNS_MAX, VOLUMES_MAX, Commands, Rate, Volume, VolumeName, Volumes
+from proxy.observe.volumes import (
+    FORMER,
+    NAMES_MAX,
+    OTHERS,
+    RUNS_MAX,
+    VOLUMES_MAX,
+    Commands,
+    Rate,
+    Volume,
+    VolumeName,
+    Volumes,
+)
 
 KiB, MiB = 1 << 10, 1 << 20
 
@@ -92,18 +103,19 @@ def test_counts_survive_connections() -> None:
 
 
 def test_the_largest_are_told_apart() -> None:
-    """One too many: the smallest that nobody uses joins the others; none is lost."""
+    """One too many: the smallest that nobody uses makes room; nothing of it is lost."""
     volumes = Volumes()
     for number in range(VOLUMES_MAX):
         written(volumes, number, (number + 1) * KiB)
     used = volumes.enter(named(0))
     written(volumes, VOLUMES_MAX, 100 * KiB)
     names = [volume.name for volume in volumes.all()]
-    assert len(names) == VOLUMES_MAX + 1
+    assert len(names) == VOLUMES_MAX + 2
     assert names[0] == named(VOLUMES_MAX)
     assert named(0) in names
     assert named(1) not in names
-    assert (names[-1], volumes.others.bytes) == (OTHERS, 2 * KiB)
+    assert names[-2:] == [OTHERS, FORMER]
+    assert [volume.bytes for volume in volumes.all()[-2:]] == [0, 2 * KiB]
     assert used is not volumes.others
 
 
@@ -121,12 +133,12 @@ def test_names_without_end_are_not_told_apart_without_end() -> None:
     for number in range(2 * NAMES_MAX):
         written(volumes, number, KiB)
         seen |= {volume.name for volume in volumes.all()}
-    assert len(seen) == NAMES_MAX + 1
+    assert len(seen) == NAMES_MAX + 2
     assert sum(volume.bytes for volume in volumes.all()) == 2 * NAMES_MAX * KiB
     assert written(volumes, 0, KiB).name == named(0)
 
 
-def test_joining_the_others_is_no_burst_of_writes() -> None:
+def test_joining_the_former_ones_is_no_burst_of_writes() -> None:
     volumes = Volumes()
     for number in range(VOLUMES_MAX):
         written(volumes, number, 100 * MiB)
@@ -137,8 +149,8 @@ def test_joining_the_others_is_no_burst_of_writes() -> None:
     written(volumes, VOLUMES_MAX, KiB)
     for now in range(30, 60):
         volumes.sample(float(now))
-    assert volumes.others.bytes == 100 * MiB
-    assert volumes.others.written.busiest == 10 * MiB
+    former = volumes.all()[-1]
+    assert (former.name, former.bytes, former.written.busiest) == (FORMER, 100 * MiB, 10 * MiB)
     assert volumes.written.busiest == busiest
 
 
