@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from bench.ending import bound
 from bench.sites import Address, free_port
 
 IQN = "iqn.2024-01.org.example:isthmus"
@@ -92,7 +93,7 @@ class IscsiTarget:
     def _start(self) -> None:
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                ["tgtd", "-f", "--iscsi", f"portal={self._listen}:{self.address[1]}"],
+                bound(["tgtd", "-f", "--iscsi", f"portal={self._listen}:{self.address[1]}"]),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.datasets import PAGE, Dataset
+from bench.ending import program
 from dedupstore.chunker import Chunker
 from dedupstore.fingerprint import fingerprint
 
@@ -126,4 +127,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    program(main)

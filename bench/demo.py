@@ -5,14 +5,12 @@ Where there is an iSCSI target (tgt) and qemu-img, a fourth volume goes from one
 
 import json
 import shutil
-import signal
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from rich.console import Console
@@ -28,6 +26,7 @@ from rich.progress import (
 
 from bench.array import ArrayFailure, IscsiTarget, copy_volume, identical
 from bench.datasets import Dataset, field_volumes
+from bench.ending import ended_in_order
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Pair, SiteFailure
 from bench.tables import plain_table
@@ -107,7 +106,7 @@ def run(volume_size: int, store: str, as_json: bool) -> int:
     """
     console = Console(stderr=as_json)
     try:
-        with tempfile.TemporaryDirectory(prefix="isthmus-") as directory, ended_by_sigterm():
+        with tempfile.TemporaryDirectory(prefix="isthmus-") as directory, ended_in_order():
             report = perform(volume_size, store, Path(directory), console)
     except (SiteFailure, ArrayFailure, OSError) as error:
         console.print(f"The demo failed: {error}", style="bold red", markup=False, highlight=False)
@@ -246,17 +245,3 @@ def bars(console: Console) -> Progress:
         TimeRemainingColumn(),
         console=console,
     )
-
-
-@contextmanager
-def ended_by_sigterm() -> Iterator[None]:
-    """SIGTERM ends us as an interrupt from the keyboard does: in order, with all that was started."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    previous = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)

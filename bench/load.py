@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.ending import bound
 from bench.sites import Address, environment
 
 WRITE_BYTES = 1 << 20
@@ -73,7 +74,8 @@ class Run:
 @contextmanager
 def listening(role: str, *arguments: str) -> Iterator[tuple[Address, Process]]:
     """A sink or an echo, its address on loopback, and the process; ended on leaving."""
-    process = subprocess.Popen(_command(role, *arguments), stdout=subprocess.PIPE, text=True, env=environment())
+    command = bound(_command(role, *arguments))
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
     try:
         yield (LOOPBACK, int(answer(process)["port"])), process
     finally:

@@ -22,6 +22,7 @@ from rich.console import Console
 from bench import kernels, load
 from bench.baseline import plain_pair
 from bench.datasets import Dataset
+from bench.ending import program
 from bench.figures import MANY, STORES, Measurement, Results, show
 from bench.machine import machine_facts, warn_if_busy
 from bench.replicator import Sink, replicate
@@ -243,4 +244,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program(main)

@@ -27,6 +27,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from bench.ending import bound
 from bench.wan import Wan
 
 Address = tuple[str, int]
@@ -73,10 +74,10 @@ class Site:
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Start `isthmus serve`, without waiting. Its log is appended to."""
+        """Start `isthmus serve`, without waiting; it dies with us. Its log is appended to."""
         with self.log.open("ab") as log, self.inside():
             self._process = subprocess.Popen(
-                isthmus("serve", str(self.config)),
+                bound(isthmus("serve", str(self.config))),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

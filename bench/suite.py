@@ -78,14 +78,6 @@ class Suite:
         return parser.parse_args()
 
 
-def run(suite: Suite) -> None:
-    """As a program: ends the process."""
-    try:
-        sys.exit(suite.run())
-    except KeyboardInterrupt:
-        sys.exit(ExitCode.INTERRUPTED)
-
-
 def write(results: Results, file: Path) -> bool:
     """The figures as data; False, and a complaint, if that cannot be."""
     try:

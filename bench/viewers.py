@@ -28,6 +28,7 @@ from rich.console import Console
 
 from bench import load
 from bench.datasets import Dataset
+from bench.ending import program
 from bench.goals import Goal, goal_table
 from bench.machine import machine_facts, machine_text, warn_if_busy
 from bench.sites import Pair, Site, environment
@@ -212,4 +213,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program(main)

@@ -13,6 +13,7 @@ from random import Random
 
 from bench.array import ArrayFailure, copy_volume, identical
 from bench.datasets import Dataset
+from bench.ending import program
 from bench.sites import Site
 from proxy.config.units import parse_size
 
@@ -118,4 +119,4 @@ def wire_bytes(site: Site) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    program(main)

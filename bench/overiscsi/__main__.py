@@ -1,10 +1,11 @@
 """`python -m bench.overiscsi`: see the package."""
 
 from bench.array import ArrayFailure, IscsiTarget
+from bench.ending import program
 from bench.initiator.initiator import Protocol
 from bench.initiator.login import LoginRefused
 from bench.overiscsi.cases import CASES
-from bench.suite import Suite, run
+from bench.suite import Suite
 
 SUITE = Suite(
     "bench-iscsi",
@@ -16,4 +17,4 @@ SUITE = Suite(
 )
 
 if __name__ == "__main__":
-    run(SUITE)
+    program(SUITE.run)

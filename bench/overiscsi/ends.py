@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.ending import bound
 from bench.load import (
     LOOPBACK,
     PATIENCE_SECONDS,
@@ -72,7 +73,7 @@ def write_down(conversation: Conversation, content: bytes, file: Path) -> Play:
 def target(play: Play, port: int) -> Iterator[Process]:
     """The sink, listening on that port of loopback; ended on leaving."""
     command = _command("sink", play, "--port", str(port))
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
+    process = subprocess.Popen(bound(command), stdout=subprocess.PIPE, text=True, env=environment())
     try:
         answer(process)
         yield process

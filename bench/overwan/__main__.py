@@ -1,8 +1,9 @@
 """`python -m bench.overwan`: see the package."""
 
+from bench.ending import program
 from bench.overwan import iperf
 from bench.overwan.cases import CASES
-from bench.suite import Suite, run
+from bench.suite import Suite
 from bench.wan import Line, WanFailure, line
 
 
@@ -25,4 +26,4 @@ SUITE = Suite(
 )
 
 if __name__ == "__main__":
-    run(SUITE)
+    program(SUITE.run)

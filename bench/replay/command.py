@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench.demo import ended_by_sigterm
+from bench.ending import ended_in_order
 from bench.replay.progress import Screen
 from bench.replay.records import RecordFailure, Records
 from bench.replay.runner import Tally, Work, outstanding, perform, set_aside
@@ -133,7 +133,7 @@ def scale_text(scale: float) -> str:
 
 def _watched(console: Console, records: Records, works: list[Work], order: Order) -> Tally:
     try:
-        with Screen(console, works) as screen, ended_by_sigterm():
+        with Screen(console, works) as screen, ended_in_order():
             return perform(records, works, screen)
     except KeyboardInterrupt:
         message = f"interrupted; what was finished is kept in {order.out}: {again(order)}"

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from bench.ending import ended_in_order
 from bench.wan import namespaces
 from bench.wan.errors import WanFailure
 from bench.wan.settings import WAYS, Line
@@ -89,7 +90,8 @@ def test(backend: str, as_json: bool) -> int:
     if reason := lacking():
         raise WanFailure(f"no line can be emulated here: {reason}")
     truth = importlib.import_module("bench.wan.truth")  # its tables take longer to load than other commands take
-    code: int = truth.run(backend, as_json)
+    with ended_in_order():
+        code: int = truth.run(backend, as_json)
     return code
 
 

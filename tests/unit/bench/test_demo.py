@@ -1,7 +1,6 @@
 """The demo with the sites left out: what it does with figures, differences and failures."""
 
 import json
-import signal
 from typing import Any, Self
 
 import pytest
@@ -96,9 +95,3 @@ def test_a_failing_site_is_one_message(direct: pytest.MonkeyPatch, capsys: pytes
     assert "The demo failed: site east ended by itself" in captured.err
     assert "[red]no such port" in captured.err
     assert not captured.out
-
-
-def test_sigterm_ends_it_in_order() -> None:
-    with pytest.raises(KeyboardInterrupt), demo.ended_by_sigterm():
-        signal.raise_signal(signal.SIGTERM)
-    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

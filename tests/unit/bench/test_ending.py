@@ -1,0 +1,96 @@
+"""SIGTERM and SIGHUP end a bench in order, and what it started does not outlive it."""
+
+import contextlib
+import signal
+import subprocess
+import sys
+import threading
+
+import psutil
+import pytest
+
+from bench.ending import bound, ended_in_order
+from bench.sites import environment
+from tests.patience import PATIENCE
+
+HANGS_UP, TERMINATES = signal.SIGHUP, signal.SIGTERM
+PROGRAM = """
+import signal, sys, time
+from bench.ending import program
+def main():
+    try:
+        print("begun", flush=True)
+        time.sleep(600)
+    finally:
+        signal.raise_signal(signal.SIGHUP)
+        print("tidied up", flush=True)
+program(main)
+"""
+STARTER = """
+import subprocess, sys, time
+from bench.ending import bound
+child = subprocess.Popen(bound(["sleep", "600"]), start_new_session=True)
+print(child.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def started(code: str, *before: str) -> "subprocess.Popen[str]":
+    command = [*before, sys.executable, "-c", code]
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
+    )
+
+
+@pytest.mark.parametrize("number", [TERMINATES, HANGS_UP])
+def test_it_ends_as_by_the_keyboard(number: signal.Signals) -> None:
+    before = {each: signal.getsignal(each) for each in (TERMINATES, HANGS_UP)}
+    with pytest.raises(KeyboardInterrupt), ended_in_order():
+        signal.raise_signal(number)
+    assert {each: signal.getsignal(each) for each in before} == before
+
+
+@pytest.mark.parametrize("number", [TERMINATES, HANGS_UP, signal.SIGINT])
+def test_a_program_tidies_up_though_more_signals_come(number: signal.Signals) -> None:
+    with started(PROGRAM) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(number)
+        out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert out == "tidied up\n"
+    assert not err
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    before = signal.signal(HANGS_UP, signal.SIG_IGN)
+    try:
+        with ended_in_order():
+            signal.raise_signal(HANGS_UP)
+    finally:
+        signal.signal(HANGS_UP, before)
+
+
+def test_what_was_started_dies_with_its_starter() -> None:
+    with started(STARTER) as starter:
+        assert starter.stdout is not None
+        child = psutil.Process(int(starter.stdout.readline()))
+        starter.kill()
+    with contextlib.suppress(psutil.NoSuchProcess):
+        child.wait(PATIENCE)
+
+
+def test_a_thread_that_ends_takes_nothing_with_it() -> None:
+    """The kernel would take the thread for the starter."""
+    found: list[list[str]] = []
+    thread = threading.Thread(target=lambda: found.append(bound(["sleep"])))
+    thread.start()
+    thread.join()
+    assert found == [["sleep"]]
+
+
+def test_bound_it_is_the_same_process() -> None:
+    command = ["sh", "-c", 'echo "$$ $1 $LEFT"', "name", "a b"]
+    with subprocess.Popen(bound(command), stdout=subprocess.PIPE, text=True, env={"LEFT": "kept"}) as process:
+        out, _ = process.communicate(timeout=PATIENCE)
+    assert out == f"{process.pid} a b kept\n"
