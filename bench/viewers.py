@@ -28,7 +28,7 @@ from rich.console import Console
 
 from bench import load
 from bench.datasets import Dataset
-from bench.ending import program
+from bench.ending import bound, program
 from bench.goals import Goal, goal_table
 from bench.machine import machine_facts, machine_text, warn_if_busy
 from bench.sites import Pair, Site, environment
@@ -102,21 +102,26 @@ class Bench:
 
 @contextlib.contextmanager
 def watching(sites: tuple[Site, ...]) -> Iterator[None]:
-    """Viewers at each site, in one process that yields to all others. It ends with the context."""
+    """Viewers at each site, in one process that yields to all others. It ends with the context.
+
+    Raises LoadFailure if they cannot connect, or if one of them was no longer served before the context ended.
+    """
     ports = [str(site.status_port) for site in sites]
     command = ["nice", "-n", "19", sys.executable, "-m", "bench.viewers", "--view", *ports]
-    with subprocess.Popen(command, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(bound(command), env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None
             if not process.stdout.readline():
                 raise load.LoadFailure("the viewers could not connect")
             yield
+            if process.poll() is not None:
+                raise load.LoadFailure("a viewer was no longer served, so the sites were not watched all the time")
         finally:
             process.kill()
 
 
 def view(ports: list[int]) -> None:
-    """Read what all viewers are sent, until killed. Says so when each has been sent something."""
+    """Read what all viewers are sent, until killed or one is no longer served. Says so when each was sent something."""
     with selectors.DefaultSelector() as selector:
         for port in ports:
             for _ in range(VIEWERS):
@@ -125,13 +130,14 @@ def view(ports: list[int]) -> None:
                 if not connection.recv(_READ).startswith(b"HTTP/1.1 200"):
                     return
                 selector.register(connection, selectors.EVENT_READ)
-        threading.Thread(target=poll, args=(ports,), daemon=True).start()
+        asking = threading.Thread(target=poll, args=(ports,), daemon=True)
+        asking.start()
         print("all are connected", flush=True)
-        while selector.get_map():
-            for key, _ in selector.select():
+        while asking.is_alive():
+            for key, _ in selector.select(timeout=1):
                 assert isinstance(key.fileobj, socket.socket)
                 if not key.fileobj.recv(_READ):
-                    selector.unregister(key.fileobj)
+                    return
 
 
 def poll(ports: list[int]) -> None:

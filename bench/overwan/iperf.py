@@ -39,9 +39,16 @@ def rate(wan: Wan, control: str, seconds: int, settle: int) -> float:
 
 @contextmanager
 def bulk(wan: Wan, control: str, seconds: int) -> Iterator[None]:
-    """One connection fills the line meanwhile, for so many seconds at most."""
-    with _sending(wan, control, seconds, 0):
+    """One connection fills the line meanwhile, for so many seconds at most.
+
+    Raises WanFailure if it has ended by then: what was measured beside it is of an empty line.
+    """
+    with _sending(wan, control, seconds, 0) as (sender, _):
         yield
+        if sender.poll() is not None:
+            told, complaint = sender.communicate()
+            reason = _complaint(told) or complaint.strip() or f"after {seconds} s"
+            raise WanFailure(f"iperf3 ended before what was measured beside it: {reason}")
 
 
 def received(report: dict[str, Any]) -> float:

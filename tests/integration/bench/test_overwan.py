@@ -5,13 +5,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from bench.overwan import iperf
 from bench.overwan.results import Results
 from bench.sites import environment
 from bench.suite import write
+from bench.wan import Wan, WanFailure
 from bench.wan.namespaces import lacking, lacking_tun
+from tests.integration.bed.lines import line_or_skip
 
 COMMAND = [sys.executable, "-m", "bench.overwan"]
 
@@ -58,3 +61,18 @@ def test_what_is_missing_is_one_clear_error() -> None:
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "bench-wan cannot run here: iperf3 is not installed" in done.stderr
+
+
+@pytest.mark.root
+def test_nothing_is_measured_beside_an_iperf3_that_has_ended() -> None:
+    with line_or_skip() as wan:
+        if reason := iperf.lacking():
+            pytest.skip(reason)
+        with pytest.raises(WanFailure, match="iperf3 ended before what was measured beside it: after 1 s"):
+            wait_for_its_end(wan)
+
+
+def wait_for_its_end(wan: Wan) -> None:
+    with iperf.bulk(wan, iperf.offered()[-1], 1):
+        [sender] = [each for each in psutil.Process().children() if "-c" in each.cmdline()]
+        sender.wait(timeout=30)

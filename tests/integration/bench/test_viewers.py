@@ -4,8 +4,10 @@ import signal
 from pathlib import Path
 
 import psutil
+import pytest
 
-from bench.sites import free_port
+from bench.load import LoadFailure
+from bench.sites import Site, free_port
 from bench.viewers import VIEWERS, Bench, watching
 from tests.integration.bed.sites import Bed
 
@@ -30,3 +32,19 @@ def test_viewers_are_there_when_it_begins(bed: Bed) -> None:
         assert len(listening) >= VIEWERS
     site.signal(signal.SIGTERM)
     assert site.stop() == 0
+
+
+def test_a_site_that_nobody_watches_any_more_is_not_measured(bed: Bed) -> None:
+    site = bed.pair(("127.0.0.1", free_port())).east
+    site.start()
+    site.wait_ready()
+    with pytest.raises(LoadFailure, match="no longer served"):
+        end_while_watched(site)
+
+
+def end_while_watched(site: Site) -> None:
+    with watching((site,)):
+        [viewers] = [each for each in psutil.Process().children() if "bench.viewers" in each.cmdline()]
+        site.signal(signal.SIGTERM)
+        assert site.stop() == 0
+        viewers.wait(timeout=30)
