@@ -95,7 +95,7 @@ def packets_on(
     way = settings.west
     with line(settings, seed=1, backend=backend) as wan:
         found = train(wan, packets, SIZE, max(0.0005, 2 * SIZE * 8 / way.rate), way.delay)
-    spread = (way.loss * way.burst * 2 / packets) ** 0.5
+    spread = (way.loss * (2 * way.burst - 1) / packets) ** 0.5  # a run's length is geometric: variance burst² - burst
     yield Measured(name, "loss", way.loss, found.loss, abs(found.loss - way.loss) <= 4 * spread)
     if way.burst > 1:
         runs = packets * way.loss / way.burst

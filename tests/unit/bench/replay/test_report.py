@@ -240,6 +240,15 @@ def test_findings_say_what_is_slower(tmp_path: Path) -> None:
     assert "0 of 10 goals are met." in text
 
 
+def test_larger_windows_that_cost_time_are_not_shown_as_none_saved(tmp_path: Path) -> None:
+    rates = {"1g/1ms/72KB": 500.0, "1g/1ms/1MB": 400.0, "1g/10ms/72KB": 50.0, "1g/10ms/1MB": 200.0}
+    for cell, rate in rates.items():
+        found = Outcome((Figure("throughput", rate, "Mb/s"),))
+        Records(tmp_path).keep(record(f"{cell}/direct", suite="window", outcome=found))
+    text = markdown(make(tmp_path), lambda plot: plot.name)
+    assert "windows of 1 MB instead of 72 KB save -25% to 75% of the time" in text
+
+
 def test_a_plain_suite_has_a_plain_table(made_up: MadeUp, tmp_path: Path) -> None:
     made_up.troubles["alone"] = raising(SiteFailure("site east ended by itself; the end of its log:\n" + "x " * 999))
     run(order(tmp_path))
