@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 PATIENCE_SECONDS = 60.0
 """For fio beyond the time that it was given, and for qemu-nbd to log in."""
@@ -63,6 +63,13 @@ RANDOM = Work("randrw", 8 << 10, 8, 67)
 """Reference section 4. How much was under way, on four volumes, follows from what it has of rates and latencies."""
 
 
+class Area(NamedTuple):
+    """A part of a disk, in bytes."""
+
+    start: int
+    size: int
+
+
 @dataclass(frozen=True)
 class Job:
     """Work on a disk."""
@@ -72,6 +79,8 @@ class Job:
     work: Work
     flow: int = 0
     """Jobs with the same number, other than 0, keep pace with each other: none is ahead by more than a few commands."""
+    area: Area | None = None
+    """Goes over this part of the disk once at most; none: over all of it, again and again."""
 
 
 @dataclass(frozen=True)
@@ -166,20 +175,20 @@ def load(jobs: Sequence[Job], directory: Path, seconds: float | None = None) -> 
 
 
 def job_file(jobs: Sequence[Job], seconds: float) -> str:
-    """As fio reads it; the jobs of a name are counted together."""
+    """As fio reads it; the jobs of a name are counted together. What they write differs each time (`randrepeat`)."""
     lines = [
         "[global]",
         "ioengine=nbd",
         "thread=1",
-        "time_based=1",
         f"runtime={seconds:.3f}s",
         "refill_buffers=1",
         f"buffer_compress_percentage={COMPRESSIBLE}",
-        "randrepeat=1",
+        "randrepeat=0",
     ]
     for number, job in enumerate(jobs):
         lines += [f"[{job.name}.{number}]", f"uri=nbd+unix:///?socket={job.disk}", f"rw={job.work.pattern}"]
         lines += [f"bs={job.work.size}", f"iodepth={job.work.depth}", f"rwmixread={job.work.reads}"]
+        lines += [f"offset={job.area.start}", f"size={job.area.size}"] if job.area else ["time_based=1"]
         if job.flow:
             lines += [f"flow_id={job.flow}", "flow=1"]
         if job.work.most:

@@ -8,11 +8,11 @@ from bench.replay.fio import RANDOM, SEQUENTIAL_READ, SEQUENTIAL_WRITE
 from bench.replay.results import Results
 from bench.replay.suites.caveats import caveat
 
-WORKS = {"write": SEQUENTIAL_WRITE, "read": SEQUENTIAL_READ, "random": RANDOM}
+WORKS = {"read": SEQUENTIAL_READ, "random": RANDOM, "write": SEQUENTIAL_WRITE}
 WORDS = {
-    "write": "writes in order, 64 KiB",
     "read": "reads in order, 256 KiB",
     "random": "at random, 8 KiB, 67 % reads",
+    "write": "writes in order, 64 KiB",
 }
 ALONE, SEPARATE, MIXED = "alone", "separate", "mixed"
 SINGLE = ("1g", "10g", "oc3", NO_LINE)
@@ -35,7 +35,9 @@ TEXT = (
     " the published rates and latencies imply. An initiator of 10 Gb before an array of 1 Gb has a line of 1 Gb between"
     " them; published for it: writes 3,531 IOPS, reads 1,354, at random 3,755. With pools of their own two volumes are"
     " behind each line; in a mixed pool every volume is on both, and neither half may be ahead of the other. Sent again"
-    " is the share of all TCP segments at both ends, those between the sites and their own arrays included."
+    " is the share of all TCP segments at both ends, those between the sites and their own arrays included. No site"
+    " knows what is read or written: reads, and what is at random, go once over a half of the volumes that is their"
+    " own, and end where all of it was read; what is written differs each time."
 )
 
 

@@ -10,6 +10,7 @@ from bench.replay.arrays import Ground
 from bench.replay.suite import Outcome, Stage
 from bench.replay.suites import blocks, concurrency, workloads
 from bench.replay.suites.workloads import Fabric
+from bench.replay.suites.workloads_report import MIXED, SEPARATE
 from bench.wan.namespaces import lacking, lacking_tun
 
 pytestmark = [pytest.mark.root, pytest.mark.serial]
@@ -57,13 +58,16 @@ def test_writes_that_wait(directory: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert all(figure.value for figure in outcome.figures)
 
 
-def test_workloads_on_pools_of_their_own_and_a_mixed_one(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("pool", [SEPARATE, MIXED])
+def test_workloads_on_pools_of_their_own_and_a_mixed_one(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, pool: str
+) -> None:
     """One of the pools behind a line, the other without."""
     if reason := lacking() or lacking_tun():
         pytest.skip(reason)
     monkeypatch.setattr(workloads, "LEAST_VOLUME", 2 * MIB)
     monkeypatch.setattr(workloads, "LEAST_SECONDS", 1.0)
-    fabric = Fabric(("oc3", "none"), "direct")
+    fabric = Fabric(("oc3", "none"), pool, "direct")
     found = dict(workloads.measure(fabric, Stage(directory, 1 / 65536)))
     assert tuple(found) == fabric.cells
     for outcome in found.values():

@@ -6,7 +6,19 @@ from typing import Any
 
 import pytest
 
-from bench.replay.fio import HOST, RANDOM, SEQUENTIAL_WRITE, FioFailure, Found, Job, Work, found, job_file, lacking
+from bench.replay.fio import (
+    HOST,
+    RANDOM,
+    SEQUENTIAL_WRITE,
+    Area,
+    FioFailure,
+    Found,
+    Job,
+    Work,
+    found,
+    job_file,
+    lacking,
+)
 from bench.replay.segments import Segments
 
 
@@ -51,7 +63,13 @@ def test_what_fio_is_told() -> None:
     assert "uri=nbd+unix:///?socket=/x/a.nbd" in first
     assert "rate_iops=2555,1095" in first
     assert "flow" not in first
-    assert {"rw=write", "bs=65536", "iodepth=12", "flow_id=3"} <= set(second.splitlines())
+    assert {"rw=write", "bs=65536", "iodepth=12", "flow_id=3", "time_based=1"} <= set(second.splitlines())
+
+
+def test_an_area_is_gone_over_once_and_what_is_written_is_new() -> None:
+    lines = job_file([Job("r", Path("/x/a.nbd"), RANDOM, area=Area(512, 1024))], 1.5).splitlines()
+    assert {"offset=512", "size=1024", "randrepeat=0"} <= set(lines)
+    assert "time_based=1" not in lines
 
 
 def test_a_part_of_a_disk_gets_its_part_of_the_work() -> None:
