@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def carry(backend: TunBackend, line: Line, givers: list[socket.socket]) -> None:
-    """Until SIGTERM, or an end goes. Raises WanFailure if the line fails."""
+    """Until SIGTERM; `givers` see then that the line has gone. Raises WanFailure if it fails."""
     path = socket_of(PREFIX)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.unlink(missing_ok=True)

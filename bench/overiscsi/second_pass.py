@@ -1,6 +1,12 @@
-"""What a volume costs on the wire that the far site has already, when it is written otherwise than before."""
+"""What a volume costs on the wire that the far site has already, when it is written otherwise than before.
+
+Each pass follows the first one alone, on sites of their own: what a pass teaches would make the next one cheaper.
+"""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from bench.datasets import Dataset
@@ -43,25 +49,29 @@ PASSES = (
 
 
 def second_pass(bench: Bench) -> Iterator[Figure]:
-    """The first pass by qemu-img in order, then each of the others."""
+    """The first pass by qemu-img in order, and each of the others after it."""
     size = max(16 * MIB, round(128 * MIB * bench.scale) >> 20 << 20)
     image = bench.directory / "volume"
     with image.open("wb") as opened:
         opened.writelines(Dataset("second pass", size))
-    passes = PASSES[: bench.lines]
-    costs: dict[str, list[Cost]] = {}
-    for protocol in PROTOCOLS:
-        with standing(bench.directory / f"second-{protocol}", protocol, size) as stage:
-            bench.tell(f"{protocol}, {FIRST_TEXT}")
-            found = costs.setdefault(protocol, [stage.cost(image, FIRST)])
-            for each in passes:
-                bench.tell(f"{protocol}, {each.who}, {each.how}")
-                found.append(stage.cost(image, each.write))
+    for number, each in enumerate(PASSES[: bench.lines]):
+        (first, again), (first_understood, understood) = (_both(bench, protocol, image, each) for protocol in PROTOCOLS)
+        same = first.identical and first_understood.identical
+        if not number:
+            yield Figure("qemu -m 1", FIRST_TEXT, Cost.values(first, first_understood), (), same)
+        figure = judged(each, again, understood)
+        yield replace(figure, identical=figure.identical and same)
     image.unlink()
-    first, *others = zip(*costs.values(), strict=True)
-    yield Figure("qemu -m 1", FIRST_TEXT, Cost.values(*first), (), all(cost.identical for cost in first))
-    for each, pair in zip(passes, others, strict=True):
-        yield judged(each, *pair)
+
+
+def _both(bench: Bench, protocol: str, image: Path, each: Pass) -> tuple[Cost, Cost]:
+    """Of the first pass, and of this one after it."""
+    bench.tell(f"{protocol}, {each.who}, {each.how}")
+    with (
+        TemporaryDirectory(dir=bench.directory) as directory,
+        standing(Path(directory), protocol, image.stat().st_size) as stage,
+    ):
+        return stage.cost(image, FIRST), stage.cost(image, each.write)
 
 
 def judged(each: Pass, tcp: Cost, iscsi: Cost) -> Figure:

@@ -138,7 +138,8 @@ class Watching:
         self._events[event.number] = event
         if event.count == 1 and code_named(event.code).logged:
             level = _LEVELS[event.severity]
-            log.log(level, "%s, %s: %s%s", event.code, event.subject, event.words, event.remedy and f"; {event.remedy}")
+            words = f"{event.words.rstrip('.')}; {event.remedy}" if event.remedy else event.words
+            log.log(level, "%s, %s: %s", event.code, event.subject, words)
 
     def _flush(self, now: float) -> None:
         """Hand over what has changed; while the disk lags, it waits, and only its newest state does."""

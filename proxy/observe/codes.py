@@ -119,7 +119,7 @@ STORE_ALARM = Code(
     "IST-301",
     _ERROR,
     "The store has a trouble; traffic goes on, perhaps unlearned.",
-    "the words say what to see to",
+    "make sure that its disk works and has room",
     logged=True,
 )
 STORE_WELL = Code("IST-302", _INFO, "The store's trouble is over.", logged=True)

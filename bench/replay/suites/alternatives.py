@@ -47,18 +47,16 @@ class Way:
 
 
 @contextmanager
-def isthmus(wan: Wan, directory: Path, to: Address) -> Iterator[Address]:
-    """A pair as shipped, with stores in memory that are large enough for these scales."""
-    with Pair({"array": to}, wan=wan, store_size=STORE, directory=directory / "pair") as pair:
+def isthmus(store_size: str, wan: Wan, directory: Path, to: Address) -> Iterator[Address]:
+    """A pair as shipped, with stores in memory."""
+    with Pair({"array": to}, wan=wan, store_size=store_size, directory=directory / "pair") as pair:
         pair.wait_prepared()
         yield pair.forwards["array"]
 
 
-STORE = show_size(1 << 30)
-
-
-def ways(command: str) -> list[Way]:
-    """Isthmus last."""
+def ways(command: str, scale: float) -> list[Way]:
+    """Isthmus last, with stores that have room for each of the volumes."""
+    room = max(volume(name, scale).size for name in VOLUMES) * 5 // 4 + (64 << 20)
     found = [
         Way("tcp-cubic", tunnels.plain, "cubic", partial(_lacking_control, "cubic")),
         Way("tcp-bbr", tunnels.plain, "bbr", partial(_lacking_control, "bbr")),
@@ -67,7 +65,7 @@ def ways(command: str) -> list[Way]:
     ]
     if command:
         found.append(Way("command", partial(tunnels.own, command)))
-    return [*found, Way("isthmus", isthmus)]
+    return [*found, Way("isthmus", partial(isthmus, show_size(room)))]
 
 
 def trials(options: Options) -> list[Trial]:
@@ -79,7 +77,7 @@ def trials(options: Options) -> list[Trial]:
             3.0 + len(PASSES) * 1.5 * _perfect(volume(name, options.scale)),
             {"way": way.name, "volume": name, "command": options.command if way.name == "command" else ""},
         )
-        for way in ways(options.command)
+        for way in ways(options.command, options.scale)
         for name in VOLUMES
     ]
 

@@ -174,8 +174,8 @@ def test_what_the_log_has_from_elsewhere_is_no_second_line(
     def act(watching: Watching, keeper: Keeper) -> None:
         for _ in range(2):
             watching.journal.note(codes.TUNNEL_DOWN, "peer west", "gone", 1.0)
-            watching.journal.note(codes.STORE_ALARM, "store", "the disk is full", 1.0)
+            watching.journal.note(codes.STORE_ALARM, "store", "The disk is full.", 1.0)
 
     run_watching(tmp_path / "history.db", act)
     said = [(record.levelname, record.getMessage()) for record in caplog.records]
-    assert said == [("ERROR", "IST-301, store: the disk is full; the words say what to see to")]
+    assert said == [("ERROR", "IST-301, store: The disk is full; make sure that its disk works and has room")]
