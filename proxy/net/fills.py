@@ -32,6 +32,9 @@ class Filler(Protocol):
     def fill(self, name: bytes, data: bytes) -> None:
         """Send the chunk, or a run's list; empty: it is gone."""
 
+    def loading(self, loading: bool) -> None:
+        """What the peer waits for is being read from our disk, or no longer."""
+
 
 @dataclass(slots=True)
 class _Missed:
@@ -105,6 +108,7 @@ class Fills:
         data = relay.listed(name) or self._read(name)
         if data is None and missed.loads < _LOADS_MAX:
             missed.loads += 1
+            relay.loading(True)
             self._worker.load(name, lambda: self._loaded(relay))
             return
         del missed.names[0]
@@ -123,6 +127,8 @@ class Fills:
             return b""
 
     def _loaded(self, relay: Filler) -> None:
+        if relay in self._missed:
+            relay.loading(False)
         self._turns.appendleft(relay)
         self.go_on()
         self._pump()

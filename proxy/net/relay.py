@@ -220,6 +220,10 @@ class Relay(asyncio.BufferedProtocol):
         self._traffic.fills += 1
         self._owner.tunnel.send_fill(self.stream, name, CODEC_NONE, len(data), data)
 
+    def loading(self, loading: bool) -> None:
+        """A chunk that the peer has missed is being read from our disk, or no longer."""
+        self.waits.load(loading)
+
     def arrived(self) -> None:
         """Some of what was sent is at the peer."""
         self.waits.look()

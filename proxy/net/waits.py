@@ -49,6 +49,7 @@ class Waits:
         self._inward = TimeAccount(Waiting.PEER, now)
         self._recent = Recent()
         self._resting = False
+        self._loading = False
         self._held = 0.0
         self._answered = 0  # when the silent source was last given something, 0: not since it fell silent
         self._answers = 0
@@ -85,6 +86,11 @@ class Waits:
         """The source is read again."""
         self._settle(self._owner.tunnel.flow(self._stream))
         self._enter(Waiting.SOURCE)
+
+    def load(self, loading: bool) -> None:
+        """A chunk that the peer has missed is being read from our disk, or no longer: it takes nothing behind that."""
+        self._loading = loading
+        self.look()
 
     def look(self) -> None:
         """The peer can be reached again or not any more, some of what was sent has arrived, or time has passed."""
@@ -149,7 +155,7 @@ class Waits:
 
     def _obstacle(self, flow: Flow | None) -> Waiting:
         owner = self._owner
-        if owner.worker.congested:
+        if owner.worker.congested or self._loading:
             return Waiting.STORE
         if not owner.reachable:
             return Waiting.OUTAGE

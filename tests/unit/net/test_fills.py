@@ -55,6 +55,7 @@ class Relay:
         self.stream = stream
         self.filled: list[bytes] = []
         self.lists: dict[bytes, bytes] = {}
+        self.loads: list[bool] = []
         self._script = script
 
     def listed(self, name: bytes) -> bytes | None:
@@ -63,6 +64,9 @@ class Relay:
     def fill(self, name: bytes, data: bytes) -> None:
         self.filled.append(name)
         self._script.tunnel.send_fill(self.stream, name, 0, len(data), data)
+
+    def loading(self, loading: bool) -> None:
+        self.loads.append(loading)
 
 
 class Stage:
@@ -177,9 +181,12 @@ def test_what_is_on_disk_is_loaded_first_and_others_go_on(stage: Stage) -> None:
     stage.miss(stage.one, 0, 1, 2)
     stage.miss(stage.other, 1)
     assert (stage.one.filled, stage.other.filled) == ([], [names[1]])
+    assert (stage.one.loads, stage.other.loads) == ([True], [])
     stage.worker.loaded()
+    assert stage.one.loads == [True, False, True]
     stage.worker.loaded()
     assert stage.one.filled == names
+    assert stage.one.loads == [True, False] * 2
 
 
 def test_what_the_disk_never_brings_and_what_is_gone_is_said_to_be(stage: Stage) -> None:
@@ -202,6 +209,7 @@ def test_nothing_is_sent_for_a_stream_that_has_ended(stage: Stage) -> None:
         stage.fills.drop(relay)
     before = len(stage.other.filled)
     stage.worker.loaded()
+    assert stage.one.loads == [True]
     stage.fills.go_on()
     assert (stage.one.filled, len(stage.other.filled)) == ([], before)
 

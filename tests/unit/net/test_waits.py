@@ -111,6 +111,21 @@ def test_the_store_and_outages_come_first(scene: Scene) -> None:
     assert scene.outward() == {"store": 3, "outage": 4, "line": 5}
 
 
+def test_what_the_peer_has_missed_is_waited_for_while_the_disk_has_it(scene: Scene) -> None:
+    scene.obstacle = Obstacle.FAR
+    scene.waits.rest()
+    scene.pass_(2).load(True)
+    scene.pass_(3).load(False)
+    scene.pass_(4)
+    assert scene.outward() == {"far_array": 6, "store": 3}
+
+
+def test_a_disk_that_holds_nothing_up_is_not_waited_for(scene: Scene) -> None:
+    scene.pass_(2).load(True)
+    scene.pass_(3).load(False)
+    assert scene.outward() == {"source": 5}
+
+
 def test_nothing_else_counts_while_the_source_rests(scene: Scene) -> None:
     scene.waits.rest()
     scene.waits.outward(Waiting.SOURCE)
