@@ -36,6 +36,7 @@ START_SECONDS = 90.0
 STOP_SECONDS = 60.0
 ANSWER_SECONDS = 30.0
 """All long enough for a machine that others keep busy."""
+_TICKS = os.sysconf("SC_CLK_TCK")
 TAIL_LINES = 20
 LOWEST_PORT, PORTS = 10_000, 22_000
 """Below those that Linux gives to outgoing connections (from 32768)."""
@@ -137,6 +138,11 @@ class Site:
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) * 1024
         raise self._failure("has no peak of memory in /proc")
+
+    def cpu_seconds(self) -> float:
+        """CPU time that the process has used so far (proc(5), stat: utime and stime)."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / _TICKS
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal, if the process lives."""

@@ -11,7 +11,6 @@ import contextlib
 import heapq
 import http.client
 import json
-import os
 import selectors
 import socket
 import statistics
@@ -40,7 +39,6 @@ VIEWERS = 10
 """At each site."""
 MOST = 2.0
 """Percent that they may cost."""
-_TICKS = os.sysconf("SC_CLK_TCK")
 _REQUEST = b"GET /api/v1/live HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
 _READ = 1 << 20
 POLLS = {"history?range=1h": 5.0, "streams": 4.0, "status": 5.0, "store": 10.0}
@@ -86,10 +84,11 @@ class Bench:
                     self._transfer(self.watched, file, pair, sink)
 
     def _transfer(self, rounds: Rounds, file: Path, pair: Pair, sink: load.Process) -> None:
-        before = sum(map(cpu_seconds, pair.sites))
+        before = sum(site.cpu_seconds() for site in pair.sites)
         run = load.run(file, pair.forwards["array"], sink, load.Shape())
         rounds.rates.append(run.rate)
-        rounds.costs.append((sum(map(cpu_seconds, pair.sites)) - before) * (1 << 30) / run.bytes)
+        used = sum(site.cpu_seconds() for site in pair.sites) - before
+        rounds.costs.append(used * (1 << 30) / run.bytes)
         self.identical = self.identical and run.identical
 
     def goals(self) -> Iterator[Goal]:
@@ -157,12 +156,6 @@ def poll(ports: list[int]) -> None:
         connections[port].request("GET", f"/api/v1/{path}")
         connections[port].getresponse().read()
         heapq.heapreplace(due, (at + every, every, port, path))
-
-
-def cpu_seconds(site: Site) -> float:
-    """CPU time that the site has used (proc(5), stat: utime and stime)."""
-    fields = Path(f"/proc/{site.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def show(bench: Bench, console: Console) -> None:

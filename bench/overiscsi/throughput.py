@@ -6,10 +6,8 @@ does makes single runs differ by more than what is compared here, so the ratio o
 CPU seconds of both sites together, stand beside them and say little alone.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 
 from bench.datasets import Dataset
@@ -120,8 +118,4 @@ def judged(shape: Shape, name: str, tcp: list[Cost], iscsi: list[Cost]) -> Figur
 
 def cpu_seconds(pair: Pair) -> float:
     """That both sites have used so far."""
-    ticks = 0
-    for site in pair.sites:
-        fields = Path(f"/proc/{site.pid}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])  # utime and stime, counted from the state
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return sum(site.cpu_seconds() for site in pair.sites)

@@ -93,6 +93,8 @@ class Found:
     """A second."""
     latency: float
     """Milliseconds, mean."""
+    commands: int
+    """In all."""
 
 
 def lacking() -> str:
@@ -215,4 +217,4 @@ def _together(jobs: list[dict[str, Any]]) -> Found:
     ways = [job[way] for job in jobs for way in ("read", "write") if job[way]["total_ios"]]
     count = sum(way["total_ios"] for way in ways)
     latency = sum(way["total_ios"] * way["clat_ns"]["mean"] for way in ways) / count / MS if count else 0.0
-    return Found(sum(way["bw_bytes"] for way in ways), sum(way["iops"] for way in ways), latency)
+    return Found(sum(way["bw_bytes"] for way in ways), sum(way["iops"] for way in ways), latency, count)

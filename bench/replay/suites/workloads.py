@@ -134,10 +134,14 @@ def _measured(stands: list[Arrays], jobs: list[Job], stage: Stage, seconds: floa
         arrays.begin()
     with load(jobs, stage.directory, seconds) as running:
         found = running.wait()[jobs[0].name]
+    cpu = sum(arrays.cpu_seconds for arrays in stands)
     remark = next((remark for arrays in stands if (remark := arrays.remark())), "")
     segments = sum((_segments(arrays) - start for arrays, start in zip(stands, before, strict=True)), Segments(0, 0))
     told = PUBLISHED.get(("+".join(arrays.ground.line for arrays in stands), pool), {}).get(jobs[0].name)
-    return Outcome(tuple(_figures(found, segments, told, remark)))
+    figures = [*_figures(found, segments, told, remark)]
+    if found.commands and stands[0].ground.way == "pair":
+        figures.append(Figure("sites", cpu / found.commands * 1e6, "µs", False))
+    return Outcome(tuple(figures))
 
 
 def _figures(

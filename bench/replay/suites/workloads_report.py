@@ -37,7 +37,9 @@ TEXT = (
     " behind each line; in a mixed pool every volume is on both, and neither half may be ahead of the other. Sent again"
     " is the share of all TCP segments at both ends, those between the sites and their own arrays included. No site"
     " knows what is read or written: reads, and what is at random, go once over a half of the volumes that is their"
-    " own, and end where all of it was read; what is written differs each time."
+    " own, and end where all of it was read; what is written differs each time. The sites' CPU is that of all of them,"
+    " for a command: where a machine carries fio, initiators, arrays and lines as well, it ends at fewer than that"
+    " allows."
 )
 
 
@@ -82,10 +84,11 @@ def _table(results: Results, work: str) -> Table:
             told = PUBLISHED.get((lines, pool), {}).get(work)
             found = [measured(cell.summaries.get(figure), notes, cell) for figure in FIGURES]
             again = measured(cell.summaries.get("sent again"), notes, cell)
+            cpu = measured(cell.summaries.get("sites"), notes) if way == "pair" else ""
             ratio = cell.summaries["throughput"].ratio if "throughput" in cell.summaries else None
             published = ", ".join(map(number, told)) if told else ""
-            rows.append((f"{title(lines, pool)}, {words}", *found, published, times(ratio) if told else "", again))
-    headings = ("lines", *FIGURES.values(), "published", "ratio", "sent again, %")
+            rows.append((f"{title(lines, pool)}, {words}", *found, published, times(ratio) if told else "", again, cpu))
+    headings = ("lines", *FIGURES.values(), "published", "ratio", "sent again, %", "sites' CPU, µs")
     return Table(capital(WORDS[work]), headings, rows, notes)
 
 

@@ -10,7 +10,7 @@ from bench.replay.arrays import Ground
 from bench.replay.suite import Outcome, Stage
 from bench.replay.suites import blocks, concurrency, workloads
 from bench.replay.suites.workloads import Fabric
-from bench.replay.suites.workloads_report import MIXED, SEPARATE
+from bench.replay.suites.workloads_report import ALONE, MIXED, SEPARATE
 from bench.wan.namespaces import lacking, lacking_tun
 
 pytestmark = [pytest.mark.root, pytest.mark.serial]
@@ -73,3 +73,16 @@ def test_workloads_on_pools_of_their_own_and_a_mixed_one(
     for outcome in found.values():
         see_complete(outcome)
         assert [figure.name for figure in outcome.figures] == ["operations", "throughput", "latency", "sent again"]
+
+
+def test_workloads_through_the_pair_cost_its_sites_cpu(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workloads, "LEAST_VOLUME", 8 * MIB)
+    monkeypatch.setattr(workloads, "LEAST_SECONDS", 1.0)
+    fabric = Fabric(("none",), ALONE, "pair")
+    found = dict(workloads.measure(fabric, Stage(directory, 1 / 65536)))
+    assert tuple(found) == fabric.cells
+    for outcome in found.values():
+        see_complete(outcome)
+        *_, cost = outcome.figures
+        assert cost.name == "sites"
+        assert cost.value

@@ -125,8 +125,10 @@ def test_workloads_beside_the_published_ones() -> None:
         for lines, rate in (("1g/alone", 100.0), ("oc3+t3/separate", 20.0), ("oc3+t3/mixed", 10.0))
         for way in ("direct", "pair")
     }
+    found["pair/1g/alone/write"]["sites"] = 345.6
     made = section(WORKLOADS, results(found, ("direct/10g/alone/write",)))
     shown = texts(iter(made.tables))
+    assert "346" in shown
     assert {"3,532, 221, 13.6", "4,151, 259, 11.6", "1 Gb/s, through Isthmus"} <= shown
     assert any("writes in pools of their own are 2.00x as fast as in one mixed pool" in each for each in made.findings)
 

@@ -37,8 +37,8 @@ NOTHING = way(0, 0, 0, 0)
 
 def test_jobs_of_a_name_are_counted_together() -> None:
     report = told(("random.0", way(30, 300, 3, 10), way(10, 100, 1, 30)), ("random.1", way(40, 400, 4, 20), NOTHING))
-    assert found(report) == {"random": Found(800, 8, 17.5)}
-    assert found(told(("idle.0", NOTHING, NOTHING))) == {"idle": Found(0, 0, 0)}
+    assert found(report) == {"random": Found(800, 8, 17.5, 80)}
+    assert found(told(("idle.0", NOTHING, NOTHING))) == {"idle": Found(0, 0, 0, 0)}
 
 
 @pytest.mark.parametrize(
