@@ -9,11 +9,12 @@ from proxy.net.lane_count import LaneCount, LaneTotals
 from proxy.net.loss import Loss
 from proxy.net.sockets import BBR
 from proxy.protocol.frames import LANES_MAX, WISHES_MAX
+from proxy.protocol.lanes import COPIES
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.encoder import GRAIN_MAX
 
 EXPRESS = 1
-"""Lanes beside those for bulk: the tunnel keeps the newest for what is urgent. One more where packets are lost."""
+"""Lanes beside those for bulk: the tunnel keeps the newest for what is urgent. `COPIES` more where packets are lost."""
 CALM = 10.0
 """Seconds without anything urgent going before bulk, after which bulk is spared BBR's pauses."""
 
@@ -45,6 +46,7 @@ class Lanes:
         most = WISHES_MAX // len(each)
         self._fixed = fixed if fixed is None else min(fixed, most)
         self._loss = Loss()
+        self._lossy_there = False  # the other side, which may send more, has found what is lost its way
         self._count = LaneCount(max(1, most - EXPRESS))
         self._ours = dict.fromkeys(each, self._fixed or min(most, 1 + EXPRESS))  # wished for, by mark
         self._theirs: Mapping[int, int] = {}
@@ -118,7 +120,10 @@ class Lanes:
     # -- how many ----------------------------------------------------------------------------------------------
 
     def wish_of_peer(self, counts: Mapping[int, int]) -> None:
-        """What the other side needs for what it sends."""
+        """What the other side needs for what it sends: with BBR more than before if it finds that packets are lost."""
+        most = max(counts.values(), default=0)
+        before = max(self._theirs.values(), default=most)
+        self._lossy_there = most > before or (most == before and self._lossy_there)
         self._theirs = counts
         self._review()
 
@@ -152,16 +157,19 @@ class Lanes:
             lane.unpause(now, light=scheduler.capped or is_express, calm=calm)
         wire = self.wire()
         lossy = self._loss.see(now, wire["packets"], wire["repeated"])
-        self._tunnel.copy(max((lane.tcp_info().delivery_rate for lane in self), default=0) if lossy else 0)
+        bbr = any(lane.congestion_control == BBR for lane in self)
+        copying = lossy or (bbr and self._lossy_there)  # a line that loses packets one way mostly does the other
+        self._tunnel.copy(max((lane.tcp_info().delivery_rate for lane in self), default=0) if copying else 0)
         if self._fixed is not None:
             return
-        if any(lane.congestion_control == BBR for lane in self):
-            self._wish(1 + EXPRESS + lossy)
+        urgent = EXPRESS + COPIES * lossy
+        if bbr:
+            self._wish(1 + urgent)
             self._tunnel.spare(LANES_MAX)  # whoever wished for them
         else:
             totals = LaneTotals(wire["sent"], wire["retransmitted"], self.blocked_seconds)
-            self._wish(self._count.see(now, totals) + EXPRESS + lossy)
-            self._tunnel.spare(EXPRESS + lossy)
+            self._wish(self._count.see(now, totals) + urgent)
+            self._tunnel.spare(urgent)
 
     def _wish(self, wanted: int) -> None:
         """Have so many lanes of each mark."""

@@ -1,4 +1,4 @@
-"""Whether a line loses packets, so that it is worth while to send short frames by two lanes. No I/O."""
+"""Whether a line loses packets, so that it is worth while to send short frames by several lanes. No I/O."""
 
 from math import exp
 

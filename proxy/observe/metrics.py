@@ -223,7 +223,7 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration(
         "isthmus_sent_copied_bytes",
         C,
-        "Short frames that went by a second lane as well, because packets are lost",
+        "Short frames that went by another lane as well, because packets are lost",
         _PEER,
         _per_peer(lambda p: p.copied_bytes),
     ),

@@ -170,7 +170,7 @@ class PeerStatus:
     streams: int
     unacked_bytes: int
     copied_bytes: int
-    """What went by a second lane as well, because packets are lost."""
+    """What went by other lanes as well, because packets are lost."""
     references_suspended: bool
     last_error: str
     bytes: dict[str, int]

@@ -1,12 +1,12 @@
-"""What goes by a second lane as well while packets are lost: whichever brings it first will do.
+"""What goes by other lanes as well while packets are lost: whichever brings it first will do.
 
 TCP brings a lost packet again after a round trip at the least, after two or more if nothing was sent behind it, and
 until then holds back all that came on that connection. So a question of 512 bytes waits for a round trip more as often
 as a packet is lost on its way, and known data, a hundred bytes for each 384 KiB, stands still although the line is
-nearly empty. That both lanes lose the same frame is as rare as the square of the loss. A receiver takes each frame
-once (PROTOCOL.md, "Frames of a stream"), so it need not know.
+nearly empty. Two lanes at once are hit often enough to be felt, since each stands still for so long; three hardly ever.
+A receiver takes each frame once (PROTOCOL.md, "Frames of a stream"), so it need not know.
 
-Only urgent frames that fit a packet are copied, and only if the other lane takes them at once: a copy that has to wait
+Only urgent frames that fit a packet are copied, and only if the other lanes take them at once: a copy that has to wait
 comes too late, and holds up what is new. All of them together have a part of the line.
 """
 

@@ -19,7 +19,7 @@ class TunnelFigures:
     """Frames sent again because their lane died."""
     retransmitted_bytes: int = 0
     copies: int = 0
-    """Frames that went by a second lane as well, because packets are lost."""
+    """Frames that went by another lane as well, because packets are lost."""
     copied_bytes: int = 0
     duplicates: int = 0
     """Frames that arrived again."""

@@ -8,6 +8,8 @@ from proxy.protocol.frames import encode_token
 from proxy.protocol.reader import encode
 from proxy.protocol.share import Marks, Share
 
+COPIES = 2
+"""Lanes by which what is urgent goes as well, at most."""
 PING_BUSY = 1.0
 """Seconds between pings of a lane that carries streams: windows grow by the round trip."""
 PONGS_MAX = 16
@@ -165,10 +167,10 @@ class Lanes:
         """
         return lane.number in self.express
 
-    def second(self, lane: Lane) -> int | None:
-        """Where what is urgent and goes by `lane` may go as well: the newest of the others with that mark."""
+    def beside(self, lane: Lane) -> list[int]:
+        """Where what is urgent and goes by `lane` may go as well: other lanes that are kept for that, or the newest."""
         others = [number for number in self._working.get(lane.mark, ()) if number != lane.number]
-        return others[-1] if others else None
+        return [number for number in others if number in self.express][-COPIES:] or others[-1:]
 
     def marks_of(self, lane: Lane, shares: Iterable[Share]) -> Marks | None:
         """Which shares go by the lane: those of its mark; by the least marked lanes also those that have none."""

@@ -1,7 +1,7 @@
 """All streams of one pair of halves: what comes for them, what goes from them, what they hold together."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from proxy.protocol.admission import Admission
 from proxy.protocol.codes import Capability, FrameType, ResetCode
@@ -247,11 +247,11 @@ class Streams:
         marks: Marks | None = None,
         *,
         express: bool,
-        second: int | None = None,
+        beside: Iterable[int] = (),
     ) -> None:
         """Append the frames that the lane should write next, about `limit` bytes.
 
-        `marks`: only of such shares; `express`: only what is urgent; `second`: the lane for copies of that.
+        `marks`: only of such shares; `express`: only what is urgent; `beside`: the lanes for copies of that.
         """
         scheduler = self.scheduler
         size = 0
@@ -271,8 +271,8 @@ class Streams:
                 continue
             length = self._write(stream.number, sent, pieces)
             size += length
-            if second is not None:
-                self.copies.sent(second, stream, pieces[-1], length)
+            for other in beside:
+                self.copies.sent(other, stream, pieces[-1], length)
             scheduler.sent(stream, length + overhead, now)
             overhead = 0
             if stream.watched:

@@ -168,7 +168,7 @@ class Tunnel:
         return self._figures.round_trip or 0.0
 
     def copy(self, line: float) -> None:
-        """Send what is urgent by two lanes: the line takes so many bytes a second and loses some. 0: by one."""
+        """Send what is urgent by several lanes: the line takes so many bytes a second and loses some. 0: by one."""
         self._streams.copies.want(line, self._now)
 
     def spare(self, lanes: int) -> None:
@@ -306,8 +306,8 @@ class Tunnel:
             link.busy = True
         if link.ready and self.scheduler:
             marks = lanes.marks_of(link, self.scheduler.accounts)
-            second = lanes.second(link) if streams.copies.wanted else None
-            streams.take(lane, limit, now, pieces, marks, express=lanes.is_express(link), second=second)
+            beside = lanes.beside(link) if streams.copies.wanted else ()
+            streams.take(lane, limit, now, pieces, marks, express=lanes.is_express(link), beside=beside)
             link.busy = True
         return pieces
 

@@ -1,8 +1,9 @@
-"""While packets are lost, what is urgent and short goes by two lanes; the peer takes each frame once."""
+"""While packets are lost, what is urgent and short goes by several lanes; the peer takes each frame once."""
 
 import pytest
 
 from proxy.protocol.copies import BURST, COPY_MAX, PART
+from proxy.protocol.lanes import COPIES
 from proxy.protocol.reader import HEADER_BYTES
 from proxy.protocol.share import Share
 from tests.unit.protocol.line import MBIT, on_wire
@@ -44,6 +45,21 @@ def test_a_question_goes_by_the_two_newest_of_three() -> None:
     assert script.take(2) == []
     figures = script.tunnel.figures
     assert (figures.copies, figures.copied_bytes) == (1, HEADER_BYTES + len(QUESTION))
+
+
+def test_of_four_it_goes_by_the_three_newest() -> None:
+    script = lossy(4)
+    script.tunnel.spare(3)
+    ask(script)
+    assert [script.take(lane) for lane in (4, 3, 2, 1)] == [["DATA 1#1 100"]] * 3 + [[]]
+    assert script.tunnel.figures.copies == COPIES
+
+
+def test_of_more_it_goes_by_no_more() -> None:
+    script = lossy(6)
+    script.tunnel.spare(5)
+    ask(script)
+    assert sum(len(script.take(lane)) for lane in (6, 5, 4, 3, 2, 1)) == 1 + COPIES
 
 
 def test_of_two_lanes_bulk_takes_the_copies() -> None:

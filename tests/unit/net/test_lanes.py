@@ -1,0 +1,96 @@
+"""How many lanes are wished for, and whether what is urgent goes by several, where packets are lost one way only."""
+
+import asyncio
+from typing import cast
+
+import pytest
+
+from proxy.net.lane import Lane
+from proxy.net.lanes import EXPRESS, Lanes
+from proxy.net.loss import AGAIN
+from proxy.net.sockets import BBR
+from proxy.net.tcpinfo import TcpInfo
+from proxy.protocol.lanes import COPIES
+from proxy.protocol.tunnel import Tunnel, TunnelSettings
+
+QUIET, LOSSY = {0: 1 + EXPRESS}, {0: 1 + EXPRESS + COPIES}
+
+
+class Scene(Tunnel):
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__(TunnelSettings(), "east", "west", bytes(16), [bytes(8)], 0.0)
+        self.copying = False
+        self.wished = QUIET
+
+    def copy(self, line: float) -> None:
+        self.copying = bool(line)
+
+    def wish(self, counts: object) -> None:
+        self.wished = cast(dict[int, int], counts)
+
+
+class FakeLane:
+    """A lane that has sent so much."""
+
+    number, mark, up, silent = 1, 0, True, False
+
+    def __init__(self, congestion_control: str) -> None:
+        self.congestion_control = congestion_control
+        self.info = TcpInfo(delivery_rate=1000)
+
+    def tcp_info(self) -> TcpInfo:
+        return self.info
+
+    def unpause(self, now: float, *, light: bool, calm: bool) -> None:
+        pass
+
+    def stand_apart(self, apart: bool, *, late: bool) -> None:
+        pass
+
+
+def told(control: str, *wishes: dict[int, int]) -> list[bool]:
+    """Whether short frames go by several lanes after each of the other side's wishes; this side sees no loss."""
+
+    async def run() -> list[bool]:
+        scene, found = Scene(), []
+        lanes = Lanes(scene, None)
+        lanes.add(cast(Lane, FakeLane(control)))
+        for now, wish in enumerate(wishes, 1):
+            lanes.wish_of_peer(wish)
+            lanes.sample(float(now))
+            found.append(scene.copying)
+        assert scene.wished == QUIET, "or each side would take the other's word for ever"
+        return found
+
+    return asyncio.run(run())
+
+
+def test_who_sees_no_loss_believes_the_other_side() -> None:
+    assert told(BBR, QUIET, LOSSY, LOSSY, QUIET) == [False, True, True, False]
+
+
+def test_a_number_that_never_changes_says_nothing() -> None:
+    """It may be configured."""
+    assert told(BBR, LOSSY, LOSSY, {}, LOSSY) == [False] * 4
+
+
+def test_other_congestion_controls_want_more_lanes_for_other_reasons() -> None:
+    assert told("cubic", QUIET, LOSSY) == [False, False]
+
+
+@pytest.mark.parametrize("fixed", [None, 1, 8])
+def test_its_own_loss_has_a_side_wish_for_more_if_the_number_is_not_fixed(fixed: int | None) -> None:
+    async def run() -> Scene:
+        scene, lane = Scene(), FakeLane(BBR)
+        lanes = Lanes(scene, fixed)
+        lanes.add(cast(Lane, lane))
+        for now, lost in ((1.0, 3), (1.0 + AGAIN[0], 6)):
+            lane.info = TcpInfo(delivery_rate=1000, packets=100 * lost, packets_repeated=lost)
+            lanes.sample(now)
+        return scene
+
+    scene = asyncio.run(run())
+    assert scene.copying
+    assert scene.wished == ({0: fixed} if fixed and fixed > 1 else QUIET if fixed else LOSSY)
