@@ -223,6 +223,10 @@ class Pair:
         """East, west."""
         return self.east, self.west
 
+    def cpu_seconds(self) -> float:
+        """That both sites have used so far."""
+        return sum(site.cpu_seconds() for site in self.sites)
+
     def wait_prepared(self) -> None:
         """Wait until both stores are as fast as they get. Raises SiteFailure."""
         for site in self.sites:

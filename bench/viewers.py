@@ -84,11 +84,10 @@ class Bench:
                     self._transfer(self.watched, file, pair, sink)
 
     def _transfer(self, rounds: Rounds, file: Path, pair: Pair, sink: load.Process) -> None:
-        before = sum(site.cpu_seconds() for site in pair.sites)
+        before = pair.cpu_seconds()
         run = load.run(file, pair.forwards["array"], sink, load.Shape())
         rounds.rates.append(run.rate)
-        used = sum(site.cpu_seconds() for site in pair.sites) - before
-        rounds.costs.append(used * (1 << 30) / run.bytes)
+        rounds.costs.append((pair.cpu_seconds() - before) * (1 << 30) / run.bytes)
         self.identical = self.identical and run.identical
 
     def goals(self) -> Iterator[Goal]:

@@ -81,9 +81,9 @@ def _shape(bench: Bench, shape: Shape, size: int) -> Iterator[Figure]:
                 play = ends.write_down(shape.conversation, content, bench.directory / "conversation")
                 with ends.target(play, port) as sink:
                     for name in COURSE:
-                        before = cpu_seconds(pair)
+                        before = pair.cpu_seconds()
                         run = ends.run(play, pair.forwards[protocol], sink)
-                        costs.setdefault((protocol, name), []).append(Cost(run, cpu_seconds(pair) - before))
+                        costs.setdefault((protocol, name), []).append(Cost(run, pair.cpu_seconds() - before))
                 play.remove()
         _see_understood(pair)
     for name in PASSES:
@@ -114,8 +114,3 @@ def judged(shape: Shape, name: str, tcp: list[Cost], iscsi: list[Cost]) -> Figur
     }
     goals = (shape.goal(ratio, understood),) if shape.goal else ()
     return Figure(shape.name, name, values, goals, all(cost.run.identical for cost in (*tcp, *iscsi)))
-
-
-def cpu_seconds(pair: Pair) -> float:
-    """That both sites have used so far."""
-    return sum(site.cpu_seconds() for site in pair.sites)

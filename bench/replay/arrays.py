@@ -19,7 +19,7 @@ from bench.machine import Cores
 from bench.overwan.lines import MBIT, Setting, exhausted, standing, untrue
 from bench.replay import lines
 from bench.replay.suite import Lacking
-from bench.sites import Address, Pair, Site
+from bench.sites import Address, Pair
 from bench.wan import Wan
 from bench.wan.wan import lacking as lacking_line
 
@@ -66,15 +66,15 @@ class Arrays:
         near: IscsiTarget | None,
         far: IscsiTarget,
         via: Address,
-        sites: Sequence[Site],
+        pair: Pair | None,
     ) -> None:
-        """`sites`: of the pair between them, or none."""
+        """`pair`: between them, if there is one."""
         self.ground = ground
         self.wan = wan
         self.far = far
         self._near = near
         self._via = via
-        self._sites = sites
+        self._pair = pair
         self._used_before = 0.0
         self._cores = Cores()
 
@@ -109,7 +109,7 @@ class Arrays:
         return self._used() - self._used_before
 
     def _used(self) -> float:
-        return sum(site.cpu_seconds() for site in self._sites)
+        return self._pair.cpu_seconds() if self._pair else 0.0
 
     def remark(self) -> str:
         """What a reader has to know of what was measured since `begin`, or nothing."""
@@ -129,13 +129,13 @@ def standing_on(ground: Ground, directory: Path, far: Sequence[int], near: Seque
             wan.set(queue=QUEUE)
         source = _target(stack, wan, "east", directory / "near", near) if near else None
         target = _target(stack, wan, "west", directory / "far", far)
-        sites: Sequence[Site] = ()
+        pair: Pair | None = None
         via: Address = (wan.addresses["west"] if wan else "127.0.0.1", target.address[1])
         if ground.way == "pair":
             pair = Pair({"array": target.address}, store_size=STORE, directory=directory / "pair", wan=wan)
             stack.enter_context(pair).wait_prepared()
-            via, sites = pair.forwards["array"], pair.sites
-        yield Arrays(ground, wan, source, target, via, sites)
+            via = pair.forwards["array"]
+        yield Arrays(ground, wan, source, target, via, pair)
 
 
 def _target(stack: ExitStack, wan: Wan | None, end: str, directory: Path, sizes: Sequence[int]) -> IscsiTarget:

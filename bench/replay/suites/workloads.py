@@ -22,14 +22,11 @@ from bench.replay.fio import Area, FioFailure, Found, Job, disk, load
 from bench.replay.segments import Segments
 from bench.replay.suite import Figure, Options, Outcome, Stage, Suite, Trial
 from bench.replay.suites.workloads_report import (
-    ALONE,
     HEALTHY,
     MIXED,
-    POOLS,
     PUBLISHED,
-    SEPARATE,
-    SINGLE,
     WORKS,
+    places,
     report,
 )
 
@@ -61,8 +58,7 @@ class Fabric:
 
 def trials(options: Options) -> list[Trial]:
     """One for each fabric."""
-    laid = [((line,), ALONE) for line in SINGLE] + [(lines, pool) for lines in POOLS for pool in (SEPARATE, MIXED)]
-    fabrics = [Fabric(lines, pool, way) for lines, pool in laid for way in WAYS]
+    fabrics = [Fabric(tuple(lines.split("+")), pool, way) for lines, pool in places() for way in WAYS]
     found = []
     for fabric in fabrics:
         settings = {
