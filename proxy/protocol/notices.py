@@ -59,7 +59,7 @@ class Notices:
             self._ack_at = now + ACK_DELAY
 
     def repeated(self, stream: int, now: float) -> None:
-        """A frame has arrived again: its sender may not have heard that it did, or sent it by two lanes."""
+        """A frame has arrived again: its sender may not have heard that it did, or sent it by several lanes."""
         self._arrived.add(stream)
         if self._ack_at is None:
             self._ack_at = now + ACK_DELAY

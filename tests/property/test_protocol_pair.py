@@ -76,7 +76,7 @@ class Pair(RuleBasedStateMachine):
 
     @rule(side=SIDES, line=st.sampled_from([0, 1e5, 1e8]), spared=st.sampled_from([1, 2]))
     def lose_packets(self, side: int, line: float, spared: int) -> None:
-        """What is urgent goes by two lanes from now on, or no longer."""
+        """What is urgent goes by several lanes from now on, or no longer."""
         self.tunnels[side].copy(line)
         self.tunnels[side].spare(spared)
 
