@@ -68,7 +68,7 @@ class ContainerStore(ABC):
         """The chunk failed verification. Holds the lock."""
         if self._places.get(name) == place:
             del self._places[name]
-            self._roster.lose(place.container, length)
+            self._roster.lose(place[0], length)
             self._figures.invalid += 1
 
     # Chunks
@@ -77,8 +77,8 @@ class ContainerStore(ABC):
         """As ChunkStore says."""
         figures = self._figures
         place = self._places.get(name)
-        if place is not None and (container := self._containers.get(place.container)) is not None:
-            length = container.length(place.entry)
+        if place is not None and (container := self._containers.get(place[0])) is not None:
+            length = container.length(place[1])
         elif (found := self._find_elsewhere(name)) is not None:
             place, length = found
         else:
@@ -90,7 +90,7 @@ class ContainerStore(ABC):
         figures.hits += 1
         figures.hit_bytes += length
         if name[0] < SAMPLED:
-            self._reuse.hit((self._next - 1 - place.container) / self._capacity)
+            self._reuse.hit((self._next - 1 - place[0]) / self._capacity)
         return place
 
     def put(self, name: bytes, data: Buffer, writer: int = 0) -> Place | None:
@@ -120,7 +120,7 @@ class ContainerStore(ABC):
             figures.unlearned += 1
             figures.unlearned_bytes += len(data)
             return None
-        place = Place(container.id, container.append(name, data))
+        place = container.id, container.append(name, data)
         self._places[name] = place
         figures.puts += 1
         figures.put_bytes += len(data)
@@ -133,7 +133,7 @@ class ContainerStore(ABC):
         with self._lock:  # the slot must not be used again while it is copied from
             place = self._places.get(name)
             if place is not None:
-                data = self._containers[place.container].chunk(place.entry)
+                data = self._containers[place[0]].chunk(place[1])
                 self._touch(place)
         if place is None:
             if self._find_elsewhere(name) is None:
@@ -147,22 +147,22 @@ class ContainerStore(ABC):
 
     def following(self, place: Place) -> tuple[bytes, Place] | None:
         """As ChunkStore says."""
-        container = self._containers.get(place.container)
+        container = self._containers.get(place[0])
         if container is None:
             return None
-        entry = place.entry + 1
+        entry = place[1] + 1
         if entry >= len(container.fingerprints):
             entry = 0
-            container = self._containers.get(self._roster.after(place.container) or 0)
+            container = self._containers.get(self._roster.after(place[0]) or 0)
             if container is None or not container.fingerprints:
                 return None
-        name, after = container.fingerprints[entry], Place(container.id, entry)
+        name, after = container.fingerprints[entry], (container.id, entry)
         return (name, after) if self._places.get(name) == after else None
 
     def behind(self, place: Place, most: int) -> list[bytes]:
         """As ChunkStore says."""
-        container = self._containers.get(place.container)
-        return container.fingerprints[place.entry + 1 : place.entry + 1 + most] if container is not None else []
+        container = self._containers.get(place[0])
+        return container.fingerprints[place[1] + 1 : place[1] + 1 + most] if container is not None else []
 
     # Pins and belief
 
@@ -250,7 +250,7 @@ class ContainerStore(ABC):
             containers = list(self._roster)
         for container in containers:
             for entry, name in enumerate(self._names(container)):
-                if self._locate(name) == Place(container, entry):
+                if self._locate(name) == (container, entry):
                     yield name
 
     def _names(self, container: int) -> list[bytes]:
@@ -280,7 +280,7 @@ class ContainerStore(ABC):
         if held is not None:
             for name in held.fingerprints:
                 place = self._places.get(name)
-                if place is not None and place.container == container:
+                if place is not None and place[0] == container:
                     del self._places[name]
             self._slab.give(held.memory)
         return held

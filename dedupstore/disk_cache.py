@@ -86,7 +86,7 @@ class DiskCache(ContainerStore):
             except StoreFault as fault:
                 self._index_failed(fault)
                 return None
-            if found is None or (container := found[0].container) not in self._roster:
+            if found is None or (container := found[0][0]) not in self._roster:
                 return None
             return None if self._lost.get(name) == container else found
 
@@ -195,9 +195,10 @@ class DiskCache(ContainerStore):
     def _drop_chunk(self, name: bytes, place: Place, length: int) -> None:
         if self._places.get(name) == place:
             del self._places[name]
-        if place.container in self._roster and self._lost.get(name) != place.container:
-            self._lost[name] = place.container
-            self._roster.lose(place.container, length)
+        container = place[0]
+        if container in self._roster and self._lost.get(name) != container:
+            self._lost[name] = container
+            self._roster.lose(container, length)
             self._figures.invalid += 1
 
     # Reader; what begins with an underscore: writer, too
@@ -206,13 +207,13 @@ class DiskCache(ContainerStore):
         """As ChunkStore says."""
         found = self._find_elsewhere(name)
         if found is not None:
-            self._load(found[0].container)
+            self._load(found[0][0])
 
     def prefetch(self, name: bytes, *, spare: bool = False) -> None:
         """As ChunkStore says."""
         place = self._locate(name)
         with self._lock:
-            after = self._roster.after(place.container) if place is not None else None
+            after = self._roster.after(place[0]) if place is not None else None
             if spare and not self._has_room:
                 return
         if after is not None:
@@ -261,15 +262,15 @@ class DiskCache(ContainerStore):
         self._idle[loaded.id] = self._reads
         intact = self._roster[loaded.id].entries == len(loaded.fingerprints)
         for entry, name in enumerate(loaded.fingerprints):
-            known, place = self._places.get(name), Place(loaded.id, entry)
-            if (known is None or known.container < loaded.id) and (intact or self._indexed(name, place)):
+            known, place = self._places.get(name), (loaded.id, entry)
+            if (known is None or known[0] < loaded.id) and (intact or self._indexed(name, place)):
                 self._places[name] = place
 
     def _indexed(self, name: bytes, place: Place) -> bool:
         """Whether the index still leads to that place: the container lists chunks that were dropped from it."""
         with suppress(StoreFault):
             found = self._index.find(name)
-            return found is not None and found[0] == place and self._lost.get(name) != place.container
+            return found is not None and found[0] == place and self._lost.get(name) != place[0]
         return False
 
     def _abandon(self, container: int, fault: StoreFault) -> None:
@@ -319,7 +320,7 @@ class DiskCache(ContainerStore):
 
     def _verify_chunk(self, held: Container, entry: int) -> bool | None:
         """Whether the chunk is sound; None if the store has it elsewhere or no more."""
-        name, place = held.fingerprints[entry], Place(held.id, entry)
+        name, place = held.fingerprints[entry], (held.id, entry)
         if self._locate(name) != place:
             return None
         if fingerprint(held.chunk(entry)) == name:

@@ -143,7 +143,7 @@ class Index:
         if value is None:
             return None
         container, entry, _, length = _CHUNK.unpack(value)
-        return Place(container, entry), length
+        return (container, entry), length
 
     def belief(self, peer: bytes, container: int) -> int:
         """The bitmap that was written down for that peer's store and container, or 0."""

@@ -92,13 +92,13 @@ class MemoryStore(ContainerStore):
         """Whether the chunk is sound; None if it has gone meanwhile."""
         with self._lock:
             place = self._places.get(name)
-            if place is None or place.container != container:
+            if place is None or place[0] != container:
                 return None
-            data = self._containers[container].chunk(place.entry)
+            data = self._containers[container].chunk(place[1])
         if fingerprint(data) == name:
             return True
         with self._lock:
-            self._drop_chunk(name, Place(container, place.entry), len(data))
+            self._drop_chunk(name, place, len(data))
         return False
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ knows may be used by that for everything.)
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 Buffer = bytes | bytearray | memoryview
 
@@ -17,11 +17,10 @@ CONTAINER_BYTES = 4 << 20
 or of earlier versions. Of others: `Layout` in container.py (FORMAT.md)."""
 
 
-class Place(NamedTuple):
-    """Where a chunk lies: container ids count from 1 and are never used again; entries count from 0."""
+Place = tuple[int, int]
+"""Where a chunk lies: its container, whose ids count from 1 and are never used again, and its entry there, from 0.
 
-    container: int
-    entry: int
+Plain tuples of numbers: there may be millions, and the garbage collector looks at each once and then never again."""
 
 
 @dataclass(slots=True)

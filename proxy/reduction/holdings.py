@@ -71,7 +71,7 @@ class Holdings:
         every = (1 << count) - 1
         if self._container(container) >> last + 1 & every == every:
             return True
-        return all(self.shares(Place(container, last + n)) for n in range(1, count + 1))
+        return all(self.shares((container, last + n)) for n in range(1, count + 1))
 
     def send(self, places: Iterable[Place]) -> None:
         """These chunks are under way to the peer, which may refer to them before it is known that they have arrived."""

@@ -93,7 +93,7 @@ def stored_behind(store: ChunkStore, holdings: Holdings, place: Place, most: int
         names += within
         if len(names) == most:
             return names
-        following = store.following(Place(place.container, place.entry + len(within)))
+        following = store.following((place[0], place[1] + len(within)))
         if following is None or not holdings.shares(following[1]):
             return names
         names.append(following[0])

@@ -46,7 +46,7 @@ def work_until_killed(path: str, seed: int, ready: "threading.Event") -> None:
         names.append(fingerprint(data))
         place = store.put(names[-1], data)
         if place is not None:
-            store.believe(b"p" * 16, place.container, 1 << place.entry)
+            store.believe(b"p" * 16, place[0], 1 << place[1])
         store.find(draw.choice(names))
         if len(names) == 200:
             ready.set()

@@ -1,5 +1,6 @@
 """What every ChunkStore promises, run over all of them."""
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 from dedupstore import open_store
 from dedupstore.errors import ChunkMissing, StoreUnusable
 from dedupstore.fingerprint import fingerprint
-from dedupstore.store import ChunkStore, Place
+from dedupstore.store import ChunkStore
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, held, name_of, put
 
 PEER, OTHER = b"p" * 16, b"q" * 16
@@ -67,7 +68,7 @@ def test_what_was_put_is_found_and_read(store: ChunkStore) -> None:
     for number, length in enumerate((1, 7, 4096, 65537, LARGE)):
         place = put(store, number, length)
         name = name_of(number, length)
-        assert place == Place(1, number)
+        assert place == (1, number)
         assert store.find(name) == place
         assert store.read(name) == chunk(number, length)
     assert list(store.fingerprints()) == [name_of(n, length) for n, length in enumerate((1, 7, 4096, 65537, LARGE))]
@@ -110,6 +111,17 @@ def test_an_impossible_chunk_is_refused(store: ChunkStore, name: bytes, data: by
         store.put(name, data)
 
 
+def test_the_garbage_collector_does_not_look_through_chunks_again_and_again(store: ChunkStore) -> None:
+    """It holds up everything for as long as it takes to look through all that it tracks."""
+    chunks = range(3 * A_CONTAINER)
+    fill(store, chunks)
+    for number in chunks:
+        fetch(store, name_of(number))
+    gc.collect()
+    tracked = {id(each) for each in gc.get_objects()}
+    assert not [number for number in chunks if id(store.find(name_of(number))) in tracked]
+
+
 def test_an_unknown_chunk_is_missing(store: ChunkStore) -> None:
     store.load(name_of(1))
     store.prefetch(name_of(1))
@@ -120,14 +132,14 @@ def test_an_unknown_chunk_is_missing(store: ChunkStore) -> None:
 
 def test_a_container_takes_so_many_bytes(store: ChunkStore) -> None:
     places = fill(store, range(A_CONTAINER + 1))
-    assert places[A_CONTAINER - 1] == Place(1, A_CONTAINER - 1)
-    assert places[A_CONTAINER] == Place(2, 0)
+    assert places[A_CONTAINER - 1] == (1, A_CONTAINER - 1)
+    assert places[A_CONTAINER] == (2, 0)
 
 
 def test_a_container_takes_so_many_chunks(store: ChunkStore) -> None:
     places = fill(store, range(1137), 9)
-    assert places[1135] == Place(1, 1135)
-    assert places[1136] == Place(2, 0)
+    assert places[1135] == (1, 1135)
+    assert places[1136] == (2, 0)
     assert fetch(store, name_of(1135, 9)) == chunk(1135, 9)
 
 
@@ -154,7 +166,7 @@ def test_being_used_does_not_make_a_chunk_younger(store: ChunkStore, containers:
 
 def test_ids_are_never_used_again(store: ChunkStore, containers: int) -> None:
     places = fill(store, range(A_CONTAINER * containers * 2))
-    ids = [place.container for place in places if place is not None]
+    ids = [place[0] for place in places if place is not None]
     assert ids == sorted(ids)
     assert ids[-1] == 2 * containers
 
@@ -258,8 +270,8 @@ def test_behind_a_place_is_what_was_put_there_up_to_the_containers_end(store: Ch
 
 
 def test_nothing_follows_in_a_container_that_is_gone(store: ChunkStore) -> None:
-    assert store.following(Place(99, 0)) is None
-    assert store.behind(Place(99, 0), 1) == []
+    assert store.following((99, 0)) is None
+    assert store.behind((99, 0), 1) == []
 
 
 def test_belief_is_kept_by_peer_and_container(store: ChunkStore) -> None:

@@ -55,7 +55,7 @@ def newest(store: ChunkStore) -> int:
     *_, last = store.fingerprints()
     place = store.find(last)
     assert place is not None
-    return place.container
+    return place[0]
 
 
 def check(store: ChunkStore) -> int:

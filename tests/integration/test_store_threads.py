@@ -111,7 +111,7 @@ def be_busy(store: ChunkStore, reader: Reader) -> tuple[int, int]:
         place = store.put(name, data)
         if place is not None:
             names.append(name)
-            store.believe(b"p" * 16, place.container, store.belief(b"p" * 16, place.container) | 1 << place.entry)
+            store.believe(b"p" * 16, place[0], store.belief(b"p" * 16, place[0]) | 1 << place[1])
         reads += look(store, draw.choice(names[-3000:]), reader)
         while reader.wanted.qsize() > 20 or store.unwritten > 8 << 20:
             loads += look_again(store, reader)
@@ -122,7 +122,7 @@ def look(store: ChunkStore, name: bytes, reader: Reader) -> bool:
     place = store.find(name)
     if place is None:
         return False
-    store.pin(place.container)
+    store.pin(place[0])
     try:
         data = store.read(name)
         if data is None:
@@ -131,7 +131,7 @@ def look(store: ChunkStore, name: bytes, reader: Reader) -> bool:
         assert fingerprint(data) == name
         return True
     finally:
-        store.unpin(place.container)
+        store.unpin(place[0])
 
 
 def look_again(store: ChunkStore, reader: Reader) -> bool:

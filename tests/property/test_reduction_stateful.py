@@ -96,7 +96,7 @@ class Reduction(RuleBasedStateMachine):
         names = store.names
         for name in names[which % (len(names) + 1) :][:run]:
             place = store.find(name)
-            if place is None or store.pins[place.container]:
+            if place is None or store.pins[place[0]]:
                 continue
             if move:
                 store.move(name)

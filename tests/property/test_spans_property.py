@@ -149,5 +149,5 @@ def lose(which: int | None, *sites: Site) -> None:
         store: ShelfStore = site.store
         names = store.names
         place = store.find(names[which % len(names)]) if which is not None and names else None
-        if place is not None and which is not None and not store.pins[place.container]:
+        if place is not None and which is not None and not store.pins[place[0]]:
             store.lose(names[which % len(names)])

@@ -63,7 +63,7 @@ class StoreMachine(RuleBasedStateMachine):
         for container, entries in self.containers.items():
             for entry, held in enumerate(entries):
                 if held is not None and held[0] == name:
-                    return Place(container, entry)
+                    return (container, entry)
         return None
 
     def forget(self, container: int) -> None:
@@ -99,14 +99,14 @@ class StoreMachine(RuleBasedStateMachine):
                 self.open_container = 0  # it was full, and there was no room for another
             return
         self.check_new(place)
-        self.containers[place.container].append((name, number, length))
+        self.containers[place[0]].append((name, number, length))
 
     def check_new(self, place: Place) -> None:
-        if place.container == self.open_container:
-            assert place.entry == len(self.containers[place.container])
+        if place[0] == self.open_container:
+            assert place[1] == len(self.containers[place[0]])
             return
-        assert place.entry == 0
-        assert place.container == self.last + 1 or (self.crashed and place.container > self.last)
+        assert place[1] == 0
+        assert place[0] == self.last + 1 or (self.crashed and place[0] > self.last)
         self.crashed = False
         if len(self.containers) == self.slots:
             oldest = min(self.evictable())
@@ -114,8 +114,8 @@ class StoreMachine(RuleBasedStateMachine):
             self.forget(oldest)
         else:
             self.displaced = None
-        self.last = self.open_container = place.container
-        self.containers[place.container] = []
+        self.last = self.open_container = place[0]
+        self.containers[place[0]] = []
 
     def may_refuse(self) -> bool:
         return len(self.containers) == self.slots and not self.evictable()
@@ -135,7 +135,7 @@ class StoreMachine(RuleBasedStateMachine):
         container = data.draw(st.sampled_from(sorted(self.containers)))
         for entry, held in enumerate(self.containers[container]):
             if held is not None:
-                self.read_one(Place(container, entry), *held)
+                self.read_one((container, entry), *held)
 
     def read_one(self, place: Place, name: bytes, number: int, length: int) -> None:
         found = self.store.read(name)
@@ -186,9 +186,9 @@ class StoreMachine(RuleBasedStateMachine):
     def following(self) -> None:
         for container, entries in self.containers.items():
             for entry, (held, after) in enumerate(pairwise(entries)):
-                known = self.store.following(Place(container, entry))
+                known = self.store.following((container, entry))
                 if held is not None and after is not None and known is not None:
-                    assert known == (after[0], Place(container, entry + 1))
+                    assert known == (after[0], (container, entry + 1))
 
     @invariant()
     def beliefs_agree(self) -> None:
@@ -291,7 +291,7 @@ class DiskMachine(StoreMachine):
         except ChunkInvalid:
             assert name in self.damaged
             self.damaged.discard(name)
-            self.containers[place.container][place.entry] = None
+            self.containers[place[0]][place[1]] = None
             assert self.store.find(name) is None
 
     @rule()

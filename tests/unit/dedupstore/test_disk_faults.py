@@ -279,7 +279,7 @@ def test_a_flipped_bit_is_caught_when_the_chunk_is_read(store: ChunkStore, tmp_p
     assert fetch(store, name_of(3)) == chunk(3)
     anew = put(store, 2)
     assert anew is not None
-    assert anew.container == SLOTS + 1
+    assert anew[0] == SLOTS + 1
     assert fetch(store, name_of(2)) == chunk(2)
     assert store.figures().invalid == 1
 

@@ -12,7 +12,7 @@ from dedupstore.container import MAX_ENTRIES, Container
 from dedupstore.errors import Damaged, IndexFull, StoreFault
 from dedupstore.index import Change, Index
 from dedupstore.roster import Row
-from dedupstore.store import CONTAINER_BYTES, Place
+from dedupstore.store import CONTAINER_BYTES
 
 MAP = 1 << 20
 PEER = b"a site, a store."
@@ -55,7 +55,7 @@ def test_places_come_back(index: Index) -> None:
     assert index.find(one.fingerprints[1]) is None
     index.commit(Change(2, added=[(one, row)]))
     index.refresh()
-    assert index.find(one.fingerprints[1]) == (Place(1, 1), 1)
+    assert index.find(one.fingerprints[1]) == ((1, 1), 1)
     assert [(number, known.slot, known.entries) for number, known in index.rows()] == [(1, 1, 3)]
 
 
@@ -75,7 +75,7 @@ def test_removing_leaves_what_was_stored_anew(index: Index) -> None:
     new.append(old.fingerprints[0], b"x")
     index.commit(Change(3, added=[(new, Row(2, 1, 1))]))
     commit(index, Change(3, removed={1: old.fingerprints}))
-    assert [index.find(name) for name in old.fingerprints] == [(Place(2, 0), 1), None, None]
+    assert [index.find(name) for name in old.fingerprints] == [((2, 0), 1), None, None]
 
 
 def test_removing_takes_what_was_believed_along(index: Index) -> None:
@@ -93,7 +93,7 @@ def test_a_full_map_is_said_and_nothing_is_lost(index: Index) -> None:
     rows = index.rows()
     assert 3 < len(rows) < 20
     assert index.chunks() == len(rows) * MAX_ENTRIES
-    assert index.find(container(1)[0].fingerprints[0]) == (Place(1, 0), 1)
+    assert index.find(container(1)[0].fingerprints[0]) == ((1, 0), 1)
     assert index.file_bytes() <= MAP
 
 
@@ -118,7 +118,7 @@ def test_sweeping_removes_the_places_of_the_dead(index: Index, most: int) -> Non
     index.sweep({2, 4}.__contains__, most)
     index.refresh()
     assert index.chunks() == 300
-    assert index.find(container(2)[0].fingerprints[149]) == (Place(2, 149), 1)
+    assert index.find(container(2)[0].fingerprints[149]) == ((2, 149), 1)
     assert index.find(container(3)[0].fingerprints[0]) is None
 
 
@@ -129,7 +129,7 @@ def test_compacting_gives_space_back(index: Index, path: Path) -> None:
     smaller = index.compacted(MAP)
     try:
         assert smaller.file_bytes() < before // 2
-        assert smaller.find(container(3)[0].fingerprints[7]) == (Place(3, 7), 1)
+        assert smaller.find(container(3)[0].fingerprints[7]) == ((3, 7), 1)
         assert smaller.problems() == []
         assert not (path / "compact").exists()
     finally:

@@ -65,7 +65,7 @@ class ShelfStore:
         if self.refusing or not self._room():
             return None
         container = self._shelf[self._newest]
-        place = Place(self._newest, len(container))
+        place = (self._newest, len(container))
         container.append(fingerprint)
         self._chunks[fingerprint] = place, bytes(data)
         return place
@@ -79,33 +79,33 @@ class ShelfStore:
             del self._chunks[fingerprint]
             raise ChunkInvalid(fingerprint)
         place, data = held
-        if self.cold and place.container not in self._loaded:
+        if self.cold and place[0] not in self._loaded:
             return None
         return bytes(bytearray(data))
 
     def load(self, fingerprint: bytes) -> None:
         place = self.find(fingerprint)
         if place is not None:
-            self._load(place.container)
+            self._load(place[0])
 
     def prefetch(self, fingerprint: bytes, *, spare: bool = False) -> None:
         place = self.find(fingerprint)
         if place is not None:
-            self._load(place.container + 1)
+            self._load(place[0] + 1)
 
     def following(self, place: Place) -> tuple[bytes, Place] | None:
-        after = Place(place.container, place.entry + 1)
-        if after.entry >= len(self._shelf.get(after.container, [])):
-            after = Place(place.container + 1, 0)
-        if self.cold and not {place.container, after.container} <= set(self._loaded):
+        after = (place[0], place[1] + 1)
+        if after[1] >= len(self._shelf.get(after[0], [])):
+            after = (place[0] + 1, 0)
+        if self.cold and not {place[0], after[0]} <= set(self._loaded):
             return None
-        entries = self._shelf.get(after.container, [])[after.entry :]
+        entries = self._shelf.get(after[0], [])[after[1] :]
         return (entries[0], after) if entries and self.find(entries[0]) == after else None
 
     def behind(self, place: Place, most: int) -> list[bytes]:
-        if self.cold and place.container not in self._loaded:
+        if self.cold and place[0] not in self._loaded:
             return []
-        return self._shelf.get(place.container, [])[place.entry + 1 :][:most]
+        return self._shelf.get(place[0], [])[place[1] + 1 :][:most]
 
     def pin(self, container: int) -> None:
         assert container in self._shelf, f"container {container} is gone and was pinned"
@@ -135,7 +135,7 @@ class ShelfStore:
                 return False
             for name in self._shelf.pop(oldest):
                 held = self.find(name)
-                if held is not None and held.container == oldest:
+                if held is not None and held[0] == oldest:
                     del self._chunks[name]
         self._newest += 1
         self._shelf[self._newest] = []

@@ -11,7 +11,7 @@ from dedupstore.store import ChunkStore, Place
 from proxy.reduction.holdings import Holdings, belief_key, recognise
 from tests.unit.reduction.shelf import ShelfStore
 
-HERE, THERE, ELSEWHERE = Place(1, 0), Place(1, 1), Place(7, 1135)
+HERE, THERE, ELSEWHERE = (1, 0), (1, 1), (7, 1135)
 
 
 @pytest.fixture
@@ -48,9 +48,9 @@ def test_the_store_remembers(store: ChunkStore) -> None:
 def test_more_containers_than_are_cached(store: ChunkStore) -> None:
     holdings = Holdings(store, b"peer")
     for container in range(20_000):
-        holdings.add(Place(container, container % 1136))
-    assert all(holdings.holds(Place(container, container % 1136)) for container in range(20_000))
-    assert not holdings.holds(Place(3, 4))
+        holdings.add((container, container % 1136))
+    assert all(holdings.holds((container, container % 1136)) for container in range(20_000))
+    assert not holdings.holds((3, 4))
 
 
 def test_what_is_under_way_is_shared_before_it_is_held(store: ChunkStore) -> None:

@@ -470,7 +470,7 @@ def test_in_the_real_store() -> None:
     hold(far, *chunks)
     place = store.find(names[26])
     assert place is not None
-    assert (place.container, store.behind(place, 9)) == (1, [])
+    assert (place[0], store.behind(place, 9)) == (1, [])
     token, _, _ = run_of(*names[26:28])
     assert delivered(decoder_of(far), batch(reference_token(names[25]), token, plain=450_000)) == b"".join(
         chunks[25:28]
