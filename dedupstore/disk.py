@@ -151,13 +151,15 @@ class DiskStore(DiskCache):
             self._removed[displaced] = self._directory(slot, displaced)
 
     def _unlearn(self, containers: list[Container]) -> None:
-        """Drop containers that could not be written. Holds the lock."""
+        """Drop containers that could not be written, each as soon as nobody keeps it. Holds the lock."""
         for container in containers:
             self._unwritten -= self._sealed.pop(container.id).used
             self._figures.unlearned += len(container.fingerprints)
             self._figures.unlearned_bytes += container.used
-            self._forget(container.id)
-            self._slots.give(self._roster.remove(container.id).slot)
+            if self._roster.pinned(container.id):
+                self._stranded.add(container.id)
+            else:
+                self._drop(container.id)
 
     # Transactions
 

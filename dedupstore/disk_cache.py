@@ -58,6 +58,9 @@ class DiskCache(ContainerStore):
         self._most_sealed = slots - FOR_READING - writers
         self._sealed: OrderedDict[int, Container] = OrderedDict()
         self._unwritten = 0
+        self._stranded: set[int] = set()
+        """Containers that the disk did not take while they were pinned: what was referred to can be had until the last
+        pin ends. They take memory as those that wait to be written do, but nobody waits for them."""
         self._idle: OrderedDict[int, int] = OrderedDict()
         """Containers in memory that are on disk as well, and the number of the last read there; those that were read
         to their ends first, then the least recently read."""
@@ -129,7 +132,7 @@ class DiskCache(ContainerStore):
 
     def _begin_container(self, writer: int) -> Container | None:
         before = self._seal_open(writer)
-        if len(self._sealed) >= self._most_sealed or self._paused():
+        if len(self._sealed) + len(self._stranded) >= self._most_sealed or self._paused():
             return None
         slot = self._take_slot()
         if slot is None:
@@ -187,6 +190,19 @@ class DiskCache(ContainerStore):
             ends = place[1] + 1 == len(self._containers[container].fingerprints)  # streams read from end to end
             self._idle[container] = 0 if ends else self._reads
             self._idle.move_to_end(container, last=not ends)
+
+    def unpin(self, container: int) -> None:
+        """As ChunkStore says."""
+        with self._lock:
+            self._roster.unpin(container)
+            if container in self._stranded and not self._roster.pinned(container):
+                self._stranded.remove(container)
+                self._drop(container)
+
+    def _drop(self, container: int) -> None:
+        """Forget a container that is not on the disk, and free its slot. Holds the lock."""
+        self._forget(container)
+        self._slots.give(self._roster.remove(container).slot)
 
     def _settled(self, container: int) -> bool:
         row = self._roster.get(container)

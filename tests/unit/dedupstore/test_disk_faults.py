@@ -103,6 +103,55 @@ def test_a_disk_that_cannot_be_written(store: ChunkStore, disk: Disk, clock: Clo
     assert fetch(store, name_of(200)) == chunk(200)
 
 
+def test_what_is_pinned_can_be_read_until_its_last_pin_ends(store: ChunkStore, disk: Disk, clock: Clock) -> None:
+    """What was referred to and not consumed may be asked for, and the peer may have it from nobody else."""
+    disk.write_error = errno.EIO
+    place = put(store, 0)
+    assert place is not None
+    store.pin(place[0])
+    store.pin(place[0])
+    fill(store, range(1, A_CONTAINER + 1))
+    assert store.alarms
+    assert store.unwritten == 0, "nobody waits for it"
+    store.unpin(place[0])
+    assert store.read(name_of(0)) == chunk(0)
+    disk.write_error = 0
+    clock.now += 11
+    fill(store, range(100, 100 + A_CONTAINER * SLOTS * 2))
+    assert store.read(name_of(0)) == chunk(0), "no other container takes its place"
+    store.unpin(place[0])
+    with pytest.raises(ChunkMissing):
+        store.read(name_of(0))
+    fill(store, range(1000, 1000 + A_CONTAINER * SLOTS * 2))
+    assert store.figures().containers == SLOTS, "its slot is used again"
+    assert store.verify()[1] == 0
+
+
+def test_pinned_containers_that_the_disk_did_not_take_leave_room_to_read(
+    store: ChunkStore, disk: Disk, clock: Clock
+) -> None:
+    fill(store, range(A_CONTAINER * 2 + 1))
+    disk.write_error = errno.EIO
+    pinned = []
+    for attempt in range(1, 20):
+        clock.now += 641
+        for place in fill(store, range(1000 * attempt, 1000 * attempt + A_CONTAINER + 1)):
+            if place is not None and place[0] not in pinned:
+                store.pin(place[0])
+                pinned.append(place[0])
+    assert len(pinned) > 2
+    assert put(store, 100_000) is None, "all memory for it is taken"
+    assert [fetch(store, name_of(number)) for number in range(A_CONTAINER * 2)] == [
+        chunk(number) for number in range(A_CONTAINER * 2)
+    ]
+    for container in pinned:
+        store.unpin(container)
+    disk.write_error = 0
+    clock.now += 641
+    fill(store, range(200_000, 200_000 + A_CONTAINER * SLOTS * 2))
+    assert store.figures().containers == SLOTS
+
+
 def test_a_failing_disk_is_tried_less_and_less(store: ChunkStore, disk: Disk, clock: Clock) -> None:
     """Each try may cost the oldest container, so a day of failure must not empty the store."""
     numbers = range(A_CONTAINER * SLOTS + 1)
