@@ -32,9 +32,10 @@ def test_in_the_receiving_store(bed: Bed) -> None:
         assert traffic(pair.west, "mismatches") == 0
         misses, invalid = traffic(pair.west, "misses"), store(pair.west, "invalid")
         assert cost(pair, CONTENT) < 0.006
-        # what went as literal bytes when the source paused was not read, so a bit of it may be found only now
+        # what went as literal bytes when the source paused was not read, so a bit of it may be found only now; and a
+        # run that begins with a chunk that was fetched anew is asked for: what west holds behind that is another
         assert store(pair.west, "invalid") <= flipped
-        assert traffic(pair.west, "misses") == misses or store(pair.west, "invalid") > invalid
+        assert traffic(pair.west, "misses") < misses + flipped // 4 or store(pair.west, "invalid") > invalid
         drain(*pair.sites)
 
 
