@@ -2,18 +2,20 @@
 
 TCP brings a lost packet again after a round trip at the least, after two or more if nothing was sent behind it, and
 until then holds back all that came on that connection. So a question of 512 bytes waits for a round trip more as often
-as a packet is lost on its way, and known data, a hundred bytes for each 384 KiB, stands still although the line is
-nearly empty. Two lanes at once are hit often enough to be felt, since each stands still for so long; three hardly ever.
-A receiver takes each frame once (PROTOCOL.md, "Frames of a stream"), so it need not know.
+as a packet is lost on its way, and so does a command of known data, which is as short. Two lanes at once are hit often
+enough to be felt, since each stands still for so long; three hardly ever. A receiver takes each frame once
+(PROTOCOL.md, "Frames of a stream"), so it need not know.
 
 Only urgent frames that fit a packet are copied, and only if the other lanes take them at once: a copy that has to wait
-comes too late, and holds up what is new. All of them together have a part of the line.
+comes too late, and holds up what is new. All of them together have a part of the line. Nor is known data of a stream
+that has much under way: nobody waits for one frame of it, and copies would cost the sites more time than they save.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from proxy.protocol.codes import FrameType
 from proxy.protocol.figures import TunnelFigures
 from proxy.protocol.meter import Meter
 from proxy.protocol.scheduler import Scheduler
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 COPY_MAX = 1280
 """Bytes of a frame that fits a packet."""
+MUCH = 16 << 20
+"""Plain bytes under way: no array asks for an answer only after so many. They are sixteen commands of 1 MiB."""
 PART = 1 / 8
 """Of what the line takes, what copies may be."""
 BURST = 8 << 10
@@ -58,7 +62,7 @@ class Copies:
 
     def sent(self, lane: int, stream: Stream, frame: bytes, size: int) -> None:
         """What `scheduler.next` gave has been sent, and may go by this lane as well. If it is short, it is `frame`."""
-        if size <= COPY_MAX and self._scheduler.gave_urgent:
+        if size <= COPY_MAX and self._scheduler.gave_urgent and not _works(stream, frame[0]):
             self._fresh.setdefault(lane, []).append((stream, frame))
 
     def take(self, lane: int, limit: int, now: float) -> list[bytes]:
@@ -76,3 +80,8 @@ class Copies:
         self._figures.copies += len(frames)
         self._figures.copied_bytes += sum(map(len, frames))
         return frames
+
+
+def _works(stream: Stream, kind: int) -> bool:
+    """True if nobody waits for that frame alone."""
+    return kind == FrameType.DATA and stream.outgoing.credit.under_way >= MUCH

@@ -86,6 +86,11 @@ class SendCredit:
         most = max(window, WIDE * self._most) if self._trust.wide else window
         return most - self._full - DATA_OVERHEAD
 
+    @property
+    def under_way(self) -> int:
+        """Plain bytes that were sent and are not consumed, DATA_OVERHEAD a frame included."""
+        return self._full
+
     def spend(self, cost: int, full: int) -> None:
         """A DATA frame is on its way; `full`: its cost if that were not lean. Raises Misuse without credit for it."""
         if self.sent + cost > self.limit:

@@ -2,9 +2,10 @@
 
 import pytest
 
-from proxy.protocol.copies import BURST, COPY_MAX, PART
+from proxy.protocol.copies import BURST, COPY_MAX, MUCH, PART
+from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.lanes import COPIES
-from proxy.protocol.reader import HEADER_BYTES
+from proxy.protocol.reader import HEADER_BYTES, PLAIN_MAX
 from proxy.protocol.share import Share
 from tests.unit.protocol.line import MBIT, on_wire
 from tests.unit.protocol.playbook import Pair, Script, batch, events_of
@@ -106,6 +107,29 @@ def test_a_stream_that_sends_much_is_bulk() -> None:
     assert script.take(3) == []
     assert script.take(1) == ["DATA 1#1 60000", "DATA 1#2 100"]
     assert script.take(2) == script.take(3) == []
+
+
+def test_who_has_much_under_way_waits_for_no_single_frame() -> None:
+    """Known data, which is short however much it delivers. Other frames, such as the end, are copied as ever."""
+    script = lossy(3)
+    script.credit(1, 0, 1 << 30)
+
+    def copied() -> bool:
+        assert script.take(3)
+        return bool(script.take(2))
+
+    plain = PLAIN_MAX - DATA_OVERHEAD
+    before = MUCH // PLAIN_MAX - 1
+    for number in range(before + 3):
+        script.tunnel.send_data(1, batch(plain), plain)
+        assert copied() == (number < before)
+    script.credit(1, 3 * PLAIN_MAX, 1 << 30)
+    ask(script)
+    assert copied()
+    script.tunnel.send_data(1, batch(plain), plain)
+    assert not copied()
+    script.tunnel.send_end(1, (before + 4) * plain + len(QUESTION), b"")
+    assert copied()
 
 
 def test_a_lane_that_did_not_take_them_at_once_does_not_later() -> None:
