@@ -7,8 +7,8 @@ enough to be felt, since each stands still for so long; three hardly ever. A rec
 (PROTOCOL.md, "Frames of a stream"), so it need not know.
 
 Only urgent frames that fit a packet are copied, and only if the other lanes take them at once: a copy that has to wait
-comes too late, and holds up what is new. All of them together have a part of the line. Nor is known data of a stream
-that has much under way: nobody waits for one frame of it, and copies would cost the sites more time than they save.
+comes too late, and holds up what is new. Known data of a stream that has much under way is not: nobody waits for one
+frame of it, and copies would cost the sites more time than they save. All together have a part of the line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 COPY_MAX = 1280
 """Bytes of a frame that fits a packet."""
 MUCH = 16 << 20
-"""Plain bytes under way: no array asks for an answer only after so many. They are sixteen commands of 1 MiB."""
+"""Plain bytes under way of a stream that nobody waits for frame by frame: sixteen commands of 1 MiB."""
 PART = 1 / 8
 """Of what the line takes, what copies may be."""
 BURST = 8 << 10
