@@ -31,7 +31,7 @@ class FrameType(IntEnum):
     ACCEPT = 0x11
     """Empty. The export is connected."""
     DATA = 0x12
-    """A batch. Costs its plain length (its first u32) plus 256 of credit."""
+    """A batch. Costs credit (PROTOCOL.md, "Flow control")."""
     END = 0x13
     """total u64, tokens. The sender's array ended its side."""
     RESET = 0x14
