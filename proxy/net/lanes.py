@@ -42,6 +42,7 @@ class Lanes:
         self._tunnel = tunnel
         self._loop = asyncio.get_running_loop()
         self._all: dict[int, Lane] = {}
+        self._usable: list[Lane] = []  # those that are up, and heard of if any is; the newest first
         each = sorted(set(marks)) or [0]
         most = WISHES_MAX // len(each)
         self._fixed = fixed if fixed is None else min(fixed, most)
@@ -191,6 +192,8 @@ class Lanes:
         return {mark: max(self._ours.get(mark, 0), self._theirs.get(mark, 0)) for mark in marks}
 
     def _review(self) -> None:
+        lanes = [lane for lane in reversed(self._all.values()) if lane.up]
+        self._usable = [lane for lane in lanes if not lane.silent] or lanes
         if self.missing():
             self.wanted.set()
         else:
@@ -201,22 +204,24 @@ class Lanes:
     def pump(self, now: float) -> None:
         """Write what the tunnel wants sent to the lanes that take it, in turns, for what one takes another may not."""
         tunnel = self._tunnel
-        given = True
-        while given and not tunnel.quiet:
-            rooms = [(lane, room) for lane in self._wanting() if (room := lane.room())]
-            tunnel.lanes_with_room(lane.number for lane, _ in rooms)
-            given = False
-            for lane, room in rooms:
-                given = self._give(lane, room, now) or given
-        self._note_blocked(bool(self._all) and not tunnel.quiet, now)
+        quiet = tunnel.quiet
+        while not quiet and self._give_round(now):
+            quiet = tunnel.quiet
+        self._note_blocked(bool(self._all) and not quiet, now)
+
+    def _give_round(self, now: float) -> bool:
+        """Each lane that has room is given something; False if none took any."""
+        rooms = [(lane, room) for lane in self._wanting() if (room := lane.room())]
+        self._tunnel.lanes_with_room([lane.number for lane, _ in rooms])
+        given = False
+        for lane, room in rooms:
+            given = self._give(lane, room, now) or given
+        return given
 
     def _wanting(self) -> list[Lane]:
         """Lanes that may take what the tunnel has for them; first the newest, which is for what is urgent."""
-        wants = self._tunnel.wants_to_send
-        lanes = [lane for lane in reversed(self._all.values()) if lane.up]
-        if len(lanes) > 1:
-            lanes = [lane for lane in lanes if not lane.silent] or lanes
-        return [lane for lane in lanes if not lane.clogged and wants(lane.number)]
+        wanting = self._tunnel.wanting
+        return [lane for lane in self._usable if lane.number in wanting and not lane.clogged]
 
     def _give(self, lane: Lane, room: int, now: float) -> bool:
         self.grain = lane.grain

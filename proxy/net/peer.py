@@ -364,14 +364,12 @@ class Peer:
 
     def _schedule(self) -> None:
         deadline = self.tunnel.next_deadline()
-        if deadline is not None:
-            deadline = max(deadline, self._loop.time() + _TIMER_SECONDS)
         if deadline is None or (self._timer is not None and self._deadline <= deadline):
             return
         if self._timer is not None:
             self._timer.cancel()
         self._deadline = deadline
-        self._timer = self._loop.call_at(deadline, self._tick)
+        self._timer = self._loop.call_at(max(deadline, self._loop.time() + _TIMER_SECONDS), self._tick)
 
     def _tick(self) -> None:
         self._timer = None

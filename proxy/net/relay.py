@@ -276,9 +276,8 @@ class Relay(asyncio.BufferedProtocol):
         encoder, tunnel = self._encoder, self._owner.tunnel
         frame = int(self._owner.grain / max(self.compression.ratio, _RATIO_MIN))  # what is literal will be shorter
         grain = min(frame, tunnel.grain(self.stream))
-        known = encoder.known
-        held = encoder.plain + encoder.unsent - known
-        encoder.grain, allowance = divided(tunnel.sendable(self.stream, known), held, grain)
+        pending, known = encoder.pending
+        encoder.grain, allowance = divided(tunnel.sendable(self.stream, known), pending - known, grain)
         self._allowance = encoder.affordable(allowance)
 
     def _flush(self, *, patient: bool = False) -> None:
@@ -316,9 +315,8 @@ class Relay(asyncio.BufferedProtocol):
             self._packing.add(length)
         else:
             self._packing.go()
-        self._owner.worker.kick()
         self._renew_allowance()
-        if self._owner.worker.congested:
+        if self._owner.worker.kick():
             self._rest_if_needed()
 
     def _send(self, batch: EncodedBatch) -> int:
@@ -343,6 +341,7 @@ class Relay(asyncio.BufferedProtocol):
             self._rest()
             self._owner.worker.when_relieved(self._resume_if_possible)
         elif self._allowance < _ALLOWANCE_MIN:
+            self._owner.tunnel.await_room(self.stream)
             self._rest()
 
     def _rest(self) -> None:
@@ -380,6 +379,7 @@ class Relay(asyncio.BufferedProtocol):
             self._pauses.resume()
             self.waits.resume()
         else:
+            self._owner.tunnel.await_room(self.stream)
             self.waits.rest()
 
     # -- inward ------------------------------------------------------------------------------------------------

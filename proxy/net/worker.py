@@ -64,10 +64,13 @@ class StoreWorker:
         self._rested.append(call)
         self.kick()
 
-    def kick(self) -> None:
-        """Start a write if enough waits for one and none is under way."""
-        if self.store.unwritten > self.store.unwritten_max // _WORTH_WRITING:
-            self._write()
+    def kick(self) -> bool:
+        """Start a write if enough waits for one and none is under way; `congested`."""
+        unwritten, most = self.store.unwritten, self.store.unwritten_max
+        if unwritten <= most // _WORTH_WRITING:
+            return False
+        self._write()
+        return unwritten > most and self.congested
 
     def is_silent(self) -> bool:
         """The disk does not answer: what is being read should have come long ago."""

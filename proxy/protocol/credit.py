@@ -29,7 +29,9 @@ def cost_of(plain: int, length: int, *, lean: bool) -> int:
 
     Lean: what the frame takes to keep, for a batch is decoded when the array can have it, and not before.
     """
-    return DATA_OVERHEAD + (min(plain, max(length, plain // LEAN_PART)) if lean else plain)
+    if not lean or length >= plain:
+        return DATA_OVERHEAD + plain
+    return DATA_OVERHEAD + max(length, plain // LEAN_PART)
 
 
 class Trust:
@@ -72,7 +74,9 @@ class SendCredit:
     @property
     def room(self) -> int:
         """Plain bytes that one more DATA frame may carry, however badly it is reduced."""
-        return max(0, min(self.costs, self.plain))
+        costs, plain = self.limit - self.sent - DATA_OVERHEAD, self.plain
+        room = costs if costs < plain else plain
+        return room if room > 0 else 0
 
     @property
     def costs(self) -> int:

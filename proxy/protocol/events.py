@@ -86,7 +86,7 @@ class Consumed:
 
 @dataclass(frozen=True, slots=True)
 class Writable:
-    """`sendable` would now say more than it last did."""
+    """`sendable` would now say more than when `await_room` was called."""
 
     stream: int
 

@@ -9,6 +9,8 @@ from proxy.protocol.frames import decode_data
 from proxy.protocol.outgoing import UNCREDITED_BYTES, UNCREDITED_FRAMES
 from proxy.protocol.reader import Frame
 
+_DATA = FrameType.DATA  # each frame passes here, and an enum's attributes are slow
+
 
 class KeptLedger:
     """What all receiving directions of a tunnel keep ahead of gaps, in bytes of payload."""
@@ -35,7 +37,7 @@ class Incoming:
         self.plain = 0
         """Plain bytes delivered."""
         self._ledger = ledger
-        self._kept: dict[int, Frame] = {}
+        self._kept: dict[int, tuple[Frame, int]] = {}  # and the plain bytes of DATA
         self._kept_cost = 0
         self._uncredited = 0
 
@@ -43,17 +45,18 @@ class Incoming:
         """True if the frame of that number has arrived before."""
         return number < self.expected or number in self._kept
 
-    def charge(self, frame: Frame, now: float, round_trip: float) -> None:
-        """Charge the frame's credit. Raises PeerError if there is none, or if it is no batch."""
-        if frame.type == FrameType.DATA:
-            self.window.arrive(self._cost(frame), now, round_trip)
-
-    def deliver(self, frame: Frame) -> int:
-        """The DATA frame is next in order: its plain length."""
+    def charge(self, frame: Frame, now: float, round_trip: float) -> int:
+        """Charge the frame's credit: its plain bytes. Raises PeerError if there is none, or if it is no batch."""
+        if frame.type != _DATA:
+            return 0
         plain = decode_data(frame.payload)
+        self.window.arrive(cost_of(plain, len(frame.payload), lean=self._lean), now, round_trip)
+        return plain
+
+    def deliver(self, frame: Frame, plain: int) -> None:
+        """The DATA frame is next in order."""
         self.plain += plain
         self._costs.append((cost_of(plain, len(frame.payload), lean=self._lean), plain + DATA_OVERHEAD))
-        return plain
 
     def consume(self, now: float, round_trip: float) -> None:
         """The array has taken the next DATA frame. Raises Misuse if there is none."""
@@ -65,43 +68,40 @@ class Incoming:
         """True if the window has grown because it was used up, though not by the array: the peer has to be told."""
         return self.window.press(self._kept_cost)
 
-    def keep(self, frame: Frame) -> None:
+    def keep(self, frame: Frame, plain: int) -> None:
         """Keep a copy until the gap before it closes. DATA is bounded by its credit, the others here."""
         size = len(frame.payload)
-        if frame.type != FrameType.DATA:
+        if frame.type != _DATA:
             self._uncredited += 1
             self._ledger.uncredited += size
             if self._uncredited > UNCREDITED_FRAMES or self._ledger.uncredited > UNCREDITED_BYTES:
                 raise PeerError.of(frame, f"too much came ahead of frame {self.expected}, which is missing")
         else:
-            self._kept_cost += self._cost(frame)
-        self._kept[frame.number] = frame._replace(payload=bytes(frame.payload))
+            self._kept_cost += cost_of(plain, size, lean=self._lean)
+        self._kept[frame.number] = frame._replace(payload=bytes(frame.payload)), plain
         self._ledger.total += size
 
-    def next_kept(self) -> Frame | None:
-        """The kept frame that is next in order, no longer kept."""
+    def next_kept(self) -> tuple[Frame, int] | None:
+        """The kept frame that is next in order, no longer kept, and its plain bytes."""
         if not self._kept:
             return None
-        frame = self._kept.pop(self.expected, None)
-        if frame is not None:
-            self._drop(frame)
-        return frame
+        kept = self._kept.pop(self.expected, None)
+        if kept is not None:
+            self._drop(*kept)
+        return kept
 
     def close(self) -> None:
         """The stream is over: keep nothing, give the credit back."""
-        for frame in self._kept.values():
-            self._drop(frame)
+        for frame, plain in self._kept.values():
+            self._drop(frame, plain)
         self._kept.clear()
         self._costs.clear()
         self.window.close()
 
-    def _drop(self, frame: Frame) -> None:
+    def _drop(self, frame: Frame, plain: int) -> None:
         self._ledger.total -= len(frame.payload)
-        if frame.type != FrameType.DATA:
+        if frame.type != _DATA:
             self._uncredited -= 1
             self._ledger.uncredited -= len(frame.payload)
         else:
-            self._kept_cost -= self._cost(frame)
-
-    def _cost(self, frame: Frame) -> int:
-        return cost_of(decode_data(frame.payload), len(frame.payload), lean=self._lean)
+            self._kept_cost -= cost_of(plain, len(frame.payload), lean=self._lean)

@@ -8,6 +8,7 @@ from proxy.protocol.frames import encode_token
 from proxy.protocol.reader import encode
 from proxy.protocol.share import Marks, Share
 
+NEVER = float("inf")
 COPIES = 2
 """Lanes by which what is urgent goes as well, at most."""
 PING_BUSY = 1.0
@@ -56,11 +57,6 @@ class Lane:
         self.silent = True
         return True
 
-    def hears(self, now: float) -> None:
-        """Bytes have come."""
-        self.heard = now
-        self.silent = False
-
     def is_dead(self, now: float) -> bool:
         """True if nothing was heard for too long."""
         return now >= self.heard + self._dead_after
@@ -97,8 +93,10 @@ class Lanes:
     """Those that are up, the oldest first, and which of them carries what."""
 
     def __init__(self) -> None:
-        self.at: float | None = None
+        self.at = NEVER
         """When one of them has to be looked at: then, or later."""
+        self.speaking = False
+        """One of them has something to say that is no stream's."""
         self._all: dict[int, Lane] = {}
         self._marks: set[int] = set()  # of those that are ready
         self._working: dict[int, list[int]] = {}  # by mark
@@ -123,25 +121,40 @@ class Lanes:
         """It is up."""
         self._all[lane.number] = lane
         self.watch(round_trip)
+        self.listen()
 
     def remove(self, number: int, round_trip: float) -> bool:
         """It is gone; False if it is not known."""
         if self._all.pop(number, None) is None:
             return False
         self.watch(round_trip)
+        self.listen()
         self.assign()
         return True
 
+    def listen(self) -> None:
+        """One of them has said something, or has something to say."""
+        self.speaking = any(lane.outbox or not lane.greeted for lane in self._all.values())
+
+    def wanting(self, *, any_lane: bool, bulk: bool) -> list[int]:
+        """Those that have something to write: of their own, what may go by any lane, or bulk."""
+        express = self.express
+        return [
+            number
+            for number, lane in self._all.items()
+            if not lane.greeted or (lane.ready and (any_lane or lane.outbox or (bulk and number not in express)))
+        ]
+
     def hears(self, lane: Lane, now: float) -> None:
         """Bytes have come on it."""
-        was_silent = lane.silent
-        lane.hears(now)
-        if was_silent:
+        lane.heard = now
+        if lane.silent:
+            lane.silent = False
             self.assign()
 
     def watch(self, round_trip: float) -> None:
         """Something may have to be done earlier than was known. What is heard only makes it later."""
-        self.at = min((lane.deadline(round_trip) for lane in self._all.values()), default=None)
+        self.at = min((lane.deadline(round_trip) for lane in self._all.values()), default=NEVER)
 
     # -- duties --------------------------------------------------------------------------------------------------
 

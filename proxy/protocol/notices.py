@@ -9,6 +9,7 @@ from proxy.protocol.frames import OVER, encode_ack, encode_credit
 from proxy.protocol.reader import encode
 from proxy.protocol.stream import State, Stream
 
+_NEVER = float("inf")
 ACK_BYTES = 512 << 10
 ACK_FRAMES = 32
 ACK_DELAY = 0.02
@@ -32,10 +33,8 @@ class Notices:
         self._consumed: set[int] = set()
         self._frames = 0
         self._bytes = 0
-        self._ack_at: float | None = None
-        self._credit_at: float | None = None
-        self._ack_now = False
-        self._credit_now = False
+        self._ack_at = self._credit_at = _NEVER
+        self._ack_now = self._credit_now = False
 
     @property
     def due(self) -> bool:
@@ -43,10 +42,9 @@ class Notices:
         return self._ack_now or self._credit_now
 
     @property
-    def deadline(self) -> float | None:
+    def deadline(self) -> float:
         """When `tick` will find something due."""
-        times = [at for at in (self._ack_at, self._credit_at) if at is not None]
-        return min(times, default=None)
+        return min(self._ack_at, self._credit_at)
 
     def arrived(self, stream: int, size: int, now: float) -> None:
         """A numbered frame with that much payload has arrived."""
@@ -55,13 +53,13 @@ class Notices:
         self._bytes += size
         if self._frames >= ACK_FRAMES or self._bytes >= ACK_BYTES:
             self._ack_now = True
-        elif self._ack_at is None:
+        elif self._ack_at == _NEVER:
             self._ack_at = now + ACK_DELAY
 
     def repeated(self, stream: int, now: float) -> None:
         """A frame has arrived again: its sender may not have heard that it did, or sent it by several lanes."""
         self._arrived.add(stream)
-        if self._ack_at is None:
+        if self._ack_at == _NEVER:
             self._ack_at = now + ACK_DELAY
 
     def asked(self, stream: int) -> None:
@@ -84,7 +82,7 @@ class Notices:
         self._consumed.add(stream)
         if due:
             self._credit_now = True
-        elif self._credit_at is None:
+        elif self._credit_at == _NEVER:
             self._credit_at = now + CREDIT_DELAY
 
     def foretold(self) -> None:
@@ -101,10 +99,10 @@ class Notices:
 
     def tick(self, now: float) -> None:
         """Time has passed."""
-        if self._ack_at is not None and now >= self._ack_at:
-            self._ack_now, self._ack_at = True, None
-        if self._credit_at is not None and now >= self._credit_at:
-            self._credit_now, self._credit_at = True, None
+        if now >= self._ack_at:
+            self._ack_now, self._ack_at = True, _NEVER
+        if now >= self._credit_at:
+            self._credit_now, self._credit_at = True, _NEVER
 
     def frames(self, streams: Mapping[int, Stream]) -> Iterator[bytes]:
         """The frames that are due, which no longer wait then."""
@@ -119,7 +117,7 @@ class Notices:
         self._arrived.clear()
         self._over.clear()
         self._frames = self._bytes = 0
-        self._ack_at, self._ack_now = None, False
+        self._ack_at, self._ack_now = _NEVER, False
         return entries
 
     def _take_credits(self, streams: Mapping[int, Stream]) -> list[tuple[int, int, int]]:
@@ -128,7 +126,7 @@ class Notices:
             entries += self._foretelling.entries
         self._foretold = False
         self._consumed.clear()
-        self._credit_at, self._credit_now = None, False
+        self._credit_at, self._credit_now = _NEVER, False
         return entries
 
     def state(self, streams: Mapping[int, Stream]) -> Iterator[bytes]:

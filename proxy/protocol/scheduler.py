@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from proxy.protocol.stream import Stream
 
 
+_NEVER = float("inf")
+
+
 class Scheduler:
     """Streams that may have something to send, by share. Rates in bytes of the wire a second; `now` in seconds."""
 
@@ -33,7 +36,7 @@ class Scheduler:
         """On everything together."""
         self.held = Stopwatch()
         """Runs while something waits for that."""
-        self.again_at: float | None = None
+        self.again_at = _NEVER
         """When to ask again: something waits for a cap."""
         self.overtaken_at = float("-inf")
         """When something urgent last went before another stream's bulk that waited."""
@@ -68,7 +71,7 @@ class Scheduler:
         else:
             self.cap.change(rate, now)
         self._ruled = rate is not None or any(share.ruled for share in self.accounts)
-        self.again_at = None
+        self.again_at = _NEVER
         self._held_all = False
 
     def clear(self) -> None:
@@ -76,7 +79,7 @@ class Scheduler:
         for account in self._waiting:
             account.clear()
         self._waiting.clear()
-        self.again_at = None
+        self.again_at = _NEVER
 
     # -- streams -------------------------------------------------------------------------------------------------
 
@@ -117,7 +120,10 @@ class Scheduler:
     @property
     def urgent(self) -> bool:
         """True if something waits that is not bulk."""
-        return any(account.urgent for account in self._waiting)
+        for account in self._waiting:  # noqa: SIM110 (each pump passes here, and a generator is slow)
+            if account.urgent:
+                return True
+        return False
 
     def next(self, now: float, marks: Marks | None = None, *, express: bool = False) -> Stream | None:
         """The stream whose turn it is, to be given to `sent` or `passed`. `express`: only of what is urgent.
@@ -195,16 +201,18 @@ class Scheduler:
 
     def tick(self, now: float) -> None:
         """Time has passed: who was held may ask again."""
-        if self.again_at is not None and now >= self.again_at:
-            self.again_at = None
+        if now >= self.again_at:
+            self.again_at = _NEVER
             self._held_all = False
 
     def _list(self, account: Account) -> None:
         """It has something to send again, and begins where those are that wait, or where the last one ended."""
         account.listed = True
         priority = account.share.priority
-        turns = [other.turn for other in self._waiting if other.share.priority == priority]
-        account.turn = max(account.turn, min(turns, default=self._last[priority]))
+        begin = self._last[priority]
+        if self._waiting:
+            begin = min((other.turn for other in self._waiting if other.share.priority == priority), default=begin)
+        account.turn = max(account.turn, begin)
         self._waiting.append(account)
 
     def _unlist(self, account: Account) -> None:
@@ -220,6 +228,9 @@ class Scheduler:
         waiting = self._waiting
         if not waiting:
             return None
+        if len(waiting) == 1:  # mostly: no list for that
+            self._urgent = bool(waiting[0].urgent)
+            return waiting[0] if self._urgent or not express else None
         urgent = [account for account in waiting if account.urgent]
         self._urgent = bool(urgent)
         if urgent:
@@ -259,7 +270,7 @@ class Scheduler:
                 free.append(account)
             else:
                 account.held.start(now, own)
-                self.again_at = own if self.again_at is None else min(own, self.again_at)
+                self.again_at = min(own, self.again_at)
         return free
 
     def _behind(self, accounts: list[Account], now: float) -> Account | None:

@@ -51,6 +51,7 @@ TRANSITIONS = {
 """State after a frame was delivered; what is missing is the peer's error. RESET is not here: it ends every state."""
 
 _NEXT = {(state, int(kind)): after for (state, kind), after in TRANSITIONS.items()}
+_DATA = FrameType.DATA
 _ACCEPTED = {State.OFFERED: State.OPEN, State.OFFERED_ENDED: State.OPEN_ENDED}
 _MAY_SEND = (State.OPENING, State.OPEN, State.OPEN_ENDED)
 
@@ -61,6 +62,7 @@ class Stream:
     __slots__ = (
         "account",
         "asked",
+        "awaits_room",
         "bulk",
         "incoming",
         "number",
@@ -72,7 +74,6 @@ class Stream:
         "told",
         "turn",
         "urgent",
-        "watched",
     )
 
     def __init__(self, number: int, own: bool, outgoing: Outgoing, incoming: Incoming, account: Account) -> None:
@@ -82,7 +83,7 @@ class Stream:
         self.state = State.OPENING if own else State.IDLE
         self.outgoing = outgoing
         self.incoming = incoming
-        self.watched = False
+        self.awaits_room = False
         self.told = 0
         self.starved = False
         self.pressed = False
@@ -92,16 +93,20 @@ class Stream:
         self.urgent = False
         self.bulk = False
 
-    def deliver(self, frame: Frame) -> Event:
-        """The frame is next in order: what it means. Raises PeerError if it may not come in this state."""
+    def deliver(self, frame: Frame, plain: int) -> Event:
+        """The frame is next in order: what it means. Raises PeerError if it may not come in this state.
+
+        `plain`: of DATA.
+        """
         state = _NEXT.get((self.state, frame.type))
         if state is None:
             raise PeerError.of(frame, f"not allowed in state {self.state.name.lower().replace('_', ' ')}")
         self.state = state
         incoming = self.incoming
         incoming.expected += 1
-        if frame.type == FrameType.DATA:
-            return DataReceived(self.number, incoming.deliver(frame), frame.payload)
+        if frame.type == _DATA:
+            incoming.deliver(frame, plain)
+            return DataReceived(self.number, plain, frame.payload)
         if frame.type == FrameType.FILL and self.outgoing.asking > 1:
             raise PeerError.of(frame, "an answer to what was never asked: more than one MISS waits to be sent")
         event = _EVENTS[frame.type](self.number, frame.payload)

@@ -26,6 +26,8 @@ from proxy.protocol.table import StreamTable
 JOIN_MAX = 4096
 """Payloads up to this length are copied behind their header; a longer one is a piece of its own."""
 
+_DATA, _RESET = FrameType.DATA, FrameType.RESET  # each frame passes here, and an enum's attributes are slow
+
 
 class Streams:
     """Made when two sites pair, dropped whole when they lose each other. `now` is in seconds, on any one clock."""
@@ -94,15 +96,24 @@ class Streams:
         stream = self._find(number)
         if stream is None:
             return 0
+        outgoing = stream.outgoing
         room = stream.room
-        starved = not room and stream.outgoing.starved
+        if room:
+            stream.starved = False
+            return min(room, outgoing.beside(known)) if known else room
+        starved = outgoing.starved
         self._figures.credit_stalls += starved and not stream.starved
         stream.starved = starved
-        stream.pressed = stream.pressed or (not room and stream.outgoing.pressed)
-        self._crowded = self._crowded or self._ledger.crowded
-        stream.watched = True
-        stream.told = room
-        return min(room, stream.outgoing.beside(known)) if known else room
+        stream.pressed = stream.pressed or outgoing.pressed
+        return 0
+
+    def await_room(self, number: int) -> None:
+        """Have `Writable` tell, once, when `sendable` says more than it would say now."""
+        stream = self._find(number)
+        if stream is not None:
+            stream.awaits_room = True
+            stream.told = stream.room
+            self._crowded = self._crowded or self._ledger.crowded
 
     def pressed(self, number: int) -> bool:
         """True if DATA waits for lanes, or `sendable` found so since this was asked last."""
@@ -153,7 +164,8 @@ class Streams:
         if stream is None:
             return 0
         stream.outgoing.push_data(batch, plain)
-        stream.told = min(stream.told, stream.room)
+        if stream.awaits_room:
+            stream.told = min(stream.told, stream.room)
         self.scheduler.add(stream, now)
         return stream.outgoing.credit.sent
 
@@ -194,7 +206,7 @@ class Streams:
             self._receive_after_reset(stream, frame)
         elif stream.incoming.has(frame.number):
             self._receive_again(stream, frame, now)
-        elif frame.type == FrameType.RESET:
+        elif frame.type == _RESET:
             self._receive_reset(stream, frame)
             self.after_acks(now)  # what it had unacknowledged holds nobody back any more, and will have no ACK
         else:
@@ -275,7 +287,7 @@ class Streams:
                 self.copies.sent(other, stream, pieces[-1], length)
             scheduler.sent(stream, length + overhead, now)
             overhead = 0
-            if stream.watched:
+            if stream.awaits_room:
                 self._wake(stream)
 
     def state(self) -> Iterator[bytes]:
@@ -333,18 +345,20 @@ class Streams:
 
     def _receive_new(self, stream: Stream, frame: Frame, now: float) -> None:
         incoming = stream.incoming
-        incoming.charge(frame, now, self._round_trip)
+        plain = incoming.charge(frame, now, self._round_trip)
         if frame.number != incoming.expected:
-            incoming.keep(frame)
+            incoming.keep(frame, plain)
             if incoming.short():
                 self.notices.consumed(stream.number, True, now)
             return
-        self._deliver(stream, frame, now)
+        self._deliver(stream, frame, plain, now)
         while (kept := incoming.next_kept()) is not None:
-            self._deliver(stream, kept, now)
+            self._deliver(stream, *kept, now)
 
-    def _deliver(self, stream: Stream, frame: Frame, now: float) -> None:
-        self._events.append(stream.deliver(frame))
+    def _deliver(self, stream: Stream, frame: Frame, plain: int, now: float) -> None:
+        self._events.append(stream.deliver(frame, plain))
+        if frame.type == _DATA:
+            return
         if frame.type == FrameType.END:
             window = stream.incoming.window
             if window.idle:
@@ -460,12 +474,12 @@ class Streams:
         return HEADER_BYTES + length
 
     def _wake(self, stream: Stream) -> None:
-        """Say Writable if the stream has more room than the driver was told; much more, while lanes are busy."""
-        if not stream.watched:
+        """Say Writable if that is awaited and there is more room than there was; much more, while lanes are busy."""
+        if not stream.awaits_room:
             return
         room, queued = stream.room, stream.outgoing.queued
         if room > stream.told and (not queued or (room >= ROOM_WORTH and queued <= QUEUE_LOW)):
-            stream.watched = False
+            stream.awaits_room = False
             self._events.append(Writable(stream.number))
         else:
             self._crowded = self._crowded or self._ledger.crowded

@@ -38,13 +38,15 @@ from proxy.protocol.frames import (
 from proxy.protocol.hello import Agreement, Hello, agree
 from proxy.protocol.lanes import Lane, Lanes, smoothed
 from proxy.protocol.pairing import Pairing
-from proxy.protocol.reader import HEADER_BYTES, Buffer, Frame
+from proxy.protocol.reader import BATCH_MAX, HEADER_BYTES, Buffer, Frame
 from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import PLAIN, WIRE, WRITE_OVERHEAD, Share
 from proxy.protocol.streams import Streams
 
 __all__ = ["Tunnel", "TunnelSettings"]
+
+_FIRST_NUMBERED, _LAST = FrameType.OPEN, FrameType.FILL  # each frame passes here, and an enum's attributes are slow
 
 
 class Tunnel:
@@ -214,8 +216,9 @@ class Tunnel:
         link = self._lanes.get(lane)
         if link is None:
             return
-        self._now = now
-        self._lanes.hears(link, now)
+        self._now = link.heard = now
+        if link.silent:
+            self._lanes.hears(link, now)
         try:
             self._receive(link, frame)
         except PeerError as error:
@@ -226,13 +229,13 @@ class Tunnel:
 
     def _receive(self, lane: Lane, frame: Frame) -> None:
         kind = frame.type
-        if kind > FrameType.FILL:
+        if kind > _LAST:
             raise PeerError.of(frame, "no such type")
         self._figures.frames_received[kind] += 1
         self._figures.bytes_received[kind] += len(frame.payload)
         if not lane.ready and kind not in (FrameType.ACK, FrameType.CLOSE):
             raise PeerError.of(frame, "a lane begins with ACK")
-        if kind >= FrameType.OPEN:
+        if kind >= _FIRST_NUMBERED:
             lane.busy = True
             self._streams.receive(frame, self._now)
             return
@@ -257,6 +260,7 @@ class Tunnel:
 
     def _receive_ping(self, lane: Lane, payload: Buffer) -> None:
         lane.pinged(decode_token("PING", payload))
+        self._lanes.speaking = True
 
     def _receive_pong(self, lane: Lane, payload: Buffer) -> None:
         sample = lane.ponged(decode_token("PONG", payload), self._now)
@@ -314,7 +318,8 @@ class Tunnel:
     def lanes_with_room(self, lanes: Iterable[int]) -> None:
         """These lanes will be asked now, in any order: what a cap lets go is for the share whose turn it is."""
         self._streams.copies.begin()
-        self.scheduler.rivals = self._lanes.rivals(lanes, self.scheduler.accounts)
+        if self.scheduler.cap is not None:
+            self.scheduler.rivals = self._lanes.rivals(lanes, self.scheduler.accounts)
 
     def _take_own(self, lane: Lane) -> list[bytes]:
         """Frames of the tunnel. First our state, then nothing until the peer's has come: it may not know the lane."""
@@ -324,9 +329,12 @@ class Tunnel:
             lane.greeted = True
             frames += streams.state()
             frames += self._announcements.greeting()
+            self._lanes.listen()
         if lane.ready:
-            frames += lane.outbox
-            lane.outbox.clear()
+            if lane.outbox:
+                frames += lane.outbox
+                lane.outbox.clear()
+                self._lanes.listen()
             if streams.notices.due:
                 frames += streams.notices.frames(streams.live)
             if self._announcements.due:
@@ -342,33 +350,24 @@ class Tunnel:
     @property
     def quiet(self) -> bool:
         """True if `take` has nothing for any lane: cheaper than to ask for each."""
-        if self.scheduler or self._streams.notices.due or self._announcements.due:
-            return False
-        return not any(lane.outbox or not lane.greeted for lane in self._lanes)
+        speaking = self._lanes.speaking or self._streams.notices.due or self._announcements.due
+        return not (speaking or self.scheduler)
 
-    def wants_to_send(self, lane: int) -> bool:
-        """True if `take` has something for the lane, though that may have to wait for a cap."""
-        link = self._lanes.get(lane)
-        if link is None:
-            return False
-        if not link.ready:
-            return not link.greeted
-        streams = self._streams
-        waits = self.scheduler and (self.scheduler.urgent or not self._lanes.is_express(link))
-        return bool(waits or link.outbox or streams.notices.due or self._announcements.due)
+    @property
+    def wanting(self) -> Collection[int]:
+        """The lanes for which `take` has something, though that may have to wait for a cap."""
+        bulk = bool(self.scheduler)
+        urgent = bulk and self.scheduler.urgent
+        any_lane = urgent or self._streams.notices.due or self._announcements.due
+        return self._lanes.wanting(any_lane=any_lane, bulk=bulk)
 
     # -- time ----------------------------------------------------------------------------------------------------
 
     def next_deadline(self) -> float | None:
         """When `tick` has to be called at the latest; None: not before something else happens."""
-        times = [] if self._lanes.at is None else [self._lanes.at]
-        if self._lanes and (at := self._streams.notices.deadline) is not None:
-            times.append(at)
-        if self._lanes and self.scheduler.again_at is not None:
-            times.append(self.scheduler.again_at)
-        if self._alone_since is not None:
-            times.append(self._alone_since + self._settings.grace)
-        return min(times, default=None)
+        if self._lanes:
+            return min(self._lanes.at, self._streams.notices.deadline, self.scheduler.again_at)
+        return None if self._alone_since is None else self._alone_since + self._settings.grace
 
     def tick(self, now: float) -> None:
         """Time has passed: pings, silent lanes, what was gathered long enough, the end of grace."""
@@ -383,6 +382,7 @@ class Tunnel:
                 self._lanes.assign()
                 self._events.append(LaneSilent(lane.number))
         self._lanes.watch(self._round_trip)
+        self._lanes.listen()
         self._streams.notices.tick(now)
         self.scheduler.tick(now)
         if self._alone_since is not None and now >= self._alone_since + self._settings.grace:
@@ -410,8 +410,12 @@ class Tunnel:
         self._streams.reset(stream, code, reason, self._now)
 
     def sendable(self, stream: int, known: int = 0) -> int:
-        """Plain bytes that `send_data` takes now, beside so many known ones; `Writable` tells when it is more."""
+        """Plain bytes that `send_data` takes now, beside so many known ones; `await_room` to hear when it is more."""
         return self._streams.sendable(stream, known)
+
+    def await_room(self, stream: int) -> None:
+        """Have `Writable` tell, once, when `sendable` says more than it would say now; less, when more is sent."""
+        self._streams.await_room(stream)
 
     def pressed(self, stream: int) -> bool:
         """True if the stream waits for lanes to carry what it has sent, or has done so since this was asked last."""
@@ -466,7 +470,7 @@ class Tunnel:
 
     def grain(self, stream: int) -> int:
         """Bytes that a frame of the stream should have at most, so that no cap is exceeded for long."""
-        return self._streams.grain(stream)
+        return self._streams.grain(stream) if self.scheduler.ruled else BATCH_MAX
 
     def drain(self, reason: str) -> None:
         """Open and accept no more streams; those that live go on."""

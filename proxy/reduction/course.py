@@ -5,7 +5,6 @@ rest of one in whose middle a chunk ended. Behind a forced border, where nothing
 by how it begins.
 """
 
-from collections import Counter
 from typing import NamedTuple
 
 from dedupstore.errors import ChunkInvalid, ChunkMissing
@@ -47,8 +46,12 @@ class Course:
         """The incomplete chunk comes after a forced border, or is the first: it is known by how it begins."""
         self._spot: int | None = None  # how that chunk begins, once it was asked for
         self._begun: bytes | None = None  # and one that began so
-        self.learning: Counter[bytes] = Counter()
-        """Chunks that are taught by batches that the peer has not consumed yet."""
+        self.learning: dict[bytes, int] = {}
+        """Chunks that are taught by batches that the peer has not consumed yet, and by how many."""
+
+    def learns(self, name: bytes) -> None:
+        """The batch that is being written teaches the peer that chunk."""
+        self.learning[name] = self.learning.get(name, 0) + 1
 
     def passed(self, name: bytes, place: Place | None) -> None:
         """The stream has come to the end of that chunk, which the store holds if it has a place."""

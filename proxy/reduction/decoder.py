@@ -143,6 +143,7 @@ class Decoder:
         self._counted: set[bytes] = set()  # what the batch has sliced, and was filled for it
         self._counted_bytes = 0
         self._sliced: list[bytes] = []  # of what is kept, and the store has, too
+        self._learned: list[Place] = []  # what holdings have not been told
         self._needs: Needs | None = None
         self._broken = False
         self._container = 0
@@ -235,6 +236,7 @@ class Decoder:
 
     def close(self) -> None:
         """Nothing more will be fed: give back what is shared with other streams."""
+        self._note_learned()
         if self._context is not None:
             self._context.close()
 
@@ -323,6 +325,7 @@ class Decoder:
         self._counted.clear()
         self._counted_bytes = 0
         self._sliced.clear()
+        self._note_learned()
         self._keep_tail()
         plain = progress.delivered + records
         self.total += plain
@@ -442,6 +445,8 @@ class Decoder:
 
     def _held(self, name: bytes) -> Place | None:
         """Where the chunk lies, if we have it and the peer may refer to it."""
+        if self._learned:
+            self._note_learned()
         place = self._store.find(name)
         return place if place is not None and self._holdings.shares(place) else None
 
@@ -454,8 +459,13 @@ class Decoder:
             raise CorruptStream(f"a learned chunk of {n} bytes does not match its check")
         place = self._store.put(name, data, self._writer)
         if place is not None:
-            self._holdings.add(place)
+            self._learned.append(place)
         self._border()
+
+    def _note_learned(self) -> None:
+        """What the peer has taught it holds: said before anything is looked up, and when a batch is complete."""
+        self._holdings.add_all(self._learned)
+        self._learned.clear()
 
     def _border(self) -> None:
         self._tail.clear()

@@ -108,9 +108,10 @@ class Encoder:
         return self._sealed_plain + self._draft.plain
 
     @property
-    def known(self) -> int:
-        """Of these, what the peer knows, in the batch being written."""
-        return self._draft.plain - self._draft.literal
+    def pending(self) -> tuple[int, int]:
+        """Plain bytes that were not taken; and of these, in the batch being written, what the peer knows."""
+        draft = self._draft
+        return self._sealed_plain + draft.plain + self._end - self._sent, draft.plain - draft.literal
 
     @property
     def full(self) -> bool:
@@ -221,7 +222,7 @@ class Encoder:
             draft, self._draft = self._draft, Draft()
         else:
             return None
-        tokens = draft.write(self._runs.room)
+        tokens = draft.write(self._runs.room if draft.referring else 0)
         codec, encoded = self.compression.encode(draft.literals, draft.literal)
         data = assemble(draft.plain, codec, tokens, draft.literal, encoded, section)
         self._outstanding.send(draft.named)
@@ -229,7 +230,7 @@ class Encoder:
         plain, reduced = draft.plain + section.records, len(tokens) + draft.literal + section.length
         self._holdings.referred(draft.references)
         if draft.learned:
-            self._holdings.send(place for _, place in draft.learned)
+            self._holdings.send([place for _, place in draft.learned])
         return EncodedBatch(
             data, plain, draft.literal, reduced, draft.references, draft.named, draft.lists, draft.pinned, draft.learned
         )
@@ -241,7 +242,7 @@ class Encoder:
         for name in missed:
             if (place := self._store.find(name)) is not None:
                 self._holdings.add(place)  # it was filled
-        uncount(self._course.learning, (name for name, _ in batch.learned))
+        uncount(self._course.learning, [name for name, _ in batch.learned])
         self._holdings.add_all([place for _, place in batch.learned])
 
     def abandon(self, batch: EncodedBatch) -> None:
@@ -274,7 +275,7 @@ class Encoder:
     def _release(self, batch: EncodedBatch, *, found: bool) -> None:
         """`found`: the peer knew what its runs stand for."""
         self._runs.end(batch.lists, found=found)
-        self._holdings.unsend(place for _, place in batch.learned)
+        self._holdings.unsend([place for _, place in batch.learned])
         if found:
             self._holdings.found(batch.plain - batch.literal)
         for container in batch.pinned:
@@ -447,7 +448,7 @@ class Encoder:
         self._course.passed(name, place)
         if place is not None:
             self._draft.learned.append((name, place))
-            self._course.learning[name] += 1
+            self._course.learns(name)
 
     def _flush_expected(self) -> bool:
         """Send the incomplete chunk's bytes as slices of what is expected, as far as they are the same.

@@ -11,9 +11,10 @@ class Outstanding:
         self._referred: Counter[bytes] = Counter()  # batches not yet consumed that refer to it
         self._missed: Counter[bytes] = Counter()  # how many of those the peer has asked for it
 
-    def send(self, names: Iterable[bytes]) -> None:
+    def send(self, names: set[bytes]) -> None:
         """A batch that refers to these is on its way."""
-        self._referred.update(names)
+        if names:
+            self._referred.update(names)
 
     def miss(self, name: bytes) -> bool:
         """The peer asks for it: False if it has done so as often as batches on their way refer to it."""
@@ -30,7 +31,7 @@ class Outstanding:
         return missed
 
 
-def uncount(counts: Counter[bytes], names: Iterable[bytes]) -> None:
+def uncount(counts: dict[bytes, int], names: Iterable[bytes]) -> None:
     """Take one from the count of each, and forget it at zero. (`del` of a Counter's is slow.)"""
     for name in names:
         if left := counts.pop(name) - 1:

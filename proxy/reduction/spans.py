@@ -226,9 +226,14 @@ class SpanEncoder:
         return self._encoder.plain + self._records_length
 
     @property
-    def known(self) -> int:
-        """Of these, what the peer knows, in the batch being written; less for records, which may grow in sections."""
-        return max(0, self._encoder.known - self._records_length)
+    def pending(self) -> tuple[int, int]:
+        """Plain bytes that were not taken; and what the peer knows of these, less for records: sections may be longer.
+
+        Of the batch being written.
+        """
+        pending, known = self._encoder.pending
+        records = self._records_length
+        return pending + records + self.framer.held + self._filled, known - records if known > records else 0
 
     @property
     def ready(self) -> bool:

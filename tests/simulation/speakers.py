@@ -65,7 +65,9 @@ class Speaker:
             if self.pace:
                 self.site.soon(self.pace * rng.random(), self.speak)
                 break
-        if not self.to_send and not self.talk.ended[self.side]:
+        if self.to_send:
+            tunnel.await_room(self.stream)
+        elif not self.talk.ended[self.side]:
             self.site.soon(self.ends_late * rng.random(), self.end)
         self.site.pump()
 

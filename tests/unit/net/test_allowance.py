@@ -77,9 +77,9 @@ def test_frames_are_paid_for_where_what_is_known_costs_less(
     data = b"".join(DATA[:400_000][:n] if old else DATA[-n:] for old, n in parts)
 
     def renewed() -> int:
-        known, unsent = encoder.known, encoder.unsent
+        pending, known = encoder.pending
         sendable = min(outgoing.room, outgoing.beside(known))
-        encoder.grain, allowance = divided(sendable, encoder.plain + unsent - known, grain)
+        encoder.grain, allowance = divided(sendable, pending - known, grain)
         return allowance
 
     def ship() -> None:

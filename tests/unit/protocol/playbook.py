@@ -138,6 +138,11 @@ class Script:
         if ready:
             self.give(FrameType.ACK, 0, 0, b"", lane=lane)
 
+    def room(self, stream: int) -> int:
+        """Plain bytes that may be sent; Writable will tell of more."""
+        self.tunnel.await_room(stream)
+        return self.tunnel.sendable(stream)
+
     def give(self, kind: int, stream: int, number: int, payload: bytes = b"", lane: int = 1) -> list[Event]:
         """The peer sends a frame; what happens."""
         self.tunnel.receive(lane, Frame(kind, stream, number, payload), self.now)

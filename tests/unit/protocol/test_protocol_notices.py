@@ -19,15 +19,15 @@ def test_an_ack_waits_20_ms_for_more() -> None:
     script = receiving()
     script.now = 1.0
     script.data(2, 1, 10)
-    assert not script.tunnel.wants_to_send(1)
+    assert 1 not in script.tunnel.wanting
     assert script.take() == []
     assert script.tunnel.next_deadline() == pytest.approx(1.02)
     script.at(1.019)
     assert script.take() == []
     script.at(1.02)
-    assert script.tunnel.wants_to_send(1)
+    assert 1 in script.tunnel.wanting
     assert script.take() == ["ACK 2:2"]
-    assert not script.tunnel.wants_to_send(1)
+    assert 1 not in script.tunnel.wanting
 
 
 def test_or_for_32_frames() -> None:
@@ -121,7 +121,7 @@ def test_credit_tells_what_was_consumed_and_late_ones_are_ignored() -> None:
     script.tunnel.send_data(1, batch(100), 100)
     assert script.credit(1, 712, 70000) == [Consumed(1, 712)]
     assert script.credit(1, 356, 69000) == []
-    assert script.tunnel.sendable(1) == 70000 - 712 - 256
+    assert script.room(1) == 70000 - 712 - 256
     script.take()
     assert script.credit(1, 712, 75000) == [Writable(1)]
 

@@ -59,20 +59,20 @@ def test_while_lanes_are_busy_a_stream_hears_of_room_when_little_waits() -> None
     script = rich()
     for _ in range(8):
         fill(script, 1, 64 * KIB)
-    assert script.tunnel.sendable(1) == 0
+    assert script.room(1) == 0
     for _ in range(4):
         script.take(limit=1)
         assert script.events() == []
     script.take(limit=1)
     assert script.events() == [Writable(1)]
-    assert script.tunnel.sendable(1) == 320 * KIB
+    assert script.room(1) == 320 * KIB
 
 
 def test_a_stream_hears_of_any_room_once_nothing_waits() -> None:
     script = Script()
     script.accepted(1)
     script.tunnel.send_data(1, batch(64000), 64000)
-    assert script.tunnel.sendable(1) == 0
+    assert script.room(1) == 0
     assert script.credit(1, 0, 72 * KIB) == []
     script.take()
     assert script.events() == [Writable(1)]
@@ -80,7 +80,7 @@ def test_a_stream_hears_of_any_room_once_nothing_waits() -> None:
 
 def test_writable_counts_from_what_was_sent_since() -> None:
     script = rich()
-    assert script.tunnel.sendable(1) == 512 * KIB
+    assert script.room(1) == 512 * KIB
     fill(script, 1, 256 * KIB)
     script.take(limit=1)
     assert script.events() == [Writable(1)]
@@ -91,17 +91,17 @@ def test_all_streams_hold_unacked_max_and_each_a_little() -> None:
     for _ in range(4):
         fill(script, 1, 256 * KIB)
         script.take()
-    assert script.tunnel.sendable(1) == 0
-    assert script.tunnel.sendable(3) == 16 * KIB
+    assert script.room(1) == 0
+    assert script.room(3) == 16 * KIB
     script.acknowledge(1, 5)
-    assert script.tunnel.sendable(1) > 200 * KIB
+    assert script.room(1) > 200 * KIB
 
 
 def test_writable_after_acknowledgements_made_room() -> None:
     script = rich(2, unacked_max=256 * KIB)
     fill(script, 1, 256 * KIB)
-    assert script.tunnel.sendable(1) == 0
-    assert script.tunnel.sendable(3) == 16 * KIB
+    assert script.room(1) == 0
+    assert script.room(3) == 16 * KIB
     script.take()
     assert script.events() == []
     assert script.acknowledge(1, 3) == [Writable(1), Writable(3)]
@@ -110,7 +110,7 @@ def test_writable_after_acknowledgements_made_room() -> None:
 def test_writable_after_another_stream_was_reset() -> None:
     script = rich(2, unacked_max=256 * KIB)
     fill(script, 1, 256 * KIB)
-    assert script.tunnel.sendable(3) == 16 * KIB
+    assert script.room(3) == 16 * KIB
     script.tunnel.reset(1, ResetCode.ORIGIN_RESET, "")
     assert script.events() == [Writable(3)]
 
@@ -121,7 +121,7 @@ def test_writable_after_credit_and_then_room() -> None:
     third = script.accepted(5)
     fill(script, 1, 192 * KIB)
     script.tunnel.send_data(third, batch(64 * KIB - 256, filling=64 * KIB - 268), 64 * KIB - 256)
-    assert script.tunnel.sendable(third) == 0
+    assert script.room(third) == 0
     script.take()
     assert script.acknowledge(1, 1) == []
     assert script.credit(third, 0, 128 * KIB) == []
@@ -131,7 +131,7 @@ def test_writable_after_credit_and_then_room() -> None:
 def test_writable_when_the_peer_accepts() -> None:
     script = Script()
     script.open(2)
-    assert script.tunnel.sendable(2) == 0
+    assert script.room(2) == 0
     script.tunnel.accept(2)
     assert script.events() == [Writable(2)]
 
@@ -139,19 +139,31 @@ def test_writable_when_the_peer_accepts() -> None:
 def test_data_may_be_sent_before_the_peer_accepts() -> None:
     script = Script()
     stream = script.tunnel.open("array", "")
-    assert script.tunnel.sendable(stream) == 64 * KIB - 256
+    assert script.room(stream) == 64 * KIB - 256
     assert script.give(FrameType.ACCEPT, 1, 0) == [StreamAccepted(1)]
 
 
 def test_writable_is_said_once_for_each_answer() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.sendable(1)
+    script.room(1)
     assert script.credit(1, 0, 70000) == [Writable(1)]
     assert script.credit(1, 0, 80000) == []
-    script.tunnel.sendable(1)
+    script.room(1)
     assert script.credit(1, 0, 80000) == []
     assert script.credit(1, 0, 90000) == [Writable(1)]
+
+
+def test_nobody_is_told_who_did_not_ask_to_be() -> None:
+    script = Script()
+    script.accepted(1)
+    assert script.tunnel.sendable(1) < 70000
+    assert script.credit(1, 0, 70000) == []
+    script.tunnel.await_room(1)
+    script.tunnel.send_data(1, batch(60000), 60000)
+    script.take()
+    assert script.credit(1, 0, 69000) == [], "it was told of more"
+    assert script.credit(1, 0, 75000) == [Writable(1)]
 
 
 def test_stalls_for_want_of_credit_are_counted_once() -> None:
