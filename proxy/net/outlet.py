@@ -78,16 +78,12 @@ class Outlet:
         self.size = 0
         """Bytes that the kernel may hold unsent."""
         self._left = 0  # of these, when the kernel was last asked, but for what was written since
-        self._under_way = 0
         self.watching = False
         """`room` has said no, and that has not changed."""
         self._resize(_UNKNOWN)
 
     def wrote(self, n: int) -> None:
-        """So many bytes were given to the transport, which hands them to the kernel when the loop comes round."""
-        if not self._under_way:
-            self._loop.call_soon(self._handed_over)
-        self._under_way += n
+        """So many bytes were given to the transport, which has handed to the kernel what that takes."""
         self._left -= n
 
     def room(self, buffered: int) -> int:
@@ -106,15 +102,12 @@ class Outlet:
         unsent, rate, pace, window = sending(self._socket)
         if rate:
             self._resize(self.portion.fitting(rate, pace, self._loop.time(), pauses=window <= PAUSED))
-        self._left = self.size - unsent - buffered - self._under_way
+        self._left = self.size - unsent - buffered
 
     def close(self) -> None:
         """Watch no more."""
         self._stop()
         self._socket.close()
-
-    def _handed_over(self) -> None:
-        self._under_way = 0
 
     def _writable(self) -> None:
         self._stop()
