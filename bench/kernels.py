@@ -1,6 +1,6 @@
 """What one core does of each step that a byte goes through, and the limit that follows.
 
-Each kernel is run alone, as the product calls it, over the same data, 64 KiB at a time, so that it works in the cache
+Each kernel is run alone, as the product calls it, over the same data, 128 KiB at a time, so that it works in the cache
 as it does in the pipeline. A site cannot be faster than the sum of its kernels; two sites and the two ends on few
 cores cannot be faster than all of them together on all cores.
 """
@@ -23,7 +23,7 @@ from bench.baseline import context
 from dedupstore.chunker import Chunker
 from dedupstore.fingerprint import fingerprint
 
-READ_BYTES = 64 << 10
+READ_BYTES = 128 << 10
 CONTAINER_BYTES = 4 << 20
 LEVEL = 1
 """Of zstd, the product's default."""

@@ -204,10 +204,11 @@ class Lanes:
     def pump(self, now: float) -> None:
         """Write what the tunnel wants sent to the lanes that take it, in turns, for what one takes another may not."""
         tunnel = self._tunnel
-        quiet = tunnel.quiet
-        while not quiet and self._give_round(now):
-            quiet = tunnel.quiet
-        self._note_blocked(bool(self._all) and not quiet, now)
+        while not tunnel.quiet:
+            if not self._give_round(now):
+                self._note_blocked(bool(self._all) and not tunnel.quiet, now)  # a cap may hold everything now
+                return
+        self._note_blocked(False, now)
 
     def _give_round(self, now: float) -> bool:
         """Each lane that has room is given something; False if none took any."""

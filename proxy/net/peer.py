@@ -377,6 +377,7 @@ class Peer:
         self.tunnel.tick(now)
         self._dispatch()
         self.pump()
+        self._dispatch()  # what was sent may have made room
 
     # -- events of the tunnel ----------------------------------------------------------------------------------
 

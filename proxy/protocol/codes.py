@@ -42,6 +42,10 @@ class FrameType(IntEnum):
     """fingerprint, codec u8, size u32, data. Answers a MISS; size 0 means "gone"."""
 
 
+FIRST_NUMBERED, LAST = FrameType.OPEN, FrameType.FILL
+"""Of the types of frames; each frame is compared with them, and an enum's attributes are slow."""
+
+
 @unique
 class CloseCode(IntEnum):
     """Why a lane ends (PROTOCOL.md, "CLOSE codes")."""

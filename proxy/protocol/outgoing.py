@@ -11,7 +11,7 @@ from proxy.protocol.codes import FrameType
 from proxy.protocol.credit import DATA_OVERHEAD, LEAN_PART, SendCredit, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.flow import Flow, Obstacle
-from proxy.protocol.reader import FILL_MAX, PLAIN_MAX
+from proxy.protocol.reader import FILL_MAX, PLAIN_MAX, header
 
 QUEUE_MAX = 512 << 10
 """Bytes of DATA that a stream may have waiting: more would only grow old."""
@@ -31,6 +31,8 @@ UNCREDITED_FRAMES = 64
 """Frames a stream that cost no credit (all but DATA and RESET) and may be unacknowledged; bounds what a peer keeps."""
 UNCREDITED_BYTES = 16 << 20
 """The same in bytes of payload, for all streams together."""
+JOIN_MAX = 4096
+"""Payloads up to this length are copied behind their header; a longer one is a piece of its own."""
 LIGHT_BYTES = 32 << 10
 LIGHT_PERIOD = 0.1
 """A stream that has less than LIGHT_BYTES for about so many seconds, sent or waiting, does not wait behind bulk."""
@@ -79,6 +81,11 @@ class Sent:
         self.number = number
         self.payload = payload
         self.lane: int | None = lane
+
+    def pieces(self, stream: int) -> tuple[bytes, ...]:
+        """The whole frame, in one piece or two."""
+        head = header(self.kind, len(self.payload), stream, self.number)
+        return (head + self.payload,) if len(self.payload) <= JOIN_MAX else (head, self.payload)
 
 
 class Outgoing:

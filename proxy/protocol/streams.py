@@ -16,15 +16,12 @@ from proxy.protocol.frames import OVER, decode_reset, encode_end, encode_open, e
 from proxy.protocol.incoming import Incoming, KeptLedger
 from proxy.protocol.notices import Notices
 from proxy.protocol.outgoing import QUEUE_LOW, ROOM_WORTH, Outgoing, SendLedger, Sent
-from proxy.protocol.reader import BATCH_MAX, HEADER_BYTES, Frame, header
+from proxy.protocol.reader import BATCH_MAX, HEADER_BYTES, Frame
 from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import PLAIN, WRITE_OVERHEAD, Marks, Share
 from proxy.protocol.stream import State, Stream
 from proxy.protocol.table import StreamTable
-
-JOIN_MAX = 4096
-"""Payloads up to this length are copied behind their header; a longer one is a piece of its own."""
 
 _DATA, _RESET = FrameType.DATA, FrameType.RESET  # each frame passes here, and an enum's attributes are slow
 
@@ -462,15 +459,10 @@ class Streams:
         self.scheduler.add(stream, now)
 
     def _write(self, number: int, sent: Sent, pieces: list[bytes]) -> int:
-        kind, payload = sent.kind, sent.payload
-        length = len(payload)
-        head = header(kind, length, number, sent.number)
-        if length <= JOIN_MAX:
-            pieces.append(head + payload)
-        else:
-            pieces += (head, payload)
-        self._figures.frames_sent[kind] += 1
-        self._figures.bytes_sent[kind] += length
+        pieces += sent.pieces(number)
+        length = len(sent.payload)
+        self._figures.frames_sent[sent.kind] += 1
+        self._figures.bytes_sent[sent.kind] += length
         return HEADER_BYTES + length
 
     def _wake(self, stream: Stream) -> None:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from proxy.protocol.announcements import Announcements
-from proxy.protocol.codes import FATAL, Capability, CloseCode, FrameType, ResetCode
+from proxy.protocol.codes import FATAL, FIRST_NUMBERED, LAST, Capability, CloseCode, FrameType, ResetCode
 from proxy.protocol.errors import HelloRefused, Misuse, OpenRefused, PeerError
 from proxy.protocol.events import (
     OUTLIVING,
@@ -45,8 +45,6 @@ from proxy.protocol.share import PLAIN, WIRE, WRITE_OVERHEAD, Share
 from proxy.protocol.streams import Streams
 
 __all__ = ["Tunnel", "TunnelSettings"]
-
-_FIRST_NUMBERED, _LAST = FrameType.OPEN, FrameType.FILL  # each frame passes here, and an enum's attributes are slow
 
 
 class Tunnel:
@@ -229,13 +227,13 @@ class Tunnel:
 
     def _receive(self, lane: Lane, frame: Frame) -> None:
         kind = frame.type
-        if kind > _LAST:
+        if kind > LAST:
             raise PeerError.of(frame, "no such type")
         self._figures.frames_received[kind] += 1
         self._figures.bytes_received[kind] += len(frame.payload)
         if not lane.ready and kind not in (FrameType.ACK, FrameType.CLOSE):
             raise PeerError.of(frame, "a lane begins with ACK")
-        if kind >= _FIRST_NUMBERED:
+        if kind >= FIRST_NUMBERED:
             lane.busy = True
             self._streams.receive(frame, self._now)
             return

@@ -22,8 +22,8 @@ from proxy.reduction.outstanding import Outstanding, uncount
 from proxy.reduction.runs import Order, Runs
 from proxy.reduction.tokens import learn_token, literal_token, more_token, slice_token
 
-READ_BYTES = 64 << 10
-"""How much is read from an array at once: larger reads leave the cache and were measured slower."""
+READ_BYTES = 128 << 10
+"""How much is read from an array at once: each read costs some twenty calls, and more would leave the cache."""
 
 BATCH_TARGET = 192 << 10
 """A batch is to be taken at this many plain bytes, or at twice that where none are literal."""

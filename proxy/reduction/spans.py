@@ -20,7 +20,7 @@ from proxy.reduction.batch import BATCH_PLAIN_MAX, CODEC_NONE, CODEC_ZSTD, NO_SE
 from proxy.reduction.compression import WORTH_TRYING, Compression, zstd
 from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
 from proxy.reduction.draft import EncodedBatch
-from proxy.reduction.encoder import BATCH_TARGET, READ_BYTES, Encoder
+from proxy.reduction.encoder import BATCH_TARGET, Encoder
 from proxy.reduction.errors import BatchError
 from proxy.reduction.payload import Payload
 
@@ -32,6 +32,8 @@ _RECORDS_TARGET = 32 << 10
 
 _compress = zstd(3)
 
+READ_BYTES = 64 << 10
+"""How much is read at once unless long PDUs come: all of it may be records, of which a section has a bounded number."""
 _READ_MOST = READ_BYTES + (4 << 10)
 """Of what may be anything, also records alone. Payload that a header has announced may come before it."""
 _MARGIN = 64

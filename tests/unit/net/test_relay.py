@@ -15,6 +15,7 @@ from proxy.net.relay import Relay
 from proxy.net.turns import Turns
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import PeerError
+from proxy.reduction.encoder import READ_BYTES
 from tests.unit.net.loop import Loop
 from tests.unit.net.test_turns import contended
 from tests.unit.reduction.batches import CHUNK, NAME, OTHER, OTHER_NAME, WHOLE, batch, literal
@@ -150,10 +151,10 @@ def test_a_stream_that_rests_goes_on_when_what_it_held_has_cost_less(connected: 
     """Nobody else would wake it: its credit was never used up."""
     connected.owner.tunnel.sendable.return_value = 4 << 10
     connected.owner.tunnel.flow.return_value = None
-    connected.relay.get_buffer(0)[:] = noise(64 << 10)
+    connected.relay.get_buffer(0)[:] = noise(READ_BYTES)
     connected.read()
     connected.transport.pause_reading.assert_called_once_with()
-    connected.owner.tunnel.sendable.return_value = 70 << 10
+    connected.owner.tunnel.sendable.return_value = READ_BYTES + (6 << 10)
     loop.run(1.0)
     connected.transport.resume_reading.assert_called_once_with()
 
@@ -161,11 +162,11 @@ def test_a_stream_that_rests_goes_on_when_what_it_held_has_cost_less(connected: 
 def test_but_while_the_disk_lags_not_before_that_is_over(connected: Connected, loop: Loop) -> None:
     connected.owner.tunnel.sendable.return_value = 4 << 10
     connected.owner.tunnel.flow.return_value = None
-    connected.relay.get_buffer(0)[:] = noise(64 << 10)
+    connected.relay.get_buffer(0)[:] = noise(READ_BYTES)
     connected.read()
     connected.transport.pause_reading.assert_called_once_with()
     connected.owner.worker.congested = True
-    connected.owner.tunnel.sendable.return_value = 70 << 10
+    connected.owner.tunnel.sendable.return_value = READ_BYTES + (6 << 10)
     loop.run(1.0)
     connected.transport.resume_reading.assert_not_called()
     (relieved,) = connected.owner.worker.when_relieved.call_args.args

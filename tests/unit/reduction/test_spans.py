@@ -7,8 +7,7 @@ import pytest
 from dedupstore.chunker import Chunker
 from proxy.iscsi.pdu import Sender
 from proxy.reduction.batch import BATCH_PLAIN_MAX, NO_SECTION, RECORDS_MAX, dissect
-from proxy.reduction.encoder import READ_BYTES
-from proxy.reduction.spans import SpanDecoder, SpanEncoder
+from proxy.reduction.spans import READ_BYTES, SpanDecoder, SpanEncoder
 from tests.unit.iscsi.pdus import (
     INQUIRY,
     command,
