@@ -42,8 +42,10 @@ class FrameType(IntEnum):
     """fingerprint, codec u8, size u32, data. Answers a MISS; size 0 means "gone"."""
 
 
+DATA, END, RESET = FrameType.DATA, FrameType.END, FrameType.RESET
+"""Each frame is compared with these, and an enum's attributes are slow."""
 FIRST_NUMBERED, LAST = FrameType.OPEN, FrameType.FILL
-"""Of the types of frames; each frame is compared with them, and an enum's attributes are slow."""
+"""Likewise."""
 
 
 @unique

@@ -67,11 +67,12 @@ class Copies:
 
     def take(self, lane: int, limit: int, now: float) -> list[bytes]:
         """What the lane is to write now, at most so much."""
+        fresh = self._fresh.pop(lane, None)
+        if fresh is None:
+            return []
         frames: list[bytes] = []
-        if lane not in self._fresh:
-            return frames
         overhead = WRITE_OVERHEAD
-        for stream, frame in self._fresh.pop(lane):
+        for stream, frame in fresh:
             limit -= len(frame)
             if limit < 0 or self._meter is None or self._meter.paid > now:
                 break

@@ -74,7 +74,7 @@ class SendCredit:
     @property
     def room(self) -> int:
         """Plain bytes that one more DATA frame may carry, however badly it is reduced."""
-        costs, plain = self.limit - self.sent - DATA_OVERHEAD, self.plain
+        costs, plain = self.costs, self.plain
         room = costs if costs < plain else plain
         return room if room > 0 else 0
 

@@ -2,14 +2,12 @@
 
 from collections import deque
 
-from proxy.protocol.codes import FrameType
+from proxy.protocol.codes import DATA
 from proxy.protocol.credit import DATA_OVERHEAD, ReceiveWindow, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.frames import decode_data
 from proxy.protocol.outgoing import UNCREDITED_BYTES, UNCREDITED_FRAMES
 from proxy.protocol.reader import Frame
-
-_DATA = FrameType.DATA  # each frame passes here, and an enum's attributes are slow
 
 
 class KeptLedger:
@@ -47,7 +45,7 @@ class Incoming:
 
     def charge(self, frame: Frame, now: float, round_trip: float) -> int:
         """Charge the frame's credit: its plain bytes. Raises PeerError if there is none, or if it is no batch."""
-        if frame.type != _DATA:
+        if frame.type != DATA:
             return 0
         plain = decode_data(frame.payload)
         self.window.arrive(cost_of(plain, len(frame.payload), lean=self._lean), now, round_trip)
@@ -71,7 +69,7 @@ class Incoming:
     def keep(self, frame: Frame, plain: int) -> None:
         """Keep a copy until the gap before it closes. DATA is bounded by its credit, the others here."""
         size = len(frame.payload)
-        if frame.type != _DATA:
+        if frame.type != DATA:
             self._uncredited += 1
             self._ledger.uncredited += size
             if self._uncredited > UNCREDITED_FRAMES or self._ledger.uncredited > UNCREDITED_BYTES:
@@ -100,7 +98,7 @@ class Incoming:
 
     def _drop(self, frame: Frame, plain: int) -> None:
         self._ledger.total -= len(frame.payload)
-        if frame.type != _DATA:
+        if frame.type != DATA:
             self._uncredited -= 1
             self._ledger.uncredited -= len(frame.payload)
         else:

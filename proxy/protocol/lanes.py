@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable, Iterator
 from proxy.protocol.codes import FrameType
 from proxy.protocol.errors import PeerError
 from proxy.protocol.frames import encode_token
+from proxy.protocol.meter import NEVER
 from proxy.protocol.reader import encode
 from proxy.protocol.share import Marks, Share
 
-NEVER = float("inf")
 COPIES = 2
 """Lanes by which what is urgent goes as well, at most."""
 PING_BUSY = 1.0

@@ -1,5 +1,7 @@
 """Rates as the time until which everything sent has been paid for. Bytes of the wire, seconds."""
 
+NEVER = float("inf")
+"""A time that does not come."""
 LATE_SECONDS = 0.05
 """Of a tunnel's rate, as its burst: timers and the event loop are late by milliseconds, and nothing shall be lost."""
 URGENT_SECONDS = 0.1

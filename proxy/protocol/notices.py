@@ -6,10 +6,10 @@ from proxy.protocol.codes import FrameType
 from proxy.protocol.errors import PeerError
 from proxy.protocol.foretold import Foretelling
 from proxy.protocol.frames import OVER, encode_ack, encode_credit
+from proxy.protocol.meter import NEVER
 from proxy.protocol.reader import encode
 from proxy.protocol.stream import State, Stream
 
-_NEVER = float("inf")
 ACK_BYTES = 512 << 10
 ACK_FRAMES = 32
 ACK_DELAY = 0.02
@@ -33,7 +33,7 @@ class Notices:
         self._consumed: set[int] = set()
         self._frames = 0
         self._bytes = 0
-        self._ack_at = self._credit_at = _NEVER
+        self._ack_at = self._credit_at = NEVER
         self._ack_now = self._credit_now = False
 
     @property
@@ -53,13 +53,13 @@ class Notices:
         self._bytes += size
         if self._frames >= ACK_FRAMES or self._bytes >= ACK_BYTES:
             self._ack_now = True
-        elif self._ack_at == _NEVER:
+        elif self._ack_at == NEVER:
             self._ack_at = now + ACK_DELAY
 
     def repeated(self, stream: int, now: float) -> None:
         """A frame has arrived again: its sender may not have heard that it did, or sent it by several lanes."""
         self._arrived.add(stream)
-        if self._ack_at == _NEVER:
+        if self._ack_at == NEVER:
             self._ack_at = now + ACK_DELAY
 
     def asked(self, stream: int) -> None:
@@ -82,7 +82,7 @@ class Notices:
         self._consumed.add(stream)
         if due:
             self._credit_now = True
-        elif self._credit_at == _NEVER:
+        elif self._credit_at == NEVER:
             self._credit_at = now + CREDIT_DELAY
 
     def foretold(self) -> None:
@@ -100,9 +100,9 @@ class Notices:
     def tick(self, now: float) -> None:
         """Time has passed."""
         if now >= self._ack_at:
-            self._ack_now, self._ack_at = True, _NEVER
+            self._ack_now, self._ack_at = True, NEVER
         if now >= self._credit_at:
-            self._credit_now, self._credit_at = True, _NEVER
+            self._credit_now, self._credit_at = True, NEVER
 
     def frames(self, streams: Mapping[int, Stream]) -> Iterator[bytes]:
         """The frames that are due, which no longer wait then."""
@@ -117,7 +117,7 @@ class Notices:
         self._arrived.clear()
         self._over.clear()
         self._frames = self._bytes = 0
-        self._ack_at, self._ack_now = _NEVER, False
+        self._ack_at, self._ack_now = NEVER, False
         return entries
 
     def _take_credits(self, streams: Mapping[int, Stream]) -> list[tuple[int, int, int]]:
@@ -126,7 +126,7 @@ class Notices:
             entries += self._foretelling.entries
         self._foretold = False
         self._consumed.clear()
-        self._credit_at, self._credit_now = _NEVER, False
+        self._credit_at, self._credit_now = NEVER, False
         return entries
 
     def state(self, streams: Mapping[int, Stream]) -> Iterator[bytes]:

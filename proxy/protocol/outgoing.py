@@ -7,7 +7,7 @@ stream's own DATA, and frames that a reset discards leave no gap. RESET needs no
 from collections import deque
 from operator import itemgetter
 
-from proxy.protocol.codes import FrameType
+from proxy.protocol.codes import DATA, END, RESET, FrameType
 from proxy.protocol.credit import DATA_OVERHEAD, LEAN_PART, SendCredit, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.flow import Flow, Obstacle
@@ -37,11 +37,6 @@ LIGHT_BYTES = 32 << 10
 LIGHT_PERIOD = 0.1
 """A stream that has less than LIGHT_BYTES for about so many seconds, sent or waiting, does not wait behind bulk."""
 
-_DATA, _END, _RESET = (
-    FrameType.DATA,
-    FrameType.END,
-    FrameType.RESET,
-)  # each frame passes here, and an enum's attributes are slow
 _WINDOW, _FAR, _LINE, _UNACKED = Obstacle.WINDOW, Obstacle.FAR, Obstacle.LINE, Obstacle.UNACKED
 _room_of = itemgetter(0)
 
@@ -265,7 +260,7 @@ class Outgoing:
         if not queue:
             return None
         kind, payload = queue[0]
-        if kind == _DATA:
+        if kind == DATA:
             self._queued -= len(payload)
         elif not self._spend_uncredited(kind, len(payload)):
             return None
@@ -314,14 +309,14 @@ class Outgoing:
     def _spend_uncredited(self, kind: int, size: int) -> bool:
         """Account for a frame that is no DATA; False, and nothing is done, if it has to wait."""
         ledger = self._ledger
-        if kind != _RESET:
+        if kind != RESET:
             if self._uncredited >= UNCREDITED_FRAMES:
                 return False
             if ledger.uncredited and ledger.uncredited + size > UNCREDITED_BYTES:
                 return False
             self._uncredited += 1
             ledger.uncredited += size
-        if kind != _END:
+        if kind != END:
             ledger.waiting -= size
         return True
 
@@ -333,7 +328,7 @@ class Outgoing:
         size = len(sent.payload)
         self._held -= size + FRAME_OVERHEAD
         self._ledger.held -= size + FRAME_OVERHEAD
-        if sent.kind == _DATA:
+        if sent.kind == DATA:
             self._arrived += self._costs.popleft()
         if _is_uncredited(sent.kind):
             self._uncredited -= 1
@@ -341,4 +336,4 @@ class Outgoing:
 
 
 def _is_uncredited(kind: int) -> bool:
-    return kind != _DATA and kind != _RESET  # noqa: PLR1714 (each frame passes here; a tuple would be built anew)
+    return kind != DATA and kind != RESET  # noqa: PLR1714 (each frame passes here; a tuple would be built anew)

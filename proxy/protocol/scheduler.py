@@ -16,15 +16,12 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 from proxy.protocol.account import LENDING_SECONDS, Account
-from proxy.protocol.meter import Cap, Stopwatch
+from proxy.protocol.meter import NEVER, Cap, Stopwatch
 from proxy.protocol.reader import BATCH_MAX
 from proxy.protocol.share import WIRE, Marks, Priority, Share
 
 if TYPE_CHECKING:
     from proxy.protocol.stream import Stream
-
-
-_NEVER = float("inf")
 
 
 class Scheduler:
@@ -36,7 +33,7 @@ class Scheduler:
         """On everything together."""
         self.held = Stopwatch()
         """Runs while something waits for that."""
-        self.again_at = _NEVER
+        self.again_at = NEVER
         """When to ask again: something waits for a cap."""
         self.overtaken_at = float("-inf")
         """When something urgent last went before another stream's bulk that waited."""
@@ -71,7 +68,7 @@ class Scheduler:
         else:
             self.cap.change(rate, now)
         self._ruled = rate is not None or any(share.ruled for share in self.accounts)
-        self.again_at = _NEVER
+        self.again_at = NEVER
         self._held_all = False
 
     def clear(self) -> None:
@@ -79,7 +76,7 @@ class Scheduler:
         for account in self._waiting:
             account.clear()
         self._waiting.clear()
-        self.again_at = _NEVER
+        self.again_at = NEVER
 
     # -- streams -------------------------------------------------------------------------------------------------
 
@@ -202,7 +199,7 @@ class Scheduler:
     def tick(self, now: float) -> None:
         """Time has passed: who was held may ask again."""
         if now >= self.again_at:
-            self.again_at = _NEVER
+            self.again_at = NEVER
             self._held_all = False
 
     def _list(self, account: Account) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import IntEnum, auto
 
 from proxy.protocol.account import Account
-from proxy.protocol.codes import FrameType
+from proxy.protocol.codes import DATA, FrameType
 from proxy.protocol.errors import PeerError
 from proxy.protocol.events import (
     DataReceived,
@@ -51,7 +51,6 @@ TRANSITIONS = {
 """State after a frame was delivered; what is missing is the peer's error. RESET is not here: it ends every state."""
 
 _NEXT = {(state, int(kind)): after for (state, kind), after in TRANSITIONS.items()}
-_DATA = FrameType.DATA
 _ACCEPTED = {State.OFFERED: State.OPEN, State.OFFERED_ENDED: State.OPEN_ENDED}
 _MAY_SEND = (State.OPENING, State.OPEN, State.OPEN_ENDED)
 
@@ -104,7 +103,7 @@ class Stream:
         self.state = state
         incoming = self.incoming
         incoming.expected += 1
-        if frame.type == _DATA:
+        if frame.type == DATA:
             incoming.deliver(frame, plain)
             return DataReceived(self.number, plain, frame.payload)
         if frame.type == FrameType.FILL and self.outgoing.asking > 1:

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from proxy.protocol.admission import Admission
-from proxy.protocol.codes import Capability, FrameType, ResetCode
+from proxy.protocol.codes import DATA, RESET, Capability, FrameType, ResetCode
 from proxy.protocol.copies import Copies
 from proxy.protocol.credit import WIDE, ReceiveWindow, SendCredit, Trust, WindowBudget
 from proxy.protocol.errors import Misuse, PeerError
@@ -22,8 +22,6 @@ from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import PLAIN, WRITE_OVERHEAD, Marks, Share
 from proxy.protocol.stream import State, Stream
 from proxy.protocol.table import StreamTable
-
-_DATA, _RESET = FrameType.DATA, FrameType.RESET  # each frame passes here, and an enum's attributes are slow
 
 
 class Streams:
@@ -203,7 +201,7 @@ class Streams:
             self._receive_after_reset(stream, frame)
         elif stream.incoming.has(frame.number):
             self._receive_again(stream, frame, now)
-        elif frame.type == _RESET:
+        elif frame.type == RESET:
             self._receive_reset(stream, frame)
             self.after_acks(now)  # what it had unacknowledged holds nobody back any more, and will have no ACK
         else:
@@ -354,7 +352,7 @@ class Streams:
 
     def _deliver(self, stream: Stream, frame: Frame, plain: int, now: float) -> None:
         self._events.append(stream.deliver(frame, plain))
-        if frame.type == _DATA:
+        if frame.type == DATA:
             return
         if frame.type == FrameType.END:
             window = stream.incoming.window

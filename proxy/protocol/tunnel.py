@@ -38,7 +38,7 @@ from proxy.protocol.frames import (
 from proxy.protocol.hello import Agreement, Hello, agree
 from proxy.protocol.lanes import Lane, Lanes, smoothed
 from proxy.protocol.pairing import Pairing
-from proxy.protocol.reader import BATCH_MAX, HEADER_BYTES, Buffer, Frame
+from proxy.protocol.reader import HEADER_BYTES, Buffer, Frame
 from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import PLAIN, WIRE, WRITE_OVERHEAD, Share
@@ -214,9 +214,8 @@ class Tunnel:
         link = self._lanes.get(lane)
         if link is None:
             return
-        self._now = link.heard = now
-        if link.silent:
-            self._lanes.hears(link, now)
+        self._now = now
+        self._lanes.hears(link, now)
         try:
             self._receive(link, frame)
         except PeerError as error:
@@ -468,7 +467,7 @@ class Tunnel:
 
     def grain(self, stream: int) -> int:
         """Bytes that a frame of the stream should have at most, so that no cap is exceeded for long."""
-        return self._streams.grain(stream) if self.scheduler.ruled else BATCH_MAX
+        return self._streams.grain(stream)
 
     def drain(self, reason: str) -> None:
         """Open and accept no more streams; those that live go on."""

@@ -223,11 +223,6 @@ class SpanEncoder:
         self._encoder.wanted = wanted
 
     @property
-    def plain(self) -> int:
-        """Plain bytes in the batch being written, and in those that are full."""
-        return self._encoder.plain + self._records_length
-
-    @property
     def pending(self) -> tuple[int, int]:
         """Plain bytes that were not taken; and what the peer knows of these, less for records: sections may be longer.
 

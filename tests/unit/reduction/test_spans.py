@@ -307,7 +307,7 @@ def test_on_a_slow_line_records_go_in_short_batches() -> None:
     talk.out.encoder.grain = grain
     before = len(talk.out.batches)
     talk.out.write(5 * ping)
-    assert not talk.out.encoder.plain  # they were taken at once
+    assert talk.out.encoder.pending == (0, 0)  # they were taken at once
     talk.out.say(writes([0, 8 * KIB], 8 * KIB, 512) + 40 * ping, READ_BYTES)
     assert max(batch.plain for batch in talk.out.batches[before:]) <= 2 * grain + 34 * 49 + len(ping)
     assert len(talk.out.batches) - before <= 2 + (45 * (len(ping) + 1) + 16 * KIB + 34 * 49) // grain
