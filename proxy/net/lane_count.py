@@ -6,6 +6,7 @@ known, so lanes are multiplied as long as that pays, and the number is kept that
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 FACTOR = 4
 """Lanes are multiplied by that much at a time: a line is filled in three steps."""
@@ -21,7 +22,9 @@ PAYS = 0.3
 """Part of the growth in lanes that the rate has to follow for a step to have paid."""
 ROOM = 0.75
 """Part of it that shows that the line has room for more still: with less it is full, and lanes that come and go in vain
-cost a third of the rate for some seconds. Of a single lane that says nothing: its rate may be that of a slow start."""
+cost a third of the rate for some seconds. Of a single lane that says nothing: its rate may be that of a slow start.
+Nor does it where no more is lost than before: lanes on a full line have less each because of that, and otherwise it was
+their luck when they were fewer."""
 SPARE = 2.0
 """Lanes kept for each that the rate calls for: loss is uneven, and a few lanes too many cost little."""
 WORTH = 1.08
@@ -48,6 +51,16 @@ class LaneTotals:
     """Seconds in which data waited and no lane took any."""
 
 
+class _Trial(NamedTuple):
+    """What there was before there were more lanes."""
+
+    lanes: int
+    rate: float
+    """Bytes a second."""
+    loss: float
+    """Part of them that was sent again."""
+
+
 class LaneCount:
     """`wanted` changes by `see`, to be called about once a second."""
 
@@ -56,7 +69,7 @@ class LaneCount:
         self._most = most
         self._start_at = float("-inf")  # of the next period
         self._from: tuple[float, LaneTotals] | None = None  # the present period began there
-        self._before: tuple[int, float] | None = None  # fewer lanes, and their rate
+        self._before: _Trial | None = None
         self._not_before = float("-inf")
         self._rest = REST_LEAST
         self._reached = 0.0  # bytes a second, when lanes were compared last
@@ -83,33 +96,33 @@ class LaneCount:
             self._fewer(now)
             return
         self._idle_since = float("inf")
-        rate = sent / seconds
+        rate, loss = sent / seconds, lost / max(sent, 1)
         if self._before is not None:
-            self._compare(now, rate)
+            self._compare(now, rate, loss)
             return
         if rate < FALLEN * self._reached:
             self._reached, self._rest, self._not_before = rate, REST_LEAST, now
-        if now >= self._not_before and lost > LOSS_MIN * sent:
-            self._more(now, rate)
+        if now >= self._not_before and loss > LOSS_MIN:
+            self._more(now, rate, loss)
 
-    def _more(self, now: float, rate: float) -> None:
+    def _more(self, now: float, rate: float, loss: float) -> None:
         if self.wanted < self._most:
-            self._before = self.wanted, rate
+            self._before = _Trial(self.wanted, rate, loss)
             self.wanted = min(self._most, self.wanted * FACTOR)
             self._start_at = now + SETTLE
 
-    def _compare(self, now: float, rate: float) -> None:
+    def _compare(self, now: float, rate: float, loss: float) -> None:
         assert self._before is not None
-        lanes, before = self._before
+        lanes, before, lost = self._before
         self._before = None
         self._reached = max(before, rate)
         gain, growth = rate / max(before, 1.0), self.wanted / lanes
         followed = (gain - 1) / (growth - 1)
         if followed >= (ROOM if lanes > 1 else PAYS):
             self._rest = REST_LEAST
-            self._more(now, rate)
+            self._more(now, rate, loss)
             return
-        if followed >= PAYS:
+        if followed >= PAYS and loss * gain > lost * growth:  # by Mathis the square of that; chance takes and gives
             self._rest = max(self._rest, REST_FULL)
         self.wanted = min(self.wanted, max(lanes, round(lanes * gain * SPARE))) if gain > WORTH else lanes
         self._not_before = now + self._rest

@@ -24,11 +24,12 @@ class Line:
     def run(self, seconds: int) -> int:
         """Let time pass; the lanes wanted at the end."""
         for _ in range(seconds):
-            able = min(self.rate, self.count.wanted * self.a_lane)
+            together = self.count.wanted * self.a_lane
+            able = min(self.rate, together)
             rate = min(able, self.offered)
             self.now += 1.0
             self.sent += rate
-            self.lost += rate * self.loss
+            self.lost += rate * self.loss * (together / able) ** 2  # by Mathis: each lane has less where it is full
             self.blocked += float(self.offered > able)
             self.count.see(self.now, LaneTotals(int(self.sent), int(self.lost), self.blocked))
             self.history.append(self.count.wanted)
@@ -92,6 +93,18 @@ def test_a_full_line_is_left_alone() -> None:
     line.run(40)
     assert max(line.history) == 16
     assert line.history[-25:] == [16] * 25
+
+
+def test_what_was_luck_of_fewer_lanes_is_no_full_line() -> None:
+    """Four lanes had twice what they mostly have, so 16 brought little more: no more is lost than before."""
+    line = Line(43 * MBIT, 0.6 * MBIT, loss=0.03)
+    while line.count.wanted < 4:
+        line.run(1)
+    line.a_lane *= 2
+    while line.count.wanted < 16:
+        line.run(1)
+    line.a_lane /= 2
+    assert line.run(15) == 64
 
 
 def test_little_to_do_needs_no_lanes() -> None:
