@@ -166,6 +166,9 @@ class ContainerStore(ABC):
 
     # Pins and belief
 
+    def announce(self) -> None:  # noqa: B027 (what is in memory only has one epoch)
+        """As ChunkStore says."""
+
     def pin(self, container: int) -> None:
         """As ChunkStore says."""
         with self._lock:

@@ -62,6 +62,11 @@ class DiskStore(DiskCache):
         self._batch = _BATCH_BYTES // files.containers.layout.slot_bytes
         super().__init__(files, StoreFigures("disk", size_bytes), cache_bytes, clock)
         self._looked = clock()
+        self._announced = False
+
+    def announce(self) -> None:
+        """As ChunkStore says."""
+        self._announced = True
 
     @property
     def noted(self) -> bool:
@@ -100,7 +105,7 @@ class DiskStore(DiskCache):
         self._write_all()
         if not self._doubtful:
             with suppress(StoreFault):
-                self._index.end()
+                self._index.end(self.epochs if self._announced else self.epochs[1:])
         self._index.close()
         self._file.close()
         self._owner.release()

@@ -251,9 +251,10 @@ class Index:
         self._renew()
         self.refresh()
 
-    def end(self) -> None:
-        """Note that the store was closed in order."""
+    def end(self, epochs: tuple[bytes, ...]) -> None:
+        """Note that the store was closed in order, and which of its epochs stay."""
         with self._writing() as txn:
+            txn.put(b"epochs", b"".join(epochs), db=self._meta)
             txn.put(b"clean", b"\1", db=self._meta)
 
     def commit(self, change: Change) -> None:

@@ -73,6 +73,9 @@ class ChunkStore(Protocol):
     def epochs(self) -> tuple[bytes, ...]:
         """8 random bytes each time the store was opened, newest first, at most 16."""
 
+    def announce(self) -> None:
+        """A peer is told of the epochs. What no peer was told of is taken back when the store is closed."""
+
     @property
     def alarms(self) -> tuple[str, ...]:
         """What is wrong now, one sentence each; empty when healthy. Cheap."""

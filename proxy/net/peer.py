@@ -296,6 +296,7 @@ class Peer:
 
     def greet(self, lane: Lane) -> None:
         """Send HELLO, padded, so that a path that drops long packets shows now."""
+        self.worker.store.announce()
         lane.said = self.tunnel.hello(lane.mark)
         lane.write([encode(FrameType.HELLO, 0, 0, lane.said.encode(HELLO_MAX))])
 

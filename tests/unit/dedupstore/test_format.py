@@ -28,6 +28,7 @@ def written(tmp_path: Path) -> Path:
         store.put(fingerprint(data), data)
     store.remember(b"p" * 16, b"epoch--1")
     store.believe(b"p" * 16, 1, 0b101)
+    store.announce()
     store.close()
     return tmp_path
 

@@ -198,7 +198,7 @@ def test_nobody_else_reads(index: Index) -> None:
 
 def test_an_index_without_the_stores_data(index: Index) -> None:
     assert index.meta() is None
-    index.end()
+    index.end(())
     with pytest.raises(Damaged, match="lacks the store's own data"):
         index.meta()
 

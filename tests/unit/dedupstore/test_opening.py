@@ -72,10 +72,32 @@ def test_every_opening_draws_an_epoch(path: Path) -> None:
         store = opened(path)
         known.insert(0, store.epochs[0])
         assert store.epochs == tuple(known[:16])
+        store.announce()
         identities.add(store.identity)
         store.close()
     assert len(set(known)) == 20
     assert len(identities) == 1
+
+
+def test_openings_that_no_peer_heard_of_drive_out_no_epoch(filled: Path) -> None:
+    store = opened(filled)
+    known = store.epochs
+    store.announce()
+    store.close()
+    for _ in range(20):
+        store = opened(filled)
+        assert store.epochs[1:] == known
+        store.close()
+
+
+def test_an_epoch_stays_when_the_store_was_not_closed_in_order(filled: Path, tmp_path: Path) -> None:
+    """A peer may have been told of it."""
+    store = opened(filled)
+    shutil.copytree(filled, tmp_path / "killed")
+    later = opened(tmp_path / "killed")
+    assert later.epochs[1:] == store.epochs
+    later.close()
+    store.close()
 
 
 def test_notes_about_peers_are_warm(path: Path) -> None:
@@ -99,6 +121,7 @@ def test_a_copy_that_is_older_is_told_by_its_epochs(filled: Path, tmp_path: Path
     shutil.copytree(filled, tmp_path / "copy")
     store = opened(filled)
     seen = store.epochs[0]
+    store.announce()
     store.close()
     restored = opened(tmp_path / "copy")
     assert restored.identity == store.identity
