@@ -441,12 +441,12 @@ class Relay(asyncio.BufferedProtocol):
         return not (self._owner.reachable and self._decoder.idle) or self._store_busy
 
     def _let_go(self) -> None:
-        """The far target has stopped within a text that was to be delivered as a whole."""
+        """The far target has stopped, or ended, within a text that was to be delivered as a whole."""
         if self._transport is None or self.closed:
             return
-        pieces = self._decoder.let_go()
-        self._traffic.delivered += sum(map(len, pieces))
-        self._transport.writelines(pieces)
+        if pieces := self._decoder.let_go():
+            self._traffic.delivered += sum(map(len, pieces))
+            self._transport.writelines(pieces)
 
     def _obtain(self) -> None:
         """See to what the decoder waits for."""
@@ -476,8 +476,7 @@ class Relay(asyncio.BufferedProtocol):
             raise BatchError(f"END after {total} bytes, but {self._decoder.total} were sent")
         self._decoder.learn_last(memoryview(tokens))
         self._ended_there = True
-        if last := self._decoder.let_go():
-            self._transport.writelines(last)
+        self._let_go()
         self._transport.write_eof()
         self._finish_if_done()
 
