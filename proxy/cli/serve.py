@@ -19,7 +19,7 @@ def run(config: Path) -> int:
     log.configure(site.log.level, site.log.format)
     settings = settings_of(site)
     try:
-        return run_site(site, lambda _, front: StatusServer(settings, front), history_of(site))
+        return run_site(site, lambda listener, front: StatusServer(settings, front, listener), history_of(site))
     finally:
         log.flush()  # before what the command line has to say
 

@@ -18,7 +18,6 @@ def bind(address: Address) -> socket.socket:
     listener = reserve(address)
     try:
         listener.listen(BACKLOG)
-        listener.setblocking(False)
     except OSError:
         listener.close()
         raise
@@ -26,7 +25,7 @@ def bind(address: Address) -> socket.socket:
 
 
 def reserve(address: Address) -> socket.socket:
-    """A socket that is bound, and does not listen yet: nobody can connect. Raises OSError."""
+    """A non-blocking socket that is bound, and does not listen yet: nobody can connect. Raises OSError."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -36,6 +35,7 @@ def reserve(address: Address) -> socket.socket:
         host, _, scope = address.host.partition("%")
         where = (host, address.port, 0, socket.if_nametoindex(scope) if scope else 0)
         listener.bind(where if family == socket.AF_INET6 else where[:2])
+        listener.setblocking(False)
     except OSError:
         listener.close()
         raise

@@ -4,8 +4,10 @@ import asyncio
 import gc
 import logging
 import signal
+import socket
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,6 +23,7 @@ from proxy.errors import ExitCode, OperatorError
 from proxy.history.keeper import Keeper
 from proxy.net.heap import keep_freed_memory
 from proxy.net.limits import use_all_descriptors
+from proxy.net.listeners import Listeners, unavailable
 from proxy.net.opening import open_aside
 from proxy.net.site import Site, open_configured_store
 from proxy.net.supervisor import Supervisor
@@ -38,7 +41,7 @@ class StatusListener(Protocol):
     """What shows the site to the outside (`proxy.web`); the command line brings it along."""
 
     async def start(self) -> None:
-        """Begin to answer. Raises OSError if the address cannot be had, OperatorError for files that are unsound."""
+        """Begin to answer. Raises OSError if another one listens there, OperatorError for files that are unsound."""
 
     async def reload(self) -> str:
         """Read certificates and tokens anew; why the old ones stay in use, or nothing."""
@@ -106,7 +109,8 @@ class Front:
             return problem
 
 
-MakeStatusListener = Callable[[SiteConfig, Front], StatusListener]
+MakeStatusListener = Callable[[socket.socket, Front], StatusListener]
+"""Given where to listen: a socket that is bound."""
 
 
 def run(config: SiteConfig, make_status: MakeStatusListener, history: Path | None = None) -> int:
@@ -123,19 +127,26 @@ def run(config: SiteConfig, make_status: MakeStatusListener, history: Path | Non
 
 
 async def _serve(config: SiteConfig, make_status: MakeStatusListener, history: Path | None) -> int:
-    loop = asyncio.get_running_loop()
     stop, renew = asyncio.Event(), asyncio.Event()
-    _heed_signals(loop, {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: renew})
+    _heed_signals(asyncio.get_running_loop(), {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: renew})
     supervisor = Supervisor.of()
-    site = await _build(config, supervisor, stop)
-    if site is None:
-        log.info("site %s has stopped while it opened its store", config.site.name)
-        return ExitCode.OK
-    watching = Watching(site, Keeper(history) if history is not None else None)
-    front = Front(site, watching, stop, supervisor)
-    status = front.listener = make_status(config, front)
+    with closing(Listeners(config)) as listeners:
+        site = await _build(config, supervisor, stop)
+        if site is None:
+            log.info("site %s has stopped while it opened its store", config.site.name)
+            return ExitCode.OK
+        watching = Watching(site, Keeper(history) if history is not None else None)
+        front = Front(site, watching, stop, supervisor)
+        front.listener = make_status(listeners.status, front)
+        return await _run(front, front.listener, listeners, renew)
+
+
+async def _run(front: Front, status: StatusListener, listeners: Listeners, renew: asyncio.Event) -> int:
+    """From the start to the end; the exit code."""
+    loop, stop, supervisor = asyncio.get_running_loop(), front.stop, front.supervisor
+    site, watching, config = front.site, front.watching, front.site.config
     try:
-        await _start(site, watching, status)
+        await _start(site, watching, status, listeners)
         reloads = loop.create_task(reload_when_told(front, renew))
         gc.freeze()
         log.info("site %s is ready: %s", config.site.name, _summary(config))
@@ -151,7 +162,7 @@ async def _serve(config: SiteConfig, make_status: MakeStatusListener, history: P
         await watching.stop()
         await supervisor.close()
     log.info("site %s has stopped", config.site.name)
-    return ExitCode.OK
+    return ExitCode.DEFECT if site.defect else ExitCode.OK
 
 
 async def reload_when_told(front: Front, told: asyncio.Event) -> None:
@@ -209,16 +220,15 @@ async def _open_store(config: SiteConfig, stop: asyncio.Event) -> ChunkStore | N
     return None if opened.cancel() else await opening
 
 
-async def _start(site: Site, watching: Watching, status: StatusListener) -> None:
-    await site.start()
+async def _start(site: Site, watching: Watching, status: StatusListener, listeners: Listeners) -> None:
+    """No array is served before all else has begun."""
     await watching.start()
     site.each_second.append(watching.tick)
     try:
         await status.start()
     except OSError as error:
-        listen = site.config.status.listen
-        reason = f"status.listen = {listen}: {error.strerror or error}; free the address or configure another one"
-        raise OperatorError(reason, ExitCode.LISTEN) from None
+        raise OperatorError(unavailable("status.listen", site.config.status.listen, error), ExitCode.LISTEN) from None
+    await site.start(listeners)
 
 
 def _running(site: Site) -> str:

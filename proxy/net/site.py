@@ -3,9 +3,8 @@
 import asyncio
 import logging
 import signal
-import socket
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from dedupstore import open_store
@@ -14,12 +13,11 @@ from dedupstore.store import ChunkStore
 from proxy import __version__
 from proxy.config.addresses import Address
 from proxy.config.model import SiteConfig
-from proxy.errors import ExitCode, OperatorError
 from proxy.net.dialler import Dialler
 from proxy.net.door import Door
 from proxy.net.environment import Environment
 from proxy.net.forward import Forward
-from proxy.net.listener import bind
+from proxy.net.listeners import Listeners
 from proxy.net.peer import Peer
 from proxy.net.portals import Portals
 from proxy.net.sockets import congestion_control
@@ -42,6 +40,8 @@ class Site:
         self.began = time.monotonic()
         self.ready = False
         self.draining = False
+        self.defect = False
+        """It had to stop because of one."""
         self.worker = StoreWorker(store)
         self.certificates = certificates
         self.environment = Environment(
@@ -64,13 +64,13 @@ class Site:
         self.each_second: list[Callable[[], None]] = []
         """Called when everything else of a second is done."""
 
-    async def start(self) -> None:
-        """Bind everything, then begin. Raises OperatorError naming each address that cannot be had."""
-        doors, forwards = self._bind()
-        for listener in doors:
-            self.door = Door(listener, self.certificates, self.peers, self._congestion_control)
+    async def start(self, listeners: Listeners) -> None:
+        """Begin. Raises OperatorError naming each address that cannot be had after all."""
+        listeners.listen()
+        if listeners.tunnel is not None:
+            self.door = Door(listeners.tunnel, self.certificates, self.peers, self._congestion_control)
             self._run(self.door.run())
-        for config, listener in zip(self.config.forwards, forwards, strict=True):
+        for config, listener in zip(self.config.forwards, listeners.forwards, strict=True):
             portals = self.portals[config.peer].seen_by(config)
             forward = Forward(config, self.peers[config.peer], listener, portals)
             self.forwards.append(forward)
@@ -138,17 +138,6 @@ class Site:
         of_peers = [alarm for peer in self.peers.values() for alarm in peer.alarms]
         return [*self.worker.store.alarms, *self.certificates.alarms, *of_peers]
 
-    def _bind(self) -> tuple[list[socket.socket], list[socket.socket]]:
-        problems: list[str] = []
-        doors = _bind_all([("tunnel.listen", self.config.tunnel.listen)], problems)
-        named = [(f"forward {forward.name!r} listen", forward.listen) for forward in self.config.forwards]
-        forwards = _bind_all(named, problems)
-        if problems:
-            for listener in (*doors, *forwards):
-                listener.close()
-            raise OperatorError("\n".join(problems), ExitCode.LISTEN)
-        return doors, forwards
-
     def _dialler(self, peer: Peer, address: Address) -> Dialler:
         tunnel = self.config.tunnel
         return Dialler(
@@ -165,10 +154,17 @@ class Site:
 
     def _run(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = asyncio.get_running_loop().create_task(work)
-        task.add_done_callback(_see_to_end)
+        task.add_done_callback(self._see_to_end)
         task.add_done_callback(self._tasks.discard)
         self._tasks.add(task)
         return task
+
+    def _see_to_end(self, task: "asyncio.Task[None]") -> None:
+        """These tasks end by cancellation only: a site that has lost one must not look healthy."""
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.critical("a defect, the site has to stop: %s", error, exc_info=error)
+            self.defect = True
+            signal.raise_signal(signal.SIGTERM)
 
     async def _upkeep(self) -> None:
         """Once a second: what no event triggers."""
@@ -184,29 +180,10 @@ class Site:
                 call()
 
 
-def _see_to_end(task: "asyncio.Task[None]") -> None:
-    """These tasks end by cancellation only: a site that has lost one must not look healthy."""
-    if not task.cancelled() and (error := task.exception()) is not None:
-        log.critical("a defect, the site has to stop: %s", error, exc_info=error)
-        signal.raise_signal(signal.SIGTERM)
-
-
 def open_configured_store(config: SiteConfig) -> ChunkStore:
     """The store that the configuration asks for. Raises StoreError."""
     store = config.store
     return open_store(store.mode, store.size, path=store.path, cache_bytes=store.cache)
-
-
-def _bind_all(wanted: Sequence[tuple[str, Address | None]], problems: list[str]) -> list[socket.socket]:
-    listeners = []
-    for what, address in wanted:
-        if address is None:
-            continue
-        try:
-            listeners.append(bind(address))
-        except OSError as error:
-            problems.append(f"{what} = {address}: {error.strerror or error}; free the address or configure another one")
-    return listeners
 
 
 def tunnel_settings(config: SiteConfig) -> TunnelSettings:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 import ssl
 from contextlib import suppress
 from functools import partial
@@ -18,10 +19,10 @@ from proxy.web.live import Live
 from proxy.web.page import Page
 from proxy.web.rights import Rights
 from proxy.web.settings import Settings
-from proxy.web.sockets import listen
 
 log = logging.getLogger(__name__)
 
+_BACKLOG = 128
 _HEADER_MAX = 8190
 _STOP_SECONDS = 1.0
 
@@ -29,8 +30,10 @@ _STOP_SECONDS = 1.0
 class StatusServer:
     """Loop thread."""
 
-    def __init__(self, settings: Settings, site: Site, limits: Limits | None = None) -> None:
+    def __init__(self, settings: Settings, site: Site, listener: socket.socket, limits: Limits | None = None) -> None:
+        """`listener`: bound to the settings' address, and without blocking."""
         self._settings = settings
+        self._listener = listener
         self._site = site
         self._limits = limits or Limits()
         self._rights: Rights | None = None
@@ -42,21 +45,22 @@ class StatusServer:
         self.live = Live(self._api.live)
 
     async def start(self) -> None:
-        """Begin to answer. Raises OSError if the address cannot be had, OperatorError for files that are unsound."""
+        """Begin to answer. Raises OSError if another one listens there, OperatorError for files that are unsound."""
         self._rights = Rights(self._settings)
         guard = Guard.of(self._settings, self._rights, self._site.watch.journal, lambda: self.gate, self._limits)
         app = web.Application()
         self._api.add_to(app, self._serve_live)
         Page().add_to(app)
         self._runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=_STOP_SECONDS)
-        loop, listener = asyncio.get_running_loop(), listen(self._settings.host, self._settings.port)
+        loop = asyncio.get_running_loop()
+        self._listener.listen(_BACKLOG)
         await self._runner.setup()
         server = self._runner.server
         assert server is not None
         server.request_handler = guard.around(server.request_handler)
         server.request_factory = lenient(server.request_factory)
         begin = partial(Conversation, server, loop=loop, **self._manners())
-        self.gate = Gate(listener, server, begin, self._context, self._limits)
+        self.gate = Gate(self._listener, server, begin, self._context, self._limits)
         self._accepting = loop.create_task(self.gate.run())
         self._site.watch.journal.listen(self.live.tell)
         self._site.ticked.extend((self.live.tick, self.gate.sweep))
@@ -84,6 +88,7 @@ class StatusServer:
                 await self._accepting
         if self.gate is not None:
             self.gate.close()
+        self._listener.close()
         if self._runner is not None:
             await self._runner.cleanup()
 

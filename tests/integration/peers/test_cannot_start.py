@@ -2,6 +2,7 @@
 
 import socket
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,7 +28,8 @@ def serve(config: Path) -> tuple[int, str]:
 def site(bed: Bed) -> Site:
     """Listens for tunnels and for an array."""
     forward = Forward("array", "east")
-    return bed.site("west", {"east": None}, forwards=[forward], tunnel={"listen": f"127.0.0.1:{free_port()}"})
+    tunnel = {"listen": f"127.0.0.1:{free_port()}"}
+    return bed.site("west", {"east": None}, forwards=[forward], tunnel=tunnel, store={"mode": "disk"})
 
 
 def test_all_ports_that_are_in_use(bed: Bed) -> None:
@@ -42,14 +44,47 @@ def test_all_ports_that_are_in_use(bed: Bed) -> None:
 
 
 def test_a_status_port_that_is_in_use(bed: Bed) -> None:
+    """It is seen before the store is opened, and before anybody is served or called."""
     west = site(bed)
     with socket.create_server(("127.0.0.1", west.status_port)):
         code, said = serve(west.config)
     assert code == ExitCode.LISTEN
     assert f"status.listen = 127.0.0.1:{west.status_port}" in said
+    assert not (bed.directory / "west-store").exists()
     west.start()
     west.wait_ready()
     drain(west)
+
+
+def test_another_start_of_a_site_that_runs_harms_nothing(bed: Bed) -> None:
+    """Not even if only its status address is taken: it has called nobody in the other's name."""
+    with bed.pair(("127.0.0.1", free_port())).running() as pair:
+        other = pair.east.config.with_name("other.toml")
+        forward = f"127.0.0.1:{pair.entrance[1]}"
+        other.write_text(pair.east.config.read_text().replace(forward, f"127.0.0.1:{free_port()}"))
+        code, said = serve(other)
+        assert code == ExitCode.LISTEN
+        assert f"status.listen = 127.0.0.1:{pair.east.status_port}" in said
+        assert pair.west.log.read_text().count("is up") == 1
+
+
+def test_a_defect_ends_the_site_with_a_code_of_its_own(bed: Bed) -> None:
+    """So a service manager starts it again."""
+    west = site(bed)
+    script = f"""
+from proxy.net.site import Site
+async def upkeep(self): raise ArithmeticError("on purpose")
+Site._upkeep = upkeep
+from proxy.cli import main
+import sys
+sys.argv = ["isthmus", "serve", {str(west.config)!r}]
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+    assert done.returncode == ExitCode.DEFECT, done.stderr
+    assert "a defect, the site has to stop: on purpose" in done.stderr
 
 
 def test_an_address_of_another_host(bed: Bed) -> None:

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from typing import IO
 
 import pytest
 
+from bench.sites import free_port
 from proxy.errors import ExitCode
 from tests.nobody import NOBODY
 from tests.patience import PATIENCE
@@ -202,7 +204,10 @@ def test_an_address_in_use(local_pair: Path, serve: Start, key: str) -> None:
 def test_a_store_in_use(local_pair: Path, serve: Start) -> None:
     first = serve(local_pair / "west.toml")
     wait_ready(first)
-    second = serve(local_pair / "west.toml")
+    other = local_pair / "other.toml"
+    text = (local_pair / "west.toml").read_text()
+    other.write_text(re.sub(r'listen = "[^"]*"', lambda _: f'listen = "127.0.0.1:{free_port()}"', text))
+    second = serve(other)
     _, log = second.communicate(timeout=PATIENCE)
     assert second.returncode == ExitCode.STORE
     assert f"store {local_pair}/store is in use by process {first.pid} on " in log

@@ -11,6 +11,8 @@ from typing import Any
 import uvloop
 
 from bench.sites import free_port
+from proxy.config.addresses import Address
+from proxy.net.listener import bind
 from proxy.observe.history import History
 from proxy.observe.journal import Journal
 from proxy.observe.snapshot import Snapshot
@@ -127,9 +129,9 @@ async def listening(
 ) -> AsyncIterator[Stage]:
     site = site or FakeSite()
     chosen = replace(Settings("127.0.0.1", free_port()), **settings)
-    server = StatusServer(chosen, site, limits or PATIENT)
-    await server.start()
+    server = StatusServer(chosen, site, bind(Address(chosen.host, chosen.port)), limits or PATIENT)
     try:
+        await server.start()
         yield Stage(site, chosen, server, context)
     finally:
         await server.stop()

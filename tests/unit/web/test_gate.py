@@ -16,11 +16,12 @@ from aiohttp import web
 from aiohttp.http_parser import DeflateBuffer
 
 from bench.sites import free_port
+from proxy.config.addresses import Address
+from proxy.net.listener import bind
 from proxy.observe.codes import ACCESS_DENIED, STARTED
 from proxy.web.gate import Gate
 from proxy.web.live import EVENTS_MAX, LISTENERS_MAX, Live
 from proxy.web.routes import API
-from proxy.web.sockets import listen
 from tests.patience import PATIENCE
 from tests.unit.observe.snapshots import NOW, changed, stream
 from tests.unit.web.stage import PATIENT, FakeSite, Stage, eventually, hang_up, listening, parse, play
@@ -113,7 +114,7 @@ def test_failures_of_accept_do_not_end_the_listener() -> None:
         async def answer(request: web.BaseRequest) -> web.Response:
             return web.Response(text="here")
 
-        listener, server = listen("127.0.0.1", free_port()), web.Server(answer)
+        listener, server = bind(Address("127.0.0.1", free_port())), web.Server(answer)
         gate = Gate(listener, server, server, lambda: None, PATIENT, failing)
         task = asyncio.get_running_loop().create_task(gate.run())
         for _ in range(3):

@@ -1,0 +1,89 @@
+"""A site's addresses: all taken before anything else begins.
+
+So a site that cannot have one of them has neither opened its store nor taken an array's connection.
+"""
+
+import socket
+from dataclasses import dataclass
+
+from proxy.config.addresses import Address
+from proxy.config.model import SiteConfig
+from proxy.errors import ExitCode, OperatorError
+from proxy.net.listener import BACKLOG, reserve
+
+
+@dataclass(slots=True)
+class _Place:
+    """An address that the configuration names."""
+
+    what: str
+    address: Address
+    listener: socket.socket | None = None
+
+    def reserve(self) -> str:
+        """Take it; what is wrong, or nothing."""
+        try:
+            self.listener = reserve(self.address)
+        except OSError as error:
+            return unavailable(self.what, self.address, error)
+        return ""
+
+    def listen(self) -> str:
+        """Let others connect; likewise, for another process may listen there by now."""
+        assert self.listener is not None
+        try:
+            self.listener.listen(BACKLOG)
+        except OSError as error:
+            return unavailable(self.what, self.address, error)
+        return ""
+
+
+class Listeners:
+    """Sockets that are bound; nobody can connect before `listen`. Whoever takes one of them closes it."""
+
+    def __init__(self, config: SiteConfig) -> None:
+        """Raises OperatorError naming each address that cannot be had."""
+        self._tunnel = [_Place("tunnel.listen", config.tunnel.listen)] if config.tunnel.listen is not None else []
+        self._forwards = [_Place(f"forward {each.name!r} listen", each.listen) for each in config.forwards]
+        self._status = _Place("status.listen", config.status.listen)
+        try:
+            _see([place.reserve() for place in (*self._tunnel, *self._forwards, self._status)])
+        except OperatorError:
+            self.close()
+            raise
+
+    @property
+    def tunnel(self) -> socket.socket | None:
+        """Where lanes come; None if the site only dials."""
+        return self._tunnel[0].listener if self._tunnel else None
+
+    @property
+    def forwards(self) -> list[socket.socket]:
+        """As they are configured."""
+        return [place.listener for place in self._forwards if place.listener is not None]
+
+    @property
+    def status(self) -> socket.socket:
+        """The status listener's; whoever serves there listens."""
+        assert self._status.listener is not None
+        return self._status.listener
+
+    def listen(self) -> None:
+        """For lanes and arrays. Raises OperatorError likewise."""
+        _see([place.listen() for place in (*self._tunnel, *self._forwards)])
+
+    def close(self) -> None:
+        """Give back all of them."""
+        for place in (*self._tunnel, *self._forwards, self._status):
+            if place.listener is not None:
+                place.listener.close()
+
+
+def unavailable(what: str, address: Address, error: OSError) -> str:
+    """That address cannot be had."""
+    return f"{what} = {address}: {error.strerror or error}; free the address or configure another one"
+
+
+def _see(answers: list[str]) -> None:
+    if problems := [answer for answer in answers if answer]:
+        raise OperatorError("\n".join(problems), ExitCode.LISTEN)
