@@ -150,6 +150,7 @@ class Lanes:
         lane.heard = now
         if lane.silent:
             lane.silent = False
+            self.at = min(self.at, now + SILENT_AFTER)  # it may fall silent again long before it would have been dead
             self.assign()
 
     def watch(self, round_trip: float) -> None:
@@ -195,8 +196,9 @@ class Lanes:
         return {lane.mark} | {share.mark for share in shares} - marks
 
     def rivals(self, numbers: Iterable[int], shares: Collection[Share]) -> Marks | None:
-        """What these lanes serve together; None if each serves all."""
-        served = [self.marks_of(lane, shares) for lane in map(self.get, numbers) if lane is not None]
+        """What bulk these lanes serve together; None if each serves all."""
+        lanes = [lane for lane in map(self.get, numbers) if lane is not None and lane.number not in self.express]
+        served = [self.marks_of(lane, shares) for lane in lanes]
         return None if None in served or not served else {mark for marks in served for mark in marks or ()}
 
 

@@ -88,6 +88,7 @@ class Outgoing:
 
     __slots__ = (
         "_acked",
+        "_ahead",
         "_arrived",
         "_control",
         "_costs",
@@ -127,6 +128,7 @@ class Outgoing:
         self._queued = 0
         self._held = 0
         self._uncredited = 0
+        self._ahead = 0  # bytes that a RESET has discarded, and the peer may keep until that has come
         self._recent = 0
         self._recent_since = float("-inf")
 
@@ -205,14 +207,18 @@ class Outgoing:
         self._hold(len(payload))
 
     def reset(self, payload: bytes) -> None:
-        """Discard everything, sent or not, and queue RESET alone."""
+        """Discard everything, and queue RESET alone. Until that has come the peer may keep what was sent."""
+        ahead = self._uncredited_bytes()
         self.discard()
+        self._ahead = ahead
+        self._ledger.uncredited += ahead
         self.ended = True
         self.push_control(FrameType.RESET, payload)
 
     def discard(self) -> None:
         """The stream is over: hold nothing."""
-        self._ledger.uncredited -= sum(len(sent.payload) for sent in self._unacked if _is_uncredited(sent.kind))
+        self._ledger.uncredited -= self._uncredited_bytes() + self._ahead
+        self._ahead = 0
         self._ledger.waiting -= sum(len(payload) for _, payload in self._control)
         self._ledger.held -= self._held
         self._held = self._queued = self._uncredited = 0
@@ -319,6 +325,10 @@ class Outgoing:
         if kind != END:
             ledger.waiting -= size
         return True
+
+    def _uncredited_bytes(self) -> int:
+        """Of frames that are not acknowledged."""
+        return sum(len(sent.payload) for sent in self._unacked if _is_uncredited(sent.kind))
 
     def _hold(self, size: int) -> None:
         self._held += size + FRAME_OVERHEAD

@@ -143,15 +143,18 @@ class Stream:
 
     def reset(self, payload: bytes) -> None:
         """End it from our side: only RESET remains, until it is acknowledged."""
-        self.close()
+        self._end()
         self.outgoing.reset(payload)
 
     def close(self) -> None:
         """Release everything that both directions hold."""
+        self._end()
+        self.outgoing.discard()
+
+    def _end(self) -> None:
         if self.state is not State.OVER:
             self.incoming.close()
         self.state = State.OVER
-        self.outgoing.discard()
 
 
 def _accepted(number: int, payload: Buffer) -> Event:

@@ -151,6 +151,16 @@ def test_a_lane_with_a_long_round_trip_may_be_silent_for_longer() -> None:
     assert script.at(10.0) == [LaneSilent(1)]
 
 
+def test_a_lane_that_spoke_may_fall_silent_again_long_before_it_would_be_dead() -> None:
+    script = Script(dead_after=20.0)
+    script.take()
+    assert script.at(3.0) == [LaneSilent(1)]
+    assert script.tunnel.next_deadline() == 20.0
+    script.tunnel.heard(1, 4.0)
+    assert script.tunnel.next_deadline() == 7.0
+    assert script.at(7.0) == [LaneSilent(1)]
+
+
 def test_wishes_for_lanes() -> None:
     """Said when they change and on each new lane; what the other side wishes is told."""
     script = Script(capabilities=[Capability.LANES])
@@ -347,6 +357,23 @@ def test_marked_streams_go_by_lanes_of_their_mark() -> None:
     assert script.take(2) == ["MISS 1#1 1"]
     script.tunnel.lane_down(2, script.now)
     assert "MISS 1#1 1" in script.take(1)
+
+
+def test_a_lane_for_what_is_urgent_has_no_part_in_the_turns_of_bulk() -> None:
+    """Under a common cap bulk of a mark whose own lane is full must not keep other marks waiting."""
+    script = Script()
+    for lane in (2, 3):
+        script.tunnel.join(script.peer, dialler=False, now=script.now)
+        script.tunnel.lane_up(lane, script.now, 10)
+        script.give(FrameType.ACK, 0, 0, b"", lane=lane)
+    script.tunnel.scheduler.set_rate(1e6, script.now)
+    for mark in (0, 10):
+        script.tunnel.open("array", "10.0.0.2", Share(str(mark), mark=mark))
+    assert script.tunnel.express == {3}
+    script.tunnel.lanes_with_room([1, 3])
+    assert script.tunnel.scheduler.rivals == {0}
+    script.tunnel.lanes_with_room([1, 2, 3])
+    assert script.tunnel.scheduler.rivals == {0, 10}
 
 
 def two_lanes() -> tuple[Script, int, int]:

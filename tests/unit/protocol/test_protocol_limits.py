@@ -85,6 +85,27 @@ def test_a_peer_that_acknowledges_its_resets_may_go_on_for_ever() -> None:
     assert script.tunnel.figures.streams == 2
 
 
+def test_what_a_reset_discards_counts_until_the_peer_has_it() -> None:
+    """The peer keeps it until then, and others must not fill the room for it anew."""
+    script = Script()
+    stream, other = script.accepted(1), script.accepted(3)
+
+    def room() -> bool:
+        return script.tunnel.fills
+
+    while room():
+        script.tunnel.send_fill(stream, bytes(32), 0, 256 << 10, bytes(256 << 10))
+        script.take()
+    assert not room()
+    script.tunnel.reset(stream, ResetCode.ORIGIN_RESET, "")
+    assert not room()
+    assert ["RESET" in taken for taken in script.take()] == [True]
+    assert not room()
+    script.acknowledge(stream, OVER)
+    assert room()
+    assert script.tunnel.may_fill(other)
+
+
 def test_what_comes_for_a_refused_stream_is_dropped_unanswered() -> None:
     script = Script(streams=1)
     script.open(2)
