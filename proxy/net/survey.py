@@ -1,7 +1,8 @@
 """Reads the live site and fills the snapshot that `proxy.observe` defines."""
 
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -24,11 +25,7 @@ if TYPE_CHECKING:
 def survey(site: "Site") -> Snapshot:
     """A snapshot of the site. Loop thread."""
     now = time.monotonic()
-    total = Traffic()
-    wire = {"sent": 0, "retransmitted": 0, "received": 0}
-    for peer in site.peers.values():
-        total.add(peer.total())
-        wire = {key: wire[key] + peer.lanes.wire()[key] for key in wire}
+    peers = [_peer(peer, site.portals[name]) for name, peer in site.peers.items()]
     return Snapshot(
         site=site.config.site.name,
         version=__version__,
@@ -36,10 +33,10 @@ def survey(site: "Site") -> Snapshot:
         uptime_seconds=now - site.began,
         ready=site.ready,
         draining=site.draining,
-        peers=[_peer(peer, site.portals[name]) for name, peer in site.peers.items()],
+        peers=peers,
         streams=[_stream(peer, relay, now) for peer in site.peers.values() for relay in peer.relays.values()],
         store={**asdict(site.worker.store.figures()), "prepared": site.worker.prepared},
-        bytes=_bytes(total, wire),
+        bytes=_together(peers),
         refused=site.door.refused if site.door is not None else 0,
         last_refusal=site.door.last_refusal if site.door is not None else "",
         certificates=list(site.certificates.status),
@@ -56,6 +53,13 @@ def _bytes(total: Traffic, wire: Mapping[str, int]) -> dict[str, int]:
         "wire_retransmitted": wire["retransmitted"],
         "wire_received": wire["received"],
     }
+
+
+def _together(peers: Iterable[PeerStatus]) -> dict[str, int]:
+    total = Counter(_bytes(Traffic(), Counter()))
+    for peer in peers:
+        total.update(peer.bytes)
+    return dict(total)
 
 
 def _peer(peer: Peer, portals: Portals) -> PeerStatus:

@@ -492,6 +492,7 @@ class Streams:
 
     def _forget(self, stream: Stream) -> None:
         self._table.forget(stream)
+        self._held_back.discard(stream)
         self.scheduler.remove(stream)
         self.notices.over(stream.number)
         self._foretell()
