@@ -25,6 +25,7 @@ from proxy.net.tally import Tally
 from proxy.net.tls import Certificates
 from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
+from proxy.observe.refusals import NOT_EXPORTED, UNREACHABLE, Refusals
 from proxy.observe.volumes import Volumes
 from proxy.protocol import events
 from proxy.protocol.codes import Capability, CloseCode, ResetCode
@@ -61,6 +62,7 @@ class Peer:
     """Loop thread. Owner of lanes and relays; drives `Tunnel`, which decides everything that is protocol."""
 
     def __init__(self, environment: Environment, config: PeerConfig) -> None:
+        self._loop = asyncio.get_running_loop()
         self.name = config.name
         self.address = config.address
         self.worker: StoreWorker = environment.worker
@@ -74,6 +76,8 @@ class Peer:
         """How often streams went on after an outage."""
         self.resets = Counter[str]()
         """Ended streams by reason."""
+        self.refusals = Refusals(self._loop.time)
+        """Connections that could not be made, in either direction."""
         self.fallbacks = Counter[str]()
         """Times that iSCSI was not understood and went on as it is, by reason."""
         self.volumes = Volumes()
@@ -82,7 +86,6 @@ class Peer:
         self.short_packets = False
         """Lanes came up with short packets only."""
         self._environment = environment
-        self._loop = asyncio.get_running_loop()
         self._holdings: Holdings | None = None
         self._peer_store: tuple[bytes, bytes] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -206,6 +209,7 @@ class Peer:
             return None, str(refused)
         coders = self._coders(stream, f"forward {forward}", protocol, portals)
         relay = self.relays[stream] = Relay(self, stream, forward, origin, coders, opener=True)
+        relay.asked = export
         self.pump()
         return relay, ""
 
@@ -395,11 +399,13 @@ class Peer:
             export, address = granted(self._environment.exports, self.name, event.export)
         except NotExported as refused:
             log.warning("peer %s asked for what it may not have: %s", self.name, refused)
+            self.refusals.refused("", "", NOT_EXPORTED, str(refused))
             self.tunnel.reset(event.stream, ResetCode.NOT_EXPORTED, str(refused))
             return
         self.tunnel.assign(event.stream, self.shares.of_export(export.name))
         coders = self._coders(event.stream, f"export {export.name}", None)
         relay = self.relays[event.stream] = Relay(self, event.stream, export.name, event.origin, coders, opener=False)
+        relay.asked = str(address)
         self._connecting[relay] = self._loop.create_task(self._connect(relay, address))
 
     async def _connect(self, relay: Relay, address: Address) -> None:
@@ -408,18 +414,24 @@ class Peer:
                 connection = await connect(address)
             del self._connecting[relay]  # no longer to be cancelled: that would tear what its relay already holds
             await take_over(connection, lambda: relay)
+            self.refusals.connected(relay.share, relay.asked)
         except (OSError, TimeoutError, ValueError) as error:  # ValueError: of a name that cannot be looked up
             reason = f"cannot connect to {address}: {str(error) or 'no answer in time'}"
             log.warning("stream %d of %s: %s", relay.stream, relay.name, reason)
             self._connecting.pop(relay, None)
+            self.refusals.refused(relay.share, relay.asked, UNREACHABLE, reason)
             relay.close(ResetCode.UNREACHABLE, reason)
 
     def _accepted(self, event: events.StreamAccepted) -> None:
         log.info("stream %d is connected at %s", event.stream, self.name)
+        if (relay := self.relays.get(event.stream)) is not None:
+            self.refusals.connected(relay.share, relay.asked)
 
     def _stream_reset(self, event: events.StreamReset) -> None:
         if (relay := self.relays.get(event.stream)) is not None:
             by = f"by {self.name}: " if event.remote else ""
+            if relay.opener and event.remote:
+                self.refusals.refused(relay.share, relay.asked, event.code.name.lower(), event.reason)
             relay.close(event.code, f"{by}{event.reason} ({event.code.name.lower()})", tell=False)
 
     def _peer_draining(self, event: events.PeerDraining) -> None:

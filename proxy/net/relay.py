@@ -57,6 +57,8 @@ class Relay(asyncio.BufferedProtocol):
         self.began = time.monotonic()
         self.waits = Waits(owner, stream)
         self.reason = ""
+        self.asked = ""
+        """The export that the peer was asked for, or the address behind ours."""
         self._owner = owner
         self._loop = asyncio.get_running_loop()
         self._traffic = Traffic()

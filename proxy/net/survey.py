@@ -82,6 +82,8 @@ def _peer(peer: Peer, portals: Portals) -> PeerStatus:
         last_error=peer.last_error,
         bytes=_bytes(peer.total(), peer.lanes.wire()),
         ended_streams=dict(peer.resets),
+        refused_streams=dict(peer.refusals.counts),
+        refusals=peer.refusals.status(),
         fallbacks=dict(peer.fallbacks),
         portals={"rewritten": portals.rewritten, "passed": portals.passed},
         on_demand=portals.status(),

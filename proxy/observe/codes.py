@@ -87,6 +87,22 @@ OTHER_CONGESTION_CONTROL = Code(
     "The kernel does not do the congestion control that `tunnel.congestion_control` asks for.",
     '`modprobe` it, allow it to this user, or write "auto"',
 )
+EXPORT_UNREACHABLE = Code(
+    "IST-112",
+    _ERROR,
+    "The array behind an export cannot be reached, so connections to it are reset at once. Both sites tell it. It is"
+    " over when one succeeds, or ten minutes after the last attempt.",
+    "at the export's site: `isthmus doctor` tries it; start the array's target, or correct the export's `address` and"
+    " restart the site",
+)
+NOT_EXPORTED = Code(
+    "IST-113",
+    _ERROR,
+    "A forward asks for what the other site does not export to this one, so its connections are reset at once. Both"
+    " sites tell it. It is over when one succeeds, or ten minutes after the last attempt.",
+    "make the forward's `export` at one site, and `name`, `peers` and `range` of the export at the other agree; restart"
+    " the site that was changed",
+)
 REFUSED = Code(
     "IST-201",
     _WARNING,

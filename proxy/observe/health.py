@@ -10,7 +10,8 @@ from proxy.observe import codes
 from proxy.observe.answers import HealthAnswer, LaneHealth, Level, PeerHealth, Reason, StoreHealth, TunnelHealth
 from proxy.observe.codes import Code
 from proxy.observe.readings import lane_counter, peer_counter, store_counter
-from proxy.observe.snapshot import CertificateStatus, LaneStatus, PeerStatus, Snapshot
+from proxy.observe.refusals import UNREACHABLE
+from proxy.observe.snapshot import CertificateStatus, LaneStatus, PeerStatus, RefusalStatus, Snapshot
 from proxy.observe.trend import Trend
 from proxy.observe.wording import size
 
@@ -231,6 +232,19 @@ def _of_peer(peer: PeerStatus, trend: Trend) -> Iterable[Finding]:
     if peer.references_suspended:
         words = f"{peer.name} lacks much of what it should hold, so data goes as literals for a while"
         yield Finding(codes.REFERENCES_SUSPENDED, Level.ATTENTION, words)
+    yield from (_refusal(peer.name, each) for each in peer.refusals if each.seconds < A_WHILE)
+
+
+def _refusal(peer: str, refusal: RefusalStatus) -> Finding:
+    """A peer that asks for what it may not have is no fault of this site, perhaps."""
+    code = codes.EXPORT_UNREACHABLE if refusal.reason == UNREACHABLE else codes.NOT_EXPORTED
+    if not refusal.share:
+        return Finding(code, Level.ATTENTION, f"{peer} asks for what it may not have: {refusal.words}")
+    if refusal.share.startswith("forward "):
+        words = f"{peer} refuses connections of {refusal.share} to its export {refusal.asked}: {refusal.words}"
+    else:
+        words = f"connections from {peer} to {refusal.share} fail: {refusal.words}"
+    return Finding(code, Level.DEGRADED, words, f"{refusal.share} {refusal.asked}")
 
 
 def _of_tunnel(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> Iterable[Finding]:

@@ -70,6 +70,10 @@ def _ended(snapshot: Snapshot) -> Samples:
     return [((peer.name,), sum(peer.ended_streams.values())) for peer in snapshot.peers]
 
 
+def _refused(snapshot: Snapshot) -> Samples:
+    return [((peer.name, reason), count) for peer in snapshot.peers for reason, count in peer.refused_streams.items()]
+
+
 def _fallbacks(snapshot: Snapshot) -> Samples:
     return [((peer.name,), sum(peer.fallbacks.values())) for peer in snapshot.peers]
 
@@ -147,6 +151,13 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration("isthmus_peer_lanes", G, "Lanes that are up", _PEER, _per_peer(lambda p: len(p.lanes))),
     Declaration("isthmus_peer_streams", G, "Live streams", _PEER, _per_peer(lambda p: p.streams)),
     Declaration("isthmus_peer_streams_ended", C, "Streams that have ended", _PEER, _ended),
+    Declaration(
+        "isthmus_peer_streams_refused",
+        C,
+        "Connections that could not be made: unreachable or not_exported (EVENTS.md, IST-112 and IST-113)",
+        (*_PEER, "reason"),
+        _refused,
+    ),
     Declaration("isthmus_peer_outages", C, "Times that the last lane was lost", _PEER, _per_peer(lambda p: p.outages)),
     Declaration(
         "isthmus_peer_round_trip_seconds",

@@ -149,6 +149,24 @@ class VolumeStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class RefusalStatus:
+    """Connections of a forward, or for an export, cannot be made: none has been since these were refused."""
+
+    share: str
+    """ "forward replication" (the peer refuses), "export array" (this site cannot connect); empty: the peer asks for
+    what is not exported to it."""
+    asked: str
+    """The export, or the address in its range, that the peer was asked for; of an export the address behind it."""
+    reason: str
+    """unreachable or not_exported."""
+    words: str
+    """Of the last one."""
+    count: int
+    seconds: float
+    """Since the last one."""
+
+
+@dataclass(frozen=True, slots=True)
 class PeerStatus:
     """Another site and the tunnel to it."""
 
@@ -176,6 +194,10 @@ class PeerStatus:
     bytes: dict[str, int]
     ended_streams: dict[str, int]
     """Counted by reason."""
+    refused_streams: dict[str, int]
+    """Connections that could not be made, counted as "unreachable" or "not_exported"."""
+    refusals: list[RefusalStatus]
+    """What cannot be connected as things stand: at most 16."""
     fallbacks: dict[str, int]
     """Times that a direction of an iSCSI connection went on as plain bytes, by reason."""
     portals: dict[str, int]

@@ -58,6 +58,8 @@ def peer(**changes: Any) -> PeerStatus:
         "short_packets": False,
         "other_congestion_control": "",
         "ended_streams": {},
+        "refused_streams": {"unreachable": 0, "not_exported": 0},
+        "refusals": [],
         "fallbacks": {},
         "portals": {"rewritten": 0, "passed": 0},
     }
