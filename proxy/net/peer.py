@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -12,7 +13,7 @@ from proxy.config.model import Peer as PeerConfig
 from proxy.iscsi.portals import Portals
 from proxy.net.asking import NotExported, granted
 from proxy.net.coders import Carries, Coders, Workbench
-from proxy.net.connecting import connect, take_over
+from proxy.net.connecting import ADDRESS_SECONDS, connect, take_over
 from proxy.net.environment import Environment
 from proxy.net.fills import Fills
 from proxy.net.lane import Lane
@@ -217,8 +218,7 @@ class Peer:
         """A relay has ended, for the reason that it states."""
         if self.relays.pop(relay.stream, None) is None:
             return
-        if (connecting := self._connecting.pop(relay, None)) is not None:
-            connecting.cancel()
+        self._connect_no_more(relay)
         self.lookout.ended(relay)
         self.fills.drop(relay)
         self.misses.settle(relay.stream)
@@ -421,6 +421,15 @@ class Peer:
             self._connecting.pop(relay, None)
             self.refusals.refused(relay.share, relay.asked, UNREACHABLE, reason)
             relay.close(ResetCode.UNREACHABLE, reason)
+
+    def _connect_no_more(self, relay: Relay) -> None:
+        """Whose array may have been less patient than we are."""
+        if (connecting := self._connecting.pop(relay, None)) is None:
+            return
+        connecting.cancel()
+        if (waited := time.monotonic() - relay.began) >= ADDRESS_SECONDS:
+            words = f"cannot connect to {relay.asked}: no answer in {waited:.0f} s, then it was given up"
+            self.refusals.refused(relay.share, relay.asked, UNREACHABLE, words)
 
     def _accepted(self, event: events.StreamAccepted) -> None:
         log.info("stream %d is connected at %s", event.stream, self.name)

@@ -3,8 +3,10 @@
 from typing import Any
 
 from bench.sites import Site, free_port
+from proxy.net.endings import reset_connection
+from tests.integration.arrays.test_target_down import FullBacklog
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, RESET, Array, how_dialling_ends, send
+from tests.integration.bed.ends import END, RESET, Array, connect, how_dialling_ends, send
 from tests.integration.bed.sites import Bed
 from tests.integration.web.stage import ask, until
 
@@ -36,6 +38,16 @@ def test_an_array_that_is_down_is_told_at_both_sites_until_it_is_back(bed: Bed) 
             assert send(cut(CONTENT, 1 << 16), pair.entrance).ended == END
             for site in pair.sites:
                 until(site, "health", lambda answer: reasons(answer) == [])
+
+
+def test_an_array_that_does_not_answer_before_the_other_gives_up_is_told_at_its_site(bed: Bed) -> None:
+    with FullBacklog() as silent, bed.pair(silent.address, tunnel={"connect_timeout": "5m"}).running() as pair:
+        with connect(pair.entrance) as near:
+            until(pair.west, "status", lambda answer: any(each["age_seconds"] > 4 for each in answer["streams"]))
+            assert reasons(ask(pair.west, "health")) == []
+            reset_connection(near)
+        until(pair.west, "health", lambda answer: reasons(answer) == [("IST-112", "degraded")])
+        assert "no answer in" in told(pair.west, "IST-112")
 
 
 def test_what_is_not_exported_is_told_at_both_sites(bed: Bed) -> None:
