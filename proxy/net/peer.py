@@ -73,8 +73,9 @@ class Peer:
         self.traffic = Traffic()
         """Of relays that have ended."""
         self._by_share = defaultdict[str, Traffic](Traffic)
-        self.resumed = 0
-        """How often streams went on after an outage."""
+        self.resumed = self.shutdowns = self.tunnel_resets = self._lost_streams = 0
+        """How often streams went on after an outage, the peer ended in order, the tunnel was lost with streams in it;
+        and how many those are whose tunnel is being lost."""
         self.resets = Counter[str]()
         """Ended streams by reason."""
         self.refusals = Refusals(self._loop.time)
@@ -438,6 +439,7 @@ class Peer:
 
     def _stream_reset(self, event: events.StreamReset) -> None:
         if (relay := self.relays.get(event.stream)) is not None:
+            self._lost_streams += not event.remote
             by = f"by {self.name}: " if event.remote else ""
             if relay.opener and event.remote:
                 self.refusals.refused(relay.share, relay.asked, event.code.name.lower(), event.reason)
@@ -447,6 +449,7 @@ class Peer:
         log.info("peer %s drains: %s", self.name, event.reason)
 
     def _lane_closed(self, event: events.LaneClosed) -> None:
+        self.shutdowns += event.code is CloseCode.SHUTDOWN
         lane = self.lanes.get(event.lane)
         if lane is not None:
             lane.abort(f"closed by {self.name}: {event.reason} ({event.code.name.lower()})")
@@ -469,6 +472,8 @@ class Peer:
 
     def _tunnel_reset(self, event: events.TunnelReset) -> None:
         self.lanes.wish_of_peer({})
+        self.tunnel_resets += bool(self._lost_streams or self.relays)
+        self._lost_streams = 0
         for relay in list(self.relays.values()):  # their streams had ended, and what should have told them is dropped
             relay.close(ResetCode.PROTOCOL_ERROR, event.reason, tell=False)
         log.warning("the tunnel with %s begins anew: %s", self.name, event.reason)

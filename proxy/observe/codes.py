@@ -42,13 +42,13 @@ RESUMED = Code("IST-103", _INFO, "After an outage the streams went on where they
 STREAMS_RESET = Code(
     "IST-104",
     _ERROR,
-    "Streams were reset because the outage lasted longer than `tunnel.grace`, or the peer began anew.",
+    "Streams were reset because the outage lasted longer than `tunnel.grace`, or the peer ended or began anew.",
     "the arrays connect again and repeat what has no status; raise `tunnel.grace` if outages last longer",
 )
 FLAPPING = Code(
     "IST-105",
     _WARNING,
-    "The tunnel was lost three times or more within ten minutes.",
+    "The tunnel was lost three times or more within ten minutes, and not because the peer ended in order.",
     "have the line checked; the lanes' loss and round trip are in the status",
 )
 LANE_SILENT = Code(

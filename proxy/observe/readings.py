@@ -9,7 +9,7 @@ def lane_counter(peer: str, lane: int, what: str) -> str:
 
 
 def peer_counter(peer: str, what: str) -> str:
-    """Name of a peer's counter: "outages", "resumed", "ended", "held" (seconds), or one of its bytes."""
+    """Name of a peer's counter: "outages" (not its own ends), "resumed", "ended", "held" (seconds), or its bytes."""
     return f"peer {peer} {what}"
 
 
@@ -44,7 +44,7 @@ def counters(snapshot: Snapshot) -> dict[str, float]:
 
 def _count_peer(row: dict[str, float], peer: PeerStatus) -> None:
     row |= {peer_counter(peer.name, what): count for what, count in peer.bytes.items()}
-    row[peer_counter(peer.name, "outages")] = peer.outages
+    row[peer_counter(peer.name, "outages")] = peer.outages - peer.shutdowns
     row[peer_counter(peer.name, "resumed")] = peer.resumed
     row[peer_counter(peer.name, "ended")] = sum(peer.ended_streams.values())
     row[peer_counter(peer.name, "held")] = peer.held_seconds

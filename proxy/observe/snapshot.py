@@ -179,8 +179,10 @@ class PeerStatus:
     """Times that the last lane was lost."""
     resumed: int
     """Of these, how often the streams went on where they had stopped."""
+    shutdowns: int
+    """Likewise, how often the peer had ended in order: the line was not at fault."""
     tunnel_resets: int
-    """How often all streams were lost: after `tunnel.grace`, or because the peer began anew."""
+    """How often all streams, one or more, were lost: after `tunnel.grace`, or because the peer ended or began anew."""
     short_packets: bool
     """Packets of full size are lost on the way, so short ones are sent."""
     other_congestion_control: str

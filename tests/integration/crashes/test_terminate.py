@@ -3,6 +3,7 @@
 Both arrays of a stream that was cut see a reset, both logs say why.
 """
 
+import json
 import signal
 import socket
 import threading
@@ -11,7 +12,7 @@ from contextlib import suppress
 
 import pytest
 
-from bench.sites import free_port
+from bench.sites import Site, free_port
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import END, RESET, Array, Arrival, connect, how_it_ends, receipt, send, swallow
 from tests.integration.bed.sites import Bed, eventually, logged, look_up, run
@@ -51,6 +52,7 @@ def test_a_stream_that_does_not(bed: Bed, ending: str) -> None:
         pair = bed.pair(array.address, tunnel={"drain": "1s"})
         run(*pair.sites)
         site = getattr(pair, ending)
+        (other,) = {*pair.sites} - {site}
         with connect(pair.entrance) as near:
             near.sendall(CONTENT)
             array.arrival()
@@ -62,6 +64,29 @@ def test_a_stream_that_does_not(bed: Bed, ending: str) -> None:
         for each in pair.sites:
             logged(each, "ended: ")
             assert "the site shuts down" in line_with(each.log.read_text(), "ended: ")
+        eventually(other, "peers.0.tunnel_resets", wanted=1)
+        other.wait_for(lambda: "IST-104" in told(other), "does not tell of the lost stream")
+
+
+@EITHER
+def test_the_other_site_tells_of_no_lost_streams_where_there_was_none(bed: Bed, ending: str) -> None:
+    with Array() as array:
+        pair = bed.pair(array.address)
+        run(*pair.sites)
+        first, other = sorted(pair.sites, key=lambda site: site.name != ending)
+        assert first.stop() == 0
+        eventually(other, "peers.0.shutdowns", wanted=1)
+        eventually(other, "peers.0.lanes", wanted=[])
+        other.wait_for(lambda: "IST-102" in told(other), "does not tell of the tunnel's end")
+        now = other.status()["peers"][0]
+        assert (now["outages"], now["tunnel_resets"]) == (1, 0)
+        assert "IST-104" not in told(other)
+
+
+def told(site: Site) -> list[str]:
+    """Codes of its events."""
+    _, body = site.get("/api/v1/events")
+    return [event["code"] for event in json.loads(body)["events"]]
 
 
 def test_the_last_bytes_for_a_slow_array(bed: Bed) -> None:
