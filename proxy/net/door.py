@@ -105,8 +105,7 @@ class Door:
 
     def hello(self, lane: Lane, hello: Hello) -> None:
         """Hand the lane to the peer whose certificate it showed. Raises HelloRefused."""
-        name = self._certificates.recognise(*lane.certificate)
-        peer = self._peers.get(name) if name is not None else None
+        peer = self._peer_of(lane)
         if peer is None:
             shown = names_of(lane.certificate[1])
             raise HelloRefused(CloseCode.NOT_A_PEER, f"the certificate for {shown} belongs to no configured peer")
@@ -127,4 +126,12 @@ class Door:
 
     def lost(self, lane: Lane, reason: str) -> None:
         """The connection ended before it was recognised."""
-        self._refuse(lane.remote, reason)
+        if lane.needless and (peer := self._peer_of(lane)) is not None:
+            log.info("connection from %s was a visit of %s: %s", lane.remote, peer.name, reason)
+        else:
+            self._refuse(lane.remote, reason)
+
+    def _peer_of(self, lane: Lane) -> Peer | None:
+        """Whose certificate it has shown."""
+        name = self._certificates.recognise(*lane.certificate)
+        return self._peers.get(name) if name is not None else None

@@ -252,6 +252,7 @@ class Lane(asyncio.BufferedProtocol):
             self.owner.frame(self, frame)
         elif frame.type == FrameType.CLOSE:
             code, reason = decode_close(frame.payload)
+            self.needless = code is CloseCode.SURPLUS and not self.dialler  # as doctor says, who only looks
             self.abort(f"refused by the other side: {reason} ({code.name.lower()})")
         elif frame.type == FrameType.HELLO:
             self.owner.hello(self, Hello.decode(frame.payload))

@@ -21,7 +21,7 @@ class Code:
     meaning: str
     remedy: str = ""
     floods: bool = False
-    """Strangers can cause it: within a minute it is told once, with the first one's words."""
+    """Strangers can cause it: within a minute it is told once, with the newest one's words."""
     logged: bool = False
     """It is a line of the log as well, since nothing else there says so."""
 

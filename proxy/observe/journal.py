@@ -72,7 +72,7 @@ class Journal:
         behind = self._number - former.number  # of this run none is missing
         if behind >= len(self._events):
             return None
-        event = replace(former, count=former.count + 1)
+        event = replace(former, words=words, count=former.count + 1)
         self._events[-1 - behind] = event
         return event
 

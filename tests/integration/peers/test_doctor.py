@@ -79,7 +79,8 @@ def test_a_running_pair(bed: Bed) -> None:
         before = [site.status()["peers"][0] for site in pair.sites]
         code, east = examine(pair.east, "--rate", "45Mbit", "--round-trip", "100ms")
         assert (code, examine(pair.west)[0]) == (ExitCode.OK, ExitCode.OK)
-        says(pair.west, "refused", "isthmus doctor only looked whether the certificates are accepted")
+        says(pair.west, "a visit of east", "isthmus doctor only looked whether the certificates are accepted")
+        assert (pair.west.status()["refused"], pair.west.status()["last_refusal"]) == (0, "")
         for site, was in zip(pair.sites, before, strict=True):
             now = site.status()["peers"][0]
             for key in ("state", "outages", "streams", "last_error"):
