@@ -162,14 +162,15 @@ def read_public_key(path: Path) -> bytes:
     return _public_der(key.public_key())
 
 
-def read_token(path: Path) -> bytes:
-    """The token in a file, ASCII, without the spaces around it. Raises IdentityFault."""
-    token = _content(path).strip()
+def read_token(path: Path, key: str) -> bytes:
+    """The token in a file, ASCII, without the spaces around it; `key` names that file. Raises IdentityFault."""
+    making = f"make one: (umask 077; openssl rand -hex 32 > {path})"
+    token = _content(path, f"{making}, or name another file as {key}").strip()
     if is_open(path):
         raise IdentityFault(path, "can be read or written by others than its owner", f"chmod 600 {path}")
     if not LEAST_TOKEN <= len(token) <= LARGEST_TOKEN or not token.isascii() or len(token.split()) != 1:
         wrong = f"holds no token of {LEAST_TOKEN} or more letters and digits"
-        raise IdentityFault(path, wrong, f"make one: (umask 077; openssl rand -hex 32 > {path})")
+        raise IdentityFault(path, wrong, making)
     return token
 
 
@@ -220,11 +221,12 @@ def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, missing: str = "write the path of a PEM file, absolute or relative to this file") -> bytes:
+    """`missing`: the remedy if there is no such file."""
     try:
         if not path.is_file():
             wrong = "does not exist" if not path.exists() else "is not a file"
-            raise IdentityFault(path, wrong, "write the path of a PEM file, absolute or relative to this file")
+            raise IdentityFault(path, wrong, missing)
         with path.open("rb") as file:
             return file.read(LARGEST_FILE)
     except OSError as error:

@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from proxy import identity
 from proxy.config.addresses import Address
-from proxy.config.mistakes import ABSENT, KeyPath
+from proxy.config.mistakes import ABSENT, KeyPath, show_key
 from proxy.config.reading import Draft
 from proxy.identity import IdentityFault
 
@@ -97,7 +97,7 @@ def check_files(draft: Draft, now: datetime) -> None:
         if path is None:
             continue
         try:
-            identity.read_certificates(path) if where == CLIENTS else identity.read_token(path)
+            identity.read_certificates(path) if where == CLIENTS else identity.read_token(path, show_key(where))
         except IdentityFault as fault:
             draft.wrong(where, f"{fault.wrong} ({path})", fault.remedy)
 

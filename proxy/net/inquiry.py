@@ -100,11 +100,11 @@ def find_token(status: Status, *, control: bool) -> tuple[Path, str] | None:
     something. Without that one, which is named, nothing will be changed: raises IdentityFault."""
     if control:
         path = status.control_token
-        return (path, identity.read_token(path).decode()) if path else None
-    for path in (status.token, status.control_token):
+        return (path, identity.read_token(path, "status.control_token").decode()) if path else None
+    for path, key in ((status.token, "status.token"), (status.control_token, "status.control_token")):
         if path is not None:
             with contextlib.suppress(IdentityFault):
-                return path, identity.read_token(path).decode()
+                return path, identity.read_token(path, key).decode()
     return None
 
 

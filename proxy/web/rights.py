@@ -64,8 +64,8 @@ class Rights:
 
 
 def _read(settings: Settings) -> _Files:
-    reading = read_token(settings.token) if settings.token else None
-    control = read_token(settings.control_token) if settings.control_token else None
+    reading = read_token(settings.token, "status.token") if settings.token else None
+    control = read_token(settings.control_token, "status.control_token") if settings.control_token else None
     return _Files(_context(settings), reading, control)
 
 

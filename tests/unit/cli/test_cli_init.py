@@ -44,7 +44,7 @@ def test_drain_and_reload_need_a_token_of_its_own(isthmus: Isthmus, tmp_path: Pa
         status = load(tmp_path / name / "east.toml", files=False).status
         assert status.control_token == tmp_path / name / "east.token"
         assert stat.S_IMODE(status.control_token.stat().st_mode) == 0o600
-        tokens.add(read_token(status.control_token))
+        tokens.add(read_token(status.control_token, "status.control_token"))
     assert len(tokens) == 2
 
 

@@ -59,7 +59,7 @@ def test_what_is_protected_is_fine(tmp_path: Path, keys: str) -> None:
         (LISTEN + 'clients = "west.crt"\n', "status.clients", "without TLS", "add certificate"),
         (LISTEN + TLS.replace("listener.key", "other.key"), "status.key", "does not belong", "name the key"),
         (LISTEN + TLS.replace("listener.key", "none.key"), "status.key", "does not exist", "path of a PEM file"),
-        (LISTEN + 'token = "none"\n', "status.token", "does not exist", "file"),
+        (LISTEN + 'token = "none"\n', "status.token", "does not exist", "openssl rand"),
         (LISTEN + 'token = "short"\n', "status.token", "16 or more", "openssl rand"),
         (LISTEN + 'token = "many"\n', "status.token", "16 or more", "openssl rand"),
         (LISTEN + 'control_token = "open"\n', "status.control_token", "others than its owner", "chmod 600"),
