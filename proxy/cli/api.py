@@ -3,12 +3,14 @@
 import json
 from collections.abc import Callable
 from functools import partial
+from http import HTTPStatus
 from http.client import HTTPException
+from pathlib import Path
 from typing import Any
 
 from proxy.config import SiteConfig
 from proxy.errors import ExitCode, OperatorError
-from proxy.net.inquiry import Inquiry
+from proxy.net.inquiry import Inquiry, find_token
 from proxy.text import printable
 
 API = "/api/v1"
@@ -63,15 +65,19 @@ class Api:
     def post(self, what: str) -> dict[str, Any]:
         """Have the site do something. Raises OperatorError (UNREACHABLE, or FAILED if it is refused)."""
         asked = partial(self._inquiry.ask, f"{API}/{what}", "POST", control=True)
-        return self._decode(self._answer(f"{API}/{what}", asked))
+        return self._decode(self._answer(f"{API}/{what}", asked, control=True))
 
-    def _answer(self, path: str, ask: Callable[[], Any]) -> bytes:
+    def _answer(self, path: str, ask: Callable[[], Any], *, control: bool = False) -> bytes:
         try:
             response, body = ask()
         except (OSError, HTTPException) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise self._unreachable(f"{reason}; is `isthmus serve {self._config.source}` running?") from None
         if response.status in _REFUSALS and (refusal := _refusal(body)):
+            if response.status == HTTPStatus.UNAUTHORIZED and (
+                shown := find_token(self._config.status, control=control)
+            ):
+                refusal = _unknown_token(shown[0])
             raise OperatorError(f"site {self._config.site.name} refuses {path}: {refusal}")
         if response.status != 200:
             http = f"HTTP {response.status} {printable(response.reason)}"
@@ -96,6 +102,12 @@ def _table(body: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def _unknown_token(path: Path) -> str:
+    """What its own words, "a token is needed", would not tell to who has shown one."""
+    remedy = "have it read the file anew: systemctl reload, or kill -HUP with the number of its process"
+    return f"it does not know the token in {path}, and may still have the one that it read at its start; {remedy}"
 
 
 def _refusal(body: bytes) -> str | None:

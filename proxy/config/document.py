@@ -32,7 +32,8 @@ that has one. Editors that know JSON Schema complete and check the file with
 - What the words mean: [GUIDE.md](GUIDE.md#words).
 
 The running site reads certificates, keys, pins and tokens anew on SIGHUP (`isthmus reload`); everything else at the
-next start.
+next start. A control token that was replaced it does not know until then, and refuses `isthmus reload`, which shows it:
+have it read by `systemctl reload` or `kill -HUP`.
 """
 
 

@@ -108,7 +108,8 @@ ROUTES = (
     Route(
         "POST",
         f"{API}/reload",
-        "Read certificates, keys, pins and tokens anew, as after SIGHUP. Connections to this listener end after it.",
+        "Read certificates, keys, pins and tokens anew, as after SIGHUP; until then the former tokens hold."
+        " Connections to this listener end after it.",
         answers.ReloadAnswer,
         Right.CONTROL,
     ),

@@ -48,6 +48,8 @@ class StatusSite:
         """Paths; all others are not found. None: all are answered."""
         self.most: int | None = None
         """The greatest `limit`; what asks for more is refused. None: there is none."""
+        self.refusal: tuple[bytes, int] | None = None
+        """What is answered to who wants it to do something; None: as to all others."""
         self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
@@ -55,6 +57,9 @@ class StatusSite:
     def answers(self, body: bytes | dict[str, Any], status: int = 200) -> None:
         self.body = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.status = status
+
+    def refuses_control(self, body: dict[str, Any], status: int) -> None:
+        self.refusal = json.dumps(body).encode(), status
 
     def close(self) -> None:
         self._server.shutdown()
@@ -74,7 +79,13 @@ class StatusSite:
                 self.end_headers()
                 self.wfile.write(b'{"error": "limit is too much"}' if refused else site.body)
 
-            do_POST = do_GET
+            def do_POST(self) -> None:
+                if site.refusal is None:
+                    self.do_GET()
+                    return
+                self.send_response(site.refusal[1])
+                self.end_headers()
+                self.wfile.write(site.refusal[0])
 
             def log_message(self, format: str, *args: object) -> None:
                 pass

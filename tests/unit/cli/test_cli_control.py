@@ -9,6 +9,7 @@ import pytest
 
 from proxy.cli import control
 from proxy.errors import ExitCode
+from proxy.identity import make_token
 from tests.unit.cli.conftest import Isthmus, StatusSite
 
 
@@ -21,6 +22,29 @@ def test_a_site_that_does_not_end(
     shown = isthmus("drain", pair / "east.toml", "--wait")
     assert shown.exit_code == ExitCode.FAILED
     assert "east still answers after 90s; its log says what it waits for, and kill -KILL ends" in shown.stderr
+
+
+@pytest.mark.parametrize("command", ["drain", "reload"])
+def test_a_token_that_the_site_has_not_read_yet(isthmus: Isthmus, pair: Path, east: StatusSite, command: str) -> None:
+    token = pair / "east.token"
+    token.write_bytes(make_token())
+    token.chmod(0o600)
+    file = pair / "east.toml"
+    file.write_text(file.read_text().replace("[status]\n", '[status]\ncontrol_token = "east.token"\n'))
+    east.refuses_control({"error": "a token is needed", "remedy": "send Authorization"}, 401)
+    shown = isthmus(command, file)
+    assert shown.exit_code == ExitCode.FAILED
+    assert f"site east refuses /api/v1/{command}: it does not know the token in {token}" in shown.stderr
+    assert "may still have the one that it read at its start; have it read the file anew: systemctl rel" in shown.stderr
+
+
+def test_no_token_where_one_is_named(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
+    token, file = pair / "east.token", pair / "east.toml"
+    file.write_text(file.read_text().replace("[status]\n", '[status]\ncontrol_token = "east.token"\n'))
+    shown = isthmus("reload", file)
+    assert shown.exit_code == ExitCode.FAILED
+    remedy = f"make one: (umask 077; openssl rand -hex 32 > {token}), or name another file as status.control_token"
+    assert f"{token} does not exist; {remedy}" in shown.stderr
 
 
 @pytest.mark.parametrize("command", ["drain", "reload"])
