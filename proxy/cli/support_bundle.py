@@ -29,7 +29,7 @@ from proxy.cli.output import say
 from proxy.cli.secrets import Secrets
 from proxy.cli.serve import history_of
 from proxy.config import SiteConfig, load
-from proxy.errors import OperatorError
+from proxy.errors import ExitCode, OperatorError
 from proxy.history.reading import read_events
 from proxy.observe.journal import EVENTS_MAX
 from proxy.text import printable
@@ -74,7 +74,8 @@ class Bundle:
 
 
 def run(config: Path, output: Path | None) -> None:
-    """Collect, write, say where it is. Raises OperatorError if it cannot be written."""
+    """Collect, write, say where it is. Raises OperatorError if it cannot be written, or there is no such site's file."""
+    _refuse_missing(config)
     now = datetime.now(UTC)
     site, mistakes = _loaded(config)
     name = site.site.name if site else config.stem
@@ -87,6 +88,18 @@ def run(config: Path, output: Path | None) -> None:
     for line in missing:
         say(f"  {line}")
     say("No key and no token is in it; names and addresses are. Look into it before you give it away.")
+
+
+def _refuse_missing(config: Path) -> None:
+    """A file that is broken is what a bundle may be about; a mistyped path is not."""
+    try:
+        config.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise OperatorError(
+            f"{config} does not exist; give the path of a site's file", ExitCode.CONFIGURATION
+        ) from None
+    except (OSError, ValueError):
+        return  # the bundle says why it cannot be read
 
 
 def collect(config: Path, site: SiteConfig | None, mistakes: str | None) -> Bundle:

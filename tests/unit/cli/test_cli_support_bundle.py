@@ -114,8 +114,11 @@ def test_of_a_file_with_mistakes(isthmus: Isthmus, pair: Path, bundle: Path) -> 
 
 
 def test_of_no_file(isthmus: Isthmus, tmp_path: Path, bundle: Path) -> None:
-    assert isthmus("support-bundle", tmp_path / "none.toml", "-o", bundle).exit_code == 0
-    assert b"No such file" in parts(bundle)["mistakes.txt"]
+    """It was mistyped: an empty bundle would help nobody."""
+    shown = isthmus("support-bundle", tmp_path / "none.toml", "-o", bundle)
+    assert (shown.exit_code, shown.stdout) == (ExitCode.CONFIGURATION, "")
+    assert shown.stderr == f"isthmus: {tmp_path / 'none.toml'} does not exist; give the path of a site's file\n"
+    assert not bundle.exists()
 
 
 def test_nothing_is_written_over(isthmus: Isthmus, pair: Path, bundle: Path) -> None:
