@@ -71,7 +71,7 @@ def _show(error: click.ClickException) -> int:
     """Click's own words, in which what was typed is repeated: it may have been copied from elsewhere."""
     words = io.StringIO()
     error.show(words)
-    say(words.getvalue().removesuffix("\n"), err=True)
+    say(words.getvalue().removesuffix("\n").replace("\n\t", " "), err=True)  # choices are a column of their own
     return error.exit_code
 
 

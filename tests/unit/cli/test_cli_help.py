@@ -112,6 +112,10 @@ def test_usage_errors(isthmus: Isthmus, words: list[str]) -> None:
     assert shown.stdout == ""
 
 
+def test_choices_are_named_in_plain_words(isthmus: Isthmus) -> None:
+    assert "Choose from: bash, zsh, fish\n" in isthmus("completion").stderr
+
+
 def test_help_loads_nothing_heavy() -> None:
     """So that `isthmus --help` and completion are quick."""
     program = "import sys; from proxy.cli.commands import root; print(*sys.modules)"
