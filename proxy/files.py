@@ -9,6 +9,12 @@ File = tuple[Path, bytes, int]
 """Path, content, mode."""
 
 
+def in_the_way(path: Path) -> Path | None:
+    """What stands where a directory is wanted, or above it, and is none. Raises OSError if it cannot be looked at."""
+    place = next(place for place in (path, *path.absolute().parents) if place.exists())
+    return None if place.is_dir() else place
+
+
 def create_all(files: Sequence[File]) -> None:
     """Write all files, none of which exists yet, or none. Raises OSError."""
     created: list[Path] = []

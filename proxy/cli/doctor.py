@@ -194,7 +194,7 @@ def _of_host(site: SiteConfig, status: dict[str, Any] | None) -> Iterator[Findin
     memory = host.memory()
     yield from resources.memory(site, memory, filled=filled)
     yield from resources.index(site, memory)
-    yield from resources.disk(site, host.disk(site.store.path) if site.store.path is not None else None)
+    yield from resources.disk(site, host.disk(site.store.path) if site.store.path is not None else "")
     kept = history_of(site)
     yield from resources.history(kept, host.unwritable(kept))
     yield from trust.clock(host.clock((site.source, site.identity.certificate)))

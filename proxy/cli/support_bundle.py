@@ -74,7 +74,7 @@ class Bundle:
 
 
 def run(config: Path, output: Path | None) -> None:
-    """Collect, write, say where it is. Raises OperatorError if it cannot be written, or there is no such site's file."""
+    """Collect, write, say where it is. Raises OperatorError if it cannot be written, or no such file is there."""
     _refuse_missing(config)
     now = datetime.now(UTC)
     site, mistakes = _loaded(config)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from proxy.doctor.facts import Clock, Disk, Kernel, Memory
+from proxy.files import in_the_way
 
 ROOT = Path("/")
 _NO_LIMIT = 1 << 60
@@ -41,12 +42,13 @@ def memory(root: Path = ROOT) -> Memory:
     return Memory(_available(root / "proc/meminfo"), min(limits, default=None))
 
 
-def disk(path: Path) -> Disk | None:
-    """None if it is no directory, or cannot be looked at."""
+def disk(path: Path) -> Disk | str:
+    """Why there is none, in words, if it is no directory, or cannot be looked at."""
     try:
-        return _disk(path, next(place for place in (path, *path.absolute().parents) if place.exists()))
-    except OSError:
-        return None
+        found = in_the_way(path)
+        return _disk(path) if found is None else f"{found} is not a directory"
+    except OSError as error:
+        return f"{path} cannot be looked at: {error.strerror}"
 
 
 def unwritable(path: Path) -> str:
@@ -58,9 +60,8 @@ def unwritable(path: Path) -> str:
     return "" if os.access(path.parent, os.W_OK | os.X_OK) else f"{path.parent} is not this user's"
 
 
-def _disk(path: Path, place: Path) -> Disk | None:
-    if not place.is_dir():
-        return None
+def _disk(path: Path) -> Disk:
+    place = next(place for place in (path, *path.absolute().parents) if place.exists())
     room = os.statvfs(place)
     return Disk(
         place=str(place),

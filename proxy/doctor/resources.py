@@ -115,15 +115,15 @@ def _free_memory(available: int | None, wanted: int, needs: str, lower: str, *, 
     return ok(MEMORY, f"{needs}; {show_size(available)} are free{beside}")
 
 
-def disk(config: SiteConfig, facts: Disk | None) -> Iterator[Finding]:
-    """Room for a disk store to grow to its size."""
+def disk(config: SiteConfig, facts: Disk | str) -> Iterator[Finding]:
+    """Room for a disk store to grow to its size. `facts` are words if there are none: why."""
     size = config.store.size
     if config.store.mode == "memory":
         yield ok(STORE, f"in memory, {show_size(size)}; it is empty after a restart")
         return
     path = config.store.path
-    if facts is None:
-        yield problem(STORE, f"{path} cannot be looked at", "name a directory of a local disk as store.path")
+    if isinstance(facts, str):
+        yield problem(STORE, facts, "name a directory of a local disk as store.path, or move away what is there")
         return
     if not facts.writable:
         remedy = f"let the site's user write there (chown), or run this as that user; see mount for read-only: {path}"

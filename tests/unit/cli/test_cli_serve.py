@@ -201,6 +201,18 @@ def test_an_address_in_use(local_pair: Path, serve: Start, key: str) -> None:
     assert "Traceback" not in log
 
 
+@pytest.mark.parametrize("below", ["", "/below"])
+def test_a_file_where_the_store_should_be(local_pair: Path, serve: Start, below: str) -> None:
+    config = local_pair / "west.toml"
+    (local_pair / "store").touch()
+    config.write_text(config.read_text().replace('path = "store"', f'path = "store{below}"'))
+    process = serve(config)
+    _, log = process.communicate(timeout=PATIENCE)
+    assert process.returncode == ExitCode.STORE
+    path = local_pair / "store"
+    assert f"store {path}{below}: {path} is not a directory; move it away, or name a directory as store.path" in log
+
+
 def test_a_store_in_use(local_pair: Path, serve: Start) -> None:
     first = serve(local_pair / "west.toml")
     wait_ready(first)

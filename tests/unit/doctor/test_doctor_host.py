@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from proxy.doctor import host
-from proxy.doctor.facts import Memory
+from proxy.doctor.facts import Disk, Memory
 
 FILES = {
     "proc/sys/net/ipv4/tcp_available_congestion_control": "reno cubic\n",
@@ -71,7 +71,7 @@ def test_memory(root: Path, groups: str, files: dict[str, str], limit: int | Non
 
 def test_a_disk(tmp_path: Path) -> None:
     facts = host.disk(tmp_path / "not" / "yet")
-    assert facts is not None
+    assert isinstance(facts, Disk)
     assert (facts.place, facts.used, facts.writable) == (str(tmp_path), 0, True)
     assert 0 < facts.free <= facts.total
 
@@ -81,14 +81,14 @@ def test_what_a_store_takes_already(tmp_path: Path) -> None:
         file.write(os.urandom(100_000))
         file.truncate(1 << 30)
     facts = host.disk(tmp_path)
-    assert facts is not None
+    assert isinstance(facts, Disk)
     assert 100_000 <= facts.used < 1 << 20, "the hole takes nothing"
 
 
 def test_a_file_in_the_stores_place(tmp_path: Path) -> None:
     (tmp_path / "store").touch()
-    assert host.disk(tmp_path / "store") is None
-    assert host.disk(tmp_path / "store" / "below") is None
+    for path in (tmp_path / "store", tmp_path / "store" / "below"):
+        assert host.disk(path) == f"{tmp_path / 'store'} is not a directory"
 
 
 def test_the_clock(tmp_path: Path) -> None:

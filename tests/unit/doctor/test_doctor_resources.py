@@ -140,7 +140,7 @@ def room(free: int, used: int = 0, *, writable: bool = True) -> Disk:
 
 
 def test_a_store_in_memory_needs_no_disk(east: SiteConfig) -> None:
-    assert only(list(disk(east, None))).level is Level.OK
+    assert only(list(disk(east, ""))).level is Level.OK
 
 
 @pytest.mark.parametrize("facts", [room(10 * GIB), room(GIB, used=9 * GIB), room(0, used=11 * GIB)])
@@ -163,8 +163,9 @@ def test_a_directory_that_cannot_be_written(west: SiteConfig) -> None:
 
 
 def test_a_path_that_is_no_directory(west: SiteConfig) -> None:
-    finding = only(list(disk(west, None)))
-    assert (finding.level, finding.remedy) == (Level.PROBLEM, "name a directory of a local disk as store.path")
+    finding = only(list(disk(west, "/srv/store is not a directory")))
+    assert (finding.level, finding.found) == (Level.PROBLEM, "/srv/store is not a directory")
+    assert finding.remedy == "name a directory of a local disk as store.path, or move away what is there"
 
 
 def test_history_is_kept_where_it_can_be_written(tmp_path: Path) -> None:
