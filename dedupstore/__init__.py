@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
+from typing import NamedTuple
 
 from dedupstore.disk import CACHE_BYTES, DiskStore
 from dedupstore.errors import StoreUnusable
@@ -20,7 +21,7 @@ from dedupstore.memory import MemoryStore
 from dedupstore.opening import purge
 from dedupstore.store import ChunkStore
 
-__all__ = ["open_store", "purge_store"]
+__all__ = ["Verified", "open_store", "purge_store", "verify_store"]
 
 
 def open_store(
@@ -41,6 +42,37 @@ def open_store(
     if path is None:
         raise StoreUnusable("a disk store needs a path; name a directory for it")
     return DiskStore(path, size_bytes, cache_bytes, clock)
+
+
+class Verified(NamedTuple):
+    """What `verify_store` found."""
+
+    sound: int
+    """Chunks."""
+    dropped: int
+    """Chunks that were not sound."""
+    whole: bool
+    """Nothing was dropped, lost or set aside."""
+    alarms: tuple[str, ...]
+    """What an operator must know, one sentence each."""
+
+
+def verify_store(
+    path: str | PathLike[str],
+    size_bytes: int,
+    cache_bytes: int = CACHE_BYTES,
+    progress: Callable[[int, int], None] | None = None,
+) -> Verified:
+    """Walk over the index of a disk store, then read and verify every chunk; what is damaged goes.
+
+    `progress` is called with (done, all) containers. Raises StoreBusy or StoreUnusable.
+    """
+    store = DiskStore(path, size_bytes, cache_bytes, walk=True)
+    try:
+        sound, dropped = store.verify(progress)
+        return Verified(sound, dropped, store.whole and not dropped, store.alarms)
+    finally:
+        store.close()
 
 
 def purge_store(path: str | PathLike[str]) -> None:

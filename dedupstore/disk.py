@@ -48,16 +48,19 @@ class DiskStore(DiskCache):
         cache_bytes: int = CACHE_BYTES,
         clock: Callable[[], float] = time.time,
         new: Layout | None = None,
+        *,
+        walk: bool = False,
     ) -> None:
         """Open or create it; reads the list of containers. `clock` tells seconds since the epoch.
 
-        `new`: how containers are divided if there is no store yet; None: as suits its size.
+        `new`: how containers are divided if there is no store yet; None: as suits its size. `walk`: over each page of
+        the index before anything is looked up, though it was closed in order.
 
         Raises StoreBusy, which names the holder, or StoreUnusable, which names the remedy.
         """
         if cache_bytes < LEAST_CACHE_BYTES:
             raise StoreUnusable(f"a store cache of {cache_bytes} bytes is too small; give it at least 32 MiB")
-        files = open_files(Path(path), size_bytes, clock, new)
+        files = open_files(Path(path), size_bytes, clock, new, walk=walk)
         self._owner = files.lock
         self._batch = _BATCH_BYTES // files.containers.layout.slot_bytes
         super().__init__(files, StoreFigures("disk", size_bytes), cache_bytes, clock)
@@ -67,6 +70,11 @@ class DiskStore(DiskCache):
     def announce(self) -> None:
         """As ChunkStore says."""
         self._announced = True
+
+    @property
+    def whole(self) -> bool:
+        """Nothing is damaged, failing or lost. Copies that were set aside earlier do not count."""
+        return self._alarms.keys() <= {"set-aside"}
 
     @property
     def noted(self) -> bool:
@@ -108,7 +116,7 @@ class DiskStore(DiskCache):
                 self._index.end(self.epochs if self._announced else self.epochs[1:])
         self._index.close()
         self._file.close()
-        self._owner.release()
+        self._owner.release(orderly=not self._doubtful)
         self._places.clear()
         self._containers.clear()
         del self._slab

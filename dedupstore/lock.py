@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import os
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +11,10 @@ from dedupstore.errors import StoreBusy, StoreUnusable
 
 
 class StoreLock:
-    """The `lock` file of a store, held until `release` or the end of the process."""
+    """The `lock` file of a store, held until `release` or the end of the process.
+
+    It names its holder until an orderly release; so if it does when nobody holds it, the last holder died.
+    """
 
     def __init__(self, directory: Path) -> None:
         """Take it. Raises StoreBusy, which names the holder, or OSError."""
@@ -30,6 +34,8 @@ class StoreLock:
             if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP):
                 raise
             raise StoreUnusable(f"store {directory} is on a file system without locks; use a local disk") from error
+        self.orphaned = os.fstat(self._file).st_size > 0
+        """Whoever held it before has not released it in order."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, f"process {os.getpid()} on {os.uname().nodename} since {now}\n".encode(), 0)
@@ -38,6 +44,9 @@ class StoreLock:
         text = os.pread(self._file, 512, 0).decode(errors="replace").strip()
         return text or "another process, which has not said its name yet"
 
-    def release(self) -> None:
-        """Let others have the store."""
+    def release(self, *, orderly: bool = True) -> None:
+        """Let others have the store; unless `orderly` it is left as if this process had died with it."""
+        if orderly:
+            with suppress(OSError):  # then the next holder looks more closely than it need
+                os.ftruncate(self._file, 0)
         os.close(self._file)

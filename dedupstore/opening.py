@@ -13,7 +13,7 @@ from dedupstore.beliefs import PeerNote
 from dedupstore.container import LARGE, SMALL, Layout
 from dedupstore.container_file import SUPERBLOCK_BYTES, ContainerFile, FileSlots
 from dedupstore.errors import Damaged, IndexFull, StoreFault, StoreUnusable
-from dedupstore.index import PAGE_BYTES, Change, Index, Meta
+from dedupstore.index import PAGE_BYTES, Change, Index, Meta, problems
 from dedupstore.lock import StoreLock
 from dedupstore.roster import Row
 
@@ -80,17 +80,22 @@ class StoreFiles:
     alarms: dict[str, str]
 
 
-def open_files(path: Path, size_bytes: int, clock: Callable[[], float], new: Layout | None = None) -> StoreFiles:
-    """Open or create the store; `new`: with slots like that. Raises StoreBusy or StoreUnusable."""
+def open_files(
+    path: Path, size_bytes: int, clock: Callable[[], float], new: Layout | None = None, *, walk: bool = False
+) -> StoreFiles:
+    """Open or create the store; `new`: with slots like that; `walk`: over its index, even if it was closed in order.
+
+    Raises StoreBusy or StoreUnusable.
+    """
     if size_bytes < LEAST_BYTES:
         raise StoreUnusable(f"a disk store of {size_bytes} bytes is too small; give it at least 64 MiB")
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = StoreLock(path)
         try:
-            return _open_owned(path, lock, Sizes.of(size_bytes, new), clock)
+            return _open_owned(path, lock, Sizes.of(size_bytes, new), clock, walk or lock.orphaned)
         except BaseException:
-            lock.release()
+            lock.release(orderly=not lock.orphaned)
             raise
     except (OSError, StoreFault) as error:
         raise StoreUnusable(f"store {path} cannot be opened: {error}; {_remedy(error)}") from error
@@ -111,14 +116,18 @@ def purge(path: Path) -> None:
         raise StoreUnusable(f"store {path} cannot be purged: {error}; {_remedy(error)}") from error
 
 
-def _open_owned(path: Path, lock: StoreLock, sizes: Sizes, clock: Callable[[], float]) -> StoreFiles:
-    alarms: dict[str, str] = {}
+def _open_owned(path: Path, lock: StoreLock, sizes: Sizes, clock: Callable[[], float], walk: bool) -> StoreFiles:
     try:
-        containers, index, meta = _open_pair(path, sizes)
+        return _open_trusted(path, lock, sizes, walk, {})
     except Damaged as fault:
         _set_aside(path, clock())
-        alarms["replaced"] = f"The store {path} could not be trusted ({fault}); an empty one took its place."
-        containers, index, meta = _open_pair(path, sizes)
+        replaced = f"The store {path} could not be trusted ({fault}); an empty one took its place."
+        return _open_trusted(path, lock, sizes, False, {"replaced": replaced})
+
+
+def _open_trusted(path: Path, lock: StoreLock, sizes: Sizes, walk: bool, alarms: dict[str, str]) -> StoreFiles:
+    """Raises Damaged, and leaves nothing open, if what is there is not to be trusted."""
+    containers, index, meta = _open_pair(path, sizes, walk)
     try:
         index, rows = _fit(containers, index, meta, sizes, alarms)
         epochs = (os.urandom(8), *meta.epochs)[:_EPOCHS_KEPT]
@@ -147,15 +156,17 @@ def _begin_epoch(path: Path, index: Index, meta: Meta) -> None:
 # Rule 2: what is there, and can it be trusted?
 
 
-def _open_pair(path: Path, sizes: Sizes) -> tuple[ContainerFile, Index, Meta]:
+def _open_pair(path: Path, sizes: Sizes, walk: bool) -> tuple[ContainerFile, Index, Meta]:
     containers = _open_containers(path / "containers")
     try:
+        if walk:  # before LMDB sees the index: on a damaged one it may end the process
+            _walk(path / "index")
         index = _open_index(path / "index", sizes)
     except BaseException:
         containers.close()
         raise
     try:
-        return containers, index, _identify(containers, index, sizes.new)
+        return containers, index, _identify(containers, index, sizes.new, walked=walk)
     except BaseException:
         index.close()
         containers.close()
@@ -176,7 +187,12 @@ def _open_index(path: Path, sizes: Sizes) -> Index:
     return Index(path, sizes.index_bytes if present <= sizes.index_bytes else present + _LEAST_INDEX)
 
 
-def _identify(containers: ContainerFile, index: Index, new: Layout) -> Meta:
+def _walk(index: Path) -> None:
+    if found := problems(index):
+        raise Damaged(f"the index is damaged: {found[0]}")
+
+
+def _identify(containers: ContainerFile, index: Index, new: Layout, walked: bool) -> Meta:
     meta = index.meta()
     if meta is None:
         return _begin(containers, new)
@@ -184,8 +200,8 @@ def _identify(containers: ContainerFile, index: Index, new: Layout) -> Meta:
         raise Damaged(f"the index is of version {meta.version}, this software knows 1")
     if containers.identity() != meta.identity:
         raise Damaged("`containers` and `index` belong to different stores")
-    if not meta.clean and (problems := index.problems()):
-        raise Damaged(f"the index is damaged: {problems[0]}")
+    if not (meta.clean or walked):
+        _walk(index.path)
     return meta
 
 

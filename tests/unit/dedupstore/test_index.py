@@ -1,8 +1,10 @@
 """The index by itself: a map that fills, what is swept out of it, what its file must not be."""
 
+import errno
 import os
 import random
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from dedupstore.beliefs import Notes, PeerNote
 from dedupstore.container import MAX_ENTRIES, Container
 from dedupstore.errors import Damaged, IndexFull, StoreFault
-from dedupstore.index import Change, Index
+from dedupstore.index import Change, Index, problems
 from dedupstore.roster import Row
 from dedupstore.store import CONTAINER_BYTES
 
@@ -130,7 +132,7 @@ def test_compacting_gives_space_back(index: Index, path: Path) -> None:
     try:
         assert smaller.file_bytes() < before // 2
         assert smaller.find(container(3)[0].fingerprints[7]) == ((3, 7), 1)
-        assert smaller.problems() == []
+        assert problems(smaller.path) == []
         assert not (path / "compact").exists()
     finally:
         smaller.close()
@@ -180,15 +182,51 @@ def spoil(path: Path, name: bytes) -> None:
 
 def test_a_spoilt_page_is_noticed_by_a_walk_and_by_a_look(index: Index, path: Path) -> None:
     fill(index, range(1, 3))
-    assert index.problems() == []
+    assert problems(path) == []
     index.close()
     name = container(1)[0].fingerprints[0]
     spoil(path / "data.mdb", name)
     spoilt = Index(path, MAP)
-    assert spoilt.problems()
+    assert problems(path)
     with pytest.raises(Damaged, match="the index is damaged"):
         spoilt.find(name)
     spoilt.close()
+
+
+@pytest.mark.parametrize("kind", ["ones", "zeros", "random"])
+def test_a_walk_survives_whatever_a_page_holds(index: Index, path: Path, kind: str) -> None:
+    """It reads the file itself: LMDB, which may end the process, has no part in it."""
+    content = {"ones": b"\xff" * 4096, "zeros": bytes(4096), "random": random.Random(2).randbytes(4096)}[kind]
+    fill(index, range(1, 3))
+    index.close()
+    data = path / "data.mdb"
+    sound = data.read_bytes()
+    found = 0
+    for page in range(0, len(sound), 4096):
+        data.write_bytes(sound[:page] + content + sound[page + 4096 :])
+        found += bool(problems(path))
+    assert found > 8
+
+
+def test_where_no_index_is_a_walk_finds_nothing(path: Path) -> None:
+    assert problems(path) == []
+    path.mkdir()
+    (path / "data.mdb").touch()
+    assert problems(path) == []
+    Index(path, MAP).close()
+    assert problems(path) == []
+
+
+@pytest.mark.parametrize(("number", "damaged"), [(errno.EIO, True), (errno.EACCES, False)])
+def test_only_what_the_disk_cannot_read_is_damaged(
+    index: Index, path: Path, monkeypatch: pytest.MonkeyPatch, number: int, damaged: bool
+) -> None:
+    def fail(file: object) -> list[str]:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("lmdb.verify.verify", fail)
+    with nullcontext() if damaged else pytest.raises(OSError, match="denied"):
+        assert problems(path)
 
 
 def test_nobody_else_reads(index: Index) -> None:

@@ -3,13 +3,15 @@
 import os
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import lmdb
 import pytest
 
-from dedupstore import open_store, purge_store
+from dedupstore import Verified, open_store, purge_store, verify_store
 from dedupstore.disk import DiskStore
 from dedupstore.errors import ChunkMissing, StoreBusy, StoreUnusable
 from dedupstore.fingerprint import fingerprint
@@ -275,6 +277,7 @@ def test_a_spoilt_page_of_the_index_is_found_by_the_opening_after_the_next(fille
     store.load(name_of(0))
     fill(store, range(1000, 1000 + 3 * A_CONTAINER))
     store.close()
+    assert (filled / "lock").read_bytes(), "the next one walks before LMDB sees the index"
     store = opened(filled)
     assert "the index is damaged" in store.alarms[0]
     assert len(set_aside(filled)) == 1
@@ -288,6 +291,97 @@ def test_a_spoilt_page_of_the_index_is_found_at_once_after_a_crash(filled: Path,
     spoil_pages(tmp_path / "crashed", name_of(0))
     store = opened(tmp_path / "crashed")
     assert "the index is damaged" in store.alarms[0]
+    store.close()
+
+
+def test_verifying_walks_the_index_of_a_store_that_was_closed_in_order(filled: Path) -> None:
+    assert verify_store(filled, SIZE, 32 << 20) == Verified(len(FIVE), 0, True, ())
+    spoil_pages(filled, name_of(0))
+    found = verify_store(filled, SIZE, 32 << 20)
+    assert (found.sound, found.dropped, found.whole) == (0, 0, False)
+    assert "could not be trusted (the index is damaged" in found.alarms[0]
+    found = verify_store(filled, SIZE, 32 << 20)
+    assert (found.whole, len(found.alarms)) == (True, 1), "that the copy still lies there is no new loss"
+
+
+def test_containers_that_are_lost_are_no_whole_store(filled: Path) -> None:
+    os.truncate(filled / "containers", 3 * CONTAINER_BYTES + 50_000)
+    found = verify_store(filled, SIZE, 32 << 20)
+    assert (found.sound, found.dropped, found.whole) == (A_CONTAINER * 2, 0, False)
+
+
+def test_who_died_with_the_store_has_its_index_walked(filled: Path) -> None:
+    """Even if it died before it noted in the index that it had opened it."""
+    assert (filled / "lock").read_bytes() == b""
+    spoil_pages(filled, name_of(0))
+    (filled / "lock").write_text("process 1 on somewhere since long\n")
+    store = opened(filled)
+    assert "the index is damaged" in store.alarms[0]
+    store.close()
+    assert (filled / "lock").read_bytes() == b""
+
+
+def interrupted(path: Path) -> list[str]:
+    raise KeyboardInterrupt
+
+
+def test_a_walk_that_is_interrupted_is_left_to_the_next(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spoil_pages(filled, name_of(0))
+    (filled / "lock").write_text("process 1 on somewhere since long\n")
+    with monkeypatch.context() as patched:
+        patched.setattr("dedupstore.opening.problems", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            opened(filled)
+    store = opened(filled)
+    assert "the index is damaged" in store.alarms[0]
+    store.close()
+
+
+def spoil_pointers(data: Path) -> None:
+    """Every page of the trees keeps its header, but says that its nodes lie far behind its end."""
+    content = data.read_bytes()
+    for page in range(2 * 4096, len(content), 4096):
+        flags, lower = (int.from_bytes(content[page + at : page + at + 2], "little") for at in (10, 12))
+        if flags in (1, 2) and 16 <= lower <= 4096:
+            edit(data, page + 16, b"\xff" * (lower - 16))
+
+
+def test_an_index_of_which_a_process_may_die_is_set_aside_by_the_next(filled: Path) -> None:
+    spoil_pointers(filled / "index" / "data.mdb")
+    program = "import sys; from dedupstore import open_store; print(open_store('disk', 64 << 20, sys.argv[1]).alarms)"
+    command = [sys.executable, "-c", program, str(filled)]
+    subprocess.run(command, check=False, capture_output=True)  # LMDB trusts its file: this one may be killed
+    after = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (after.returncode, len(set_aside(filled))) == (0, 1)
+    assert "set-aside-" in after.stdout
+
+
+def test_an_index_of_which_a_process_may_die_is_verified_at_once(filled: Path) -> None:
+    spoil_pointers(filled / "index" / "data.mdb")
+    found = verify_store(filled, SIZE, 32 << 20)
+    assert not found.whole
+    assert "could not be trusted (the index is damaged" in found.alarms[0]
+
+
+def put_in_index(path: Path, database: bytes, key: bytes, value: bytes) -> None:
+    with lmdb.open(str(path / "index"), max_dbs=8) as index, index.begin(write=True) as txn:
+        txn.put(key, value, db=index.open_db(database, txn))
+
+
+@pytest.mark.parametrize("database", [b"container", b"peer"])
+def test_rows_that_make_no_sense_are_no_reason_to_refuse(filled: Path, database: bytes) -> None:
+    put_in_index(filled, database, (3).to_bytes(8, "big"), b"short")
+    store = opened(filled)
+    assert "the index is damaged" in store.alarms[0]
+    assert len(set_aside(filled)) == 1
+    store.close()
+
+
+def test_a_place_that_makes_no_sense_is_a_miss(filled: Path) -> None:
+    put_in_index(filled, b"chunk", name_of(0), b"short")
+    store = opened(filled)
+    assert (store.find(name_of(0)), store.find(name_of(1))) == (None, (1, 1))
+    assert "restart to begin an empty one" in store.alarms[0]
     store.close()
 
 
