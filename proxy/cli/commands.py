@@ -234,8 +234,10 @@ def stats(config: Path, as_json: bool) -> int | None:
 def verify(config: Path) -> int | None:
     """Verify every chunk of a disk store.
 
-    The site must be stopped, and this be its user. Reads each chunk and compares it with its fingerprint. Chunks that
-    differ are dropped (the peer is asked for them when they are needed); the exit code is then 1.
+    The site must be stopped, and this be its user. Walks over every page of the index, then reads each chunk and
+    compares it with its fingerprint. Chunks that differ are dropped; where the index is damaged the whole store is set
+    aside, and an empty one takes its place (the peer is asked for what is needed). Either way the exit code is 1. Run
+    this after a disk was repaired or the store restored.
     """
     return _perform("store", config, action="verify")
 

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +13,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-from dedupstore import open_store, purge_store
+from dedupstore import open_store, purge_store, verify_store
 from dedupstore.errors import StoreError
 from dedupstore.store import ChunkStore
 from proxy.cli.api import fetch_status
@@ -39,13 +39,19 @@ def stats(config: Path, as_json: bool) -> None:
 
 
 def verify(config: Path) -> int:
-    """Read everything; FAILED if something was dropped."""
+    """Read everything; FAILED if something was dropped, lost or set aside."""
     path, site = _disk_store(config, "verify")
-    with _opened(site, path) as store, _progress() as progress:
+    with _translated(), _progress() as progress:
         bar = progress.add_task("", total=None)
-        sound, dropped = store.verify(lambda done, total: progress.update(bar, completed=done, total=total))
-    say(f"{sound:,} chunks are sound, {dropped:,} were not and have been dropped.")
-    return ExitCode.FAILED if dropped else ExitCode.OK
+        found = verify_store(
+            path,
+            site.store.size,
+            site.store.cache,
+            lambda done, total: progress.update(bar, completed=done, total=total),
+        )
+    _warn(found.alarms)
+    say(f"{found.sound:,} chunks are sound, {found.dropped:,} were not and have been dropped.")
+    return ExitCode.OK if found.whole else ExitCode.FAILED
 
 
 def purge(config: Path, yes: bool) -> None:
@@ -121,11 +127,15 @@ def _opened(site: SiteConfig, path: Path) -> Iterator[ChunkStore]:
     with _translated():
         store = open_store(site.store.mode, site.store.size, path, site.store.cache)
     try:
-        for alarm in store.alarms:
-            say(f"warning: {alarm}", err=True)
+        _warn(store.alarms)
         yield store
     finally:
         store.close()
+
+
+def _warn(alarms: Iterable[str]) -> None:
+    for alarm in alarms:
+        say(f"warning: {alarm}", err=True)
 
 
 @contextmanager

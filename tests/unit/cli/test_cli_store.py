@@ -179,7 +179,25 @@ def test_verify_says_what_else_is_wrong(isthmus: Isthmus, filled: Path) -> None:
     shown = isthmus("store", "verify", filled)
     assert shown.stderr.startswith("warning: ")
     assert "could not be trusted" in shown.stderr
+    assert shown.exit_code == ExitCode.FAILED
     assert shown.stdout == "0 chunks are sound, 0 were not and have been dropped.\n"
+
+
+def test_verify_walks_the_index_of_a_store_that_was_closed_in_order(isthmus: Isthmus, filled: Path) -> None:
+    data = filled.parent / "store" / "index" / "data.mdb"
+    content, name = data.read_bytes(), fingerprint(CHUNKS[0])
+    with data.open("r+b") as file:
+        for page in range(0, len(content), 4096):
+            if name in content[page : page + 4096]:
+                file.seek(page)
+                file.write(b"\xff" * 4096)
+    shown = isthmus("store", "verify", filled)
+    assert shown.exit_code == ExitCode.FAILED
+    first, *_ = shown.stderr.splitlines()
+    assert first.startswith(f"warning: The store {filled.parent}/store could not be trusted (the index is damaged: ")
+    assert first.endswith("); an empty one took its place.")
+    assert shown.stdout == "0 chunks are sound, 0 were not and have been dropped.\n"
+    assert isthmus("store", "verify", filled).exit_code == 0
 
 
 def test_purge_asks_first(isthmus: Isthmus, filled: Path) -> None:
