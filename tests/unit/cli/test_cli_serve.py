@@ -42,7 +42,7 @@ main()
 
 TOLD_TO_END_WHILE_WALKING = """
 import os, signal
-from dedupstore.index import Index
+from dedupstore import opening
 from proxy.cli import main
 
 def walk(index):
@@ -50,7 +50,7 @@ def walk(index):
     while True:
         pass
 
-Index.problems = walk
+opening.problems = walk
 main()
 """
 
