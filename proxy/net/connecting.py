@@ -1,6 +1,7 @@
 """Outgoing TCP connections: to the arrays behind exports, and to peers."""
 
 import asyncio
+import os
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -34,6 +35,13 @@ async def connect(address: Address, prepare: Callable[[socket.socket], None] = r
         except OSError as error:
             failure = error
     raise failure
+
+
+def plain(error: Exception) -> str:
+    """Why it failed, in the system's words, without Python's around them; empty if nobody says."""
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return str(getattr(error, "strerror", None) or error)  # of a name that cannot be looked up
 
 
 async def _addresses(loop: asyncio.AbstractEventLoop, address: Address) -> list[Any]:

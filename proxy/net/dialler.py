@@ -166,7 +166,7 @@ class Dialler:
         """See that it is the peer, say HELLO, and wait until the lane is up or gone; it keeps the time limit itself."""
         if lane.connected and not (trial or self._peer.lanes.missing()):
             lane.needless = True
-            lane.abort("another attempt was quicker")
+            lane.close(CloseCode.SURPLUS, "another attempt was quicker")
         if lane.connected and not self._certificates.proves(self._peer.name, *lane.certificate):
             shown = names_of(lane.certificate[1])
             lane.close(CloseCode.NOT_A_PEER, f"the certificate is for {shown}, not for {self._peer.name}")

@@ -4,6 +4,8 @@ import asyncio
 import ssl
 from typing import Any, Self
 
+from proxy.net.connecting import plain
+
 LAST_WORDS = 1.0
 """Seconds that the other side has to take the alert that says why, and to end the connection."""
 
@@ -77,7 +79,7 @@ def explain(error: Exception) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is refused: {error.verify_message}"
     if not isinstance(error, ssl.SSLError):
-        return str(error) or "the other side closed the connection"
+        return plain(error) or "the other side closed the connection"
     reason = error.reason or str(error)
     _, is_alert, alert = reason.partition("_ALERT_")
     if not is_alert:

@@ -13,7 +13,7 @@ from proxy.config.model import Peer as PeerConfig
 from proxy.iscsi.portals import Portals
 from proxy.net.asking import NotExported, granted
 from proxy.net.coders import Carries, Coders, Workbench
-from proxy.net.connecting import ADDRESS_SECONDS, connect, take_over
+from proxy.net.connecting import ADDRESS_SECONDS, connect, plain, take_over
 from proxy.net.environment import Environment
 from proxy.net.fills import Fills
 from proxy.net.lane import Lane
@@ -417,7 +417,7 @@ class Peer:
             await take_over(connection, lambda: relay)
             self.refusals.connected(relay.share, relay.asked)
         except (OSError, TimeoutError, ValueError) as error:  # ValueError: of a name that cannot be looked up
-            reason = f"cannot connect to {address}: {str(error) or 'no answer in time'}"
+            reason = f"cannot connect to {address}: {plain(error) or 'no answer in time'}"
             log.warning("stream %d of %s: %s", relay.stream, relay.name, reason)
             self._connecting.pop(relay, None)
             self.refusals.refused(relay.share, relay.asked, UNREACHABLE, reason)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import gc
 import os
 import socket
@@ -92,3 +93,17 @@ def test_a_connection_that_ends_while_it_is_made_closes_no_other_descriptor() ->
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         uvloop.run(meanwhile(listener))
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('127.0.0.1', 1)"), "Connection refused"),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), "Broken pipe"),
+        (socket.gaierror(socket.EAI_NONAME, "Name or service not known"), "Name or service not known"),
+        (OSError("array has no address"), "array has no address"),
+        (TimeoutError(), ""),
+    ],
+)
+def test_failures_are_told_in_the_systems_words(error: Exception, words: str) -> None:
+    assert connecting.plain(error) == words
