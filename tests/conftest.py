@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,16 @@ settings.load_profile("ci" if "CI" in os.environ else "developer")
 def free_port() -> Callable[[], int]:
     """A function that gives a loopback TCP port that nobody listens on, each time another."""
     return loopback_port
+
+
+@pytest.fixture
+def hangups() -> Iterator[None]:
+    """What is started heeds SIGHUP; from a suite that nohup has started it would inherit to ignore it."""
+    before = signal.getsignal(signal.SIGHUP)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture

@@ -65,6 +65,7 @@ def is_site(process: psutil.Process) -> bool:
     return False
 
 
+@pytest.mark.usefixtures("hangups")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted_it_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
     """Sites, target and temporary files are gone; no traceback is shown."""

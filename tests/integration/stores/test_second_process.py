@@ -2,7 +2,7 @@
 
 import subprocess
 
-from bench.sites import environment, isthmus
+from bench.sites import environment, free_port, isthmus
 from tests.integration.bed.contents import volume
 from tests.integration.bed.ends import Array
 from tests.integration.bed.passes import replicate
@@ -19,7 +19,9 @@ def test_a_second_process_is_refused(bed: Bed) -> None:
         run(*pair.sites)
         second = bed.site("east-again", {"west": None}, tunnel={"listen": "127.0.0.1:0"})
         text = pair.east.config.read_text()
-        second.config.write_text(text.replace(f":{pair.east.status_port}", f":{second.status_port}"))
+        for taken, free in ((pair.east.status_port, second.status_port), (pair.entrance[1], free_port())):
+            text = text.replace(f":{taken}", f":{free}")
+        second.config.write_text(text)
         for command in (["serve"], ["store", "verify"], ["store", "purge", "--yes"]):
             refused = isthmus_says(*command, str(second.config))
             assert refused.returncode == STORE_EXIT

@@ -13,6 +13,8 @@ from bench.ending import bound, ended_in_order
 from bench.sites import environment
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.usefixtures("hangups")
+
 HANGS_UP, TERMINATES = signal.SIGHUP, signal.SIGTERM
 PROGRAM = """
 import signal, sys, time
