@@ -9,9 +9,14 @@ File = tuple[Path, bytes, int]
 """Path, content, mode."""
 
 
+def nearest(path: Path) -> Path:
+    """That, or what there is above it. Raises OSError if it cannot be looked at."""
+    return next(place for place in (path, *path.absolute().parents) if place.exists())
+
+
 def in_the_way(path: Path) -> Path | None:
-    """What stands where a directory is wanted, or above it, and is none. Raises OSError if it cannot be looked at."""
-    place = next(place for place in (path, *path.absolute().parents) if place.exists())
+    """What stands where a directory is wanted, or above it, and is none. Raises OSError likewise."""
+    place = nearest(path)
     return None if place.is_dir() else place
 
 

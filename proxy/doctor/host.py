@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from proxy.doctor.facts import Clock, Disk, Kernel, Memory
-from proxy.files import in_the_way
+from proxy.files import in_the_way, nearest
 
 ROOT = Path("/")
 _NO_LIMIT = 1 << 60
@@ -61,7 +61,7 @@ def unwritable(path: Path) -> str:
 
 
 def _disk(path: Path) -> Disk:
-    place = next(place for place in (path, *path.absolute().parents) if place.exists())
+    place = nearest(path)
     room = os.statvfs(place)
     return Disk(
         place=str(place),

@@ -1,13 +1,14 @@
 """West's store is wiped, restored from an old copy, or cloned while the site is down.
 
 East knows it by identity and epochs, and does not believe what it believed before: literals go until trust is built
-again, so nothing has to be asked for.
+again, so nothing has to be asked for. Where it was only copied elsewhere, or opened, it is believed.
 """
 
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from dedupstore import open_store
 from tests.integration.bed.contents import volume
 from tests.integration.bed.ends import Array
 from tests.integration.bed.passes import cost
@@ -70,6 +71,17 @@ def test_copied_and_left_alone(bed: Bed) -> None:
         drain(*pair.sites)
 
 
+def test_opened_again_and_again(bed: Bed) -> None:
+    """No peer hears of these openings, so they do not drive out the epoch that east knows."""
+    with Array() as array:
+        pair = started(bed, array)
+        assert cost(pair, OLD) > COLD
+        settled(pair)
+        with_west_down(pair, open_often)
+        settled(pair)
+        drain(*pair.sites)
+
+
 def started(bed: Bed, array: Array) -> Pair:
     pair = bed.pair(array.address, store=DISK)
     run(*pair.sites)
@@ -104,6 +116,11 @@ def restore(store: Path) -> None:
 def move(store: Path) -> None:
     copy_away(store)
     restore(store)
+
+
+def open_often(store: Path) -> None:
+    for _ in range(20):
+        open_store("disk", 128 << 20, store).close()
 
 
 def swap(store: Path) -> None:

@@ -3,31 +3,7 @@
 import shutil
 from pathlib import Path
 
-import pytest
-
-from dedupstore import open_store
-from dedupstore.store import ChunkStore
-from tests.conformance.filling import A_CONTAINER, fill
-
-SIZE = 64 << 20
-
-
-def opened(path: Path) -> ChunkStore:
-    return open_store("disk", SIZE, path)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store"
-
-
-@pytest.fixture
-def filled(path: Path) -> Path:
-    """A store that was closed."""
-    store = opened(path)
-    fill(store, range(A_CONTAINER + 1))
-    store.close()
-    return path
+from tests.unit.dedupstore.stores import opened
 
 
 def test_every_opening_draws_an_epoch(path: Path) -> None:

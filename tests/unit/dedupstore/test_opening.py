@@ -15,30 +15,11 @@ from dedupstore import Verified, open_store, purge_store, verify_store
 from dedupstore.disk import DiskStore
 from dedupstore.errors import ChunkMissing, StoreBusy, StoreUnusable
 from dedupstore.fingerprint import fingerprint
-from dedupstore.store import CONTAINER_BYTES, ChunkStore
+from dedupstore.store import CONTAINER_BYTES
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
+from tests.unit.dedupstore.stores import FIVE, SIZE, opened
 
-SIZE = 64 << 20
 SLOTS = 11
-FIVE = range(A_CONTAINER * 5)
-
-
-def opened(path: Path, size: int = SIZE) -> ChunkStore:
-    return open_store("disk", size, path, cache_bytes=32 << 20, clock=lambda: 1_700_000_000.0)
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "store"
-
-
-@pytest.fixture
-def filled(path: Path) -> Path:
-    """A store of five full containers, closed in order."""
-    store = opened(path)
-    fill(store, FIVE)
-    store.close()
-    return path
 
 
 def set_aside(path: Path) -> list[str]:
