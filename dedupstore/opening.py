@@ -90,7 +90,7 @@ def open_files(
     if size_bytes < LEAST_BYTES:
         raise StoreUnusable(f"a disk store of {size_bytes} bytes is too small; give it at least 64 MiB")
     try:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make(path)
         lock = StoreLock(path)
         try:
             return _open_owned(path, lock, Sizes.of(size_bytes, new), clock, walk or lock.orphaned)
@@ -114,6 +114,15 @@ def purge(path: Path) -> None:
             lock.release()
     except OSError as error:
         raise StoreUnusable(f"store {path} cannot be purged: {error}; {_remedy(error)}") from error
+
+
+def _make(path: Path) -> None:
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        there = next(place for place in (path, *path.absolute().parents) if os.path.lexists(place))
+        remedy = "move it away, or name a directory as store.path"
+        raise StoreUnusable(f"store {path}: {there} is not a directory; {remedy}") from error
 
 
 def _open_owned(path: Path, lock: StoreLock, sizes: Sizes, clock: Callable[[], float], walk: bool) -> StoreFiles:

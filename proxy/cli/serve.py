@@ -1,6 +1,5 @@
 """`isthmus serve`."""
 
-import contextlib
 import os
 from pathlib import Path
 
@@ -8,7 +7,6 @@ from proxy import log
 from proxy.cli.users import as_user, other_owner
 from proxy.config import SiteConfig, load
 from proxy.errors import ExitCode, OperatorError
-from proxy.files import in_the_way
 from proxy.net.service import run as run_site
 from proxy.web.server import StatusServer
 from proxy.web.settings import Settings
@@ -18,7 +16,6 @@ def run(config: Path) -> int:
     """Load, log, serve; the exit code."""
     site = load(config)
     _refuse_for_another(site)
-    _refuse_a_file(site)
     log.configure(site.log.level, site.log.format)
     settings = settings_of(site)
     try:
@@ -36,17 +33,6 @@ def _refuse_for_another(site: SiteConfig) -> None:
         remedy = as_user(owner, f"isthmus serve {site.source}")
         as_root = f"or, if the site is to run as root, chown root {key}"
         raise OperatorError(f"{wrong}; {remedy}; {as_root}", ExitCode.CONFIGURATION)
-
-
-def _refuse_a_file(site: SiteConfig) -> None:
-    """Where the store's directory should be; what else keeps it from being opened its own opening says."""
-    found = None
-    if site.store.path is not None:
-        with contextlib.suppress(OSError):
-            found = in_the_way(site.store.path)
-    if found is not None:
-        remedy = "move it away, or name a directory as store.path"
-        raise OperatorError(f"store {site.store.path}: {found} is not a directory; {remedy}", ExitCode.STORE)
 
 
 def settings_of(site: SiteConfig) -> Settings:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from dedupstore.opening import containers_of
+from dedupstore.opening import LEAST_BYTES, containers_of
 from proxy.config.model import SiteConfig
 from proxy.doctor.facts import Disk, Memory
 from proxy.doctor.findings import Finding, attention, ok, problem
@@ -134,7 +134,9 @@ def disk(config: SiteConfig, facts: Disk | str) -> Iterator[Finding]:
         yield ok(STORE, has)
         return
     room = facts.free + facts.used
-    remedy = f"free {show_size(to_come - facts.free)}, or lower store.size to at most {show_size(room)}"
+    remedy = f"free {show_size(to_come - facts.free)}"
+    if room >= LEAST_BYTES:
+        remedy += f", or lower store.size to at most {show_size(room)}"
     yield problem(STORE, f"{has}: the disk is full before the store is, and what comes then is not learned", remedy)
 
 

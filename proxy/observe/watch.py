@@ -48,7 +48,8 @@ class Watch:
         self.health = self._ladder.climb(snapshot, self._trend, now)
         self.cautions = self._found.find(snapshot, self._trend, now, clock)
         if refused := snapshot.refused - self._refused:
-            words = f"{refused} connections to the tunnel listener were refused: {snapshot.last_refusal}"
+            many = "1 connection" if refused == 1 else f"{refused} connections"
+            words = f"{many} to the tunnel listener refused: {snapshot.last_refusal}"
             self.journal.note(codes.REFUSED, "tunnel listener", words, now)
         self._refused = snapshot.refused
         self._chronicle.note(snapshot, self.health, self.cautions, now)

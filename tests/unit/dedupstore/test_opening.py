@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -399,10 +400,19 @@ def test_one_process_at_a_time(path: Path) -> None:
     opened(path).close()
 
 
-def test_a_path_that_is_a_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("below", ["", "below", "below/it"])
+def test_a_file_stands_where_the_store_should_be(tmp_path: Path, below: str) -> None:
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(StoreUnusable, match=r"file cannot be opened: .*; see to the disk, or configure another path"):
-        opened(tmp_path / "file")
+    place = tmp_path / "file" / below
+    expected = f"store {place}: {tmp_path}/file is not a directory; move it away, or name a directory as store.path"
+    with pytest.raises(StoreUnusable, match=re.escape(expected)):
+        opened(place)
+
+
+def test_a_link_to_nowhere_stands_where_the_store_should_be(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(StoreUnusable, match=f"store {tmp_path}/link: {tmp_path}/link is not a directory; move it away"):
+        opened(tmp_path / "link")
 
 
 def test_a_cache_too_small(path: Path) -> None:

@@ -155,6 +155,12 @@ def test_a_disk_that_is_full_before_the_store_is(west: SiteConfig) -> None:
     assert finding.remedy == "free 5 GiB, or lower store.size to at most 5 GiB"
 
 
+def test_a_disk_without_room_for_the_smallest_store(west: SiteConfig) -> None:
+    assert only(list(disk(west, room(0)))).remedy == "free 10 GiB"
+    assert only(list(disk(west, room(64 * MIB - 1)))).remedy == "free 9.94 GiB"
+    assert only(list(disk(west, room(64 * MIB)))).remedy == "free 9.94 GiB, or lower store.size to at most 64 MiB"
+
+
 def test_a_directory_that_cannot_be_written(west: SiteConfig) -> None:
     finding, _ = disk(west, room(10 * GIB, writable=False))
     assert finding.level is Level.PROBLEM

@@ -305,7 +305,14 @@ def test_refusals_of_a_second_that_took_longer_are_told() -> None:
     for clock, refused in ((2.0, 0), (4.6, 100), (5.6, 100)):
         site.watch.note(changed(refused=refused, last_refusal="192.0.2.9:1"), NOW + clock, clock)
     (event,) = (event for event in site.watch.journal.after(0, 100).events if event.code == "IST-201")
-    assert event.words == "100 connections to the tunnel listener were refused: 192.0.2.9:1"
+    assert event.words == "100 connections to the tunnel listener refused: 192.0.2.9:1"
+
+
+def test_a_single_refusal() -> None:
+    site = Site()
+    site.pass_(changed(refused=1, last_refusal="192.0.2.9:1"))
+    (event,) = (event for event in site.watch.journal.after(0, 100).events if event.code == "IST-201")
+    assert event.words == "1 connection to the tunnel listener refused: 192.0.2.9:1"
 
 
 def test_draining() -> None:
