@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from proxy.net.handshake import Handshake, explain
 from proxy.net.lane import HELLO_TIMEOUT, Lane
-from proxy.net.listener import name_of
+from proxy.net.listener import connections
 from proxy.net.peer import Peer
 from proxy.net.tls import Certificates, names_of
 from proxy.protocol.codes import CloseCode
@@ -34,7 +34,6 @@ class Door:
         """`listener` is bound, listening and non-blocking. `congestion_control`: of the lanes, as for `Lane`."""
         self._congestion_control = congestion_control
         self._listener = listener
-        self._closed = False
         self._certificates = certificates
         self._peers = peers
         self._pending: dict[asyncio.Task[None], None] = {}
@@ -43,25 +42,15 @@ class Door:
 
     async def run(self) -> None:
         """Accept until cancelled or closed."""
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                connection, address = await loop.sock_accept(self._listener)
-            except (OSError, ValueError) as error:
-                if self._closed:
-                    return
-                log.error("the tunnel listener cannot accept: %s", error)
-                await asyncio.sleep(1)
-                continue
+        async for connection, remote in connections(self._listener, "the tunnel listener"):
             if len(self._pending) >= PENDING_MAX:
                 self._drop_oldest()
-            task = loop.create_task(self._admit(connection, name_of(address)))
+            task = asyncio.create_task(self._admit(connection, remote))
             self._pending[task] = None
             task.add_done_callback(lambda done: self._pending.pop(done, None))
 
     def close(self) -> None:
         """Stop listening, and drop who is still before the door."""
-        self._closed = True
         self._listener.close()
         for task in list(self._pending):
             task.cancel("the site stops")

@@ -10,7 +10,7 @@ from proxy.config.model import Forward as ForwardConfig
 from proxy.iscsi.portals import Portals
 from proxy.net.asking import asked
 from proxy.net.endings import reset_connection
-from proxy.net.listener import name_of
+from proxy.net.listener import connections
 from proxy.net.peer import Peer
 from proxy.net.redirected import meant_for
 from proxy.net.relay import Relay
@@ -51,23 +51,13 @@ class Forward:
         self._relays: set[Relay] = set()
         self._noticed = 0
         self._opening: asyncio.Task[None] | None = None
-        self._closed = False
 
     async def run(self) -> None:
         """Accept until cancelled or closed."""
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                connection, address = await loop.sock_accept(self._listener)
-            except (OSError, ValueError) as error:
-                if self._closed:
-                    return
-                log.error("forward %s cannot accept: %s", self.config.name, error)
-                await asyncio.sleep(1)
-                continue
+        async for connection, origin in connections(self._listener, f"forward {self.config.name}"):
             self.accepted += 1
             reset_connection(connection)  # unless its relay ends it in order
-            self._opening = loop.create_task(self._open(connection, name_of(address)))
+            self._opening = asyncio.create_task(self._open(connection, origin))
             await asyncio.shield(self._opening)  # who ends accepting must not tear a connection from its relay
 
     @property
@@ -82,7 +72,6 @@ class Forward:
 
     def close(self) -> None:
         """Accept no more; live connections go on."""
-        self._closed = True
         self._listener.close()
 
     async def _open(self, connection: socket.socket, origin: str) -> None:

@@ -1,11 +1,34 @@
 """Listening sockets: bound before anything starts, so that an address in use is said at once."""
 
+import asyncio
+import logging
 import socket
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from proxy.config.addresses import Address
 
+log = logging.getLogger(__name__)
+
 BACKLOG = 512
+_AGAIN = 1.0
+"""Seconds until it is tried again to accept, out of descriptors for instance."""
+
+
+async def connections(listener: socket.socket, what: str) -> AsyncGenerator[tuple[socket.socket, str]]:
+    """Each connection and its other end, until the listener is closed. `what`: its name in the log. Loop thread."""
+    loop = asyncio.get_running_loop()
+    while listener.fileno() != -1:
+        try:
+            connection, address = await loop.sock_accept(listener)
+        except ConnectionError:
+            continue  # it was reset before it was accepted
+        except (OSError, ValueError) as error:
+            if listener.fileno() != -1:
+                log.error("%s cannot accept: %s", what, error)
+                await asyncio.sleep(_AGAIN)
+        else:
+            yield connection, name_of(address)
 
 
 def name_of(address: tuple[Any, ...] | None) -> str:

@@ -1,0 +1,89 @@
+"""Connections to a listener, whatever becomes of single ones."""
+
+import asyncio
+import errno
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing
+
+import pytest
+
+from proxy.net import listener as listening
+from proxy.net.listener import connections
+from tests.patience import PATIENCE
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        made.setblocking(False)
+        yield made
+
+
+def play(scene: Callable[[], Awaitable[None]]) -> None:
+    async def limited() -> None:
+        await asyncio.wait_for(scene(), PATIENCE)
+
+    asyncio.run(limited())
+
+
+def call(listener: socket.socket) -> socket.socket:
+    return socket.create_connection(listener.getsockname())
+
+
+async def first(found: AsyncGenerator[tuple[socket.socket, str]]) -> str:
+    connection, other = await anext(found)
+    connection.close()
+    return other
+
+
+def name(caller: socket.socket) -> str:
+    host, port = caller.getsockname()
+    return f"{host}:{port}"
+
+
+def test_each_comes_with_its_other_end(listener: socket.socket) -> None:
+    async def scene() -> None:
+        with call(listener) as one, call(listener) as other:
+            async with aclosing(connections(listener, "it")) as found:
+                assert [await first(found), await first(found)] == [name(one), name(other)]
+
+    play(scene)
+
+
+def test_it_ends_when_the_listener_is_closed(listener: socket.socket) -> None:
+    async def scene() -> None:
+        seen = 0
+        with call(listener):
+            async for connection, _ in connections(listener, "it"):
+                seen += 1
+                connection.close()
+                listener.close()
+        assert seen == 1
+
+    play(scene)
+
+
+def test_what_goes_wrong_is_told_and_tried_again(
+    listener: socket.socket, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """But nobody is told of a connection that was gone before it was accepted."""
+    monkeypatch.setattr(listening, "_AGAIN", 0.0)
+    wrong = [OSError(errno.EMFILE, "Too many open files"), ConnectionAbortedError(errno.ECONNABORTED, "aborted")]
+
+    async def scene() -> None:
+        loop = asyncio.get_running_loop()
+        accept = loop.sock_accept
+
+        async def failing(which: socket.socket) -> tuple[socket.socket, object]:
+            if wrong:
+                raise wrong.pop(0)
+            return await accept(which)
+
+        monkeypatch.setattr(loop, "sock_accept", failing)
+        with call(listener) as caller:
+            async with aclosing(connections(listener, "forward f")) as found:
+                assert await first(found) == name(caller)
+
+    play(scene)
+    assert caplog.messages == ["forward f cannot accept: [Errno 24] Too many open files"]
