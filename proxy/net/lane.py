@@ -7,6 +7,7 @@ from typing import Protocol, cast
 from proxy.net.handshake import explain
 from proxy.net.listener import name_of
 from proxy.net.outlet import Outlet
+from proxy.net.rounds import Rounds
 from proxy.net.sockets import BBR, choose_congestion_control, mark_packets
 from proxy.net.tcpinfo import TcpInfo, tcp_info
 from proxy.net.unpaused import Unpaused
@@ -38,7 +39,7 @@ class LaneOwner(Protocol):
         """A frame after HELLO; its payload is valid during the call. Raises PeerError."""
 
     def burst(self, lane: "Lane") -> None:
-        """All frames that one read brought have been given."""
+        """Frames that one read brought have been given: all, or what there was time for."""
 
     def writable(self, lane: "Lane") -> None:
         """The lane takes data again."""
@@ -54,6 +55,9 @@ class Lane(asyncio.BufferedProtocol):
     """Loop thread. The owner decides; the lane moves bytes and keeps the hello's time limit."""
 
     _counter = 0
+    _rounds: Rounds | None = None
+    _waiting = False
+    """For its next round: nothing is read meanwhile."""
 
     def __init__(self, owner: LaneOwner, *, dialler: bool, congestion_control: str = "") -> None:
         """`congestion_control`: what is asked of the kernel; empty: what it does by itself."""
@@ -117,6 +121,7 @@ class Lane(asyncio.BufferedProtocol):
         self._outlet = Outlet(connection, self._room_again)
         self.congestion_control = choose_congestion_control(connection, self._wanted_congestion_control)
         self._reader = FrameReader()
+        self._rounds = Rounds()
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         loop = asyncio.get_running_loop()
         self._connected_at = loop.time()
@@ -129,16 +134,39 @@ class Lane(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         assert self._reader is not None
+        assert self._rounds is not None
         self._reader.received(nbytes)
+        with self._rounds:
+            self._give_frames(self._reader, self._rounds)
+
+    def _give_frames(self, reader: FrameReader, rounds: Rounds) -> None:
         try:
-            while not self._lost and (frame := self._reader.next_frame()) is not None:
+            while not (self._lost or self._waiting) and (frame := reader.next_frame()) is not None:
                 self._give(frame)
+                if rounds.over:
+                    self._await_round(rounds)
         except PeerError as error:
             self._blame(str(error))
         except HelloRefused as refused:
             self.close(refused.code, refused.reason)
         if self.up and not self._lost:
             self.owner.burst(self)
+
+    def _await_round(self, rounds: Rounds) -> None:
+        """Others are to have their time, too."""
+        if self._transport is not None and not self._lost:
+            self._waiting = True
+            self._transport.pause_reading()
+            rounds.wait(self._go_on)
+
+    def _go_on(self) -> None:
+        self._waiting = False
+        if self._reader is None or self._rounds is None or self._transport is None or self._lost:
+            return
+        with self._rounds:
+            self._give_frames(self._reader, self._rounds)
+        if not (self._waiting or self._lost):
+            self._transport.resume_reading()
 
     def eof_received(self) -> bool:
         return False
@@ -176,12 +204,15 @@ class Lane(asyncio.BufferedProtocol):
         if self._outlet is not None:
             self._outlet.close()
         self._outlet = self._unpaused = None
-        self._transport = self._timer = self._reader = None  # no cycles: many lanes may fail before a collection
+        self._transport = self._timer = self._reader = self._rounds = (
+            None  # no cycles: many lanes may fail before a collection
+        )
         self.disconnected.set()
 
-    def start(self) -> None:
-        """HELLOs have been exchanged: frames may flow."""
+    def start(self, rounds: Rounds) -> None:
+        """HELLOs have been exchanged: frames may flow. `rounds`: the peer's."""
         self.up = True
+        self._rounds = rounds
         self.since = asyncio.get_running_loop().time()
         self.settled.set()
         if self._timer is not None:

@@ -21,6 +21,7 @@ from proxy.net.lanes import Lanes
 from proxy.net.lookout import Lookout
 from proxy.net.misses import Misses
 from proxy.net.relay import Relay
+from proxy.net.rounds import Rounds
 from proxy.net.shares import Shares
 from proxy.net.tally import Tally
 from proxy.net.tls import Certificates
@@ -104,6 +105,7 @@ class Peer:
             needed=(Capability.SLICES,),
         )
         self.turns = environment.turns
+        self.rounds = Rounds()
         self.fills = Fills(self.tunnel, self.worker, self.pump)
         self.misses = Misses(self.tunnel.send_miss, self.pump)
         self._workbench = Workbench(environment, self.tunnel, lambda: len(self.relays))
@@ -318,7 +320,7 @@ class Peer:
         if not lane.dialler:
             lane.carry(hello.mark)
             self.greet(lane)
-        lane.start()
+        lane.start(self.rounds)
         replaced = self.lanes.add(lane)
         self.last_error = ""
         self.tunnel.lane_up(lane.number, now, lane.mark)

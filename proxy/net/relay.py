@@ -79,7 +79,7 @@ class Relay(asyncio.BufferedProtocol):
         self._ended_here = False
         self._end: tuple[int, bytes] | None = None
         self._ended_there = False
-        self._store_busy = False
+        self._held_by: Waiting | None = None  # what delivery waits for at this site, beside the array
         self.closed = False
         self._leaving: Leaving | None = None
         self.in_order = False
@@ -387,7 +387,7 @@ class Relay(asyncio.BufferedProtocol):
     # -- inward ------------------------------------------------------------------------------------------------
 
     def _deliver(self) -> None:
-        with self._blaming:
+        with self._blaming, self._owner.rounds:
             while self._may_deliver():
                 self.waits.inward(_CPU)
                 if not self._take_over(self._decoder.advance()):
@@ -399,24 +399,26 @@ class Relay(asyncio.BufferedProtocol):
         """What delivery waits for now."""
         if self._array_paused or self._transport is None:
             self.waits.inward(Waiting.ARRAY)
-        elif self._store_busy:
-            self.waits.inward(Waiting.STORE)
+        elif self._held_by is not None:
+            self.waits.inward(self._held_by)
         else:
             self.waits.inward(_PEER if self._decoder.idle else Waiting.FILL)
 
     def _may_deliver(self) -> bool:
-        """False while the array or the store has to be waited for; either calls for delivery afterwards.
+        """False while the array, the store or others have to be waited for; each calls for delivery afterwards.
 
         A batch that others wait for, to ask, is decoded even if the array does not read.
         """
         stopped = self._array_paused and not self._owner.misses.asking(self.stream)
-        if self.closed or self._transport is None or stopped or self._store_busy:
+        if self.closed or self._transport is None or stopped or self._held_by is not None:
             return False
         if self._owner.worker.congested:
-            self._store_busy = True
-            self._owner.worker.when_relieved(self._store_ready)
-            return False
-        return True
+            self._held_by = Waiting.STORE
+            self._owner.worker.when_relieved(self._go_on)
+        elif self._owner.rounds.over:
+            self._held_by = _CPU
+            self._owner.rounds.wait(self._go_on)
+        return self._held_by is None
 
     def _take_over(self, decoded: DecodedBatch | None) -> bool:
         """Hand decoded bytes to the array; False if there were none."""
@@ -440,7 +442,7 @@ class Relay(asyncio.BufferedProtocol):
 
     def _interrupted(self) -> bool:
         """What the far array has sent may be on its way, or here and not decoded."""
-        return not (self._owner.reachable and self._decoder.idle) or self._store_busy
+        return not (self._owner.reachable and self._decoder.idle) or self._held_by is not None
 
     def _let_go(self) -> None:
         """The far target has stopped, or ended, within a text that was to be delivered as a whole."""
@@ -456,17 +458,17 @@ class Relay(asyncio.BufferedProtocol):
         if needs is None:
             return
         if needs.load is not None:
-            self._store_busy = True
-            self._owner.worker.load(needs.load, self._store_ready, patient=False)
+            self._held_by = Waiting.STORE
+            self._owner.worker.load(needs.load, self._go_on, patient=False)
         elif needs.behind is not None:
-            self._store_busy = True
-            self._owner.worker.load_behind(needs.behind, self._store_ready)
+            self._held_by = Waiting.STORE
+            self._owner.worker.load_behind(needs.behind, self._go_on)
         else:
             self._traffic.misses += len(needs.ask)
             self._owner.misses.ask(self.stream, needs.ask)
 
-    def _store_ready(self) -> None:
-        self._store_busy = False
+    def _go_on(self) -> None:
+        self._held_by = None
         self._deliver()
         self._owner.pump()
 

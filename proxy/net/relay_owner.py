@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from proxy.net.fills import Fills
 from proxy.net.misses import Misses
+from proxy.net.rounds import Rounds
 from proxy.net.turns import Turns
 from proxy.net.waits import WaitsOwner
 from proxy.reduction.holdings import Holdings
@@ -18,6 +19,7 @@ class RelayOwner(WaitsOwner, Protocol):
     fills: Fills
     misses: Misses
     turns: Turns
+    rounds: Rounds
 
     @property
     def grain(self) -> int:

@@ -19,6 +19,7 @@ from proxy.net.environment import Environment
 from proxy.net.lane import Lane
 from proxy.net.peer import Peer
 from proxy.net.relay import Relay
+from proxy.net.rounds import LONGEST, Rounds
 from proxy.net.tcpinfo import TcpInfo
 from proxy.net.turns import Turns
 from proxy.net.worker import StoreWorker
@@ -262,7 +263,7 @@ class Link:
         except HelloRefused as refused:
             self.close(refused.code, refused.reason)
 
-    def start(self) -> None:
+    def start(self, rounds: Rounds) -> None:
         self.up = True
 
     def carry(self, mark: int) -> None:
@@ -293,6 +294,7 @@ class Sites:
     ) -> None:
         """`maximum`: of what the initiators' side sends; may be empty."""
         self.loop = loop
+        self._now = 0.0
         self._known = socket.socketpair()
         self._arrays: asyncio.Queue[Array] = asyncio.Queue()
         self._protocol = protocol
@@ -314,7 +316,14 @@ class Sites:
             processor=Processor(),
             turns=Turns(),
         )
-        return Peer(environment, config.peers[0])
+        peer = Peer(environment, config.peers[0])
+        peer.rounds = Rounds(self._ticking)
+        return peer
+
+    def _ticking(self) -> float:
+        """A clock that goes on while the loop works, now and then by more than a round's time."""
+        self._now += self.loop.rng.choice([0.0, 0.0, LONGEST / 10, LONGEST * 2])
+        return self._now
 
     async def connect(self, *_: object) -> Array:
         """In place of `proxy.net.connecting.connect`: to the target of a stream."""

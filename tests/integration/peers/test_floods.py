@@ -8,7 +8,11 @@ import os
 import random
 import socket
 import struct
+import threading
+from collections.abc import Iterator
 from dataclasses import replace
+
+import pytest
 
 from dedupstore.fingerprint import fingerprint
 from proxy.net.misses import AT_ONCE
@@ -19,7 +23,7 @@ from proxy.reduction.batch import CODEC_NONE, assemble
 from proxy.reduction.tokens import literal_token, slice_token
 from tests.integration.bed.ends import Array
 from tests.integration.bed.sites import Bed
-from tests.integration.peers.scripted import ScriptedLane, hello, open_
+from tests.integration.peers.scripted import Ended, ScriptedLane, hello, open_
 from tests.integration.peers.stage import Hub, hub, peer_of, says, watch_memory
 
 OPENINGS = 20_000
@@ -161,6 +165,45 @@ def missing(lane: ScriptedLane) -> list[int]:
 def give_up(number: int) -> bytes:
     """RESET right behind OPEN."""
     return encode(FrameType.RESET, number, 1, encode_reset(ResetCode.ORIGIN_RESET, f"reason {number}" + "x" * 400))
+
+
+@pytest.mark.parametrize("kind", [FrameType.ACK, FrameType.CREDIT, FrameType.DRAIN, FrameType.LANES])
+def test_small_frames_without_end(bed: Bed, kind: FrameType) -> None:
+    """Each costs far more time than bytes. The status answers meanwhile, and another peer's replication goes on."""
+    with Array() as array, hub(bed, array.address) as stage, stage.dial() as lane:
+        lane.come_up(hello("rogue", "west"))
+        with flood(lane, kind):
+            for _ in range(3):
+                stage.west.status()
+                stage.still_works(array)
+        assert peer_of(stage.west, "east")["state"] == "up"
+
+
+@contextlib.contextmanager
+def flood(lane: ScriptedLane, kind: FrameType) -> Iterator[None]:
+    """All the while as many as the site takes."""
+    frames = b"".join(encode(kind, 0, 0, bytes([0, 1 + n % 2]) if kind == FrameType.LANES else b"") for n in range(500))
+    end = threading.Event()
+
+    def send() -> None:
+        while not end.is_set():
+            lane.send(frames)
+
+    def take() -> None:
+        with contextlib.suppress(Ended):
+            while True:
+                lane.receive()
+
+    threads = [threading.Thread(target=send), threading.Thread(target=take)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        end.set()
+        threads[0].join()
+        lane.connection.shutdown(socket.SHUT_RDWR)
+        threads[1].join()
 
 
 def test_lanes_beyond_the_cap(bed: Bed) -> None:

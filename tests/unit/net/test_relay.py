@@ -12,12 +12,14 @@ import pytest
 
 from proxy.net.misses import AT_ONCE, Misses
 from proxy.net.relay import Relay
+from proxy.net.rounds import LONGEST, Rounds
 from proxy.net.turns import Turns
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import PeerError
 from proxy.reduction.encoder import READ_BYTES
 from tests.unit.net.loop import Loop
-from tests.unit.net.test_turns import contended
+from tests.unit.net.test_rounds import Clock
+from tests.unit.net.test_turns import contended, next_round
 from tests.unit.reduction.batches import CHUNK, NAME, OTHER, OTHER_NAME, WHOLE, batch, literal
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, decoder_of, encoder_of, noise, send, site, two_sites
@@ -47,6 +49,7 @@ def connection(here: Site) -> Iterator[Connected]:
     """At that site; the loop is the tests'."""
     owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder_of(here), held=0)
     owner.worker.congested = owner.turns.spend.return_value = False
+    owner.rounds = Rounds(lambda: 0.0)
     owner.grain = owner.tunnel.grain.return_value = 16 << 10
     owner.tunnel.sendable.return_value = 1 << 20
     relay = Relay(owner, 1, "array", "here", coders, opener=True)
@@ -186,6 +189,36 @@ def test_an_array_that_does_not_read_keeps_nobody_from_asking(connected: Connect
     assert not connected.owner.misses.asking(1)
     connected.relay.resume_writing()
     assert connected.transport.writelines.call_args_list == [call([CHUNK]), call([b"more"])]
+
+
+def test_what_its_peer_has_no_time_left_for_is_delivered_in_the_next_round(loop: Loop) -> None:
+    """In order, with what comes meanwhile behind it; an end is one only then."""
+    with connection(site(ShelfStore())) as connected:
+        clock = Clock()
+        connected.owner.rounds = Rounds(clock)
+        with connected.owner.rounds:
+            clock.now += LONGEST
+            for part in (b"one", b"two"):
+                connected.relay.data(batch(literal(part), literals=part))
+            connected.relay.ended(6, memoryview(b""))
+        connected.transport.writelines.assert_not_called()
+        connected.transport.write_eof.assert_not_called()
+        assert connected.owner.rounds.over
+        next_round(loop)
+        assert connected.transport.writelines.call_args_list == [call([b"one"]), call([b"two"])]
+        connected.transport.write_eof.assert_called_once_with()
+
+
+def test_a_stream_may_end_while_it_waits_for_the_next_round(loop: Loop) -> None:
+    with connection(site(ShelfStore())) as connected:
+        clock = Clock()
+        connected.owner.rounds = Rounds(clock)
+        with connected.owner.rounds:
+            clock.now += LONGEST
+            connected.relay.data(batch(literal(b"one"), literals=b"one"))
+        connected.relay.close(ResetCode.PEER_RESTARTED, "the peer has lost its side", tell=False)
+        next_round(loop)
+        connected.transport.writelines.assert_not_called()
 
 
 @pytest.mark.parametrize("size", [0, 500], ids=["gone", "chunk"])

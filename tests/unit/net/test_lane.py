@@ -1,0 +1,135 @@
+"""A lane gives its owner frames as long as there is time for them, and leaves none behind."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
+from proxy.net import lane as lanes
+from proxy.net.lane import Lane
+from proxy.net.rounds import LONGEST, Rounds
+from proxy.protocol.errors import PeerError
+from proxy.protocol.frames import FrameType, encode
+from proxy.protocol.reader import Frame
+from tests.unit.net.loop import Loop
+from tests.unit.net.test_rounds import Clock
+from tests.unit.net.test_turns import next_round
+
+EACH = LONGEST / 2.99
+"""So three frames are a round's."""
+
+
+@dataclass
+class Owner:
+    """Frames that take their time."""
+
+    clock: Clock
+    numbers: list[int] = field(default_factory=list)
+    bursts: int = 0
+    broken: str = ""
+    reason: str = ""
+    then: Callable[[], None] = field(default=lambda: None)
+
+    def frame(self, lane: Lane, frame: Frame) -> None:
+        self.clock.now += EACH
+        if frame.type == FrameType.ACK:
+            raise PeerError.of(frame, "is unwanted")
+        self.numbers.append(frame.number)
+        self.then()
+
+    def burst(self, lane: Lane) -> None:
+        self.bursts += 1
+
+    def breach(self, reason: str) -> None:
+        self.broken = reason
+
+    def lost(self, lane: Lane, reason: str) -> None:
+        self.reason = reason
+
+
+@dataclass
+class Stage:
+    lane: Lane
+    owner: Owner
+    transport: Any
+    loop: Loop
+
+    def brings(self, *frames: bytes) -> None:
+        """One read's bytes."""
+        data = b"".join(frames)
+        self.lane.get_buffer(0)[: len(data)] = data
+        self.lane.buffer_updated(len(data))
+
+    @property
+    def reading(self) -> bool:
+        calls = [name for name, _, _ in self.transport.method_calls if name.endswith("_reading")]
+        return calls[-1:] != ["pause_reading"]
+
+
+@pytest.fixture
+def stage(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """A lane that is up."""
+    for name in ("Outlet", "Unpaused", "choose_congestion_control", "tcp_info"):
+        monkeypatch.setattr(lanes, name, MagicMock())
+    owner, transport = Owner(Clock()), MagicMock(spec=asyncio.Transport)
+    transport.get_extra_info.side_effect = lambda name: ("192.0.2.1", 4500) if name == "peername" else MagicMock()
+    lane = Lane(owner, dialler=True)  # type: ignore[arg-type]
+    lane.connection_made(transport)
+    lane.start(Rounds(owner.clock))
+    return Stage(lane, owner, transport, loop)
+
+
+def ping(number: int) -> bytes:
+    return encode(FrameType.PING, 0, number, bytes(8))
+
+
+def test_few_frames_are_given_at_once(stage: Stage) -> None:
+    stage.brings(ping(1), ping(2))
+    assert (stage.owner.numbers, stage.owner.bursts) == ([1, 2], 1)
+    stage.transport.pause_reading.assert_not_called()
+
+
+def test_many_are_given_in_rounds_and_nothing_is_read_meanwhile(stage: Stage) -> None:
+    stage.brings(*map(ping, range(8)))
+    seen = [(len(stage.owner.numbers), stage.reading)]
+    for _ in range(3):
+        next_round(stage.loop)
+        seen.append((len(stage.owner.numbers), stage.reading))
+    assert seen == [(3, False), (6, False), (8, True), (8, True)]
+    assert stage.owner.numbers == list(range(8))
+    assert stage.owner.bursts == 3
+
+
+def test_half_a_frame_is_kept_until_the_rest_comes(stage: Stage) -> None:
+    whole = ping(3)
+    stage.brings(*map(ping, range(3)), whole[:5])
+    next_round(stage.loop)
+    assert (stage.owner.numbers, stage.reading) == ([0, 1, 2], True)
+    stage.brings(whole[5:])
+    assert stage.owner.numbers == [0, 1, 2, 3]
+
+
+def test_a_lane_that_ends_meanwhile_gives_nothing_more(stage: Stage) -> None:
+    stage.brings(*map(ping, range(8)))
+    stage.lane.connection_lost(None)
+    next_round(stage.loop)
+    assert stage.owner.numbers == [0, 1, 2]
+    assert stage.owner.reason == "the other side closed the connection"
+
+
+def test_nor_one_that_its_owner_ends(stage: Stage) -> None:
+    stage.owner.then = lambda: stage.lane.abort("enough")
+    stage.brings(*map(ping, range(8)))
+    next_round(stage.loop)
+    assert stage.owner.numbers == [0]
+    stage.transport.resume_reading.assert_not_called()
+
+
+def test_a_breach_in_a_later_round_is_one(stage: Stage) -> None:
+    stage.brings(*map(ping, range(4)), encode(FrameType.ACK, 0, 0))
+    assert not stage.owner.broken
+    next_round(stage.loop)
+    assert "is unwanted" in stage.owner.broken
