@@ -87,7 +87,21 @@ class DiskStore(DiskCache):
             self._look()
         with self._lock:
             batch = list(islice(self._sealed.values(), self._batch))
-        self._commit([container for container in batch if self._write_container(container)])
+        written: list[Container] = []
+        for container in batch:
+            try:
+                kept = self._write_container(container)
+            except StoreFault as fault:
+                if written:  # first, for the file may be cut behind the last one that the index knows
+                    self._commit(written)
+                written, kept = [], False
+                self._write_failed(fault)
+            if kept:
+                written.append(container)
+            else:
+                with self._lock:
+                    self._unlearn([container])
+        self._commit(written)
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
         """As ChunkStore says."""
@@ -139,21 +153,14 @@ class DiskStore(DiskCache):
     # Containers
 
     def _write_container(self, container: Container) -> bool:
+        """False if the file no longer grows so far. Raises StoreFault."""
         slot = self._roster[container.id].slot
-        try:
-            self._read_displaced(slot)
-            if slot <= self._slots.limit:
-                self._file.write(slot, container.encode())
-                self._alarms.pop("write", None)
-                return True
-        except StoreFault as fault:
-            with self._lock:
-                less = self._write_failed(fault)
-            if less:
-                self._cut()
-        with self._lock:
-            self._unlearn([container])
-        return False
+        self._read_displaced(slot)
+        if slot > self._slots.limit:
+            return False
+        self._file.write(slot, container.encode())
+        self._alarms.pop("write", None)
+        return True
 
     def _read_displaced(self, slot: int) -> None:
         """Learn which chunks go with the container whose slot is about to be written over."""
@@ -285,17 +292,19 @@ class DiskStore(DiskCache):
             self._removed.pop(oldest)
         return True
 
-    # A failing disk. The lock is held
+    # A failing disk. The lock is held, but where it says otherwise
 
-    def _write_failed(self, fault: StoreFault) -> bool:
-        """True if the file of containers may be shorter."""
-        if isinstance(fault, DiskFull) and self._stop_growing():
-            return True
-        self._alarms["write"] = (
-            f"Store {self._path} takes nothing new ({fault}); see to the disk. Traffic passes unlearned."
-        )
-        self._fail()
-        return False
+    def _write_failed(self, fault: StoreFault) -> None:
+        """Takes the lock."""
+        with self._lock:
+            less = isinstance(fault, DiskFull) and self._stop_growing()
+            if not less:
+                self._alarms["write"] = (
+                    f"Store {self._path} takes nothing new ({fault}); see to the disk. Traffic passes unlearned."
+                )
+                self._fail()
+        if less:
+            self._cut()
 
     def _fail(self) -> None:
         """Learn nothing for 10 s, then try again; twice as long each time that fails."""

@@ -249,6 +249,27 @@ def test_no_room_at_all(store: ChunkStore, disk: Disk) -> None:
         store.read(name_of(0))
 
 
+def test_what_was_written_before_in_the_same_write_is_not_cut_off(disk: Disk, clock: Clock, tmp_path: Path) -> None:
+    """Nor does the store shrink to what it held before."""
+    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    disk.room = 4 * CONTAINER_BYTES
+    fill(store, range(A_CONTAINER + 1))
+    store.pin(3)
+    for number in range(A_CONTAINER + 1, A_CONTAINER * 4 + 1):
+        put(store, number)
+    store.write()
+    kept = list(range(A_CONTAINER * 3))
+    assert held(store, range(A_CONTAINER * 4)) == kept
+    assert "stays at 12 MiB" in store.alarms[0]
+    assert [fetch(store, name_of(number)) for number in kept] == [chunk(number) for number in kept]
+    store.unpin(3)
+    store.close()
+    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    assert healthy(store)
+    assert held(store, range(A_CONTAINER * 4)) == kept
+    store.close()
+
+
 def test_a_disk_that_is_full_in_the_middle(store: ChunkStore, disk: Disk, clock: Clock) -> None:
     """Copy-on-write file systems, and slots that were filled in part, need room where there are bytes already."""
     fill(store, range(A_CONTAINER * SLOTS + 1))
