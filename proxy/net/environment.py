@@ -1,5 +1,6 @@
 """What all peers of a site share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dedupstore.chunker import Chunker
@@ -24,5 +25,7 @@ class Environment:
     software: str
     processor: Processor
     turns: Turns
+    proves: Callable[[str, bytes, dict[str, object]], bool]
+    """As `Certificates.proves`: that a certificate is, now, the peer's."""
     load: CompressionLoad = field(default_factory=CompressionLoad)
     beginnings: Beginnings = field(default_factory=Beginnings)

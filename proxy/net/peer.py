@@ -24,7 +24,6 @@ from proxy.net.relay import Relay
 from proxy.net.rounds import Rounds
 from proxy.net.shares import Shares
 from proxy.net.tally import Tally
-from proxy.net.tls import Certificates
 from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
 from proxy.observe.refusals import NOT_EXPORTED, UNREACHABLE, Refusals
@@ -43,6 +42,7 @@ log = logging.getLogger(__name__)
 _TIMER_SECONDS = 0.001
 """The loop's timers and clock know whole milliseconds: whoever is called earlier finds that it is not time yet."""
 
+_WITHDRAWN = "the certificate of this lane is no longer trusted"
 _REASONS_MAX = 64
 """Reasons for which ended streams are counted apart: some of them are the peer's own words."""
 
@@ -251,11 +251,11 @@ class Peer:
         self.tunnel.abandon(reset, reason, self._loop.time())
         self._dispatch()
 
-    def review(self, certificates: Certificates) -> None:
+    def review(self) -> None:
         """Certificates were read anew: end lanes whose own is no longer this peer's. Streams wait for another lane."""
         for lane in self.lanes:
-            if not certificates.proves(self.name, *lane.certificate):
-                lane.close(CloseCode.NOT_A_PEER, "the certificate of this lane is no longer trusted")
+            if not self._environment.proves(self.name, *lane.certificate):
+                lane.close(CloseCode.NOT_A_PEER, _WITHDRAWN)
 
     def drain(self, reason: str) -> None:
         """Refuse new streams in both directions."""
@@ -310,6 +310,8 @@ class Peer:
     def hello(self, lane: Lane, hello: Hello) -> None:
         """The other side's HELLO: join the lane to the tunnel. Raises HelloRefused."""
         now = self._loop.time()
+        if not self._environment.proves(self.name, *lane.certificate):  # it was, when it was shown
+            raise HelloRefused(CloseCode.NOT_A_PEER, _WITHDRAWN)
         if self.lanes.full and hello.known_half == self.tunnel.hello().half:
             silent = self.lanes.oldest_silent
             if silent is None:

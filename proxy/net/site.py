@@ -53,6 +53,7 @@ class Site:
             software=f"isthmus {__version__}",
             processor=Processor(),
             turns=Turns(),
+            proves=certificates.proves,
         )
         self.peers = {peer.name: Peer(self.environment, peer) for peer in config.peers}
         self.portals = {name: self._portals(peer) for name, peer in self.peers.items()}
@@ -129,7 +130,7 @@ class Site:
         """
         await self.certificates.reload()
         for peer in self.peers.values():
-            peer.review(self.certificates)
+            peer.review()
         for dialler in self._diallers:
             dialler.hurry()
 

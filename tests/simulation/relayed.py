@@ -214,6 +214,7 @@ class Link:
         self.congestion_control = ""
         self.up = self.silent = self.needless = self.clogged = self.lost = False
         self.said: Hello | None = None
+        self.certificate = b"", dict[str, object]()
         self._reader = FrameReader()
         self._way: deque[bytes] = deque()
         self._under_way = 0
@@ -315,6 +316,7 @@ class Sites:
             software="simulation",
             processor=Processor(),
             turns=Turns(),
+            proves=lambda *_: True,
         )
         peer = Peer(environment, config.peers[0])
         peer.rounds = Rounds(self._ticking)

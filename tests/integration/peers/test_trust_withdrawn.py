@@ -6,14 +6,17 @@ wait, as in any outage; when the right certificate is back they go on where they
 
 import shutil
 import signal
+import threading
 
 from bench.sites import free_port
-from proxy.protocol.codes import CloseCode
+from proxy.protocol.codes import CloseCode, FrameType
+from proxy.protocol.hello import Hello
 from tests.certificates import make
 from tests.integration.bed.ends import END, Array, connect, how_it_ends, receipt
 from tests.integration.bed.sites import Bed, run
-from tests.integration.peers.scripted import context, dial, hello
+from tests.integration.peers.scripted import Answerer, ScriptedLane, context, dial, hello
 from tests.integration.peers.stage import peer_of, says
+from tests.patience import PATIENCE
 
 
 def test_a_pin_is_replaced(bed: Bed) -> None:
@@ -62,3 +65,37 @@ def test_a_peer_is_removed(bed: Bed) -> None:
     with dial(listening, context(bed.directory / "east")) as lane:
         lane.come_up(hello("east", "west"))
     assert west.stop() == 0
+
+
+def test_a_pin_is_replaced_while_the_answer_is_awaited(bed: Bed) -> None:
+    """Of a lane that east has dialled: its certificate was right when it was shown, and is not when HELLO comes."""
+    make(bed.directory / "west", "west")
+    greeted, withdrawn, ended = threading.Event(), threading.Event(), threading.Event()
+    codes: list[CloseCode] = []
+
+    def answer(lane: ScriptedLane) -> None:
+        said = Hello.decode(lane.expect(FrameType.HELLO).payload)
+        greeted.set()
+        assert withdrawn.wait(PATIENCE)
+        lane.greet(hello("west", said.site, known_half=said.half))
+        codes.append(lane.close_of()[0])
+        ended.set()
+
+    with Answerer(context(bed.directory / "west", answering=True), answer) as west:
+        pin = bed.directory / "pinned.crt"
+        shutil.copy(bed.directory / "west.crt", pin)
+        east = bed.site("east", {"west": west.address}, tunnel={"reconnect_max": "500ms"})
+        east.config.write_text(east.config.read_text().replace('"west.crt"', '"pinned.crt"'))
+        east.start()
+        east.wait_ready()
+        assert greeted.wait(PATIENCE)
+        make(bed.directory / "another", "west")
+        shutil.copy(bed.directory / "another.crt", pin)
+        east.signal(signal.SIGHUP)
+        says(east, "certificates have been read anew")
+        withdrawn.set()
+        assert ended.wait(PATIENCE)
+        assert codes == [CloseCode.NOT_A_PEER]
+        assert peer_of(east, "west")["state"] != "up"
+        says(east, "no longer trusted")
+        assert east.stop() == 0
