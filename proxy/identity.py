@@ -138,11 +138,6 @@ def fingerprint(path: Path) -> bytes:
     return read_certificates(path)[0].fingerprint
 
 
-def expiry(path: Path) -> datetime:
-    """When the file's first certificate expires, UTC. Raises IdentityFault."""
-    return read_certificates(path)[0].expires
-
-
 def show_fingerprint(value: bytes) -> str:
     """As `openssl x509 -fingerprint -sha256` writes it: 3A:7F:..."""
     return value.hex(":").upper()

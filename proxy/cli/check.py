@@ -8,6 +8,8 @@ from proxy import identity
 from proxy.cli.output import say
 from proxy.config import Forward, Peer, SiteConfig, load
 from proxy.config.units import show_size
+from proxy.doctor.trust import CA_RENEWAL
+from proxy.identity import Certificate
 
 SOON = timedelta(days=30)
 """A certificate that expires within that time is worth a warning."""
@@ -60,8 +62,19 @@ def _certificate(path: Path) -> str:
 def _warnings(site: SiteConfig, now: datetime) -> Iterator[str]:
     pinned = [peer.certificate for peer in site.peers if peer.certificate is not None]
     for path in [site.identity.certificate, *pinned]:
-        left = identity.expiry(path) - now
-        if left < SOON:
-            yield f"{path} expires in {left.days} days; make a new one and give it to both sites"
-    if site.identity.ca and site.site.name not in identity.read_certificates(site.identity.certificate)[0].sites:
-        yield f"the certificate is not for the name {site.site.name}: a peer that does not pin it will refuse it"
+        yield from _dates(path, identity.read_certificates(path)[0], now, "make a new one and give it to both sites")
+    if site.identity.ca:
+        for authority in identity.read_certificates(site.identity.ca):
+            yield from _dates(site.identity.ca, authority, now, CA_RENEWAL)
+        if site.site.name not in identity.read_certificates(site.identity.certificate)[0].sites:
+            yield f"the certificate is not for the name {site.site.name}: a peer that does not pin it will refuse it"
+
+
+def _dates(path: Path, certificate: Certificate, now: datetime, anew: str) -> Iterator[str]:
+    if certificate.begins > now:
+        yield f"{path} ({certificate.name}) is not valid before {certificate.begins:%Y-%m-%d %H:%M} UTC; see the clocks"
+    elif certificate.expires <= now:
+        ended = f"{certificate.expires:%Y-%m-%d %H:%M} UTC"
+        yield f"{path} ({certificate.name}) has expired ({ended}), and who shows it is refused; {anew}"
+    elif (left := certificate.expires - now) < SOON:
+        yield f"{path} expires in {left.days} days; {anew}"

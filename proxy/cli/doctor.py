@@ -109,16 +109,17 @@ def _load_certificates(site: SiteConfig, mistakes: list[Finding]) -> Certificate
 
 def _of_certificates(site: SiteConfig) -> Iterator[Finding]:
     now = datetime.now(UTC)
-    for about, anew, certificate in _all_certificates(site):
+    for about, anew, certificate in _all_certificates(site, now):
         yield from trust.certificate(about, certificate, now, anew)
     for certificate in _read(site.identity.certificate)[:1] if site.identity.ca else ():
         yield from trust.names(certificate, site.site.name)
 
 
-def _all_certificates(site: SiteConfig) -> Iterator[tuple[str, str, Certificate]]:
+def _all_certificates(site: SiteConfig, now: datetime) -> Iterator[tuple[str, str, Certificate]]:
     """Whose, how its successor is made, and what is in it; those that can be read."""
     for certificate in _read(site.identity.certificate)[:1]:
-        yield "own certificate", trust.renewal(site.site.name), certificate
+        if certificate.begins <= now < certificate.expires:  # otherwise it is a mistake already
+            yield "own certificate", trust.renewal(site.site.name), certificate
     for peer in site.peers:
         for certificate in _read(peer.certificate)[:1]:
             yield f"certificate of {peer.name}", trust.renewal(peer.name), certificate

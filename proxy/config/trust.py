@@ -1,5 +1,8 @@
 """What can be wrong with the files that a site's file names: its identity, its trust, its store.
 
+Dates are the site's own affair. A peer or a CA whose certificate has ended is refused by TLS, and told as what is amiss
+with that one: it keeps neither the others nor the withdrawal of another's trust from taking effect.
+
 Each file is read at most once a check. What is wrong with the same file in two keys is reported at both.
 """
 
@@ -27,8 +30,8 @@ def check(draft: Draft, now: datetime) -> None:
     own = _certificates(draft, CERTIFICATE)
     _check_key(draft, own)
     _check_own(draft, own, now)
-    _check_authorities(draft, now)
-    _check_peers(draft, own, now)
+    _check_authorities(draft)
+    _check_peers(draft, own)
 
 
 def _check_key(draft: Draft, own: tuple[Certificate, ...]) -> None:
@@ -44,24 +47,22 @@ def _check_key(draft: Draft, own: tuple[Certificate, ...]) -> None:
 def _check_own(draft: Draft, own: tuple[Certificate, ...], now: datetime) -> None:
     if not own:
         return
-    _check_dates(draft, CERTIFICATE, own[0], now)
+    _check_dates(draft, own[0], now)
     dials = any("address" in entry for _, entry in draft.entries("peer"))
     _check_purposes(draft, CERTIFICATE, own[0], dials=dials, answers=draft.raw(("tunnel", "listen")) is not ABSENT)
 
 
-def _check_authorities(draft: Draft, now: datetime) -> None:
+def _check_authorities(draft: Draft) -> None:
     for authority in _certificates(draft, CA):
-        _check_dates(draft, CA, authority, now)
         if not authority.authority:
             remedy = "name the CA's own certificate here, and certificates of peers under [[peer]]"
             draft.wrong(CA, f"holds a certificate ({authority.name}) that is not a CA's", remedy)
 
 
-def _check_peers(draft: Draft, own: tuple[Certificate, ...], now: datetime) -> None:
+def _check_peers(draft: Draft, own: tuple[Certificate, ...]) -> None:
     seen: dict[bytes, KeyPath] = {}
     for where in draft.column("peer", "certificate"):
         for pinned in _certificates(draft, where)[:1]:
-            _check_dates(draft, where, pinned, now)
             reached = draft.raw((*where[:2], "address")) is not ABSENT
             _check_purposes(draft, where, pinned, dials=not reached, answers=reached)
             other = seen.setdefault(pinned.public_key, where)
@@ -71,13 +72,13 @@ def _check_peers(draft: Draft, own: tuple[Certificate, ...], now: datetime) -> N
                 draft.wrong(where, f"is that of peer[{other[1]}] as well", "give each peer a key of its own")
 
 
-def _check_dates(draft: Draft, where: KeyPath, certificate: Certificate, now: datetime) -> None:
+def _check_dates(draft: Draft, certificate: Certificate, now: datetime) -> None:
     if certificate.expires <= now:
         wrong = f"has expired ({certificate.name}, {certificate.expires:%Y-%m-%d %H:%M} UTC)"
-        draft.wrong(where, wrong, "make a new one with isthmus keygen, and give it to both sites")
+        draft.wrong(CERTIFICATE, wrong, "make a new one with isthmus keygen, and give it to both sites")
     if certificate.begins > now:
         wrong = f"is not valid before {certificate.begins:%Y-%m-%d %H:%M} UTC ({certificate.name})"
-        draft.wrong(where, wrong, f"see whether the clock of this host is right ({now:%Y-%m-%d %H:%M} UTC)")
+        draft.wrong(CERTIFICATE, wrong, f"see whether the clock of this host is right ({now:%Y-%m-%d %H:%M} UTC)")
 
 
 def _check_purposes(draft: Draft, where: KeyPath, certificate: Certificate, *, dials: bool, answers: bool) -> None:

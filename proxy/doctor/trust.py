@@ -24,14 +24,13 @@ CA_RENEWAL = "have the CA renew it, put the new one into the file of identity.ca
 
 
 def certificate(about: str, facts: Certificate, now: datetime, anew: str) -> Iterator[Finding]:
-    """`about`: whose it is; `anew`: how its successor is made.
-
-    One that is not valid now is a mistake of the configuration (`proxy.config.trust`), and told as such.
-    """
+    """`about`: whose it is; `anew`: how its successor is made."""
     shown = f"{facts.name}, SHA-256 {show_fingerprint(facts.fingerprint)[:23]}..., until {facts.expires:%Y-%m-%d}"
-    if not facts.begins <= now < facts.expires:
-        return
-    if facts.expires - now < SOON:
+    if now < facts.begins:
+        yield problem(about, f"{shown}: it is not valid before {facts.begins:%Y-%m-%d %H:%M} UTC", "see the clocks")
+    elif now >= facts.expires:
+        yield problem(about, f"{shown}: it has expired, and who shows it is refused", anew)
+    elif facts.expires - now < SOON:
         yield attention(about, f"{shown}: that is in {(facts.expires - now).days} days", anew)
     else:
         yield ok(about, shown)

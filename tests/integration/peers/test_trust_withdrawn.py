@@ -67,6 +67,31 @@ def test_a_peer_is_removed(bed: Bed) -> None:
     assert west.stop() == 0
 
 
+def test_a_peer_is_removed_while_the_certificate_of_another_has_ended(bed: Bed) -> None:
+    """That one is refused, and told; it keeps neither a reload nor a start from taking effect."""
+    listening = ("127.0.0.1", free_port())
+    peers = {"east": None, "rogue": None, "third": None}
+    west = bed.site("west", peers, tunnel={"listen": f"127.0.0.1:{listening[1]}"})
+    west.start()
+    west.wait_ready()
+    with dial(listening, context(bed.directory / "rogue")) as lane:
+        lane.come_up(hello("rogue", "west"))
+        make(bed.directory / "third", "third", days=(-10, -1))
+        with_rogue = west.config.read_text()
+        west.config.write_text(with_rogue.replace('[[peer]]\nname = "rogue"\ncertificate = "rogue.crt"', ""))
+        west.signal(signal.SIGHUP)
+        assert lane.close_of()[0] == CloseCode.NOT_A_PEER
+    assert west.stop() == 0
+    west.start()
+    west.wait_ready()
+    assert b"the certificate of peer third has ended" in west.get("/api/v1/health")[1]
+    with dial(listening, context(bed.directory / "third")) as lane:
+        lane.greet(hello("third", "west"))
+        assert "EXPIRED" in lane.ending()
+    says(west, "refused", "certificate has expired")
+    assert west.stop() == 0
+
+
 def test_a_pin_is_replaced_while_the_answer_is_awaited(bed: Bed) -> None:
     """Of a lane that east has dialled: its certificate was right when it was shown, and is not when HELLO comes."""
     make(bed.directory / "west", "west")

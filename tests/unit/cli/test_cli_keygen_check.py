@@ -105,6 +105,17 @@ def test_check_warns_of_certificates_that_end_soon(isthmus: Isthmus, pair: Path)
     assert shown.stderr == f"warning: {pair}/west.crt expires in 7 days; make a new one and give it to both sites\n"
 
 
+def test_check_warns_of_peers_and_cas_whose_certificates_are_not_valid(isthmus: Isthmus, pair: Path) -> None:
+    make(pair / "west", "west", days=(-9, -1))
+    make(pair / "ca", "Our CA", authority=True, purposes=(), days=(1, 8))
+    (pair / "east.toml").write_text(EAST.replace('key = "east.key"', 'key = "east.key"\nca = "ca.crt"'))
+    shown = isthmus("check", pair / "east.toml")
+    assert shown.exit_code == 0
+    assert f"warning: {pair}/west.crt (west) has expired (" in shown.stderr
+    assert "and who shows it is refused; make a new one and give it to both sites" in shown.stderr
+    assert f"warning: {pair}/ca.crt (Our CA) is not valid before " in shown.stderr
+
+
 def test_check_warns_of_a_certificate_for_another_name(isthmus: Isthmus, pair: Path) -> None:
     signer = make(pair / "ca", "Our CA", authority=True, purposes=(), days=(-1, 100))
     make(pair / "east", "elsewhere", signer=signer, days=(-1, 100))

@@ -43,9 +43,17 @@ def test_a_certificate_that_ends_soon() -> None:
     assert "isthmus keygen --site east --out DIR" in finding.remedy
 
 
-def test_what_is_not_valid_is_a_mistake_already() -> None:
-    assert judged(0) == []
-    assert list(certificate("own certificate", CERTIFICATE, NOW - timedelta(days=2), "")) == []
+def test_one_that_has_ended() -> None:
+    (finding,) = judged(0)
+    assert finding.level is Level.PROBLEM
+    assert finding.found.endswith("it has expired, and who shows it is refused")
+    assert "isthmus keygen --site east --out DIR" in finding.remedy
+
+
+def test_one_that_has_not_begun() -> None:
+    (finding,) = certificate("certificate of west", CERTIFICATE, CERTIFICATE.begins - timedelta(days=2), "")
+    assert finding.level is Level.PROBLEM
+    assert "it is not valid before " in finding.found
 
 
 def test_a_ca_is_renewed_otherwise() -> None:
