@@ -215,7 +215,8 @@ class Tunnel(Section):
         "64MiB",
     )
     streams: Annotated[Integer, Field(ge=1, le=65536)] = setting(
-        "Live streams (array connections) that one peer may open.", 1024
+        "Live streams (array connections) that one peer may open; each takes at least 64KiB of its part of `memory`.",
+        1024,
     )
     congestion_control: CongestionControl = setting(
         "Of the tunnel's connections. `auto`: `bbr` where the kernel offers it, otherwise the kernel's default.", "auto"

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from proxy.protocol.credit import OPENING_PART
 from proxy.protocol.errors import Misuse
 from proxy.protocol.hello import CREDIT_MAX, CREDIT_MIN, STREAMS_MAX
 
@@ -41,5 +42,9 @@ class TunnelSettings:
 
     @property
     def offered_credit(self) -> int:
-        """The initial credit that HELLO offers: at least sixteen streams fit into the memory."""
-        return max(CREDIT_MIN, min(self.initial_credit, self.window_max, self.memory // 16))
+        """The initial credit that HELLO offers: little enough that all streams that may be open fit into the memory.
+
+        What windows take that are wide from the beginning is not for it. At least sixteen streams fit in any case.
+        """
+        each = self.memory * (OPENING_PART - 1) // OPENING_PART // max(16, self.streams)
+        return max(CREDIT_MIN, min(self.initial_credit, self.window_max, each))

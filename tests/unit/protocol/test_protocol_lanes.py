@@ -25,7 +25,7 @@ def test_a_lane_begins_with_state_and_waits_for_the_peers() -> None:
     pair = Pair()
     pair.dial(1)
     pair.left.open("array", "")
-    assert lines(pair.left.take(1, 1 << 20, 0.0)) == ["ACK 1:0", "CREDIT 1:0/262144"]
+    assert lines(pair.left.take(1, 1 << 20, 0.0)) == ["ACK 1:0", "CREDIT 1:0/147456"]
     assert lines(pair.left.take(1, 1 << 20, 0.0)) == []
     assert 1 not in pair.left.wanting
     assert pair.carry(1, pair.right) == ["ACK"]

@@ -3,6 +3,7 @@
 import pytest
 
 from proxy.protocol.codes import FrameType, ResetCode
+from proxy.protocol.credit import ReceiveWindow, WindowBudget
 from proxy.protocol.errors import Misuse, OpenRefused, PeerError
 from proxy.protocol.events import StreamOffered
 from proxy.protocol.frames import OVER, encode_ack, encode_reset
@@ -136,11 +137,25 @@ def test_settings_that_cannot_be(wrong: dict[str, int], sentence: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "offered"),
     [
-        (TunnelSettings(), 256 << 10),
+        (TunnelSettings(), 144 << 10),
+        (TunnelSettings(streams=128), 256 << 10),
         (TunnelSettings(memory=1 << 20), 64 << 10),
         (TunnelSettings(window_max=128 << 10), 128 << 10),
-        (TunnelSettings(initial_credit=1 << 20), 1 << 20),
+        (TunnelSettings(initial_credit=1 << 20, streams=64), 1 << 20),
+        (TunnelSettings(initial_credit=16 << 20, streams=1), 9 << 20),
     ],
 )
 def test_the_initial_credit_fits_the_memory(settings: TunnelSettings, offered: int) -> None:
     assert settings.offered_credit == offered
+
+
+def test_as_many_streams_fit_as_may_be_open() -> None:
+    """However many of them were given all that there was to spare when they began."""
+    settings = TunnelSettings()
+    budget = WindowBudget(settings.memory)
+    windows = []
+    for _ in range(settings.streams):
+        assert budget.reserve(settings.offered_credit)
+        windows.append(ReceiveWindow(budget, settings.offered_credit, settings.window_max))
+        windows[-1].widen(settings.opening_window)
+        windows[-1].tell()

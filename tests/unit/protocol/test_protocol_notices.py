@@ -8,8 +8,8 @@ from proxy.protocol.events import Consumed, Writable
 from tests.unit.protocol.playbook import Script, batch
 
 
-def receiving(initial_credit: int = 64 << 10) -> Script:
-    script = Script(initial_credit=initial_credit)
+def receiving(**settings: int) -> Script:
+    script = Script(**({"initial_credit": 64 << 10} | settings))
     script.open(2)
     script.flush()
     return script
@@ -40,7 +40,7 @@ def test_or_for_32_frames() -> None:
 
 
 def test_or_for_512_kib() -> None:
-    script = receiving(initial_credit=1 << 20)
+    script = receiving(initial_credit=1 << 20, streams=16)
     for number in range(1, 11):
         script.give(FrameType.DATA, 2, number, batch(50000, filling=49000))
     assert script.take() == []
