@@ -488,6 +488,11 @@ class Decoder:
         if progress.owned:
             return
         progress.owned = True
-        progress.literals = memoryview(bytes(progress.literals))
-        progress.out = [b"".join(progress.out)]
-        self._keep_tail()
+        progress.literals = memoryview(bytes(progress.literals[progress.position :]))
+        progress.position = 0
+        delivered = b"".join(progress.out)
+        progress.out = [delivered]
+        if self._tail_length > len(delivered):
+            self._keep_tail()
+        elif self._tail:  # many streams may wait, and it is there already
+            self._tail = [memoryview(delivered)[len(delivered) - self._tail_length :]]

@@ -1,5 +1,7 @@
 """When ACK and CREDIT are sent, and what they may say."""
 
+from typing import Any
+
 import pytest
 
 from proxy.protocol.codes import FrameType
@@ -8,7 +10,7 @@ from proxy.protocol.events import Consumed, Writable
 from tests.unit.protocol.playbook import Script, batch
 
 
-def receiving(**settings: int) -> Script:
+def receiving(**settings: Any) -> Script:
     script = Script(**({"initial_credit": 64 << 10} | settings))
     script.open(2)
     script.flush()

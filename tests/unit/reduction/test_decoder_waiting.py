@@ -1,5 +1,7 @@
 """The receiving side, when a chunk is not at hand: it is loaded or asked for, and the stream waits."""
 
+import tracemalloc
+
 import pytest
 
 from dedupstore.chunker import LARGEST_CHUNK
@@ -43,6 +45,30 @@ def test_a_missing_chunk_is_asked_for_once_and_the_stream_waits() -> None:
     decoded = [decoder.advance() for _ in range(3)]
     assert [batch and batch.data for batch in decoded] == [b"ab" + CHUNK, b"c", None]
     assert far.store.names == [NAME]
+
+
+@pytest.mark.parametrize("ahead", [0, 100 << 10], ids=["alone", "behind another"])
+def test_a_batch_that_waits_keeps_its_plain_bytes_once(ahead: int) -> None:
+    """A hundred bytes from a peer may stand for half a megabyte, and a thousand streams may wait."""
+    half = LARGEST_CHUNK - (ahead or len(CHUNK))
+    whole = bytes(ahead + half)
+    tokens = literal_token(half), learn_token(len(whole), fingerprint(whole)), literal_token(half), WHOLE
+    far = site(ShelfStore())
+    decoder = decoder_of(far)
+    if ahead:
+        assert delivered(decoder, batch(literal_token(ahead), literals=bytes(ahead))) == bytes(ahead)
+    data = batch(*tokens, literals=bytes(2 * half), plain=2 * half + len(CHUNK))
+    tracemalloc.start()
+    try:
+        assert decoder.feed(data) is None
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 2 * half + len(whole) + (64 << 10), "what was delivered and what the store has learned"
+    decoder.fill(NAME, CHUNK)
+    decoded = decoder.advance()
+    assert decoded is not None
+    assert decoded.data == bytes(2 * half) + CHUNK
 
 
 def test_what_was_filled_is_held_from_then_on() -> None:
