@@ -65,7 +65,8 @@ def length_bound(plain: int) -> int:
 def overhead_bound(plain: int) -> int:
     """The most bytes that header, tokens and the lists that RUNs stand for may have: they take more memory than bytes.
 
-    Our encoder stays below: its chunks have at least 256 bytes, and their tokens at most 33.
+    Our encoder stays below: its chunks have at least 512 bytes (`chunking.minimum` is no less than 1 KiB, and borders
+    that are forced are so far apart), and take 44 at most: three of them in a REFERENCE and a RUN.
     """
     return plain // 8 + 256
 
