@@ -49,12 +49,16 @@ class Visit:
     """A connection, from being accepted until it is gone."""
 
     party: str
+    connection: socket.socket
     since: float
     """When it came, or the last answer was ready; while one is being made, when that began."""
     handler: asyncio.BaseProtocol | None = None
     task: "asyncio.Task[None] | None" = None
     """Its admission, while that is under way."""
     transport: asyncio.Transport | None = None
+    """Once it has been admitted."""
+    over: bool = False
+    """It has been ended; its admission may still be under way."""
     busy: bool = False
     """A request is being answered."""
     lasting: bool = False
@@ -140,16 +144,16 @@ class Gate:
         self._listener.close()
         for visit in self._visits:
             if visit.task is not None:
-                visit.task.cancel()
+                _end(visit)
 
     def _receive(self, connection: socket.socket, party: str) -> None:
         if not self._has_place(party):
             self.turned_away += 1
             connection.close()
             return
-        visit = Visit(party, self._loop.time())
+        visit = Visit(party, connection, self._loop.time())
         self._visits.append(visit)
-        visit.task = self._loop.create_task(self._admit(visit, connection))
+        visit.task = self._loop.create_task(self._admit(visit))
 
     def _has_place(self, party: str) -> bool:
         """Within its budget, and room for it: with all places taken, those of its party first, one is made free."""
@@ -170,20 +174,25 @@ class Gate:
         self._visits.remove(idle)
         return True
 
-    async def _admit(self, visit: Visit, connection: socket.socket) -> None:
+    async def _admit(self, visit: Visit) -> None:
+        """Never cancelled, for uvloop leaves a connection half open that is: `_end` makes it fail."""
+
         def begin() -> asyncio.BaseProtocol:
             visit.handler = self._begin()
             return visit.handler
 
         context = self._context()
+        limit = self._limits.handshake if context is not None else None
         try:
-            async with asyncio.timeout(self._limits.handshake):
-                transport, _ = await self._loop.connect_accepted_socket(begin, connection, ssl=context)
-            visit.transport = transport
-        except (OSError, TimeoutError) as error:
+            visit.transport, _ = await self._loop.connect_accepted_socket(
+                begin, visit.connection, ssl=context, ssl_handshake_timeout=limit
+            )
+            if visit.over:
+                _end(visit)
+        except OSError as error:
             log.debug("a connection to the status listener failed: %s", error)
             visit.handler = None
-            connection.close()
+            visit.connection.close()
         finally:
             visit.task = None
 
@@ -194,9 +203,10 @@ class Gate:
 
 
 def _end(visit: Visit) -> None:
-    """At once: what waits to be sent is dropped, too."""
-    if visit.task is not None:
-        visit.task.cancel()
-    if visit.transport is not None:
-        with suppress(OSError):
+    """At once: what waits to be sent is dropped, too. Before it has a transport, its socket takes and gives no more."""
+    visit.over = True
+    with suppress(OSError):
+        if visit.transport is None:
+            visit.connection.shutdown(socket.SHUT_RDWR)
+        else:
             visit.transport.abort()
