@@ -12,8 +12,8 @@ _BY_NAME = {code.code: code for code in CODES}
 _TOLD_ELSEWHERE = {codes.TUNNEL_DOWN.code, codes.DRAINING.code, codes.RELOAD_FAILED.code}
 """Reasons whose events are made by counters as well, so that none that lasted less than a second is missed."""
 
-Held = dict[tuple[str, str, str, str], str]
-"""What held, by subject, code, what it is about, and level; and its words."""
+Held = dict[tuple[str, str, str, str], tuple[str, str]]
+"""What held, by subject, code, what it is about, and level; its words and remedy."""
 
 
 class Chronicle:
@@ -66,11 +66,11 @@ class Chronicle:
         held: Held = {}
         for subject, reason in reasons_of(health):
             if reason.code not in _TOLD_ELSEWHERE:
-                held[subject, reason.code, reason.about, reason.level] = reason.words
-        held |= {(caution.subject, caution.code, "", ""): caution.words for caution in cautions}
-        for key, words in held.items():
+                held[subject, reason.code, reason.about, reason.level] = reason.words, reason.remedy
+        held |= {(caution.subject, caution.code, "", ""): (caution.words, caution.remedy) for caution in cautions}
+        for key, (words, remedy) in held.items():
             if key not in self._held:
-                self._journal.note(_BY_NAME[key[1]], key[0], words, now)
+                self._journal.note(_BY_NAME[key[1]], key[0], words, now, remedy=remedy)
         if _store_ails(self._held) and not _store_ails(held):
             self._journal.note(codes.STORE_WELL, "store", "the store's trouble is over", now)
         self._held = held

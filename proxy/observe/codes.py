@@ -60,8 +60,9 @@ LANE_SILENT = Code(
 LOSSY = Code(
     "IST-107",
     _WARNING,
-    "More than 5 % of what is sent has to be sent again. It is over at less than 3 % for a minute.",
-    "have the line checked; use BBR (`modprobe tcp_bbr`), which bears loss",
+    "More than 5 % of what a lane sent in a minute, of half a megabyte at least, had to be sent again. It is over at"
+    " less than 3 %.",
+    "have the line checked; use BBR (`modprobe tcp_bbr`), which bears loss, where a lane does not yet",
 )
 PEER_MISBEHAVES = Code(
     "IST-108",

@@ -22,15 +22,21 @@ A_WHILE = 600.0
 PATIENCE_AT_START = 15.0
 """Seconds for which a tunnel that has not come up yet is no fault."""
 LOSSY, LOSSY_NO_MORE = 0.05, 0.03
-"""Shares of loss at which a lane begins to be lossy, and at which it ends to be, over a minute as well."""
+"""Shares of a minute's loss at which a lane begins to be lossy, and at which it ends to be."""
 A_MINUTE = 60.0
-LOSS_LEAST_BYTES = 100_000
-"""Sent in these seconds: below that a share of loss means nothing yet."""
+LOSS_LEAST_BYTES = 500_000
+"""Sent in that minute, some 350 packets: below that a share of loss means nothing."""
+BEARS_LOSS = "bbr"
+"""How the names of congestion controls begin that go on as fast where packets are lost."""
 FLAPPING = 3
 DAY = 86400.0
 ENDS_SOON, ENDS_NOW = 30 * DAY, 7 * DAY
 SET_ASIDE = "an empty one took its place"
 """In the words of the store's alarm about that: it knows no codes."""
+LOSSY_REMEDY = (
+    "have the line checked: BBR, which this lane has, bears the loss, but what is lost crosses the line twice"
+)
+"""For a lane that has what the code's own remedy asks for."""
 _ORDER = list(Level)
 
 
@@ -123,12 +129,8 @@ class Ladder:
         sent, again, received = (
             trend.rate(lane_counter(peer, lane.number, what), OF_LATE) for what in ("sent", "retransmitted", "received")
         )
-        loss, enough = _loss(sent, again), (sent + again) * OF_LATE > LOSS_LEAST_BYTES
-        if self._holds(subject, codes.LOSSY):
-            findings = _of_lane(lane, max(loss, _loss_of(peer, lane, trend, A_MINUTE)), LOSSY_NO_MORE)
-        else:
-            findings = _of_lane(lane, loss if enough else 0.0, LOSSY)
-        reasons = self._reasons(subject, findings, now)
+        lossy = LOSSY_NO_MORE if self._holds(subject, codes.LOSSY) else LOSSY
+        reasons = self._reasons(subject, _of_lane(lane, _loss_of_minute(peer, lane, trend), lossy), now)
         level = worst(reason.level for reason in reasons)
         return LaneHealth(
             number=lane.number,
@@ -137,7 +139,7 @@ class Ladder:
             since=self._mark(subject, level, now),
             reasons=reasons,
             round_trip_seconds=lane.round_trip_seconds,
-            loss=loss,
+            loss=_loss(sent, again),
             sent_bits_per_second=round(8 * (sent + again)),
             received_bits_per_second=round(8 * received),
             window_bytes=lane.congestion_window_segments * lane.segment_bytes,
@@ -270,16 +272,19 @@ def _down(peer: PeerStatus) -> str:
 
 
 def _of_lane(lane: LaneStatus, loss: float, lossy: float) -> Iterable[Finding]:
-    """`lossy`: the share of loss that is too much."""
+    """`loss` is of the last minute, `lossy` the share that is too much."""
     if lane.silent:
         yield Finding(codes.LANE_SILENT, Level.DEGRADED, "nothing is heard on it")
     if loss > lossy:
-        yield Finding(codes.LOSSY, Level.ATTENTION, f"{loss:.1%} of what it sends has to be sent again")
+        words = f"{loss:.1%} of what it sent in the last minute had to be sent again"
+        bears = lane.congestion_control.startswith(BEARS_LOSS)
+        yield Finding(codes.LOSSY, Level.ATTENTION, words, remedy=LOSSY_REMEDY if bears else "")
 
 
-def _loss_of(peer: str, lane: LaneStatus, trend: Trend, seconds: float) -> float:
-    sent, again = (trend.rise(lane_counter(peer, lane.number, what), seconds) for what in ("sent", "retransmitted"))
-    return _loss(sent, again)
+def _loss_of_minute(peer: str, lane: LaneStatus, trend: Trend) -> float:
+    """0 if too little was sent to tell."""
+    sent, again = (trend.rise(lane_counter(peer, lane.number, what), A_MINUTE) for what in ("sent", "retransmitted"))
+    return _loss(sent, again) if sent + again > LOSS_LEAST_BYTES else 0.0
 
 
 def _loss(sent: float, again: float) -> float:

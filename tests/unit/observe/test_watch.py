@@ -171,11 +171,34 @@ def test_loss_of_a_lane() -> None:
         moved = lane(bytes_sent=1_000_000 * second, bytes_retransmitted=again)
         site.pass_(with_peer(lanes=[moved], bytes=of_peer(wire=1_000_000 * second, wire_retransmitted=again)))
     tunnel = site.watch.health.peers[0].tunnel
-    assert tunnel.lanes[0].reasons[0].code == "IST-107"
+    (reason,) = tunnel.lanes[0].reasons
+    assert (reason.code, reason.words) == ("IST-107", "7.4% of what it sent in the last minute had to be sent again")
     assert tunnel.loss == pytest.approx(0.074, abs=0.001)
     assert tunnel.sent_bits_per_second == pytest.approx(8 * 1_080_000, rel=0.01)
     assert tunnel.lanes[0].window_bytes == 14480
     assert site.level is Level.ATTENTION
+
+
+@pytest.mark.parametrize(("control", "lacks"), [("bbr", False), ("bbr3", False), ("cubic", True), ("", True)])
+def test_the_remedy_for_loss_is_what_the_lane_lacks(control: str, lacks: bool) -> None:
+    site = Site()
+    for second in range(1, 12):
+        moved = lane(bytes_sent=1_000_000 * second, bytes_retransmitted=80_000 * second, congestion_control=control)
+        site.pass_(with_peer(lanes=[moved]))
+    (reason,) = site.watch.health.peers[0].tunnel.lanes[0].reasons
+    assert ("modprobe tcp_bbr" in reason.remedy) is lacks
+    assert site.watch.journal.after(0, 100).events[-1].remedy == reason.remedy
+
+
+def test_a_few_packets_tell_no_loss() -> None:
+    """A lane that carries 30 kbit/s, of which a burst was lost; also one that was lossy while it carried much."""
+    for busy in (0, 20):
+        site, sent, again = Site(), 0, 0
+        for second in range(1, 120):
+            sent, again = sent + (1_000_000 if second < busy else 3750), again + (80_000 if second < busy else 300)
+            site.pass_(with_peer(lanes=[lane(bytes_sent=sent, bytes_retransmitted=again)]))
+        assert site.reasons == []
+        assert site.told.count("IST-107") == (busy > 0)
 
 
 def test_loss_about_the_threshold_is_told_once() -> None:
