@@ -22,8 +22,9 @@ LEAST_BYTES = 64 << 20
 """Plain bytes of a forward below which nothing is said of its reduction."""
 NOT_REDUCED = 0.97
 """Of the plain bytes: what leaves more than that gained nothing."""
+A_MINUTE = 60.0
 HELD = 0.5
-"""Share of the last minute in which a rate held data back."""
+"""Share of the last minute in which a rate held data back; what was before the start is time in which none did."""
 LIMITED = 0.5
 """Share of the time that a verdict has to give to its limit."""
 EVICTED_AGAIN = 0.05
@@ -81,7 +82,7 @@ def _shaped(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
         for share in peer.shares:
             if share.maximum_bits_per_second is None and peer.rate_bits_per_second is None:
                 continue
-            held = trend.rate(held_counter(peer.name, share.name), 60.0)
+            held = trend.rise(held_counter(peer.name, share.name), A_MINUTE) / A_MINUTE
             if held >= HELD:
                 rate = min(each for each in (share.maximum_bits_per_second, peer.rate_bits_per_second) if each)
                 words = (

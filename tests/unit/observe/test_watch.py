@@ -382,6 +382,18 @@ def test_shaping_that_holds_back() -> None:
     assert "5 Mbit/s to west held data back for 90% of the last minute" in site.watch.cautions[0].words
 
 
+def test_shaping_is_of_a_whole_minute() -> None:
+    """Not of the seconds that are known, right after the start."""
+    site = Site(changed(peers=[peer(shares=[share(maximum_bits_per_second=5_000_000)])]))
+    found = []
+    for second in range(1, 60):
+        held = share(maximum_bits_per_second=5_000_000, held_seconds=0.8 * second)
+        site.pass_(changed(peers=[peer(shares=[held])]))
+        found += [caution.words for caution in site.watch.cautions]
+    assert "held data back for 51% of the last minute" in found[0]
+    assert 15 < len(found) < 25, "once 0.8 of the seconds so far are half a minute"
+
+
 def test_shaping_is_told_of_the_peer_that_it_holds_back() -> None:
     """An export has a share for each of its peers."""
     site = Site()
