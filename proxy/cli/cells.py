@@ -12,6 +12,9 @@ from rich.text import Text
 
 from proxy.text import printable
 
+TELLING = 1.5
+"""Of the plain bytes that were sent: where more than that crossed, most of it acknowledges what was received."""
+
 
 def headed_table(*columns: str | Text) -> Table:
     """A table as all commands show them: a line below its headings, no frame."""
@@ -29,6 +32,12 @@ def plain(value: Any, style: str = "") -> Text:
 def number(value: Any) -> str:
     """1,234,567"""
     return f"{value:,}" if is_number(value) else "-"
+
+
+def share_of_sent(part: Any, whole: Any) -> float | None:
+    """None where it is unknown, or where too little was sent for it to mean something."""
+    known = is_number(part) and is_number(whole) and whole > 0 and 0 <= part <= TELLING * whole
+    return part / whole if known else None
 
 
 def size(value: Any) -> str:

@@ -22,6 +22,7 @@ from proxy.cli.cells import (
     number,
     plain,
     rate,
+    share_of_sent,
     size,
 )
 from proxy.cli.health_report import Condition, conditions
@@ -224,7 +225,7 @@ def _waterfall(counts: dict[str, Any]) -> Table:
 
 
 def _share(part: Any, whole: Any) -> tuple[str, str]:
-    if not is_number(part) or not is_number(whole) or whole <= 0 or part < 0:
+    share = share_of_sent(part, whole)
+    if share is None:
         return "-", ""
-    share = part / whole
     return f"{share:.1%}", "█" * round(min(share, 1) * BAR)

@@ -20,6 +20,7 @@ from proxy.cli.cells import (
     number,
     plain,
     rate,
+    share_of_sent,
     size,
 )
 from proxy.cli.fitting import Cell, Section
@@ -130,14 +131,9 @@ def _spark(values: list[Any]) -> Text:
 def _waterfall(counts: dict[str, Any]) -> Iterator[Row]:
     raw = counts.get("raw")
     for key, meaning in _STEPS.items():
-        share = _share(counts.get(key), raw)
+        share = share_of_sent(counts.get(key), raw)
         bar = "█" * round(min(share or 0, 1) * BAR)
         yield meaning, size(counts.get(key)), _percent(share), Text(bar, "cyan")
-
-
-def _share(part: Any, whole: Any) -> float | None:
-    known = is_number(part) and is_number(whole) and whole > 0 and part >= 0
-    return part / whole if known else None
 
 
 def _tunnels(peers: list[dict[str, Any]], healths: list[dict[str, Any]]) -> Iterator[Row]:

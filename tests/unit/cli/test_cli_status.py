@@ -155,6 +155,14 @@ def test_what_is_open_on_demand_is_shown() -> None:
     assert ["west", "-", "-", "-", "-", "-", "-"] in found
 
 
+def test_what_a_receiving_site_sends_is_set_against_nothing() -> None:
+    """The line carried acknowledgements, a hundred times the few bytes that its arrays gave."""
+    received = {"raw": 2400, "after_deduplication": 2400, "after_compression": 2000, "wire": 250_000}
+    found = rows(shown(STATUS | {"bytes": received}))
+    assert ["after compression", "1.95 KiB", "83.3%", "█" * round(BAR * 2000 / 2400)] in found
+    assert ["on the wire", "244 KiB", "-"] in found
+
+
 def test_shares_are_shown_if_there_is_a_rule() -> None:
     found = rows(shown(STATUS))
     assert ["west", "all together", "-", "45 Mbit/s", "12.3 Mbit/s", "5 MiB", "1 min 1 s"] in found

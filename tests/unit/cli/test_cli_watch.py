@@ -80,6 +80,13 @@ def test_all_that_the_page_shows() -> None:
         assert part in text, f"{part}\n\n{text}"
 
 
+def test_what_a_receiving_site_sends_is_set_against_nothing() -> None:
+    """The line carried acknowledgements, a hundred times the few bytes that its arrays gave."""
+    received = {"raw": 2400, "after_deduplication": 2400, "after_compression": 2000, "wire": 250_000}
+    found = [" ".join(line.split()) for line in lines(ANSWERS | {"status": STATUS | {"bytes": received}})]
+    assert "on the wire 244 KiB -" in found
+
+
 def test_a_narrow_terminal_does_without_some_columns() -> None:
     text = "\n".join(" ".join(line.split()) for line in lines(ANSWERS, width=100))
     assert "west up 100 ms 1 Mbit/s - wan rate 93% the line" in text

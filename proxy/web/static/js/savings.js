@@ -15,6 +15,9 @@ const COLUMNS = {
   wan_received: "WAN, received",
   lan_received: "LAN, to arrays here",
 };
+/** Of the plain bytes: where the tunnel's own messages are more, what was sent is too little to tell a gain. */
+const MOST = 0.5;
+const MOST_WHERE_RECEIVING = 0.1;
 
 export class Savings {
   constructor(refresh) {
@@ -66,7 +69,7 @@ export class Savings {
       byId("gains"),
       [
         { name: "Forward or export", value: (row) => row.share },
-        { name: "Gain", number: true, value: (row) => ratio(row.gain) },
+        { name: "Gain", number: true, value: (row) => (tells(row, row.wire) ? ratio(row.gain) : DASH) },
         { name: "Plain", number: true, value: (row) => size(row.raw) },
         { name: "Wire", number: true, value: (row) => size(row.wire) },
         { name: "By deduplication", number: true, value: (row) => (row.raw ? percent(row.by_deduplication) : DASH) },
@@ -127,8 +130,8 @@ export class Savings {
       byId("throughput-range"),
       `of the ${this.of}, over ${RANGES[this.range]} in steps of ${duration(answer.step_seconds)}${kept}${gone}`,
     );
-    waterfall(record(answer.waterfall));
-    tiles(byId("passes"), [pass("Cold", record(answer.cold)), pass("Warm", record(answer.warm))], "div.tile");
+    waterfall(record(answer.waterfall), this.judged);
+    tiles(byId("passes"), [pass("Cold", record(answer.cold), this.judged), pass("Warm", record(answer.warm), this.judged)], "div.tile");
     this.showGains();
     this.draw();
   }
@@ -148,6 +151,42 @@ export class Savings {
     set(byId("gains-beyond"), "hidden", !words);
   }
 
+  get summary() {
+    return record(this.answer?.summary);
+  }
+
+  /** Arrays here get more than they give. */
+  get receives() {
+    return record(this.summary.lan_received).average > record(this.summary.lan_sent).average;
+  }
+
+  /** What arrays gave tells the gain: acknowledgements of what they got, and signs of life, are little beside it. */
+  get judged() {
+    const { raw = 0, after_compression = 0, wire = 0 } = record(this.answer?.waterfall);
+    return tells({ raw, after_compression }, wire, this.receives ? MOST_WHERE_RECEIVING : MOST);
+  }
+
+  /** The tiles of what was gained. */
+  gained(over) {
+    const { raw = 0, wire = 0, retransmitted = 0 } = record(this.answer?.waterfall);
+    const crossed = wire + retransmitted;
+    const gain = { name: "Bandwidth gain", figure: DASH };
+    const saved = { name: "Saved", figure: DASH };
+    if (this.judged) {
+      Object.assign(gain, { figure: ratio(raw / crossed), under: `plain bytes to those of the line, ${over}` });
+      const share = percent(Math.max(0, 1 - crossed / raw));
+      Object.assign(saved, { figure: size(Math.max(0, raw - crossed)), under: `${share} of ${size(raw)}, ${over}` });
+    } else if (this.receives) {
+      const [got, crossing] = ["lan_received", "wan_received"].map((name) => record(this.summary[name]).average);
+      if (crossing) gain.figure = ratio(got / crossing);
+      gain.under = `of what was received: this site mostly receives, ${over}`;
+      saved.under = "counted by who sends: see the other site's page";
+    } else {
+      gain.under = saved.under = `${raw ? "too little" : "nothing"} was sent ${over}`;
+    }
+    return [gain, saved];
+  }
+
   /** Once a second: the rates of now. */
   show(live) {
     this.rates = record(live.rates);
@@ -156,25 +195,12 @@ export class Savings {
 
   draw() {
     const { range, of } = this.answer ?? this;
-    const summary = record(this.answer?.summary);
     const now = (column) => (of === "site" ? this.rates[column] : null);
     this.throughput.show(
-      Object.keys(COLUMNS).map((column) => ({ column, now: now(column), ...record(summary[column]) })),
+      Object.keys(COLUMNS).map((column) => ({ column, now: now(column), ...record(this.summary[column]) })),
     );
-    const { raw, wire, retransmitted } = record(this.answer?.waterfall);
-    const crossed = wire + retransmitted;
-    const over = `over ${RANGES[range]}`;
     tiles(byId("savings-tiles"), [
-      {
-        name: "Bandwidth gain",
-        figure: raw && crossed ? ratio(raw / crossed) : DASH,
-        under: `plain bytes to those of the line, ${over}`,
-      },
-      {
-        name: "Saved",
-        figure: raw ? size(Math.max(0, raw - crossed)) : DASH,
-        under: raw ? `${percent(1 - crossed / raw)} of ${size(raw)}, ${over}` : `nothing was sent ${over}`,
-      },
+      ...this.gained(`over ${RANGES[range]}`),
       {
         name: "LAN now, from arrays here",
         hue: "lan",
@@ -209,20 +235,24 @@ function bridged(columns, step) {
   return Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, fill(column)]));
 }
 
-function pass(name, { seconds, raw, wire, lan_bits_per_second: speed, gain }) {
-  const under = `${size(raw)} for ${size(wire)} of the line, at ${rate(speed)} for ${duration(seconds)}`;
-  return { name, figure: ratio(gain), under: seconds ? under : "none in this range" };
+/** The tunnel's own messages, such as acknowledgements, are no more than that share of the plain bytes. */
+function tells({ raw, after_compression }, wire, most = MOST) {
+  return raw > 0 && wire - after_compression <= most * raw;
 }
 
-/** What became of the bytes: full bars are what is left, the thin ones between them what a step took or added. */
-function waterfall({
-  raw = 0,
-  after_deduplication = 0,
-  after_compression = 0,
-  framing = 0,
-  wire = 0,
-  retransmitted = 0,
-}) {
+function pass(name, { seconds, raw, wire, lan_bits_per_second: speed, gain }, judged) {
+  const under = `${size(raw)} for ${size(wire)} of the line, at ${rate(speed)} for ${duration(seconds)}`;
+  return { name, figure: judged ? ratio(gain) : DASH, under: seconds ? under : "none in this range" };
+}
+
+/**
+ * What became of the bytes: full bars are what is left, the thin ones between them what a step took or added. Shares
+ * of the plain bytes stand there only if these tell something.
+ */
+function waterfall(
+  { raw = 0, after_deduplication = 0, after_compression = 0, framing = 0, wire = 0, retransmitted = 0 },
+  judged,
+) {
   const crossed = wire + retransmitted;
   const most = Math.max(raw, crossed, 1);
   const left = (name, value, hue) => ({ name, from: 0, value, hue });
@@ -252,7 +282,7 @@ function waterfall({
       const [, bar, figure, share] = row.children;
       const sign = step.step && step.value !== 0 ? (step.value < 0 ? "−" : "+") : "";
       text(figure, `${sign}${size(Math.abs(step.value))}`);
-      text(share, raw ? percent(Math.abs(step.value) / raw) : "");
+      text(share, judged ? percent(Math.abs(step.value) / raw) : "");
       width(bar.children[0], step.from / most);
       width(bar.children[1], Math.abs(step.value) / most);
     },

@@ -1,0 +1,72 @@
+"""What the page says of a site that has just begun, that mostly receives, or that does nothing: it has to be true."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from proxy.observe.answers import Pass, Waterfall
+from tests.browser.scene import MIB, Scene
+from tests.browser.stage import Stage, staged
+from tests.browser.window import OpenWindow, Window
+
+pytestmark = pytest.mark.serial
+DASH = "\N{EN DASH}"
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    with staged(Scene()) as stage:
+        yield stage
+
+
+def tile(page: Window, name: str) -> str:
+    return next(words for words in page.texts("#savings-tiles > *") if words.startswith(name))
+
+
+def sends(stage: Stage, raw: int, compressed: int, wire: int, *, gets: float = 0.0) -> None:
+    """The site has sent these bytes; its arrays got so many times what they gave, and half of that crossed the line."""
+    history = stage.scene.history
+    sent = history.summary.lan_sent
+    summary = replace(
+        history.summary,
+        lan_received=replace(sent, average=gets * sent.average),
+        wan_received=replace(sent, average=gets * sent.average / 2),
+    )
+    stage.scene.history = replace(
+        history,
+        summary=summary,
+        waterfall=Waterfall(raw, compressed, compressed, wire - compressed, wire, 0),
+        cold=Pass(10, raw, wire, 1e6, raw / wire if raw else None),
+        warm=Pass(0, 0, 0, 0.0, None),
+        gains=[replace(history.gains[0], raw=raw, after_compression=compressed, wire=wire, gain=raw / wire)],
+    )
+
+
+def test_a_site_that_mostly_receives_has_no_gain_of_what_it_sends(stage: Stage, window: OpenWindow) -> None:
+    """Its acknowledgements are no price of the few bytes that its arrays gave."""
+    sends(stage, 2520, 2100, 250_000, gets=1000)
+    page = window(stage.url)
+    page.until_text("#savings-tiles", "this site mostly receives")
+    assert "2 : 1" in tile(page, "Bandwidth gain")
+    assert "of what was received" in tile(page, "Bandwidth gain")
+    assert DASH in tile(page, "Saved")
+    assert "see the other site's page" in tile(page, "Saved")
+    assert "%" not in " ".join(page.texts("#waterfall li"))
+    assert "0.01 : 1" not in " ".join([*page.texts("#passes > *"), *page.texts("#gains")])
+
+
+def test_so_little_was_sent_that_it_tells_nothing(stage: Stage, window: OpenWindow) -> None:
+    sends(stage, 2520, 2100, 250_000)
+    page = window(stage.url)
+    page.until_text("#savings-tiles", "too little was sent over 5 min")
+    assert DASH in tile(page, "Bandwidth gain")
+    sends(stage, 0, 0, 250_000)
+    page.until_text("#savings-tiles", "nothing was sent over 5 min")
+
+
+def test_what_does_not_reduce_saves_nothing_rather_than_less(stage: Stage, window: OpenWindow) -> None:
+    sends(stage, 900 * MIB, 899 * MIB, 915 * MIB, gets=2)
+    page = window(stage.url)
+    page.until_text("#savings-tiles", "0 % of 900 MiB, over 5 min")
+    assert "0.984 : 1" in tile(page, "Bandwidth gain")
