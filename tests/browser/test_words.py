@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from proxy.observe.answers import Pass, Waterfall
+from proxy.observe.answers import Level, Pass, Waterfall
+from tests.browser import scene
 from tests.browser.scene import MIB, Scene
 from tests.browser.stage import Stage, staged
 from tests.browser.window import OpenWindow, Window
@@ -70,3 +71,13 @@ def test_what_does_not_reduce_saves_nothing_rather_than_less(stage: Stage, windo
     page = window(stage.url)
     page.until_text("#savings-tiles", "0 % of 900 MiB, over 5 min")
     assert "0.984 : 1" in tile(page, "Bandwidth gain")
+
+
+@pytest.mark.parametrize("level", [Level.ATTENTION, Level.DEGRADED])
+def test_a_site_that_has_only_begun_does_not_claim_to_work(stage: Stage, window: OpenWindow, level: Level) -> None:
+    down = scene.reason("IST-102", Level.ATTENTION, "there is no tunnel to west: it has not dialled in", "see it")
+    west = replace(stage.scene.health.peers[0], level=Level.ATTENTION, tunnel=scene.tunnel(Level.ATTENTION, [down], 0))
+    stage.scene.health = replace(stage.scene.health, level=level, words=down.words, reasons=[], peers=[west])
+    page = window(stage.url)
+    page.until_text("#verdict-level", "Starting: there is no tunnel yet")
+    page.until_text("#verdict-words", "There is no tunnel to west: it has not dialled in")

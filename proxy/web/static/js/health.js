@@ -11,6 +11,7 @@ const HEADLINES = {
   degraded: "Replication is degraded",
   critical: "Nothing is replicated",
 };
+const STARTING = "Starting: there is no tunnel yet";
 
 export class Health {
   constructor() {
@@ -53,7 +54,7 @@ export class Health {
       set(panel, "data-level", level);
       document.title = `${levelWord(level)} · ${live.site} · Isthmus`;
     }
-    text(byId("verdict-level"), live.draining ? "Draining: nothing new is accepted" : (HEADLINES[level] ?? level));
+    text(byId("verdict-level"), live.draining ? "Draining: nothing new is accepted" : headlineOf(health));
     text(byId("verdict-words"), sentence(health, live));
     text(
       byId("verdict-side"),
@@ -62,10 +63,20 @@ export class Health {
   }
 }
 
+/** Without a tunnel nothing works; where that is not critical, the site has only begun (proxy/observe/health.py). */
+function headlineOf(health) {
+  const starting = health.level !== "critical" && list(health.peers).length > 0 && tunnelsUp(health) === 0;
+  return starting ? STARTING : (HEADLINES[health.level] ?? health.level);
+}
+
+function tunnelsUp(health) {
+  return list(health.peers).filter((peer) => record(peer.tunnel).state === "up").length;
+}
+
 function sentence(health, live) {
   const peers = list(health.peers);
   if (health.level !== "healthy") return capital(String(health.words ?? ""));
-  const up = peers.filter((peer) => record(peer.tunnel).state === "up").length;
+  const up = tunnelsUp(health);
   const tunnels = peers.length === 1 ? "The tunnel is up" : `${up} of ${peers.length} tunnels are up`;
   return `${tunnels}, with ${count(live.streams_total)} ${live.streams_total === 1 ? "stream" : "streams"}.`;
 }
