@@ -81,3 +81,11 @@ def test_a_site_that_has_only_begun_does_not_claim_to_work(stage: Stage, window:
     page = window(stage.url)
     page.until_text("#verdict-level", "Starting: there is no tunnel yet")
     page.until_text("#verdict-words", "There is no tunnel to west: it has not dialled in")
+
+
+def test_no_streams_are_no_fault_of_filters(stage: Stage, window: OpenWindow) -> None:
+    page = window(stage.url)
+    page.until_text("#streams-count", "4 of 4 live streams")
+    stage.scene.streams = []
+    page.until_text("#streams-count", "0 of 0 live streams")
+    assert page.texts("#streams-table .empty") == ["There are no streams."]
