@@ -89,3 +89,25 @@ def test_no_streams_are_no_fault_of_filters(stage: Stage, window: OpenWindow) ->
     stage.scene.streams = []
     page.until_text("#streams-count", "0 of 0 live streams")
     assert page.texts("#streams-table .empty") == ["There are no streams."]
+
+
+def test_only_what_matters_is_read_out(stage: Stage, window: OpenWindow) -> None:
+    """A screen reader is told of another headline, not of each stream that comes and goes."""
+    west = stage.scene.health.peers[0]
+    stage.scene.health = replace(stage.scene.health, level=Level.HEALTHY, reasons=[], peers=[west])
+    page = window(stage.url)
+    page.until_text("#verdict-words", "4 streams")
+    page.page.evaluate(
+        """() => {
+            window.read = 0;
+            for (const region of document.querySelectorAll('#verdict [role=status], #verdict [aria-live]'))
+                new MutationObserver(() => (window.read += 1)).observe(
+                    region, { childList: true, characterData: true, subtree: true });
+        }"""
+    )
+    stage.scene.streams = stage.scene.streams[:2]
+    page.until_text("#verdict-words", "2 streams")
+    assert page.page.evaluate("window.read") == 0
+    stage.scene.health = replace(stage.scene.health, level=Level.DEGRADED)
+    page.until_text("#verdict-level", "Replication is degraded")
+    page.until("window.read > 0")
