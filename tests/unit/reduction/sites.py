@@ -195,9 +195,11 @@ class Stream:
         frame = bytearray(self.queue.popleft())
         if self.holding or self._to_load is not None:
             self.decoder.keep(memoryview(frame))
+            frame[:] = bytes(len(frame))
         else:
-            self._delivered(self.decoder.feed(memoryview(frame)))
-        frame[:] = bytes(len(frame))
+            decoded = self.decoder.feed(memoryview(frame))
+            frame[:] = bytes(len(frame))  # before the array has taken anything: it may take its time
+            self._delivered(decoded)
 
     def answer(self) -> None:
         """One MISS arrives, and its FILL goes back."""
