@@ -111,9 +111,6 @@ class UnlikeSite(Site):
 def simulate_unlike(seed: int) -> None:
     for site in simulate(UnlikeSite, seed):
         site.check_budget()
-        budget = site.tunnel._streams._budget
-        more = site.tunnel._streams._foretelling.more
-        assert (budget.reserved, budget.grown, budget.opening, budget.streams) == (more, 0, more, 0)
 
 
 @pytest.mark.timeout(0)

@@ -16,7 +16,10 @@ from proxy.net.rounds import LONGEST, Rounds
 from proxy.net.turns import Turns
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import PeerError
+from proxy.reduction.batch import CODEC_CONTEXT, assemble
+from proxy.reduction.contexts import ContextWriter
 from proxy.reduction.encoder import READ_BYTES
+from proxy.reduction.windows import WINDOW_LOG_MIN, ContextMemory
 from tests.unit.net.loop import Loop
 from tests.unit.net.test_rounds import Clock
 from tests.unit.net.test_turns import contended, next_round
@@ -45,9 +48,9 @@ def connected(loop: Loop) -> Iterator[Connected]:
 
 
 @contextmanager
-def connection(here: Site) -> Iterator[Connected]:
-    """At that site; the loop is the tests'."""
-    owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder_of(here), held=0)
+def connection(here: Site, memory: ContextMemory | None = None) -> Iterator[Connected]:
+    """At that site, with that memory for contexts; the loop is the tests'."""
+    owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder_of(here, memory), held=0)
     owner.worker.congested = owner.turns.spend.return_value = False
     owner.rounds = Rounds(lambda: 0.0)
     owner.grain = owner.tunnel.grain.return_value = 16 << 10
@@ -128,6 +131,31 @@ def test_what_was_on_its_way_when_a_stream_ends_holds_no_container(loop: Loop) -
         assert here.store.pinned
         made.relay.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
     assert not here.store.pinned
+
+
+def test_nor_does_what_was_not_on_its_way_yet(loop: Loop) -> None:
+    data = noise(1 << 18, 5)
+    here = known(data)
+    with connection(here) as made:
+        room = made.relay.get_buffer(0)
+        room[:] = data[: len(room)]
+        made.read(len(room))
+        assert not made.owner.tunnel.send_data.called
+        assert here.store.pinned
+        made.relay.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
+    assert not here.store.pinned
+
+
+def test_a_stream_that_is_reset_gives_its_context_back(loop: Loop) -> None:
+    """All streams of a tunnel share that memory: the peer may go on to count on what it has been given back."""
+    memory, said = ContextMemory(), noise(1000)
+    literals = ContextWriter(1, WINDOW_LOG_MIN).encode(said)
+    with connection(site(ShelfStore()), memory) as made:
+        made.relay.data(memoryview(assemble(1000, CODEC_CONTEXT, literal(said), 1000, [literals])))
+        assert made.transport.writelines.call_args_list == [call([said])]
+        assert memory.used == 1 << WINDOW_LOG_MIN
+        made.relay.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
+    assert memory.used == 0
 
 
 def test_a_run_that_is_missed_is_no_missed_reference(loop: Any) -> None:

@@ -4,8 +4,9 @@ import pytest
 
 from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.errors import PeerError
-from proxy.protocol.events import DataReceived, FillReceived, StreamEnded, StreamOffered, StreamReset
+from proxy.protocol.events import DataReceived, FillReceived, MissReceived, StreamEnded, StreamOffered, StreamReset
 from proxy.protocol.frames import OVER, encode_end, encode_fill, encode_miss, encode_open, encode_reset
+from proxy.protocol.outgoing import UNCREDITED_FRAMES
 from tests.unit.protocol.playbook import Script, batch
 
 NAME = bytes(range(32))
@@ -113,6 +114,32 @@ def test_at_most_16_mib_of_other_frames_are_kept_in_all() -> None:
         script.give(FrameType.FILL, 2, number, fill)
     with pytest.raises(PeerError, match=r"FILL 2 of stream 4.*too much"):
         script.give(FrameType.FILL, 4, 2, fill)
+
+
+def test_what_came_ahead_of_a_gap_that_has_closed_counts_no_more() -> None:
+    """A stream may have its lanes overtake each other for as long as it lives."""
+    script = two_lanes()
+    script.tunnel.accept(2)
+    miss = encode_miss([NAME])
+    for number in range(1, 1 + 2 * (UNCREDITED_FRAMES + 1), 2):
+        assert script.give(FrameType.MISS, 2, number + 1, miss) == []
+        assert script.give(FrameType.MISS, 2, number, miss, lane=2) == [MissReceived(2, (NAME,))] * 2
+
+
+@pytest.mark.parametrize("by", ["us", "the peer"])
+def test_nor_does_that_of_a_stream_that_is_reset(by: str) -> None:
+    """It is all streams that may have so much kept."""
+    script = two_lanes()
+    fill = encode_fill(NAME, 0, 262144, bytes(262144))
+    for stream in (2, 4, 6):
+        if stream != 2:
+            script.open(stream)
+        for number in range(2, 65):
+            assert script.give(FrameType.FILL, stream, number, fill) == []
+        if by == "us":
+            script.tunnel.reset(stream, ResetCode.ORIGIN_RESET, "why")
+        else:
+            script.give(FrameType.RESET, stream, 1, encode_reset(ResetCode.ORIGIN_RESET, "why"))
 
 
 def test_reset_does_not_wait_for_its_turn() -> None:

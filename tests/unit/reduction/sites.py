@@ -94,9 +94,9 @@ def encoder_of(
     return Encoder(chunker, store, site.holdings, compression, beginnings=site.beginnings, order=order)
 
 
-def decoder_of(site: Site) -> Decoder:
-    """One stream's incoming direction."""
-    store, context = cast(ChunkStore, site.store), ContextReader(ContextMemory())
+def decoder_of(site: Site, memory: ContextMemory | None = None) -> Decoder:
+    """One stream's incoming direction; `memory`: what it shares with others, by default nothing."""
+    store, context = cast(ChunkStore, site.store), ContextReader(memory or ContextMemory())
     return Decoder(store, site.holdings, context=context, runs=True, silent=lambda: site.silent)
 
 
