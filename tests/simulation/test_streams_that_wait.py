@@ -1,0 +1,142 @@
+"""What streams wait for, and leave behind if they end meanwhile: real peers and relays in a loop whose time jumps."""
+
+import asyncio
+import gc
+import weakref
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from dedupstore.chunker import Chunker
+from proxy.net.misses import AT_ONCE
+from proxy.net.relay import Relay
+from proxy.protocol.tunnel import TunnelSettings
+from tests.simulation.clockwork import Clockwork
+from tests.simulation.relayed import Array, Sites
+from tests.unit.reduction.sites import noise
+
+KIB, MIB = 1 << 10, 1 << 20
+SAID = noise(64 * KIB, 7)
+
+
+def tell(story: Callable[[Sites], Awaitable[None]], settings: TunnelSettings, maximum: str = "") -> None:
+    """With a lane up, between sites where nothing takes long."""
+    loop = Clockwork(1)
+
+    async def told() -> None:
+        sites = Sites(loop, settings, Chunker(4 * KIB, 16 * KIB, 64 * KIB), "tcp", maximum)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("proxy.net.peer.connect", sites.connect)
+            sites.dial(0.01, 16 * MIB)
+            await asyncio.sleep(1)
+            await story(sites)
+        sites.close()
+
+    try:
+        loop.run_until_complete(told())
+    finally:
+        loop.close()
+    assert loop.errors == []
+
+
+async def connected(sites: Sites) -> tuple[Array, Array, Relay]:
+    """Both arrays of one more stream."""
+    near, relay = sites.open()
+    return near, await sites.target(), relay
+
+
+async def out_of_step(sites: Sites) -> None:
+    """The near site refers to all of SAID, and the far one has lost it."""
+    near, far, _ = await connected(sites)
+    near.say(SAID)
+    await asyncio.sleep(1)
+    near.end()
+    far.end()
+    await asyncio.sleep(1)
+    assert far.got == SAID
+    sites.far_store.lose(sites.loop.rng, 1.0)
+
+
+def asking(sites: Sites) -> int:
+    """How many streams of the far site have asked for what it lacks."""
+    return sum(relay.traffic.misses > 0 for relay in sites.far.relays.values())
+
+
+def test_streams_that_are_reset_while_they_ask_let_others_ask() -> None:
+    async def story(sites: Sites) -> None:
+        await out_of_step(sites)
+        answers = sites.links[0].other
+        quick, answers.delay = answers.delay, 10.0
+        for _ in range(AT_ONCE):
+            near, _, _ = await connected(sites)
+            near.say(SAID)
+        await asyncio.sleep(1)
+        assert asking(sites) == AT_ONCE
+        for relay in list(sites.near.relays.values()):
+            relay.connection_lost(ConnectionResetError())
+        answers.delay = quick
+        await asyncio.sleep(20)
+        assert not sites.far.relays
+        near, far, relay = await connected(sites)
+        near.say(SAID)
+        await asyncio.sleep(1)
+        assert relay.traffic.fills
+        assert far.got == SAID
+
+    tell(story, TunnelSettings())
+
+
+def test_nothing_is_kept_of_a_stream_that_ended_before_the_disk_had_what_its_peer_missed() -> None:
+    async def story(sites: Sites) -> None:
+        await out_of_step(sites)
+        sites.near_store.cold, sites.loop.delays = True, (1.0,)
+        near, _, relay = await connected(sites)
+        near.say(SAID)
+        await asyncio.sleep(0.5)
+        assert asking(sites)
+        assert not relay.traffic.fills, "the disk has not answered"
+        relay.connection_lost(ConnectionResetError())
+        seen = weakref.ref(relay)
+        del near, relay
+        await asyncio.sleep(20)
+        gc.collect()
+        assert seen() is None
+
+    tell(story, TunnelSettings())
+
+
+def test_who_has_ended_stays_until_the_far_site_can_ask_for_nothing_more() -> None:
+    """Also if the other array has ended long before."""
+
+    async def story(sites: Sites) -> None:
+        await out_of_step(sites)
+        near, far, relay = await connected(sites)
+        far.end()
+        await asyncio.sleep(1)
+        near.say(SAID)
+        near.end()
+        await asyncio.sleep(1)
+        assert relay.traffic.fills
+        assert (bytes(far.got), far.ended, relay.in_order) == (SAID, True, True)
+
+    tell(story, TunnelSettings())
+
+
+def test_a_source_is_read_again_when_what_it_sent_has_left() -> None:
+    """Though nothing comes from the peer that would wake anybody: it was the queue that was full, not the window."""
+    window, said = 640 * KIB, noise(560 * KIB)
+    settings = TunnelSettings(
+        initial_credit=window, opening_window=window, window_max=window, keepalive=1e6, dead_after=2e6
+    )
+
+    async def story(sites: Sites) -> None:
+        near, far, _ = await connected(sites)
+        sites.links[0].other.delay = 1e6
+        near.say(said)
+        await asyncio.sleep(0.5)
+        assert near.unread, "it rests"
+        await asyncio.sleep(10)
+        assert near.reading
+        assert far.got == said
+
+    tell(story, settings, "1Mbit")
