@@ -6,6 +6,7 @@ from proxy.protocol.codes import Capability, ResetCode
 from proxy.protocol.credit import LEAN_PART, STEP, WIDE, ReceiveWindow, SendCredit, Trust, WindowBudget, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.frames import FrameType, encode_reset
+from proxy.protocol.reader import PLAIN_MAX
 from tests.unit.protocol.playbook import Script, batch
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -179,6 +180,22 @@ def test_sending_beyond_the_credit_is_our_own_mistake() -> None:
     with pytest.raises(Misuse):
         script.tunnel.send_data(1, batch(65536 - 255), 65536 - 255)
     script.tunnel.send_data(1, batch(65536 - 256), 65536 - 256)
+
+
+def test_however_much_a_peer_allows_no_more_than_our_own_largest_window_is_under_way() -> None:
+    """What its array has not taken stays here to be asked for: a peer that takes nothing would have us keep it all."""
+    script = Script(window_max=MIB)
+    script.accepted(1)
+    script.credit(1, 0, (1 << 64) - 1)
+    sent, number = 0, 1
+    while (plain := script.tunnel.sendable(1)) and sent < 4 * MIB:
+        script.tunnel.send_data(1, batch(plain), plain)
+        sent, number = sent + plain, number + 1
+        script.take()
+        script.acknowledge(1, number)
+    assert MIB - 64 * KIB < sent < MIB
+    script.credit(1, cost_of(PLAIN_MAX, 12, lean=False), (1 << 64) - 1)
+    assert 0 < script.tunnel.sendable(1) <= PLAIN_MAX, "what was taken makes room"
 
 
 def test_nothing_is_consumed_that_has_not_come() -> None:
