@@ -244,6 +244,28 @@ def test_who_died_with_the_store_has_its_index_walked(filled: Path) -> None:
     assert (filled / "lock").read_bytes() == b""
 
 
+def test_an_index_that_was_not_closed_in_order_is_walked_whatever_the_lock_says(filled: Path, tmp_path: Path) -> None:
+    """A copy or a backup may have the files of a store that is open, and a lock that nobody has held."""
+    store = opened(filled)
+    shutil.copytree(filled, tmp_path / "copy")
+    store.close()
+    (tmp_path / "copy" / "lock").write_bytes(b"")
+    spoil_pages(tmp_path / "copy", name_of(0))
+    store = opened(tmp_path / "copy")
+    assert "the index is damaged" in store.alarms[0]
+    assert len(set_aside(tmp_path / "copy")) == 1
+    store.close()
+
+
+def test_an_index_that_was_closed_in_order_is_not_walked(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That takes seconds for a large one."""
+    monkeypatch.setattr("dedupstore.opening.problems", lambda index: ["it was walked"])
+    for _ in range(2):
+        store = opened(filled)
+        assert healthy(store)
+        store.close()
+
+
 def interrupted(path: Path) -> list[str]:
     raise KeyboardInterrupt
 
