@@ -1,6 +1,7 @@
 """Row 14 of the fault table, with the disk's faults put in at `container_file`'s seam: traffic never fails."""
 
 import errno
+import fcntl
 import os
 import threading
 from collections.abc import Iterator
@@ -19,6 +20,10 @@ SIZE = 64 << 20
 SLOTS = 11
 
 
+SECTOR = 512
+"""What is read or written past the page cache begins and ends at one: here also where the file system does not mind."""
+
+
 class Disk:
     """The system's disk, until it is told to fail."""
 
@@ -31,6 +36,7 @@ class Disk:
         monkeypatch.setattr(container_file, "preadv", self.preadv)
 
     def pwrite(self, file: int, data: memoryview, offset: int) -> int:
+        self._look(file, len(data), offset)
         if self.write_error:
             self.errors += 1
             raise OSError(self.write_error, os.strerror(self.write_error))
@@ -43,9 +49,15 @@ class Disk:
         return os.pwrite(file, data, offset)
 
     def preadv(self, file: int, buffers: list[Any], offset: int) -> int:
+        self._look(file, sum(map(len, buffers)), offset)
         if self.read_error:
             raise OSError(self.read_error, os.strerror(self.read_error))
         return os.preadv(file, [buffer[: max(1, len(buffer) // 2)] for buffer in buffers], offset)
+
+    def _look(self, file: int, length: int, offset: int) -> None:
+        direct = fcntl.fcntl(file, fcntl.F_GETFL) & os.O_DIRECT
+        if direct and (offset % SECTOR or length % SECTOR):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
 
 
 class Clock:
@@ -322,6 +334,33 @@ def test_a_container_that_cannot_be_read_is_dropped(store: ChunkStore, disk: Dis
     assert healthy(store)
     assert put(store, 0) is not None
     assert store.figures().invalid == A_CONTAINER
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_containers_that_cannot_be_read_leave_their_slots_to_others(
+    disk: Disk, clock: Clock, tmp_path: Path, restart: bool
+) -> None:
+    """Otherwise a store would shrink with each of them; and after a restart they would be missed anew."""
+    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    fill(store, range(A_CONTAINER * SLOTS))
+    store.write()
+    evict_from_cache(store)
+    disk.read_error = errno.EIO
+    for number in range(0, A_CONTAINER * 3, A_CONTAINER):
+        store.load(name_of(number))
+    disk.read_error = 0
+    assert store.figures().containers == SLOTS - 3
+    if restart:
+        store.close()
+        store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+        assert healthy(store)
+        assert store.figures().containers == SLOTS - 3
+    fill(store, range(1000, 1000 + A_CONTAINER * 3))
+    assert store.figures().evicted_containers == 0
+    assert held(store, range(A_CONTAINER * SLOTS)) == list(range(A_CONTAINER * 3, A_CONTAINER * SLOTS))
+    assert store.figures().containers == SLOTS
+    assert store.verify() == (A_CONTAINER * SLOTS, 0)
+    store.close()
 
 
 def damage(path: Path, slot: int, offset: int) -> None:
