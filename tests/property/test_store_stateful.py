@@ -25,6 +25,7 @@ from hypothesis.stateful import (
 )
 
 from dedupstore import open_store
+from dedupstore.beliefs import RecordedBeliefs
 from dedupstore.container import LARGE as LARGE_SLOTS
 from dedupstore.container import SMALL
 from dedupstore.disk import DiskStore
@@ -371,6 +372,12 @@ class SmallSlotsMachine(DiskMachine):
 
 
 QUICK = settings(max_examples=40, stateful_step_count=40, suppress_health_check=list(HealthCheck))
+
+
+@pytest.fixture(autouse=True)
+def little_belief_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that what is written down is looked up again, beside what is not."""
+    monkeypatch.setattr(RecordedBeliefs, "MOST_HELD", 4)
 
 
 def test_memory_store() -> None:

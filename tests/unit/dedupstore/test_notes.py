@@ -9,7 +9,7 @@ import pytest
 
 from dedupstore import container_file, open_store
 from dedupstore.beliefs import RecordedBeliefs
-from dedupstore.errors import DiskFull
+from dedupstore.errors import DiskFull, StoreFault
 from dedupstore.index import Index
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import A_CONTAINER, fill
@@ -90,6 +90,24 @@ def test_belief_about_a_container_that_has_gone_is_never_due() -> None:
     assert not beliefs.due(lambda container: True)
 
 
+def test_belief_that_is_not_written_down_yet_makes_no_room_for_what_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is looked up is kept in memory, and not for ever; what is nowhere else has to be."""
+    monkeypatch.setattr(RecordedBeliefs, "MOST_HELD", 4)
+    looked_up: list[int] = []
+
+    def recorded(peer: bytes, container: int) -> int:
+        looked_up.append(container)
+        return 1
+
+    beliefs = RecordedBeliefs(lambda: 0.0, {}, recorded)
+    for container in range(3):
+        beliefs.believe(PEER, container, 0b11)
+    for _ in range(2):
+        assert [beliefs.belief(PEER, container) for container in range(10)] == [0b11] * 3 + [1] * 7
+    assert len(looked_up) > 7, "otherwise all of it was kept"
+    assert beliefs.changes(lambda container: True).bits == {(PEER, container): 0b11 for container in range(3)}
+
+
 def test_nothing_is_due_while_writing_rests_after_a_failure(store: ChunkStore, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_: object) -> int:
         raise OSError(errno.EIO, "Input/output error")
@@ -126,3 +144,38 @@ def test_notes_that_find_the_disk_full_cost_one_container_not_one_each_time(
         store.write()
     assert store.figures().containers == before - 1
     assert not due(store)
+
+
+def write_in_vain(store: ChunkStore) -> None:
+    """The disk fails while the index is written."""
+
+    def failing(*_: object) -> None:
+        raise StoreFault("the disk failed: Input/output error")
+
+    with pytest.MonkeyPatch.context() as broken:
+        broken.setattr(Index, "commit", failing)
+        store.write()
+
+
+def test_disbelief_that_could_not_be_written_is_written_the_next_time(store: ChunkStore, tmp_path: Path) -> None:
+    """Row 20: a peer whose store is an older one must not be believed to have what was exchanged since."""
+    store.believe(PEER, WRITTEN, 0b11)
+    store.write()
+    store.disbelieve(PEER)
+    store.remember(PEER, b"another.")
+    write_in_vain(store)
+    assert store.belief(PEER, WRITTEN) == 0
+    store.write()
+    later = after_a_power_cut(tmp_path)
+    assert (later.recall(PEER), later.belief(PEER, WRITTEN)) == (b"another.", 0)
+    later.close()
+
+
+def test_so_is_belief(store: ChunkStore, tmp_path: Path) -> None:
+    store.believe(PEER, WRITTEN, 0b11)
+    store.remember(PEER, b"a newer ")
+    write_in_vain(store)
+    store.write()
+    later = after_a_power_cut(tmp_path)
+    assert (later.recall(PEER), later.belief(PEER, WRITTEN)) == (b"a newer ", 0b11)
+    later.close()
