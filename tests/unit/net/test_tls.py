@@ -1,8 +1,11 @@
 """Whose certificate it is: a pin names its one peer, the private CA those that nobody has pinned."""
 
+import re
 import ssl
+import time
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -87,3 +90,15 @@ def test_a_certificate_proves_no_other_peer(east: Site) -> None:
     assert proves("south", *east.shown("south", "south"))
     assert not proves("west", *east.shown("south", "south"))
     assert not proves("south", *east.signed("north", east.ca))
+
+
+@pytest.mark.parametrize(("later", "words"), [(9.8, []), (10.2, ["ends in 30 days"]), (41, ["ends in 0 days"])])
+def test_a_sites_own_certificate_is_an_alarm_in_its_last_30_days(
+    east: Site, later: float, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes people on two sites to replace it, who have to know in time."""
+    make(east.path / "east", "east", signer=east.ca, days=(-1, 40))
+    certificates = Certificates(load(east.path / "east.toml"))
+    now = time.time() + later * 86400
+    monkeypatch.setattr("proxy.net.tls.time", SimpleNamespace(time=lambda: now))
+    assert [re.findall("ends in [0-9]+ days", alarm) for alarm in certificates.alarms] == [[each] for each in words]
