@@ -1,8 +1,9 @@
 """A relay waits and goes on, and once it has ended does nothing more, whatever still calls it."""
 
 import asyncio
+import select
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from unittest.mock import MagicMock, call
 
 import pytest
 
+from proxy.net.endings import reset_connection
 from proxy.net.misses import AT_ONCE, Misses
 from proxy.net.relay import Relay
 from proxy.net.rounds import LONGEST, Rounds
@@ -20,6 +22,7 @@ from proxy.reduction.batch import CODEC_CONTEXT, assemble
 from proxy.reduction.contexts import ContextWriter
 from proxy.reduction.encoder import READ_BYTES
 from proxy.reduction.windows import WINDOW_LOG_MIN, ContextMemory
+from tests.patience import PATIENCE
 from tests.unit.net.loop import Loop
 from tests.unit.net.test_rounds import Clock
 from tests.unit.net.test_turns import contended, next_round
@@ -108,6 +111,49 @@ def test_a_stream_may_end_while_it_waits_for_its_turn(connected: Connected) -> N
     connected.relay.close(ResetCode.PEER_RESTARTED, "the peer has lost its side", tell=False)
     go_on()
     connected.transport.resume_reading.assert_not_called()
+
+
+def resting(connected: Connected) -> None:
+    """The tunnel has no credit."""
+    connected.owner.tunnel.sendable.return_value = 0
+    connected.owner.tunnel.flow.return_value = None
+    connected.relay.get_buffer(0)[:] = noise(READ_BYTES)
+    connected.read()
+    connected.transport.pause_reading.assert_called_once_with()
+
+
+def ended(connected: Connected) -> None:
+    """The array has said all it had to."""
+    connected.relay.eof_received()
+
+
+@contextmanager
+def tcp_pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as near:
+        far, _ = listener.accept()
+        with far:
+            yield near, far
+
+
+@pytest.mark.parametrize("state", [resting, ended])
+def test_an_array_that_resets_its_connection_while_nobody_reads_it_is_noticed(
+    connected: Connected, state: Callable[[Connected], None]
+) -> None:
+    """The event loop does not say it: it hears of what it reads. The far array must not be kept for nothing."""
+    with tcp_pair() as (near, far):
+        connected.transport.get_extra_info.return_value = near
+        state(connected)
+        connected.relay.sample()
+        connected.owner.gone.assert_not_called()
+        reset_connection(far)
+        far.close()
+        poll = select.poll()
+        poll.register(near, 0)
+        assert poll.poll(PATIENCE * 1000), "the reset has come"
+        connected.relay.sample()
+        connected.owner.gone.assert_called_once_with(connected.relay)
+        connected.owner.tunnel.reset.assert_called_once_with(1, ResetCode.ORIGIN_RESET, connected.relay.reason)
+        assert connected.relay.reason == "the array reset its connection"
 
 
 def known(data: bytes) -> Site:
