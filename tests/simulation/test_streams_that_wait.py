@@ -4,6 +4,7 @@ import asyncio
 import gc
 import weakref
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 
 import pytest
 
@@ -27,6 +28,7 @@ def tell(story: Callable[[Sites], Awaitable[None]], settings: TunnelSettings, ma
         sites = Sites(loop, settings, Chunker(4 * KIB, 16 * KIB, 64 * KIB), "tcp", maximum)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("proxy.net.peer.connect", sites.connect)
+            patch.setattr("proxy.net.worker.time", SimpleNamespace(monotonic=loop.time))
             sites.dial(0.01, 16 * MIB)
             await asyncio.sleep(1)
             await story(sites)
