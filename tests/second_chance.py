@@ -3,7 +3,8 @@
 A test that starts sites on a machine which others use as well may meet a stall that it does not survive. It is run
 once more, so that this does not hide what the other four thousand say; but it is named at the end of the run, because
 it is a defect all the same. Tests of plain code have no second chance: what fails there once is wrong. Nor has any
-test in which wrong bytes were delivered.
+test in which wrong bytes were delivered, or an end that nobody made: those in `integration` judge that by `bed/ends.py`
+(tests/architecture/test_wrong_bytes.py), whose WrongBytes is known here by its name.
 """
 
 import contextlib

@@ -1,6 +1,7 @@
 """Tests of real processes are run once more when they fail, and named; others are not."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 TESTS = """
 import pathlib, socket, time, pytest
+from tests.integration.bed.ends import END, RESET, Heard, hears, prefix_of, same, torn, whole
 
 def first(name):
     mark = pathlib.Path(__file__).with_name(name)
@@ -43,18 +45,39 @@ def test_cleaning_up(late):
 def test_never():
     assert False, "as ever"
 
-class WrongBytes(AssertionError):
-    pass
-
 def identical(one, other):
     return one == other
 
-def test_wrong_bytes():
-    if first("wrong"):
-        raise WrongBytes("as bad as can be")
-
 def test_volumes_that_differ():
     assert identical(first("volume"), False)
+
+def heard(name, wrong, right):
+    return Heard(wrong, END) if first(name) else right
+
+def test_other_bytes():
+    whole(b"sent", heard("other", b"lent", Heard(b"sent", END)))
+
+def test_bytes_too_many():
+    whole(b"sent", heard("many", b"sentence", Heard(b"sent", END)))
+
+def test_an_end_too_early():
+    prefix_of(b"sent", heard("early", b"sen", Heard(b"sen", RESET)))
+
+def test_an_end_that_nobody_made():
+    torn(b"sent", heard("end", b"sent", Heard(b"sent", RESET)))
+
+def test_an_end_in_place_of_what_comes():
+    near, far = socket.socketpair()
+    with near, far:
+        far.sendall(b"se" if first("place") else b"sent")
+        far.shutdown(socket.SHUT_WR)
+        hears(near, b"sent")
+
+def test_other_bytes_on_a_disk():
+    same(b"sent", b"lent" if first("disk") else b"sent")
+
+def test_a_reset_of_a_stall():
+    whole(b"sent", Heard(b"sen", RESET) if first("stall") else Heard(b"sent", END))
 
 @pytest.mark.timeout(1)
 def test_that_hangs():
@@ -82,9 +105,12 @@ def test_who_is_run_again(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", *options, "."]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert "10 failed, 9 passed, 1 error, 6 rerun in" in done.stdout
+    assert "21 failed, 10 passed, 1 error, 7 rerun in" in done.stdout
+    for name in re.findall("test_(?:other|bytes|an_end|volumes)\\w*", TESTS):
+        assert f"FAILED integration/test_it.py::{name} - " in done.stdout
     held = done.stdout.partition("held only the second time")[2].partition("short test summary")[0]
     assert [line.partition(": ")[0] for line in held.splitlines() if "::" in line] == [
+        "integration/test_it.py::test_a_reset_of_a_stall",
         "integration/test_it.py::test_cleaning_up",
         "integration/test_it.py::test_once",
         "integration/test_it.py::test_once_and_something_is_left_open",

@@ -9,7 +9,7 @@ from itertools import count
 
 from bench.sites import free_port
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Array, receipt, send
+from tests.integration.bed.ends import Array, receipt, send, whole
 from tests.integration.bed.sites import Bed, eventually, look_up
 from tests.integration.bed.wire import Wire
 
@@ -37,8 +37,8 @@ def test_cut_again_and_again(bed: Bed) -> None:
 
             returning = threads.submit(send, cut(back, WRITE), pair.back)
             sending = send(cut(ahead, WRITE), pair.entrance, strike)
-            assert (sending.ended, sending.answer) == (END, receipt(ahead))
-            assert (returning.result().ended, returning.result().answer) == (END, receipt(back))
+            whole(receipt(ahead), sending)
+            whole(receipt(back), returning.result())
             cuts = next(cutting) - 1
             assert cuts == 8
             assert 2 <= look_up(pair.east.status(), "peers.0.outages") <= cuts
@@ -63,7 +63,7 @@ def test_refused_for_a_while(bed: Bed) -> None:
                 eventually(site, "peers.0.state", "outage")
             pair.east.wait_for(lambda: "cannot connect" in look_up(pair.east.status(), "peers.0.last_error"), "says")
             wire.accept()
-            assert (sending.result().ended, sending.result().answer) == (END, receipt(content))
+            whole(receipt(content), sending.result())
             assert len(far.arrivals) == 1
 
 
@@ -84,7 +84,7 @@ def test_a_black_hole(bed: Bed) -> None:
                 eventually(site, "peers.0.state", "outage")
                 assert "nothing was heard" in site.log.read_text()
             wire.flow()
-            assert (sending.result().ended, sending.result().answer) == (END, receipt(content))
+            whole(receipt(content), sending.result())
             assert len(far.arrivals) == 1
             pair.east.wait_up()
 
@@ -105,4 +105,4 @@ def test_a_black_hole_in_one_direction(bed: Bed) -> None:
             for site in pair.sites:
                 eventually(site, "peers.0.state", "outage")
             wire.flow()
-            assert (sending.result().ended, sending.result().answer) == (END, receipt(content))
+            whole(receipt(content), sending.result())

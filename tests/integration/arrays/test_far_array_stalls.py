@@ -9,7 +9,7 @@ import time
 
 from bench.sites import Site
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Array, Arrival, acknowledge, receipt, send
+from tests.integration.bed.ends import Array, Arrival, acknowledge, receipt, send, whole
 from tests.integration.bed.sites import Bed, drain, resident, run
 from tests.patience import PATIENCE
 
@@ -41,8 +41,8 @@ def test_back_pressure_reaches_the_near_array(bed: Bed) -> None:
         watch.start()
         sending = send(cut(content, 1 << 18), pair.entrance, watch.written)
         watch.join()
-        assert (sending.ended, sending.answer) == (END, receipt(content))
-        assert array.arrival().wait().data == content
+        whole(receipt(content), sending)
+        whole(content, array.arrival().wait())
         assert sending.stalled > STILL * 0.7
         assert watch.growth < GROWTH_MAX
         drain(*pair.sites)

@@ -7,7 +7,7 @@ import os
 import threading
 
 from bench.sites import Address
-from tests.integration.bed.ends import Array, Arrival, connect
+from tests.integration.bed.ends import Array, Arrival, connect, hears
 from tests.integration.bed.sites import Bed
 from tests.patience import PATIENCE
 
@@ -46,7 +46,7 @@ def test_each_question_is_answered(bed: Bed) -> None:
             with connect(pair.entrance, PATIENCE) as asker:
                 for _ in range(QUESTIONS):
                     asker.sendall(b"." * QUESTION)
-                    assert asker.recv(1) == b"k"
+                    hears(asker, b"k")
         finally:
             over.set()
             for thread in busy:

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bench.sites import free_port
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, RESET, Array, connect, how_it_ends, receipt, send
+from tests.integration.bed.ends import Array, connect, how_it_ends, receipt, send, torn, whole
 from tests.integration.bed.sites import Bed, drain, ends, run
 from tests.integration.bed.wire import Wire
 
@@ -26,16 +26,15 @@ def test_longer_than_grace(bed: Bed) -> None:
 
         with connect(pair.entrance) as idle:
             sending = threads.submit(send, cut(CONTENT, WRITE), pair.entrance, strike)
-            assert sending.result().ended == RESET
-            assert how_it_ends(idle) == (b"", RESET)
+            torn(b"", sending.result())
+            torn(b"", how_it_ends(idle))
         for arrival in (far.arrival(0).wait(), far.arrival(1).wait()):
-            assert arrival.ended == RESET
-            assert CONTENT.startswith(arrival.data)
+            torn(CONTENT, arrival)
         for site in pair.sites:
             assert sum(count for reason, count in ends(site).items() if "grace" in reason) == 2
         wire.accept()
         for site in pair.sites:
             site.wait_up()
         again = send(cut(CONTENT, WRITE), pair.entrance)
-        assert (again.ended, again.answer) == (END, receipt(CONTENT))
+        whole(receipt(CONTENT), again)
         drain(*pair.sites)

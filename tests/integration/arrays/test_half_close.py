@@ -2,7 +2,7 @@
 
 from bench.sites import Address
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Array, Arrival, connect, how_it_ends, receipt, send
+from tests.integration.bed.ends import END, Array, Arrival, connect, how_it_ends, receipt, send, whole
 from tests.integration.bed.sites import Bed
 
 SIZE = 8 << 20
@@ -20,8 +20,8 @@ def test_the_sender_ends_first(bed: Bed) -> None:
 
     with Array(respond) as array, bed.pair(array.address).running() as pair:
         sending = send(cut(question, 1 << 18), pair.entrance)
-        assert array.arrival().wait().data == question
-        assert (sending.ended, sending.answer == answer) == (END, True)
+        whole(question, array.arrival().wait())
+        whole(answer, sending)
 
 
 def test_the_receiver_ends_first(bed: Bed) -> None:
@@ -37,11 +37,11 @@ def test_the_receiver_ends_first(bed: Bed) -> None:
 
     with Array(greet) as array, bed.pair(array.address).running() as pair:
         with connect(pair.entrance) as near:
-            assert how_it_ends(near) == (greeting, END)
+            whole(greeting, how_it_ends(near))
             for write in cut(content, 1 << 18):
                 near.sendall(write)
         arrival = array.arrival().wait()
-        assert (arrival.data == content, arrival.ended) == (True, END)
+        whole(content, arrival)
 
 
 def test_an_end_without_any_data(bed: Bed) -> None:
@@ -49,7 +49,7 @@ def test_an_end_without_any_data(bed: Bed) -> None:
     with Array() as array, bed.pair(array.address).running() as pair:
         sending = send([], pair.entrance)
         assert array.arrival().wait().ended == END
-        assert (sending.ended, sending.answer) == (END, receipt(b""))
+        whole(receipt(b""), sending)
 
 
 def test_both_directions_of_the_pair(bed: Bed) -> None:
@@ -61,5 +61,5 @@ def test_both_directions_of_the_pair(bed: Bed) -> None:
 
 def check(entrance: Address, array: Array, content: bytes) -> None:
     sending = send(cut(content, 100_000), entrance)
-    assert array.arrival().wait().data == content
-    assert (sending.ended, sending.answer) == (END, receipt(content))
+    whole(content, array.arrival().wait())
+    whole(receipt(content), sending)

@@ -13,6 +13,7 @@ import pytest
 
 from bench.array import ArrayFailure, IscsiTarget, copy_volume, identical
 from bench.sites import Site
+from tests.integration.bed.ends import WrongBytes
 from tests.integration.bed.sites import Bed, Pair, drain, run, wire_bytes
 from tests.patience import PATIENCE
 
@@ -22,6 +23,8 @@ SIZE = 128 << 20
 SOURCES = ("/usr/share/doc", "/usr/lib/python3", "/usr/share/perl", "/usr/lib/git-core", "/etc")
 """Directories that a machine may have; the first that has something and fits is used."""
 WARM = 0.02
+DIFFERENT = 1
+"""What `qemu-img compare` ends with where volumes differ; other failures are greater."""
 
 
 @pytest.fixture(scope="module")
@@ -122,5 +125,7 @@ def replicate(pair: Pair, image: Path, target: IscsiTarget, unit: int) -> float:
         timeout=PATIENCE,
         check=False,
     )
+    if compared.returncode == DIFFERENT:
+        raise WrongBytes(compared.stdout)
     assert compared.returncode == 0, compared.stdout + compared.stderr
     return cost

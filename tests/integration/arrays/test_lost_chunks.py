@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterable
 
 from bench.sites import Address
-from tests.integration.bed.ends import Array, Arrival, connect, swallow
+from tests.integration.bed.ends import Array, Arrival, connect, swallow, whole
 from tests.integration.bed.sites import Bed
 from tests.patience import PATIENCE
 from tests.unit.iscsi.pdus import command, data_out, login, login_answer, text, write_10
@@ -65,5 +65,5 @@ def test_batches_that_name_much_for_little(bed: Bed) -> None:
         with pair.running():
             for number, content in enumerate((begun(64 * KIB), evicting, begun(4608))):
                 initiate(content, pair.entrance)
-                assert array.arrival(number).wait().data == LOGIN + content
+                whole(LOGIN + content, array.arrival(number).wait())
             assert pair.west.status()["bytes"]["misses"] > COUNT

@@ -8,7 +8,7 @@ import random
 import time
 from collections.abc import Iterator
 
-from tests.integration.bed.ends import END, Array, receipt, send
+from tests.integration.bed.ends import Array, receipt, send, whole
 from tests.integration.bed.sites import Bed, drain, run, wire_bytes
 from tests.unit.iscsi.pdus import command, data_out, login, write_10
 
@@ -43,7 +43,7 @@ def replicate(volume: bytes, entrance: tuple[str, int]) -> None:
     """Write it all, in order."""
     content = list(said(volume))
     sending = send(content, entrance, lambda _: time.sleep(PAUSE))
-    assert (sending.ended, sending.answer) == (END, receipt(b"".join(content)))
+    whole(receipt(b"".join(content)), sending)
 
 
 def said(volume: bytes) -> Iterator[bytes]:

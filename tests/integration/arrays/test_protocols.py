@@ -5,11 +5,12 @@ Whatever it is, all of it arrives.
 
 import socket
 import struct
+from functools import partial
 from typing import Any
 
 from bench.sites import free_port
 from proxy.iscsi.pdu import Opcode
-from tests.integration.bed.ends import END, Array, Arrival, receipt, send
+from tests.integration.bed.ends import Array, Arrival, hears, receipt, send, whole
 from tests.integration.bed.sites import Bed, Forward, drain, run
 from tests.patience import PATIENCE
 from tests.unit.iscsi.pdus import login, pdu, text
@@ -42,7 +43,7 @@ def test_what_is_understood(bed: Bed) -> None:
             before = understood(east.status())
             content: list[bytes] = globals()[kind]
             sending = send(content, forwards[protocol].address)
-            assert (sending.ended, sending.answer) == (END, receipt(b"".join(content))), (protocol, kind)
+            whole(receipt(b"".join(content)), sending, why=partial(str, (protocol, kind)))
             assert difference(before, understood(east.status())) == expected, (protocol, kind)
         assert "forward iscsi: an iSCSI connection goes on as plain bytes" in east.log.read_text()
         assert understood(west.status())[1] == {"no Login Request at the beginning": 3}  # the array is no target
@@ -66,7 +67,7 @@ def test_what_only_looks_like_a_login_arrives(bed: Bed) -> None:
         for message in (header, header + b"InitiatorNam", struct.pack("<Q", 67) + bytes(67), b"\x43", login()[:-1]):
             with socket.create_connection(forward.address, timeout=PATIENCE) as connection:
                 connection.sendall(message)
-                assert connection.recv(len(message), socket.MSG_WAITALL) == message
+                hears(connection, message)
         drain(east, west)
 
 

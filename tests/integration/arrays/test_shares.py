@@ -13,7 +13,7 @@ import pytest
 from bench.sites import free_port
 from proxy.protocol.share import SEGMENT, SEGMENT_OVERHEAD
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Array, Arrival, connect, receipt, send
+from tests.integration.bed.ends import Array, Arrival, connect, receipt, same, send, whole
 from tests.integration.bed.sites import Bed, Forward, configure, drain, look_up, run, wire_bytes
 from tests.patience import PATIENCE
 
@@ -41,7 +41,7 @@ def test_the_peers_rate_holds(bed: Bed) -> None:
             begun = time.monotonic()
             sending = send(cut(content, 256 << 10), pair.entrance)
             seconds = time.monotonic() - begun
-            assert (sending.ended, sending.answer) == (END, receipt(content))
+            whole(receipt(content), sending)
             pair.east.wait_for(lambda: look_up(pair.east.status(), "peers.0.shares.0.held_seconds") > 1, "is held")
             status = pair.east.status()
             wire = wire_bytes(pair.east)
@@ -67,7 +67,7 @@ def test_an_exports_maximum_holds_for_what_comes_back(bed: Bed) -> None:
                 came += near.recv(1 << 20)
             seconds = time.monotonic() - begun
             status = pair.west.status()
-    assert bytes(came) == content
+    same(content, came)
     assert seconds > SIZE / 1e6 - BURST_SECONDS
     assert look_up(status, "peers.0.shares.0.name") == "export array"
     assert look_up(status, "peers.0.shares.0.maximum_bits_per_second") == 8_000_000
@@ -121,7 +121,7 @@ def test_a_capped_forward_holds_up_no_other(bed: Bed) -> None:
         with connect(forwards[0].address) as capped:
             capped.settimeout(PATIENCE)
             capped.sendall(slow[: SIZE // 2])
-            assert send(cut(quick, 256 << 10), forwards[1].address).answer == receipt(quick)
+            whole(receipt(quick), send(cut(quick, 256 << 10), forwards[1].address))
             moved = {share["name"]: share["wire_bytes"] for share in look_up(east.status(), "peers.0.shares")}
             assert moved["forward quick"] > 4 * SIZE > SIZE // 2 > moved["forward slow"]
         drain(east, west)

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bench.sites import Address
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Array, Arrival, Sending, acknowledge, receipt, send
+from tests.integration.bed.ends import Array, Arrival, Sending, acknowledge, receipt, send, whole
 from tests.integration.bed.sites import Bed
 from tests.patience import PATIENCE
 
@@ -29,7 +29,7 @@ def test_others_go_on(bed: Bed) -> None:
         bed.pair(array.address).running() as pair,
         ThreadPoolExecutor(3) as threads,
     ):
-        assert transfer(b"." + content, pair.entrance).ended == END
+        whole(receipt(b"." + content), transfer(b"." + content, pair.entrance))
         stuck = threads.submit(transfer, b"!" + content + content, pair.entrance)
         threading.Event().wait(5.0)
         assert not stuck.done()
@@ -38,8 +38,8 @@ def test_others_go_on(bed: Bed) -> None:
             result = other.result(SOON)
         finally:
             released.set()
-        assert (result.ended, result.answer) == (END, receipt(new))
-        assert stuck.result().ended == END
+        whole(receipt(new), result)
+        whole(receipt(b"!" + content + content), stuck.result())
 
 
 def transfer(content: bytes, entrance: Address) -> Sending:

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bench.sites import Address
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Array, Arrival, Sending, acknowledge, receipt, send
+from tests.integration.bed.ends import Array, Arrival, Sending, acknowledge, receipt, send, whole
 from tests.integration.bed.sites import Bed
 from tests.patience import PATIENCE
 
@@ -33,10 +33,11 @@ def test_the_others_finish(bed: Bed) -> None:
         stuck = threads.submit(transfer, stuck_content, pair.entrance)
         array.arrival(0)
         results = list(threads.map(lambda content: transfer(content, pair.entrance), others))
-        assert [(r.ended, r.answer) for r in results] == [(END, receipt(content)) for content in others]
+        for content, result in zip(others, results, strict=True):
+            whole(receipt(content), result)
         assert not stuck.done()
         released.set()
-        assert stuck.result().answer == receipt(stuck_content)
+        whole(receipt(stuck_content), stuck.result())
 
 
 def transfer(content: bytes, entrance: Address) -> Sending:

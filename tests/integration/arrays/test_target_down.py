@@ -10,7 +10,7 @@ from typing import Self
 
 from bench.sites import free_port
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, RESET, Array, connect, how_dialling_ends, how_it_ends, receipt, send
+from tests.integration.bed.ends import Array, connect, how_dialling_ends, how_it_ends, receipt, send, torn, whole
 from tests.integration.bed.sites import Bed, ends
 from tests.patience import at_best
 
@@ -26,18 +26,18 @@ def test_a_refusing_target_resets_and_comes_back(bed: Bed) -> None:
 
         def visited() -> float:
             began = time.monotonic()
-            assert how_dialling_ends(pair.entrance) == (b"", RESET)
+            torn(b"", how_dialling_ends(pair.entrance))
             visits.append(time.monotonic() - began)
             return visits[-1]
 
         assert at_best(visited, lambda seconds: seconds < AT_ONCE) < AT_ONCE
-        assert send(cut(CONTENT, 1 << 16), pair.entrance).ended == RESET
+        torn(b"", send(cut(CONTENT, 1 << 16), pair.entrance))
         reasons = ends(pair.east)
         assert sum(reasons.values()) == len(visits) + 1
         assert all("cannot connect to" in reason and "unreachable" in reason for reason in reasons)
         with Array(address=address):
             sending = send(cut(CONTENT, 1 << 16), pair.entrance)
-            assert (sending.ended, sending.answer) == (END, receipt(CONTENT))
+            whole(receipt(CONTENT), sending)
 
 
 def test_a_target_that_does_not_answer(bed: Bed) -> None:
@@ -45,7 +45,7 @@ def test_a_target_that_does_not_answer(bed: Bed) -> None:
     with FullBacklog() as silent, bed.pair(silent.address, tunnel={"connect_timeout": "1s"}).running() as pair:
         with connect(pair.entrance) as near:
             near.sendall(CONTENT[:10_000])
-            assert how_it_ends(near) == (b"", RESET)
+            torn(b"", how_it_ends(near))
         assert any("no answer in time" in reason for reason in ends(pair.east))
 
 

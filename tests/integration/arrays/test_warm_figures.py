@@ -10,7 +10,7 @@ import time
 import pytest
 
 from tests.integration.bed.contents import cut, cut_at_random, volume
-from tests.integration.bed.ends import END, Array, receipt, send
+from tests.integration.bed.ends import Array, receipt, send, whole
 from tests.integration.bed.sites import Bed, Pair, drain, run, wire_bytes
 
 CONTENT = volume("content", 64 << 20)
@@ -54,7 +54,7 @@ def cost(pair: Pair, content: bytes, *, pauses: bool = False) -> float:
         sending = send(cut_at_random(content, 300_000), pair.entrance, pause)
     else:
         sending = send(cut(content, 256 << 10), pair.entrance)
-    assert (sending.ended, sending.answer) == (END, receipt(content))
+    whole(receipt(content), sending)
     return (wire_bytes(pair.east) - before) / len(content)
 
 

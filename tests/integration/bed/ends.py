@@ -4,6 +4,9 @@
 receipt (BLAKE3 and length of what came), and closes. `send` is the near array: it sends, ends its side, and reads the
 answer. How a connection ended is one of three words, because the difference is what these tests are about: END (the
 other side ended it in order), RESET (it was torn down), and OPEN (not yet).
+
+What came is judged by `whole`, `torn`, `prefix_of`, `hears` and `same`, not by bare comparisons: other bytes than were
+sent, and an end that the origin did not make, are WrongBytes, and such a test gets no second run.
 """
 
 import socket
@@ -13,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Protocol, Self
 
 from blake3 import blake3
 
@@ -127,10 +130,6 @@ def echo(arrival: Arrival) -> None:
     arrival.ended = END
 
 
-class WrongBytes(AssertionError):
-    """The far array was given something else, and its end in order: no stall explains that, and no second run."""
-
-
 def receipt(content: bytes | bytearray) -> bytes:
     """What proves to the sender that exactly this has come."""
     return _receipt(blake3(content), len(content))
@@ -151,6 +150,18 @@ class Sending:
     seconds: float
     stalled: float
     """Longest single write, in seconds."""
+
+    @property
+    def data(self) -> bytes:
+        """The answer: what came back."""
+        return self.answer
+
+
+class Heard(NamedTuple):
+    """What came on a connection until the other side ended it, and END or RESET."""
+
+    data: bytes
+    ended: str
 
 
 def connect(address: Address, seconds: float = PATIENCE) -> socket.socket:
@@ -197,24 +208,79 @@ def send(
     return Sending(sent, ended, answer, time.monotonic() - started, stalled)
 
 
-def how_it_ends(connection: socket.socket) -> tuple[bytes, str]:
-    """Read until the other side ends the connection, either way: what came, and END or RESET."""
+def how_it_ends(connection: socket.socket) -> Heard:
+    """Read until the other side ends the connection, either way."""
     received = b""
     try:
         while part := connection.recv(READ_BYTES):
             received += part
     except ConnectionError:
-        return received, RESET
-    return received, END
+        return Heard(received, RESET)
+    return Heard(received, END)
 
 
-def how_dialling_ends(address: Address) -> tuple[bytes, str]:
+def how_dialling_ends(address: Address) -> Heard:
     """As `how_it_ends`, of a new connection: its reset may come before the kernel has said that it is there."""
     try:
         with connect(address) as connection:
             return how_it_ends(connection)
     except ConnectionResetError:
-        return b"", RESET
+        return Heard(b"", RESET)
+
+
+class WrongBytes(AssertionError):
+    """Other bytes came than were sent, or an end that the origin did not make: no stall explains that."""
+
+
+class Came(Protocol):
+    """Bytes that came one way, and how that ended: `Arrival`, `Sending` with its answer, `Heard`."""
+
+    @property
+    def data(self) -> bytes | bytearray: ...
+
+    @property
+    def ended(self) -> str: ...
+
+
+def prefix_of(content: bytes, came: Came) -> None:
+    """A prefix has come, and all of it if it ended in order. Raises WrongBytes."""
+    same(content[: len(came.data)], came.data)
+    if came.ended == END and len(came.data) < len(content):
+        raise WrongBytes(f"ended in order after {len(came.data)} of {len(content)} bytes")
+
+
+def whole(content: bytes, came: Came, ended: str = END, *, why: Callable[[], object] = str) -> None:
+    """Exactly this has come, and that end. Raises WrongBytes; AssertionError, with `why`, if it was torn down."""
+    prefix_of(content, came)
+    found = len(came.data)
+    assert found == len(content), f"only {found} of {len(content)} bytes came, then: {came.ended} {why()}"
+    if came.ended == END != ended:
+        raise WrongBytes(f"ended in order, which nobody did: {ended} is right")
+    assert came.ended == ended, f"ended by {came.ended}, where {ended} is right {why()}"
+
+
+def torn(content: bytes, came: Came) -> None:
+    """A prefix has come, and a reset, since the origin made no end. Raises WrongBytes."""
+    prefix_of(content, came)
+    if came.ended == END:
+        raise WrongBytes(f"ended in order after {len(came.data)} bytes, which nobody did")
+    assert came.ended != OPEN, "it is still open"
+
+
+def hears(connection: socket.socket, content: bytes) -> None:
+    """This comes next. Raises WrongBytes for other bytes or an end; OSError."""
+    heard = b""
+    while len(heard) < len(content):
+        part = connection.recv(len(content) - len(heard))
+        prefix_of(content, Heard(heard + part, OPEN if part else END))
+        heard += part
+
+
+def same(content: bytes | bytearray | memoryview, found: bytes | bytearray | memoryview) -> None:
+    """Raises WrongBytes if they differ."""
+    if found != content:
+        at = next((at for at, (a, b) in enumerate(zip(content, found, strict=False)) if a != b), "the end of one")
+        raise WrongBytes(f"{len(found)} bytes where {len(content)} are right; they differ from {at} on")
 
 
 def reset(connection: socket.socket) -> None:

@@ -1,7 +1,7 @@
 """Passes of a replication through a pair, and what they cost."""
 
 from tests.integration.bed.contents import cut
-from tests.integration.bed.ends import END, receipt, send
+from tests.integration.bed.ends import receipt, send, whole
 from tests.integration.bed.sites import Pair, ends, wire_bytes
 
 WRITE = 256 << 10
@@ -10,7 +10,7 @@ WRITE = 256 << 10
 def replicate(pair: Pair, content: bytes) -> None:
     """One pass, which has to arrive, byte for byte."""
     sending = send(cut(content, WRITE), pair.entrance)
-    assert (sending.ended, sending.answer) == (END, receipt(content)), [ends(site) for site in pair.sites]
+    whole(receipt(content), sending, why=lambda: [ends(site) for site in pair.sites])
 
 
 def cost(pair: Pair, content: bytes) -> float:

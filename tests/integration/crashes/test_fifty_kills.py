@@ -13,7 +13,7 @@ import pytest
 
 from dedupstore import open_store
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, RESET, Array, receipt, send
+from tests.integration.bed.ends import OPEN, Array, prefix_of, receipt, send, whole
 from tests.integration.bed.sites import Bed, Pair, run
 
 ROUNDS = 25
@@ -39,7 +39,7 @@ def test_stores_survive(bed: Bed) -> None:
             for site in pair.sites:
                 verify(bed.directory / f"{site.name}-store")
         run(*pair.sites)
-        assert send(cut(CONTENTS[0], 1 << 18), pair.entrance).answer == receipt(CONTENTS[0])
+        whole(receipt(CONTENTS[0]), send(cut(CONTENTS[0], 1 << 18), pair.entrance))
 
 
 def cut_short(pair: Pair, content: bytes, draw: Random) -> None:
@@ -56,8 +56,8 @@ def check_arrivals(array: Array, content: bytes) -> None:
     """Each is a prefix of the content; one that ended in order is all of it."""
     for arrival in array.arrivals:
         arrival.wait()
-        assert content.startswith(arrival.data)
-        assert arrival.ended == RESET or (arrival.ended == END and len(arrival.data) == len(content))
+        prefix_of(content, arrival)
+        assert arrival.ended != OPEN
     array.arrivals.clear()
 
 

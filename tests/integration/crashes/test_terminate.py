@@ -12,9 +12,20 @@ from contextlib import suppress
 
 import pytest
 
-from bench.sites import Site, free_port
+from bench.sites import Address, Site, free_port
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, RESET, Array, Arrival, connect, how_it_ends, receipt, send, swallow
+from tests.integration.bed.ends import (
+    END,
+    Array,
+    Arrival,
+    connect,
+    how_it_ends,
+    receipt,
+    send,
+    swallow,
+    torn,
+    whole,
+)
 from tests.integration.bed.sites import Bed, eventually, logged, look_up, run
 from tests.integration.bed.wire import Wire
 from tests.patience import PATIENCE
@@ -37,10 +48,10 @@ def test_a_stream_that_ends_in_time(bed: Bed, ending: str) -> None:
             array.arrival()
             site.signal(signal.SIGTERM)
             eventually(site, "draining", wanted=True)
-            assert refused(pair.entrance)
+            check_refused(pair.entrance)
             near.sendall(CONTENT[HALF:])
             near.shutdown(socket.SHUT_WR)
-            assert how_it_ends(near) == (receipt(CONTENT), END)
+            whole(receipt(CONTENT), how_it_ends(near))
         assert site.stop() == 0
         assert array.arrival().wait().ended == END
 
@@ -57,10 +68,9 @@ def test_a_stream_that_does_not(bed: Bed, ending: str) -> None:
             near.sendall(CONTENT)
             array.arrival()
             assert site.stop() == 0
-            assert how_it_ends(near) == (b"", RESET)
+            torn(b"", how_it_ends(near))
         arrival = array.arrival().wait()
-        assert arrival.ended == RESET
-        assert CONTENT.startswith(arrival.data)
+        torn(CONTENT, arrival)
         for each in pair.sites:
             logged(each, "ended: ")
             assert "the site shuts down" in line_with(each.log.read_text(), "ended: ")
@@ -105,13 +115,13 @@ def test_the_last_bytes_for_a_slow_array(bed: Bed) -> None:
         with connect(pair.entrance) as near:
             near.sendall(content)
             near.shutdown(socket.SHUT_WR)
-            assert how_it_ends(near) == (b"", END)
+            whole(b"", how_it_ends(near))
         eventually(pair.west, "streams", [])  # what is left is for the array's socket alone
         pair.west.signal(signal.SIGTERM)
         eventually(pair.west, "draining", wanted=True)
         released.set()
         arrival = array.arrival().wait()
-        assert (arrival.data == content, arrival.ended) == (True, END)
+        whole(content, arrival)
         assert pair.west.stop() == 0
 
 
@@ -132,13 +142,13 @@ def test_the_peer_of_a_site_that_has_gone(bed: Bed) -> None:
         pair = bed.pair(array.address)
         run(*pair.sites)
         assert pair.west.stop() == 0
-        assert refused(pair.entrance)
+        check_refused(pair.entrance)
         pair.west.start()
         pair.east.wait_up()
         with connect(pair.entrance) as near:
             near.sendall(CONTENT)
             near.shutdown(socket.SHUT_WR)
-            assert how_it_ends(near) == (receipt(CONTENT), END)
+            whole(receipt(CONTENT), how_it_ends(near))
         assert look_up(pair.east.status(), "peers.0.state") == "up"
 
 
@@ -158,13 +168,10 @@ def kernel_takes() -> int:
         return taken
 
 
-def refused(entrance: tuple[str, int]) -> bool:
+def check_refused(entrance: Address) -> None:
     """Connecting is refused, or what was accepted is reset."""
-    try:
-        with connect(entrance) as near:
-            return how_it_ends(near) == (b"", RESET)
-    except ConnectionError:
-        return True
+    with suppress(ConnectionError), connect(entrance) as near:
+        torn(b"", how_it_ends(near))
 
 
 def line_with(text: str, words: str) -> str:
@@ -186,7 +193,8 @@ def test_the_last_word_on_a_slow_line(bed: Bed) -> None:
         logged(pair.east, "with west is gone: the site shuts down")
         wire.flow()
         arrival = array.arrival().wait()
-        assert (arrival.ended, sending.result().ended) == (RESET, RESET)
+        torn(content, arrival)
+        torn(b"", sending.result())
         logged(pair.west, "closed by east: the site shuts down")
         assert pair.east.stop() == 0
 
@@ -204,6 +212,6 @@ def test_without_a_line(bed: Bed) -> None:
             wire.cut()
             eventually(pair.east, "peers.0.state", "outage")
             assert pair.east.stop() == 0
-            assert how_it_ends(near) == (b"", RESET)
+            torn(b"", how_it_ends(near))
         assert pair.west.stop() == 0
-        assert array.arrival().wait().ended == RESET
+        torn(CONTENT[:HALF], array.arrival().wait())

@@ -21,7 +21,7 @@ from bench.wan import Wan
 from bench.wan.namespaces import run as command
 from proxy import __version__
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Array, connect, receipt, send
+from tests.integration.bed.ends import Array, connect, receipt, send, whole
 from tests.integration.bed.lines import line_or_skip
 from tests.integration.containers.engine import UNREACHABLE
 from tests.integration.hosts.host import Host, host
@@ -149,7 +149,7 @@ def replicated(wan: Wan) -> None:
     """Data goes through."""
     with wan.inside("east"):
         sending = send(cut(CONTENT, 256 << 10), FORWARD, patience=PATIENCE)
-    assert (sending.ended, sending.answer) == (END, receipt(CONTENT))
+    whole(receipt(CONTENT), sending)
 
 
 def status(at: Host) -> dict[str, object]:

@@ -18,7 +18,7 @@ from bench.sites import free_port
 from bench.wan import Wan, namespaces
 from bench.wan.namespaces import run as command
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, RESET, Array, how_dialling_ends, receipt, send
+from tests.integration.bed.ends import Array, how_dialling_ends, receipt, send, torn, whole
 from tests.integration.bed.lines import line_or_skip, pair_over
 from tests.integration.bed.sites import Bed, Pair, configure, logged
 
@@ -69,13 +69,13 @@ def test_connections_keep_their_destination(bed: Bed, wan: Wan, hosts: str) -> N
         with pair.running(), namespaces.inside(hosts):
             for array, address in ((second, SECOND), (first, FIRST)):
                 sending = send(cut(content, 256 << 10), (address, port), patience=PATIENCE)
-                assert (sending.ended, sending.answer) == (END, receipt(content))
-                assert array.arrival(0, PATIENCE).wait(PATIENCE).data == content
+                whole(receipt(content), sending)
+                whole(content, array.arrival(0, PATIENCE).wait(PATIENCE))
             assert len(first.arrivals) == len(second.arrivals) == 1
             # And one that nothing redirects, to the forward itself.
             direct = send(cut(content, 256 << 10), ("10.0.0.1", pair.entrance[1]), patience=PATIENCE)
-            assert (direct.ended, direct.answer) == (END, receipt(content))
-            assert first.arrival(1, PATIENCE).wait(PATIENCE).data == content
+            whole(receipt(content), direct)
+            whole(content, first.arrival(1, PATIENCE).wait(PATIENCE))
 
 
 def test_what_is_out_of_range_is_refused(bed: Bed, wan: Wan, hosts: str) -> None:
@@ -83,9 +83,9 @@ def test_what_is_out_of_range_is_refused(bed: Bed, wan: Wan, hosts: str) -> None
     with arrays(wan) as (first, _, port):
         pair = transparent(bed, wan, port, exported=f"10.1.0.4/31:{port}")
         with pair.running(), namespaces.inside(hosts):
-            assert how_dialling_ends((OUTSIDE, port)) == (b"", RESET)
+            torn(b"", how_dialling_ends((OUTSIDE, port)))
             logged(pair.east, f"it was meant for {OUTSIDE}:{port}, which is not in its range", PATIENCE)
-            assert how_dialling_ends((SECOND, port)) == (b"", RESET)
+            torn(b"", how_dialling_ends((SECOND, port)))
             logged(pair.west, f"{SECOND}:{port} is not in a range of export array", PATIENCE)
             assert not first.arrivals
 

@@ -16,6 +16,7 @@ from bench.initiator.initiator import Initiator
 from bench.initiator.login import Wishes
 from bench.initiator.pdu import DIGEST_BYTES, HEADER_BYTES, WrongDigest
 from tests.integration.bed.contents import volume
+from tests.integration.bed.ends import same
 from tests.integration.bed.sites import eventually
 from tests.integration.iscsi.stage import ANY_DIGEST, DIRECT, Stage, forwarded, skip_without_tools
 from tests.integration.iscsi.tap import Tap
@@ -135,4 +136,4 @@ def test_afterwards_all_is_well(stage: tuple[Stage, Tap], protocol: str) -> None
     with Initiator(stage[0].ways[protocol], BOTH) as initiator:
         initiator.ready(1)
         assert initiator.command(1, cdb.write(0, SECTORS), volume("new", SIZE)).status == cdb.GOOD
-        assert initiator.command(1, cdb.read(0, SECTORS), expect=SIZE).received == volume("new", SIZE)
+        same(volume("new", SIZE), initiator.command(1, cdb.read(0, SECTORS), expect=SIZE).received)

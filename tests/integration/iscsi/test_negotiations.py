@@ -9,6 +9,7 @@ import pytest
 from bench.initiator import cdb
 from bench.initiator.pdu import Digests
 from tests.integration.bed.contents import volume
+from tests.integration.bed.ends import same
 from tests.integration.iscsi.stage import Stage
 
 pytestmark = [pytest.mark.root, pytest.mark.serial]
@@ -47,7 +48,7 @@ def test_commands_that_overlap(stage: Stage, protocol: str) -> None:
         initiator.wait(*(initiator.submit(1, write(at, 16), piece) for at, piece, (write, _) in pieces))
         tasks = [initiator.submit(1, read(at, 16), expect=8192) for at, _, (_, read) in pieces]
         initiator.wait(*tasks)
-        assert b"".join(task.received for task in tasks) == content
+        same(content, b"".join(task.received for task in tasks))
         assert initiator.logout() == 0
 
 
@@ -76,10 +77,11 @@ def exercise(stage: Stage, protocol: str, name: str, **wishes: object) -> None:
             content = volume(f"{name} {count}", count * cdb.SECTOR)
             assert initiator.command(1, cdb.write(count, count), content).status == cdb.GOOD
             found = initiator.command(1, cdb.read(count, count), expect=len(content))
-            assert (found.status, bytes(found.received)) == (cdb.GOOD, content)
+            assert found.status == cdb.GOOD
+            same(content, found.received)
             with stage.target.units[0].open("rb") as unit:
                 unit.seek(count * cdb.SECTOR)
-                assert unit.read(len(content)) == content
+                same(content, unit.read(len(content)))
         assert initiator.command(1, cdb.inquiry(), expect=96).received[8:11] == b"IET"
         assert len(initiator.command(1, cdb.read_capacity(), expect=8).received) == 8
         assert initiator.ping(b"odd in length") == b"odd in length"

@@ -14,6 +14,7 @@ from bench.initiator.initiator import Initiator, Task
 from bench.initiator.login import Wishes
 from bench.sites import free_port
 from tests.integration.bed.contents import volume
+from tests.integration.bed.ends import same
 from tests.integration.bed.sites import look_up
 from tests.integration.bed.wire import Wire
 from tests.integration.iscsi.stage import ANY_DIGEST, PROTOCOLS, forwarded, skip_without_tools
@@ -42,7 +43,7 @@ def test_cut_again_and_again(directory: Path) -> None:
                 for _ in range(2):  # cold, then warm
                     write_and_read(initiator, content, wire)
                 assert initiator.logout() == 0
-            assert target.units[0].read_bytes() == content
+            same(content, target.units[0].read_bytes())
         assert look_up(east.status(), "peers.0.outages") >= 2
         assert look_up(east.status(), "peers.0.fallbacks") == {}
 
@@ -61,4 +62,4 @@ def write_and_read(initiator: Initiator, content: bytes, wire: Wire) -> None:
             assert all(task.status == cdb.GOOD for task in under_way)
             under_way.clear()
             found = initiator.command(1, cdb.read_long(sector, count), expect=COMMAND)
-            assert found.received == view[at : at + COMMAND]
+            same(view[at : at + COMMAND], found.received)

@@ -15,7 +15,7 @@ from proxy.protocol.reader import Frame
 from proxy.reduction.batch import dissect
 from proxy.reduction.compression import decode
 from proxy.reduction.tokens import REFERENCE, SLICE
-from tests.integration.bed.ends import END, connect, how_it_ends
+from tests.integration.bed.ends import connect, how_it_ends, whole
 from tests.integration.peers.scripted import ScriptedLane
 
 
@@ -109,5 +109,5 @@ def replicate(entrance: Address, lane: ScriptedLane, content: bytes) -> tuple[Ac
         acceptor = Acceptor(lane)
         literals = acceptor.take()
         acceptor.consume()
-        assert how_it_ends(near) == (b"", END)
+        whole(b"", how_it_ends(near))
     return acceptor, literals

@@ -31,7 +31,7 @@ from proxy.protocol.frames import (
 from proxy.protocol.reader import PLAIN_MAX, header
 from proxy.reduction.batch import CODEC_NONE, assemble
 from proxy.reduction.tokens import learn_token, literal_token, more_token
-from tests.integration.bed.ends import END, RESET, Array, Arrival, receipt, swallow
+from tests.integration.bed.ends import END, RESET, Array, Arrival, receipt, swallow, whole
 from tests.integration.bed.sites import Bed, eventually
 from tests.integration.peers.scripted import ScriptedLane, data, hello, open_
 from tests.integration.peers.stage import Hub, hub, peer_of, says
@@ -142,8 +142,7 @@ def breach(stage: Hub, array: Array, frames: bytes, named: str, *, ended: str = 
         assert named in reason
         says(stage.west, "rogue", reason)
     arrival = array.arrival(arrivals).wait()
-    assert bytes(arrival.data) == SENT
-    assert arrival.ended == ended
+    whole(SENT, arrival, ended)
 
 
 @pytest.mark.parametrize("cases", [TUNNEL_FRAMES, STREAM_FRAMES, BATCHES], ids=["tunnel", "stream", "batch"])
@@ -224,7 +223,7 @@ def test_the_real_peer_and_the_reformed_one_work_right_after(bed: Bed) -> None:
             lane.come_up(hello("rogue", "west"))
             lane.send(open_(1), data(1, 1, SENT), encode(FrameType.END, 1, 2, encode_end(len(SENT), b"")))
             assert bytes(lane.expect(FrameType.DATA).payload).endswith(receipt(SENT))
-        assert array.arrival(1).wait().data == SENT
+        whole(SENT, array.arrival(1).wait())
 
 
 def test_frames_out_of_order_wait_for_their_turn(bed: Bed) -> None:
@@ -235,7 +234,7 @@ def test_frames_out_of_order_wait_for_their_turn(bed: Bed) -> None:
         frames = [data(1, number, part) for number, part in enumerate(parts, 1)]
         lane.send(*reversed(frames[1:]), open_(1), frames[0])
         lane.send(encode(FrameType.END, 1, 9, encode_end(8000, b"")))
-        assert array.arrival().wait().data == b"".join(parts)
+        whole(b"".join(parts), array.arrival().wait())
 
 
 def test_what_comes_behind_a_gap_is_never_delivered(bed: Bed) -> None:
@@ -245,8 +244,7 @@ def test_what_comes_behind_a_gap_is_never_delivered(bed: Bed) -> None:
         lane.credit_of(1, consumed=len(SENT))
         lane.send(encode(FrameType.RESET, 1, 4, encode_reset(ResetCode.ORIGIN_RESET, "given up")))
         arrival = array.arrival().wait()
-        assert bytes(arrival.data) == SENT
-        assert arrival.ended == RESET
+        whole(SENT, arrival, RESET)
 
 
 def test_before_hello_nothing_is_believed(bed: Bed) -> None:
@@ -267,7 +265,7 @@ def test_before_hello_nothing_is_believed(bed: Bed) -> None:
                 assert (code, named in reason) == (CloseCode.HANDSHAKE, True), reason
                 says(stage.west, reason)
         good.send(data(1, 2, SENT), encode(FrameType.END, 1, 3, encode_end(2 * len(SENT), b"")))
-        assert array.arrival().wait().data == 2 * SENT
+        whole(2 * SENT, array.arrival().wait())
 
 
 def test_the_reason_of_a_close_is_in_the_other_log_too(bed: Bed) -> None:

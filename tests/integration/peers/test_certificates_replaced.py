@@ -9,6 +9,8 @@ import shutil
 import signal
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ import pytest
 from bench.sites import Site
 from tests.certificates import SERVER, make
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Array, Sending, receipt, send
+from tests.integration.bed.ends import Array, receipt, send, whole
 from tests.integration.bed.sites import Bed, drain, logged, run
 from tests.integration.peers.stage import says
 from tests.patience import PATIENCE
@@ -28,17 +30,15 @@ WRITE = 1 << 16
 def test_new_certificates_under_load(bed: Bed, first: str) -> None:
     content = volume("under load", 64 << 20)
     reloaded = threading.Event()
-    outcome: list[Sending] = []
 
     def wait_halfway(number: int) -> None:
         if number == len(content) // WRITE // 2:
             assert reloaded.wait(PATIENCE)
 
-    with Array() as array:
+    with Array() as array, ThreadPoolExecutor() as threads:
         pair = bed.pair(array.address, tunnel={"reconnect_max": "500ms"})
         run(*pair.sites)
-        source = threading.Thread(target=lambda: outcome.append(send(cut(content, WRITE), pair.entrance, wait_halfway)))
-        source.start()
+        sending = threads.submit(send, cut(content, WRITE), pair.entrance, wait_halfway)
         array.arrival()
         make(bed.directory / "east", "east")
         for site in sorted(pair.sites, key=lambda site: site.name != first):
@@ -48,8 +48,7 @@ def test_new_certificates_under_load(bed: Bed, first: str) -> None:
         for site in pair.sites:
             logged(site, "resumed")
         reloaded.set()
-        source.join(PATIENCE)
-        assert (outcome[0].ended, outcome[0].answer) == (END, receipt(content))
+        whole(receipt(content), sending.result(PATIENCE))
         assert pair.east.status()["peers"][0]["lanes"][0]["number"] > 1
         drain(*pair.sites)
 
@@ -82,7 +81,7 @@ def test_broken_certificates_stay_out_of_use(bed: Bed) -> None:
             hang_up(pair.east)
             pair.east.wait_for(lambda said=said: said in problem(pair.east), f"accepts a certificate {what}")  # type: ignore[misc]
             sending = send(cut(content, WRITE), pair.entrance)
-            assert (sending.ended, sending.answer) == (END, receipt(content)), what
+            whole(receipt(content), sending, why=partial(str, what))
             copy(bed.directory / "sound", east)
         hang_up(pair.east)
         pair.east.wait_for(lambda: not problem(pair.east), "still has an alarm")

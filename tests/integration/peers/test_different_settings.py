@@ -14,7 +14,7 @@ from proxy.protocol.frames import FrameType, encode
 from proxy.protocol.hello import CREDIT_MAX, CREDIT_MIN, Hello
 from tests.certificates import make
 from tests.integration.bed.contents import cut_at_random, volume
-from tests.integration.bed.ends import END, RESET, Array, how_dialling_ends, how_it_ends, receipt, send
+from tests.integration.bed.ends import Array, how_dialling_ends, how_it_ends, receipt, same, send, torn, whole
 from tests.integration.bed.sites import Bed, drain, run
 from tests.integration.peers.acceptor import Acceptor, sending
 from tests.integration.peers.scripted import Answerer, ScriptedLane, context, hello
@@ -115,7 +115,7 @@ def test_compression_only_if_both_can(bed: Bed, zstd: bool) -> None:
             acceptor = Acceptor(lane)
             literals = acceptor.take()
             acceptor.consume()
-            assert how_it_ends(near) == (b"", END)
+            whole(b"", how_it_ends(near))
     assert (1 in acceptor.codecs) == zstd
     assert content.startswith(literals)
 
@@ -131,8 +131,8 @@ def test_records_only_if_both_can(bed: Bed, spans: bool) -> None:
             acceptor = Acceptor(lane)
             literals = acceptor.take()
             acceptor.consume()
-            assert how_it_ends(near) == (b"", END)
-    assert literals == (b"" if spans else content)
+            whole(b"", how_it_ends(near))
+    same(b"" if spans else content, literals)
     assert bool(acceptor.records) == spans
 
 
@@ -142,11 +142,11 @@ def test_as_many_streams_as_the_peer_allows(bed: Bed) -> None:
         lane.come_up(replace(MINE, streams=1))
         with sending(stage.to_rogue, b"the only one") as near:
             acceptor = Acceptor(lane)
-            assert how_dialling_ends(stage.to_rogue) == (b"", RESET)
+            torn(b"", how_dialling_ends(stage.to_rogue))
             says(stage.west, "refused", "the peer allows no more than 1 streams")
             assert acceptor.take() == b"the only one"
             acceptor.consume()
-            assert how_it_ends(near) == (b"", END)
+            whole(b"", how_it_ends(near))
 
 
 def test_chunks_of_different_sizes(bed: Bed) -> None:
@@ -162,7 +162,7 @@ def test_chunks_of_different_sizes(bed: Bed) -> None:
         run(*pair.sites)
         for seed, entrance in enumerate((pair.entrance, pair.back, pair.entrance, pair.back)):
             sending = send(cut_at_random(content, 1 << 18, seed), entrance)
-            assert (sending.ended, sending.answer) == (END, receipt(content))
+            whole(receipt(content), sending)
         for site in pair.sites:
             moved = site.status()["bytes"]
             assert moved["raw"] >= 2 * len(content)

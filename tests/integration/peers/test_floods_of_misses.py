@@ -11,7 +11,7 @@ from proxy.protocol.frames import (
 )
 from proxy.protocol.hello import CREDIT_MAX
 from tests.integration.bed.contents import volume
-from tests.integration.bed.ends import END, RESET, Array, how_it_ends
+from tests.integration.bed.ends import Array, how_it_ends, same, torn, whole
 from tests.integration.bed.sites import Bed
 from tests.integration.peers.acceptor import Acceptor, replicate, sending
 from tests.integration.peers.scripted import hello
@@ -26,7 +26,7 @@ def test_misses_beyond_measure(bed: Bed) -> None:
     with Array() as array, hub(bed, array.address) as stage, stage.dial() as lane:
         lane.come_up(hello("rogue", "west", initial_credit=CREDIT_MAX))
         _, literals = replicate(stage.to_rogue, lane, content)
-        assert literals == content
+        same(content, literals)
         growth = watch_memory(stage.west)
         with sending(stage.to_rogue, content) as near:
             acceptor = Acceptor(lane)
@@ -38,9 +38,9 @@ def test_misses_beyond_measure(bed: Bed) -> None:
             assert peer_of(stage.west, "rogue")["references_suspended"]
             assert peer_of(stage.west, "rogue")["bytes"]["fills"] == len(names)
             acceptor.consume()
-            assert how_it_ends(near) == (b"", END)
+            whole(b"", how_it_ends(near))
         _, literals = replicate(stage.to_rogue, lane, content)
-        assert literals == content
+        same(content, literals)
         assert growth() < MUCH
         stage.still_works(array)
 
@@ -58,5 +58,5 @@ def test_a_miss_too_many(bed: Bed) -> None:
             acceptor.say(FrameType.MISS, encode_miss(acceptor.references[:1]))
             code, reason = lane.close_of()
             assert (code, "MISS" in reason) == (CloseCode.PROTOCOL_ERROR, True), reason
-            assert how_it_ends(near) == (b"", RESET)
+            torn(b"", how_it_ends(near))
         stage.still_works(array)

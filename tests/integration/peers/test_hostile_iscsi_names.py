@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bench.sites import Site
 from proxy.iscsi.pdu import BASIC_BYTES
-from tests.integration.bed.ends import Array, Arrival, swallow
+from tests.integration.bed.ends import Array, Arrival, hears, swallow
 from tests.integration.bed.sites import Bed, drain, eventually, look_up, run
 from tests.integration.peers.test_hostile_names import NAMES, look
 from tests.unit.iscsi.pdus import command, login, login_answer, read_10, text
@@ -27,7 +27,7 @@ def test_hostile_iscsi_names(bed: Bed) -> None:
             said = name.replace("\0", "")  # it ends a value
             with socket.create_connection(pair.entrance) as initiator:
                 initiator.sendall(login(text(InitiatorName=said, TargetName=f"iqn.{said}")))
-                assert initiator.recv(len(LET_IN), socket.MSG_WAITALL) == LET_IN
+                hears(initiator, LET_IN)
                 initiator.sendall(command(1, read_10(0, 8)))
                 for site in pair.sites:
                     judge_live(site, said)

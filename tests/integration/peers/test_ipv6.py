@@ -7,7 +7,7 @@ import pytest
 
 from bench.sites import free_port
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Array, connect, receipt, send
+from tests.integration.bed.ends import Array, connect, receipt, send, whole
 from tests.integration.bed.sites import Bed, drain
 from tests.integration.peers.stage import says
 from tests.patience import PATIENCE
@@ -43,7 +43,7 @@ def test_ipv6(bed: Bed) -> None:
             assert origin in look(status["west"])
             assert origin in look(status["east"])
         sending = send(cut(content, 1 << 16), entrance)
-        assert (sending.ended, sending.answer) == (END, receipt(content))
+        whole(receipt(content), sending)
         drain(*pair.sites)
 
 

@@ -7,7 +7,7 @@ import shutil
 import signal
 
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Array, receipt, send
+from tests.integration.bed.ends import Array, receipt, send, whole
 from tests.integration.bed.sites import Bed, Pair, drain, run
 from tests.integration.peers.authority import Authority
 from tests.integration.peers.stage import says
@@ -30,12 +30,12 @@ def test_names_under_an_authority(bed: Bed) -> None:
         pair = recognised(bed, array, authority)
         run(*pair.sites)
         sending = send(cut(CONTENT, 1 << 16), pair.entrance)
-        assert (sending.ended, sending.answer) == (END, receipt(CONTENT))
+        whole(receipt(CONTENT), sending)
         authority.sign("east")
         assert pair.east.stop() == 0
         run(*[pair.east])
         sending = send(cut(CONTENT, 1 << 16), pair.entrance)
-        assert (sending.ended, sending.answer) == (END, receipt(CONTENT))
+        whole(receipt(CONTENT), sending)
         drain(*pair.sites)
 
 

@@ -12,7 +12,7 @@ from bench.sites import free_port
 from proxy.protocol.codes import CloseCode, FrameType
 from proxy.protocol.hello import Hello
 from tests.certificates import make
-from tests.integration.bed.ends import END, Array, connect, how_it_ends, receipt
+from tests.integration.bed.ends import Array, connect, how_it_ends, receipt, whole
 from tests.integration.bed.sites import Bed, run
 from tests.integration.peers.scripted import Answerer, ScriptedLane, context, dial, hello
 from tests.integration.peers.stage import peer_of, says
@@ -42,7 +42,7 @@ def test_a_pin_is_replaced(bed: Bed) -> None:
             pair.west.signal(signal.SIGHUP)
             near.sendall(b"after")
             near.shutdown(1)
-            assert how_it_ends(near) == (receipt(b"before after"), END)
+            whole(receipt(b"before after"), how_it_ends(near))
         assert [site.stop() for site in pair.sites] == [0, 0]
 
 

@@ -1,11 +1,10 @@
 """It does not matter which site dials: one alone, both at the same moment, or one that comes much later."""
 
-import contextlib
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from bench.sites import Site, free_port
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Array, receipt, send
+from tests.integration.bed.ends import Array, receipt, send, torn, whole
 from tests.integration.bed.sites import Bed, Forward, drain, eventually, run
 from tests.integration.peers.stage import messages
 
@@ -14,7 +13,7 @@ CONTENT = volume("either way", 4 << 20)
 
 def check(entrance: tuple[str, int]) -> None:
     sending = send(cut(CONTENT, 1 << 16), entrance)
-    assert (sending.ended, sending.answer) == (END, receipt(CONTENT))
+    whole(receipt(CONTENT), sending)
 
 
 def test_a_peer_without_an_address_is_waited_for(bed: Bed) -> None:
@@ -25,7 +24,7 @@ def test_a_peer_without_an_address_is_waited_for(bed: Bed) -> None:
         pair.west.wait_ready()
         eventually(pair.west, "peers.0.state", "waiting")
         refused = send([b"too early"], pair.back)
-        assert (refused.ended, refused.answer) == ("reset", b"")
+        torn(b"", refused)
         for _ in range(2):
             pair.east.start()
             pair.east.wait_ready()
@@ -47,11 +46,9 @@ def test_both_dial_at_once(bed: Bed) -> None:
             both_ways(bed, "west", "east", listening, back, far),
         ]
         run(*sites)
-        with contextlib.ExitStack() as stack:
-            for entrance in (ahead.address, back.address) * 3:
-                thread = threading.Thread(target=check, args=[entrance])
-                thread.start()
-                stack.callback(thread.join)
+        with ThreadPoolExecutor() as threads:
+            for done in [threads.submit(check, entrance) for entrance in (ahead.address, back.address) * 3]:
+                done.result()
         assert [len(array.arrivals) for array in (far, near)] == [3, 3]
         for site in sites:
             peer = site.status()["peers"][0]

@@ -14,7 +14,7 @@ from proxy.protocol.codes import ResetCode
 from proxy.protocol.frames import FrameType, decode_miss, encode, encode_end, encode_fill
 from proxy.reduction.batch import CODEC_NONE, assemble
 from proxy.reduction.tokens import learn_token, literal_token, reference_token
-from tests.integration.bed.ends import RESET, Array, swallow
+from tests.integration.bed.ends import Array, swallow, torn, whole
 from tests.integration.bed.sites import Bed
 from tests.integration.peers.scripted import ScriptedLane, data, hello, lesson, open_
 from tests.integration.peers.stage import Hub, hub, peer_of, says
@@ -87,12 +87,12 @@ def test_a_fill_that_is_something_else(bed: Bed) -> None:
             lane.send(fill(stream, 2, content))
             check_refusal(stage, lane, stream, count)
             arrival = array.arrival(count).wait()
-            assert (bytes(arrival.data), arrival.ended) == (b"", RESET)
+            torn(b"", arrival)
         assert stage.west.status()["store"]["chunks"] == 0
         check_asked_anew(lane, 9, NAME, TRUE)
-        assert bytes(array.arrival(4).wait().data) == TRUE
+        whole(TRUE, array.arrival(4).wait())
         lane.send(data(1, 2, b"to the end"), encode(FrameType.END, 1, 3, encode_end(15, b"")))
-        assert bytes(array.arrival(0).wait().data) == b"good to the end"
+        whole(b"good to the end", array.arrival(0).wait())
         assert mismatches(stage.west) == 3
 
 
@@ -103,12 +103,12 @@ def test_a_lesson_under_a_false_name(bed: Bed) -> None:
         lane.send(open_(1), encode(FrameType.DATA, 1, 1, lesson(FALSE, NAME)))
         check_refusal(stage, lane, 1, 1)
         arrival = array.arrival(0).wait()
-        assert (bytes(arrival.data), arrival.ended) == (b"", RESET)
+        torn(b"", arrival)
         assert stage.west.status()["store"]["chunks"] == 0
         check_asked_anew(lane, 3, NAME, TRUE)
-        assert bytes(array.arrival(1).wait().data) == TRUE
+        whole(TRUE, array.arrival(1).wait())
         check_asked_anew(lane, 5, fingerprint(FALSE), FALSE)
-        assert bytes(array.arrival(2).wait().data) == FALSE
+        whole(FALSE, array.arrival(2).wait())
 
 
 def test_a_false_name_at_the_end(bed: Bed) -> None:
@@ -118,7 +118,7 @@ def test_a_false_name_at_the_end(bed: Bed) -> None:
         lane.send(open_(1), data(1, 1, FALSE))
         lane.send(encode(FrameType.END, 1, 2, encode_end(len(FALSE), learn_token(len(FALSE), NAME))))
         check_refusal(stage, lane, 1, 1)
-        assert array.arrival(0).wait().ended == RESET
+        torn(FALSE, array.arrival(0).wait())
         assert stage.west.status()["store"]["chunks"] == 0
 
 
@@ -129,5 +129,5 @@ def test_a_false_name_among_good_ones(bed: Bed) -> None:
         lane.come_up(hello("rogue", "west"))
         lane.send(open_(1), encode(FrameType.DATA, 1, 1, assemble(8, CODEC_NONE, tokens, 8, [b"goodevil"])))
         check_refusal(stage, lane, 1, 1)
-        assert bytes(array.arrival(0).wait().data) == b""
+        torn(b"", array.arrival(0).wait())
         assert stage.west.status()["store"]["chunks"] == 1

@@ -4,7 +4,7 @@ The wire takes less than references alone would. A far store that holds the same
 for a few runs, then none are sent for a while; the bytes are right.
 """
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -54,11 +54,9 @@ def test_stores_with_other_room_for_writers(bed: Bed) -> None:
     with Array() as array:
         pair = bed.pair(array.address, stores=(LARGE, SMALL))
         run(*pair.sites)
-        at_once = [threading.Thread(target=replicate, args=(pair, part)) for part in parts]
-        for thread in at_once:
-            thread.start()
-        for thread in at_once:
-            thread.join()
+        with ThreadPoolExecutor() as threads:
+            for done in [threads.submit(replicate, pair, part) for part in parts]:
+                done.result()
         for _ in range(2):
             for part in parts:
                 assert cost(pair, part) < 2 * REFERENCES

@@ -3,14 +3,15 @@
 (Rows 1 and 7 of the faults that Isthmus must survive. What such lines carry is measured by `make bench-wan`.)
 """
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
+from bench.sites import Address
 from bench.wan import Line, Wan
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Sending, receipt, send
+from tests.integration.bed.ends import Sending, receipt, send, whole
 from tests.integration.bed.lines import array_at, line_or_skip, pair_over
 from tests.integration.bed.sites import Bed, alarm
 
@@ -44,13 +45,14 @@ def test_a_bad_line(bed: Bed, settings: Any, lanes: int) -> None:
         pair_over(bed, wan, far.address, near.address, tunnel={"lanes": lanes}).running() as pair,
     ):
         there, back = volume("there", 3 << 20), volume("back", 2 << 20)
-        ways = [Way(wan, "east", there, pair.entrance), Way(wan, "west", back, pair.back)]
-        for way in ways:
-            way.start()
+        with ThreadPoolExecutor() as threads:
+            ways = [
+                threads.submit(transfer, wan, "east", there, pair.entrance),
+                threads.submit(transfer, wan, "west", back, pair.back),
+            ]
         for way, content, array in zip(ways, (there, back), (far, near), strict=True):
-            way.join()
-            assert (way.found[0].ended, way.found[0].answer) == (END, receipt(content))
-            assert array.arrival().wait().data == content
+            whole(receipt(content), way.result())
+            whole(content, array.arrival().wait())
 
 
 def test_a_path_that_swallows_long_packets(bed: Bed) -> None:
@@ -63,18 +65,11 @@ def test_a_path_that_swallows_long_packets(bed: Bed) -> None:
     ):
         with wan.inside("east"):
             sending = send(cut(content, 64 << 10), pair.entrance)
-        assert (sending.ended, sending.answer) == (END, receipt(content))
+        whole(receipt(content), sending)
         alarm(pair.east, "packets of full size to west are lost")
 
 
-class Way(threading.Thread):
-    """An array's transfer."""
-
-    def __init__(self, wan: Wan, end: str, content: bytes, to: Any) -> None:
-        super().__init__(name=f"{end}'s array")
-        self._wan, self._end, self._content, self._to = wan, end, content, to
-        self.found: list[Sending] = []
-
-    def run(self) -> None:
-        with self._wan.inside(self._end):
-            self.found.append(send(cut(self._content, 32 << 10), self._to))
+def transfer(wan: Wan, end: str, content: bytes, to: Address) -> Sending:
+    """By the array at that end."""
+    with wan.inside(end):
+        return send(cut(content, 32 << 10), to)

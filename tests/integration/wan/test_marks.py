@@ -7,7 +7,7 @@ import pytest
 from bench.sites import Site
 from bench.wan import Wan
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, receipt, send
+from tests.integration.bed.ends import receipt, send, whole
 from tests.integration.bed.lines import array_at, line_or_skip, pair_over
 from tests.integration.bed.sites import Bed, lanes_of
 
@@ -26,7 +26,7 @@ def test_a_marked_forward(bed: Bed) -> None:
             pair.east.wait_for(lambda: AF21 in marks(pair.east), "has no marked lane")
             with wan.inside("east"):
                 sending = send(cut(CONTENT, 64 << 10), pair.entrance)
-            assert (sending.ended, sending.answer) == (END, receipt(CONTENT))
+            whole(receipt(CONTENT), sending)
             assert AF21 in marks(pair.west)
             for end in ("east", "west"):
                 assert f"tos:{AF21 << 2:#x}" in sockets(wan, end)

@@ -8,9 +8,9 @@ import os
 import signal
 import socket
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import psutil
 import pytest
@@ -18,7 +18,19 @@ import pytest
 from bench.sites import Site
 from bench.wan import Wan
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, OPEN, RESET, Array, Sending, connect, echo, how_it_ends, receipt, send
+from tests.integration.bed.ends import (
+    OPEN,
+    Array,
+    Sending,
+    connect,
+    echo,
+    hears,
+    how_it_ends,
+    receipt,
+    send,
+    torn,
+    whole,
+)
 from tests.integration.bed.lines import array_at, line_or_skip, pair_over
 from tests.integration.bed.sites import Bed, Pair, Settings, ends, eventually, lanes_of, look_up, resident
 from tests.patience import PATIENCE
@@ -35,19 +47,15 @@ QUICK: Settings = {"keepalive": "1s", "dead_after": "5s"}
 
 
 @contextlib.contextmanager
-def sending(wan: Wan, pair: Pair, found: list[Sending], content: bytes = CONTENT) -> Iterator[None]:
-    """East's array sends meanwhile; at the end `found` has how that went."""
+def sending(wan: Wan, pair: Pair, content: bytes = CONTENT) -> Iterator[Future[Sending]]:
+    """East's array sends meanwhile."""
 
-    def work() -> None:
+    def work() -> Sending:
         with wan.inside("east"):
-            found.append(send(cut(content, 64 << 10), pair.entrance, patience=2 * STOPPED_SECONDS))
+            return send(cut(content, 64 << 10), pair.entrance, patience=2 * STOPPED_SECONDS)
 
-    thread = threading.Thread(target=work, name="east's array")
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
+    with ThreadPoolExecutor() as threads:
+        yield threads.submit(work)
 
 
 @contextlib.contextmanager
@@ -76,15 +84,14 @@ def test_a_black_hole(bed: Bed, seconds: int) -> None:
         array_at(wan, "west") as array,
         pair_over(bed, wan, array.address).running() as pair,
     ):
-        found: list[Sending] = []
-        with sending(wan, pair, found):
+        with sending(wan, pair) as found:
             wait_for_bytes(array, 4 << 20)
             wan.outage(True)
             time.sleep(seconds)
             assert array.arrival().ended == OPEN
             wan.outage(False)
-        assert (found[0].ended, found[0].answer) == (END, receipt(CONTENT))
-        assert array.arrival().wait().data == CONTENT
+        whole(receipt(CONTENT), found.result())
+        whole(CONTENT, array.arrival().wait())
         assert look_up(pair.east.status(), "peers.0.ended_streams") == {"both arrays ended it": 1}
 
 
@@ -98,19 +105,19 @@ def test_a_black_hole_longer_than_the_grace_time(bed: Bed, toward: str, tunnel: 
         near_array(wan, pair) as near,
     ):
         near.sendall(b"before")
-        assert near.recv(100) == b"before"
+        hears(near, b"before")
         wan.outage(True, toward=toward)
         for site in pair.sites:
             eventually(site, "peers.0.lanes", [])
-        assert how_it_ends(near) == (b"", RESET)
-        assert array.arrival().wait().ended == RESET
+        torn(b"", how_it_ends(near))
+        torn(b"before", array.arrival().wait())
         for site in pair.sites:
             eventually(site, "streams", [])
             assert any("there was no lane" in reason and "grace" in reason for reason in ends(site))
         wan.outage(False)
         pair.east.wait_up()
         with wan.inside("east"):
-            assert send([b"after"], pair.entrance).answer == b"after"
+            whole(b"after", send([b"after"], pair.entrance))
 
 
 def test_a_peer_that_vanishes_without_a_word_and_comes_back_as_another(bed: Bed) -> None:
@@ -122,14 +129,14 @@ def test_a_peer_that_vanishes_without_a_word_and_comes_back_as_another(bed: Bed)
         near_array(wan, pair) as near,
     ):
         near.sendall(b"before")
-        assert near.recv(100) == b"before"
+        hears(near, b"before")
         wan.outage(True)
         pair.west.kill()
-        assert array.arrival().wait().ended == RESET
+        torn(b"before", array.arrival().wait())
         pair.west.start()
         pair.west.wait_ready()
         wan.outage(False)
-        assert how_it_ends(near) == (b"", RESET)
+        torn(b"", how_it_ends(near))
         assert any("has lost its side" in reason for reason in ends(pair.east))
         pair.east.wait_up()
 
@@ -156,7 +163,7 @@ def test_a_link_that_flaps(bed: Bed) -> None:
             assert received(near, 8) == number.to_bytes(8, "big")
         exchange(near, FLAPS + 1)
         near.shutdown(socket.SHUT_WR)
-        assert how_it_ends(near) == (b"", END)
+        whole(b"", how_it_ends(near))
         array.arrival().wait()
         for site, (files, memory) in zip(pair.sites, before, strict=True):
             eventually(site, "streams", [])
@@ -172,14 +179,13 @@ def test_a_process_that_is_stopped_for_a_minute(bed: Bed) -> None:
         array_at(wan, "west") as array,
         pair_over(bed, wan, array.address, tunnel={"grace": "120s"}).running() as pair,
     ):
-        found: list[Sending] = []
-        with sending(wan, pair, found):
+        with sending(wan, pair) as found:
             wait_for_bytes(array, 4 << 20)
             os.kill(pair.west.pid, signal.SIGSTOP)
             time.sleep(STOPPED_SECONDS)
             os.kill(pair.west.pid, signal.SIGCONT)
-        assert (found[0].ended, found[0].answer) == (END, receipt(CONTENT))
-        assert array.arrival().wait().data == CONTENT
+        whole(receipt(CONTENT), found.result())
+        whole(CONTENT, array.arrival().wait())
 
 
 def test_a_lane_of_several_dies(bed: Bed) -> None:
@@ -189,14 +195,13 @@ def test_a_lane_of_several_dies(bed: Bed) -> None:
         array_at(wan, "west") as array,
         pair_over(bed, wan, array.address, tunnel={"lanes": 4}).running() as pair,
     ):
-        found: list[Sending] = []
         pair.east.wait_for(lambda: lanes(pair.east) == 4, "has no four lanes")
-        with sending(wan, pair, found):
+        with sending(wan, pair) as found:
             for wanted in range(2, 16, 3):
                 wait_for_bytes(array, wanted << 20)
                 kill_connection(wan, pair.east)
-        assert (found[0].ended, found[0].answer) == (END, receipt(CONTENT))
-        assert array.arrival().wait().data == CONTENT
+        whole(receipt(CONTENT), found.result())
+        whole(CONTENT, array.arrival().wait())
         pair.east.wait_for(lambda: lanes(pair.east) == 4, "has no four lanes again")
         assert pair.east.status()["peers"][0]["outages"] == 0
 

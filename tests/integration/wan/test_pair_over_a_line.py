@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, receipt, send
+from tests.integration.bed.ends import receipt, send, whole
 from tests.integration.bed.lines import array_at, line_or_skip, pair_over
 from tests.integration.bed.sites import Bed, wire_bytes
 
@@ -30,7 +30,7 @@ def test_an_outage_is_a_pause(bed: Bed) -> None:
 
         with wan.inside("east"):
             sending = send(cut(content, 256 << 10), pair.entrance, pause)
-        assert (sending.ended, sending.answer) == (END, receipt(content))
+        whole(receipt(content), sending)
         ways = wan.stats()
         assert ways["west"]["outage"] + ways["east"]["outage"] > 0
         assert [ways["west"]["out"], ways["east"]["out"]] == [False, False]

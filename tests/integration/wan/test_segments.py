@@ -9,6 +9,7 @@ import pytest
 
 from bench.wan import Wan, namespaces
 from tests.integration.bed.contents import volume
+from tests.integration.bed.ends import same
 from tests.integration.bed.lines import line_or_skip
 from tests.patience import PATIENCE
 
@@ -35,7 +36,7 @@ def test_a_stream(family: socket.AddressFamily, settings: Any) -> None:
         if family == socket.AF_INET6:
             for end, address in ADDRESSES[family].items():
                 namespaces.run([*wan.command(end), "ip", "address", "add", f"{address}/64", "dev", "wan0", "nodad"])
-        assert streamed(wan, family) == CONTENT
+        same(CONTENT, streamed(wan, family))
         counted = wan.stats()["west"]
         assert counted["packets"] >= len(CONTENT) / (MTU - 40), "each segment counts"
         assert counted["size"] <= counted["packets"] * MTU
@@ -55,7 +56,7 @@ def test_datagrams() -> None:
             sink.settimeout(PATIENCE)
             for size in (1, 1472, 20_000):
                 source.sendto(CONTENT[:size], sink.getsockname())
-                assert sink.recv(1 << 16) == CONTENT[:size]
+                same(CONTENT[:size], sink.recv(1 << 16))
 
 
 def streamed(wan: Wan, family: socket.AddressFamily) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from bench.sites import Site
 from proxy.web.routes import API
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Array, receipt, send
+from tests.integration.bed.ends import Array, receipt, send, whole
 from tests.integration.bed.sites import Bed
 from tests.integration.peers.stage import watch_memory
 from tests.patience import PATIENCE
@@ -68,6 +68,6 @@ def test_replication_goes_on(bed: Bed) -> None:
                 for number in range(3):
                     content = volume(f"crowd {number}", SIZE)
                     sending = send(cut(content, 1 << 17), pair.entrance)
-                    assert (sending.ended, sending.answer) == (END, receipt(content))
+                    whole(receipt(content), sending)
             assert growth() < MOST_GROWTH
             pair.east.wait_for(lambda: pair.east.get("/healthz")[0] == 200, "answers no more", PATIENCE)

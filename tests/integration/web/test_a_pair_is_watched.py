@@ -10,7 +10,7 @@ from typing import Any
 from bench.sites import Site, free_port
 from proxy.web.routes import API
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, Array, receipt, send
+from tests.integration.bed.ends import Array, receipt, send, whole
 from tests.integration.bed.sites import Bed, drain
 from tests.integration.bed.wire import Wire
 from tests.integration.web.stage import ask, until, wait_written
@@ -47,7 +47,7 @@ def test_traffic_an_outage_and_what_is_told_of_it(bed: Bed) -> None:
             content = volume("watched", SIZE)
             for _ in range(2):
                 sending = send(cut(content, 1 << 17), pair.entrance)
-                assert (sending.ended, sending.answer) == (END, receipt(content))
+                whole(receipt(content), sending)
             status = ask(pair.east, "status")
             sent = status["bytes"]["after_compression"]  # the last of it later than it was read
             history = until(
@@ -94,7 +94,7 @@ def test_history_and_events_outlive_a_restart_and_damage(bed: Bed) -> None:
         pair = bed.pair(array.address)
         with pair.running():
             content = volume("kept", SIZE)
-            assert send(cut(content, 1 << 17), pair.entrance).answer == receipt(content)
+            whole(receipt(content), send(cut(content, 1 << 17), pair.entrance))
             until(pair.east, "history?range=1h", lambda answer: answer["waterfall"]["raw"] == SIZE)
             before = ask(pair.east, "events")
             wait_written(pair.east, bed.directory / "east-history.db", SIZE, len(before["events"]))

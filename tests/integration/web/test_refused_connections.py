@@ -6,7 +6,7 @@ from bench.sites import Site, free_port
 from proxy.net.endings import reset_connection
 from tests.integration.arrays.test_target_down import FullBacklog
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import END, RESET, Array, connect, how_dialling_ends, send
+from tests.integration.bed.ends import END, Array, connect, how_dialling_ends, send, torn
 from tests.integration.bed.sites import Bed
 from tests.integration.web.stage import ask, until
 
@@ -27,7 +27,7 @@ def told(site: Site, code: str) -> str:
 def test_an_array_that_is_down_is_told_at_both_sites_until_it_is_back(bed: Bed) -> None:
     address = ("127.0.0.1", free_port())
     with bed.pair(address).running() as pair:
-        assert how_dialling_ends(pair.entrance) == (b"", RESET)
+        torn(b"", how_dialling_ends(pair.entrance))
         for site in pair.sites:
             until(site, "health", lambda answer: reasons(answer) == [("IST-112", "degraded")])
         no = f"cannot connect to 127.0.0.1:{address[1]}"
@@ -55,7 +55,7 @@ def test_what_is_not_exported_is_told_at_both_sites(bed: Bed) -> None:
         pair = bed.pair(array.address)
         pair.west.config.write_text(pair.west.config.read_text().replace('name = "array"', 'name = "another"'))
         with pair.running():
-            assert how_dialling_ends(pair.entrance) == (b"", RESET)
+            torn(b"", how_dialling_ends(pair.entrance))
             until(pair.east, "health", lambda answer: reasons(answer) == [("IST-113", "degraded")])
             until(pair.west, "health", lambda answer: reasons(answer) == [("IST-113", "attention")])
             words = "west refuses connections of forward array to its export array: 'array' is not exported"
