@@ -1,0 +1,123 @@
+"""When a dialler tries: at once, then after pauses that grow and are never quite alike, and not too often at a time."""
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
+from proxy.config.addresses import Address
+from proxy.net import dialler as dialling
+from proxy.net.dialler import Dialler
+from tests.simulation.clockwork import Clockwork
+
+LONGEST = 8.0
+AT_ONCE = 16
+MANY = 40
+TIMEOUT = 100.0
+HOUR = 3600.0
+
+
+@dataclass
+class Lanes:
+    """Of which so many are missing."""
+
+    wanted: asyncio.Event = field(default_factory=asyncio.Event)
+    count: int = 1
+    up: bool = False
+
+    def missing(self) -> list[int]:
+        return [0] * self.count
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+
+@dataclass
+class Line:
+    """What becomes of attempts to connect, and when each began and ended."""
+
+    silent: bool = False
+    begun: list[float] = field(default_factory=list)
+    under_way: int = 0
+    most: int = 0
+
+    async def connect(self, *_: object) -> None:
+        self.begun.append(asyncio.get_running_loop().time())
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        try:
+            await asyncio.sleep(HOUR if self.silent else 0.0)
+        finally:
+            self.under_way -= 1
+        raise ConnectionRefusedError
+
+    @property
+    def pauses(self) -> list[float]:
+        return [later - earlier for earlier, later in pairwise(self.begun)]
+
+
+def dial(line: Line, monkeypatch: pytest.MonkeyPatch, *, lanes: Lanes | None = None, resting: bool = False) -> None:
+    """For ten minutes of a clock that jumps, to a peer that never comes up; `resting`: arrays' connections."""
+    monkeypatch.setattr(dialling, "connect", line.connect)
+    monkeypatch.setattr(dialling, "Handshake", MagicMock())
+    peer = MagicMock(lanes=lanes or Lanes(), relays={1: "a stream"} if resting else {}, last_error="")
+    peer.lanes.wanted.set()
+    settings: dict[str, Any] = {"congestion_control": "", "connect_timeout": TIMEOUT, "pause_max": LONGEST}
+    dialler = Dialler(peer, Address("west.example", 4500), MagicMock(), **settings)
+
+    async def scene() -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(dialler.run(), 600.0)
+        await asyncio.sleep(1)  # those under way end
+
+    loop = Clockwork(0)
+    loop.run_until_complete(scene())
+    loop.close()
+    assert not loop.errors
+
+
+def test_pauses_double_up_to_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = Line()
+    dial(line, monkeypatch)
+    due = [0.25, 0.5, 1.0, 2.0, 4.0, *[LONGEST] * len(line.pauses)]
+    assert len(line.pauses) > 75
+    assert all(most / 2 <= pause <= most for pause, most in zip(line.pauses, due, strict=False)), line.pauses
+
+
+def test_no_two_sites_keep_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an outage of a hub, its peers shall not come all at the same moments."""
+    line = Line()
+    dial(line, monkeypatch)
+    longest = line.pauses[5:]
+    assert len(set(longest)) == len(longest)
+    assert min(longest) < 0.6 * LONGEST < 0.9 * LONGEST < max(longest)
+
+
+def test_while_arrays_wait_no_pause_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    line = Line()
+    dial(line, monkeypatch, resting=True)
+    assert len(line.pauses) > 600
+    assert max(line.pauses) <= 1.0
+
+
+@pytest.mark.parametrize("up", [False, True])
+def test_attempts_under_way_are_bounded(monkeypatch: pytest.MonkeyPatch, up: bool) -> None:
+    """However many lanes are missing, whether or not one works meanwhile, and although no attempt ends for long."""
+    line = Line(silent=True)
+    dial(line, monkeypatch, lanes=Lanes(count=MANY, up=up))
+    assert line.most == AT_ONCE
+    assert line.under_way == 0
+    assert len(line.begun) > AT_ONCE, "none follows those that have ended"
+
+
+def test_an_attempt_that_hangs_keeps_no_other_from_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As long as no lane works there is one more after each pause; what is missing is not tried all at once."""
+    line = Line(silent=True)
+    dial(line, monkeypatch, lanes=Lanes(count=MANY))
+    assert all(pause >= 0.125 for pause in line.pauses[: AT_ONCE - 1])
+    assert line.begun[AT_ONCE - 1] - line.begun[0] < TIMEOUT
