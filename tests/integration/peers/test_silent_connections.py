@@ -5,21 +5,32 @@ Neither they, nor peers that show their certificate and then fall silent, keep a
 
 import contextlib
 import os
+import re
 import selectors
 import socket
+import threading
 import time
+from collections import deque
+from collections.abc import Iterator
 
 import pytest
 
 from bench.sites import Address, Site
 from proxy.protocol.codes import CloseCode
 from tests.integration.bed.ends import Array
+from tests.integration.bed.passes import replicate
 from tests.integration.bed.sites import Bed, drain
 from tests.integration.peers.scripted import context, dial
 from tests.integration.peers.stage import listening, messages, watch_memory
 from tests.patience import PATIENCE
 
 SILENT = 300
+CROWD = 400
+"""Connections of a flood that are open at a time; more than may wait before the door."""
+PAUSE = 0.005
+"""Seconds between them: a peer's handshake takes less than 256 of these."""
+OVERDUE = 40.0
+"""Seconds after which a site has forgotten its limit of ten."""
 
 
 def handles(site: Site) -> int:
@@ -27,9 +38,9 @@ def handles(site: Site) -> int:
     return len(os.listdir(f"/proc/{site.pid}/fd"))
 
 
-def wait_until_closed(connections: list[socket.socket]) -> int:
+def wait_until_closed(connections: list[socket.socket], seconds: float = PATIENCE) -> int:
     """Wait for the other side to end all of them; how many it has not."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + seconds
     with selectors.DefaultSelector() as selector:
         for connection in connections:
             selector.register(connection, selectors.EVENT_READ)
@@ -37,6 +48,35 @@ def wait_until_closed(connections: list[socket.socket]) -> int:
             for key, _ in selector.select(0.5):
                 selector.unregister(key.fileobj)
         return len(selector.get_map())
+
+
+def driven_out(site: Site) -> list[int]:
+    """Ports of those that others had to make way for, in the order in which they went."""
+    found = [re.match(r"connection from .*:(\d+) refused: .* wait before the door", said) for said in messages(site)]
+    return [int(match[1]) for match in found if match]
+
+
+@contextlib.contextmanager
+def flood(address: Address) -> Iterator[None]:
+    """Silent connections come all the time."""
+    over = threading.Event()
+
+    def come() -> None:
+        crowd = deque[socket.socket]()
+        while not over.wait(PAUSE):
+            crowd.append(silent(address))
+            if len(crowd) > CROWD:
+                crowd.popleft().close()
+        for connection in crowd:
+            connection.close()
+
+    flooding = threading.Thread(target=come, name="flood")
+    flooding.start()
+    try:
+        yield
+    finally:
+        over.set()
+        flooding.join()
 
 
 def silent(address: Address) -> socket.socket:
@@ -53,8 +93,10 @@ def test_silent_connections(bed: Bed) -> None:
         address = listening(pair.west)
         connections = [stack.enter_context(silent(address)) for _ in range(SILENT)]
         speechless = stack.enter_context(dial(address, context(bed.directory / "east")))
-        assert wait_until_closed(connections[:32]) == 0, "the oldest are still open"
-        assert any("connections wait before the door" in message for message in messages(pair.west)), "not at once"
+        ports = [connection.getsockname()[1] for connection in connections]
+        assert wait_until_closed(connections[:32], OVERDUE) == 0, "the oldest are still open"
+        gone = driven_out(pair.west)
+        assert gone == ports[: len(gone)] != [], "not at once, or not the oldest first"
 
         pair.east.start()
         pair.east.wait_ready()
@@ -62,8 +104,22 @@ def test_silent_connections(bed: Bed) -> None:
         code, reason = speechless.close_of()
         assert code == CloseCode.HANDSHAKE
         assert "within 10 s" in reason
-        assert wait_until_closed(connections) == 0, "some are still open"
+        assert wait_until_closed(connections, OVERDUE) == 0, "some are still open"
         pair.west.wait_for(lambda: handles(pair.west) <= before + 2, "still has their descriptors")
         assert pair.west.status()["refused"] >= SILENT + 1
         assert growth() < 48 << 20, "256 that wait may take 100 KiB each"
+        drain(*pair.sites)
+
+
+def test_a_real_peer_gets_in_while_others_keep_coming(bed: Bed) -> None:
+    with Array() as array:
+        pair = bed.pair(array.address, tunnel={"drain": "1s"})
+        pair.west.start()
+        pair.west.wait_ready()
+        with flood(listening(pair.west)):
+            pair.west.wait_for(lambda: len(driven_out(pair.west)) > 0, "has room for all of them", PATIENCE)
+            pair.east.start()
+            pair.east.wait_ready()
+            pair.east.wait_up()
+            replicate(pair, b"in spite of them")
         drain(*pair.sites)
