@@ -11,6 +11,7 @@ import pytest
 from proxy.net import lane as lanes
 from proxy.net.lane import Lane
 from proxy.net.rounds import LONGEST, Rounds
+from proxy.protocol.codes import CloseCode
 from proxy.protocol.errors import PeerError
 from proxy.protocol.frames import FrameType, encode
 from proxy.protocol.reader import Frame
@@ -70,16 +71,22 @@ class Stage:
 
 
 @pytest.fixture
-def stage(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    """A lane that is up."""
+def silent(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """A lane that was dialled, and has not heard HELLO."""
     for name in ("Outlet", "Unpaused", "choose_congestion_control", "tcp_info"):
         monkeypatch.setattr(lanes, name, MagicMock())
     owner, transport = Owner(Clock()), MagicMock(spec=asyncio.Transport)
     transport.get_extra_info.side_effect = lambda name: ("192.0.2.1", 4500) if name == "peername" else MagicMock()
     lane = Lane(owner, dialler=True)  # type: ignore[arg-type]
     lane.connection_made(transport)
-    lane.start(Rounds(owner.clock))
     return Stage(lane, owner, transport, loop)
+
+
+@pytest.fixture
+def stage(silent: Stage) -> Stage:
+    """A lane that is up."""
+    silent.lane.start(Rounds(silent.owner.clock))
+    return silent
 
 
 def ping(number: int) -> bytes:
@@ -133,3 +140,25 @@ def test_a_breach_in_a_later_round_is_one(stage: Stage) -> None:
     assert not stage.owner.broken
     next_round(stage.loop)
     assert "is unwanted" in stage.owner.broken
+
+
+def test_one_that_answers_nothing_is_closed_ten_seconds_after_it_was_connected(silent: Stage) -> None:
+    reasons = []
+    for seconds in (9.9, 0.2):
+        silent.loop.run(seconds)
+        reasons.append(silent.owner.reason)
+    assert reasons == ["", "no HELLO within 10 s"]
+    assert silent.lane.late
+
+
+def test_one_that_is_up_has_no_such_limit(stage: Stage) -> None:
+    stage.loop.run(100)
+    assert not stage.owner.reason
+
+
+def test_what_cannot_be_said_within_a_second_is_given_up(stage: Stage) -> None:
+    """The transport waits for a peer that reads nothing, and for its part of the end of TLS."""
+    stage.lane.close(CloseCode.PROTOCOL_ERROR, "enough")
+    stage.transport.abort.assert_not_called()
+    stage.loop.run(1.1)
+    stage.transport.abort.assert_called_once()
