@@ -1,13 +1,17 @@
 """The far array stops reading until the near array's writes have stalled for five seconds; memory stays flat.
 
-Nothing is lost: when it reads on, everything arrives. What may pile up is the tunnel's window and the buffers of the
-kernel; the volume is many times larger.
+Nothing is lost, of plain bytes or of an initiator's, and both sites answer all the while: when it reads on, everything
+arrives. What may pile up is the tunnel's window and the buffers of the kernel; the volume is many times larger.
 """
 
 import threading
 import time
 
+import pytest
+
+from bench.overiscsi.conversation import Conversation
 from bench.sites import Site
+from tests.integration.bed.answering import answering
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array, Arrival, acknowledge, receipt, send, whole
 from tests.integration.bed.sites import Bed, drain, resident, run
@@ -20,8 +24,11 @@ GROWTH_MAX = 40 << 20
 """Window (8 MiB), what waits in sockets and allocators; the volume is four times that."""
 
 
-def test_back_pressure_reaches_the_near_array(bed: Bed) -> None:
+@pytest.mark.parametrize("initiator", [False, True], ids=["plain bytes", "iSCSI"])
+def test_back_pressure_reaches_the_near_array(bed: Bed, initiator: bool) -> None:
     content = volume("content", SIZE)
+    if initiator:
+        content = b"".join(Conversation().ahead(memoryview(content)))
     standing, read_on = threading.Event(), threading.Event()
 
     def stand_still(arrival: Arrival) -> None:
@@ -39,7 +46,8 @@ def test_back_pressure_reaches_the_near_array(bed: Bed) -> None:
             site.wait_prepared(PATIENCE)
         watch = Watch(pair.sites, standing, read_on)
         watch.start()
-        sending = send(cut(content, 1 << 18), pair.entrance, watch.written)
+        with answering(*pair.sites):
+            sending = send(cut(content, 1 << 18), pair.entrance, watch.written)
         watch.join()
         whole(receipt(content), sending)
         whole(content, array.arrival().wait())

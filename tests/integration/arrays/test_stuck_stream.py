@@ -1,4 +1,4 @@
-"""One stream whose far array never reads, beside seven busy ones: they finish, and then it does, too."""
+"""One stream whose far array never reads, beside 31 busy ones: they finish, and then it does, too."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -9,8 +9,10 @@ from tests.integration.bed.ends import Array, Arrival, Sending, acknowledge, rec
 from tests.integration.bed.sites import Bed
 from tests.patience import PATIENCE
 
-SIZE = 8 << 20
-BUSY = 7
+SIZE = 2 << 20
+STUCK_SIZE = 32 << 20
+"""Much more than the window and the kernels' buffers take."""
+BUSY = 31
 
 
 def test_the_others_finish(bed: Bed) -> None:
@@ -23,7 +25,7 @@ def test_the_others_finish(bed: Bed) -> None:
         acknowledge(arrival)
 
     settings = {"window": "4MiB", "memory": "16MiB", "unacked": "8MiB"}
-    stuck_content = b"!" + volume("stuck", 4 * SIZE)
+    stuck_content = b"!" + volume("stuck", STUCK_SIZE)
     others = [b"." + volume(f"busy {number}", SIZE) for number in range(BUSY)]
     with (
         Array(refuse_the_first) as array,

@@ -7,6 +7,7 @@ import psutil
 import pytest
 
 from bench.sites import Site
+from tests.integration.bed.answering import answering
 from tests.integration.bed.contents import volume
 from tests.integration.bed.disks import break_disk, failing_disk, small_disk
 from tests.integration.bed.ends import Array
@@ -23,8 +24,8 @@ def test_a_disk_of_24_megabytes(bed: Bed, tmp_path: Path) -> None:
         stores = disk_store(a), disk_store(b)
         pair = bed.pair(array.address, stores=stores)
         run(*pair.sites)
-        for _ in range(2):
-            for content in CONTENTS:
+        with answering(*pair.sites):
+            for content in (*CONTENTS, *CONTENTS):
                 replicate(pair, content)
         for site in pair.sites:
             alarm(site, "room")
@@ -46,8 +47,9 @@ def test_a_disk_that_becomes_read_only(bed: Bed, tmp_path: Path, where: str) -> 
         run(*pair.sites)
         replicate(pair, CONTENTS[0])
         break_disk(disk)
-        for content in (*CONTENTS, *CONTENTS):
-            replicate(pair, content)
+        with answering(*pair.sites):
+            for content in (*CONTENTS, *CONTENTS):
+                replicate(pair, content)
         site = getattr(pair, where)
         alarm(site, "Read-only file system")
         assert site.get("/healthz")[0] == 200
@@ -62,8 +64,9 @@ def test_a_disk_with_errors(bed: Bed, where: str) -> None:
         run(*pair.sites)
         site = getattr(pair, where)
         forbid_growth(site)
-        for content in (*CONTENTS, *CONTENTS):
-            replicate(pair, content)
+        with answering(*pair.sites):
+            for content in (*CONTENTS, *CONTENTS):
+                replicate(pair, content)
         alarm(site, "File too large")
         drain(*pair.sites)
 

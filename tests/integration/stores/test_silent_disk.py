@@ -9,6 +9,7 @@ import pytest
 
 from bench.sites import Site
 from dedupstore import open_store
+from tests.integration.bed.answering import answering
 from tests.integration.bed.contents import volume
 from tests.integration.bed.disks import failing_disk, silent
 from tests.integration.bed.ends import Array
@@ -30,12 +31,11 @@ def test_a_disk_that_does_not_answer(bed: Bed, tmp_path: Path, where: str) -> No
         pair = bed.pair(array.address, stores=(mute, sound) if where == "east" else (sound, mute))
         run(*pair.sites)
         replicate(pair, OLD)
-        with silent(disk):
+        with answering(*pair.sites), silent(disk):
             end = time.monotonic() + SILENCE
             while time.monotonic() < end:
                 for content in (OLD, NEW):
                     replicate(pair, content)
-                answers(*pair.sites)
         replicate(pair, NEXT)
         settled(getattr(pair, where))
         assert cost(pair, NEXT) < 0.1
@@ -92,11 +92,6 @@ def test_the_first_question_does_not_wait_for_the_index(tmp_path: Path) -> None:
             assert release.poll() is None
             release.kill()
         store.close()
-
-
-def answers(*sites: Site) -> None:
-    for site in sites:
-        assert site.get("/healthz")[0] == 200
 
 
 def settled(site: Site) -> None:
