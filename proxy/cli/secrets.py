@@ -17,6 +17,16 @@ _PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A
 _NAME = "key|token"
 _VALUE = r"""("(?:\\.|[^"\\\n])*|'[^'\n]*|[^\s,}#]+)"""
 _ASSIGNED = re.compile(rf"""(?:{_NAME})[\w.-]*["']?[^\S\n]*=[^\S\n]*\[?[^\S\n]*{_VALUE}""", re.IGNORECASE)
+_SETTING = re.compile(rb"""^[ \t]*(?:\[+[ \t]*[\w"']|[\w."' \t-]+=[ \t]*[^=\s])""", re.MULTILINE)
+"""A line as [section] or key = value, perhaps cut off; base64, which ends with =, is none."""
+
+
+def is_configuration(content: bytes) -> bool:
+    """Whether this may be a site's file, however broken: something in it is set.
+
+    A key or a token that stands alone is not recognised as one, so what is not a configuration is not shown at all.
+    """
+    return _SETTING.search(content) is not None
 
 
 class Secrets:

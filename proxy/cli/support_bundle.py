@@ -26,7 +26,7 @@ from proxy.cli.doctor import Line, examine
 from proxy.cli.doctor_report import as_data
 from proxy.cli.events import events_after
 from proxy.cli.output import say
-from proxy.cli.secrets import Secrets
+from proxy.cli.secrets import Secrets, is_configuration
 from proxy.cli.serve import history_of
 from proxy.config import SiteConfig, load
 from proxy.errors import ExitCode, OperatorError
@@ -105,7 +105,7 @@ def _refuse_missing(config: Path) -> None:
 def collect(config: Path, site: SiteConfig | None, mistakes: str | None) -> Bundle:
     """Everything that can be had."""
     bundle = Bundle(Secrets(_content(config), config.parent))
-    bundle.add("configuration.toml", config.read_bytes)
+    bundle.add("configuration.toml", lambda: _configuration(config))
     bundle.add("mistakes.txt", lambda: mistakes.encode() if mistakes else None)
     bundle.add("versions.txt", _versions)
     if site is not None:
@@ -127,6 +127,14 @@ def _loaded(config: Path) -> tuple[SiteConfig | None, str | None]:
     except OperatorError as error:
         return site, error.message
     return site, None
+
+
+def _configuration(config: Path) -> bytes:
+    content = config.read_bytes()
+    if content and not is_configuration(content):
+        wrong = f"{config} has no [section] and no `key = value`: it may be a key or a token"
+        raise OperatorError(f"{wrong}; give the path of a site's file")
+    return content
 
 
 def _content(config: Path) -> bytes:

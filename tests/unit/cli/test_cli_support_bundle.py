@@ -113,6 +113,47 @@ def test_of_a_file_with_mistakes(isthmus: Isthmus, pair: Path, bundle: Path) -> 
     assert b"is not text in quotes" in found["mistakes.txt"]
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        TOKEN,
+        f"{TOKEN}\n",
+        "q83vASNFZ4mrze8BI0VniQ==\n",
+        f"-----BEGIN CERTIFICATE-----\n{TOKEN}==\n-----END CERTIFICATE-----\n",
+        f"key = {TOKEN}\n".encode("utf-16").decode("latin-1"),
+    ],
+)
+def test_of_a_token_by_mistake(isthmus: Isthmus, tmp_path: Path, bundle: Path, content: str) -> None:
+    """Completion offers it beside the site's file: it is no configuration, and what it is nobody knows."""
+    file = tmp_path / "east.token"
+    file.write_text(content, "latin-1")
+    shown = isthmus("support-bundle", file, "-o", bundle)
+    assert shown.exit_code == 0
+    assert "configuration.toml: missing: " in shown.stdout
+    assert f"{file} has no [section] and no `key = value`: it may be a key or a token" in shown.stdout
+    found = parts(bundle)
+    assert "configuration.toml" not in found
+    assert not [part for part, held in found.items() if content.strip().encode("latin-1") in held]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[site\nname = ",
+        "[site]",
+        "  [[ peer ]]",
+        "nmae=east\n",
+        "\ufeff[site]\nname = east",
+        "# none\n'site'.name='",
+        "",
+    ],
+)
+def test_of_a_file_that_is_broken(isthmus: Isthmus, pair: Path, bundle: Path, content: str) -> None:
+    (pair / "east.toml").write_text(content)
+    assert isthmus("support-bundle", pair / "east.toml", "-o", bundle).exit_code == 0
+    assert parts(bundle)["configuration.toml"] == content.encode()
+
+
 def test_of_no_file(isthmus: Isthmus, tmp_path: Path, bundle: Path) -> None:
     """It was mistyped: an empty bundle would help nobody."""
     shown = isthmus("support-bundle", tmp_path / "none.toml", "-o", bundle)
