@@ -10,7 +10,7 @@ from typing import Any
 
 from proxy.config import SiteConfig
 from proxy.errors import ExitCode, OperatorError
-from proxy.net.inquiry import Inquiry, find_token
+from proxy.net.inquiry import TIMEOUT, Inquiry, find_token
 from proxy.text import printable
 
 API = "/api/v1"
@@ -22,6 +22,10 @@ def fetch_status(config: SiteConfig) -> dict[str, Any]:
     """The status as the site gives it; keys may be missing. Raises OperatorError (UNREACHABLE)."""
     with Api(config) as api:
         return api.status()
+
+
+class Unanswered(OperatorError):
+    """Somebody takes connections at the status listener's address, and has not answered in time."""
 
 
 class Api:
@@ -70,6 +74,8 @@ class Api:
     def _answer(self, path: str, ask: Callable[[], Any], *, control: bool = False) -> bytes:
         try:
             response, body = ask()
+        except TimeoutError:
+            raise self._unanswered() from None
         except (OSError, HTTPException) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise self._unreachable(f"{reason}; is `isthmus serve {self._config.source}` running?") from None
@@ -92,8 +98,17 @@ class Api:
         return found
 
     def _unreachable(self, reason: str) -> OperatorError:
-        where = f"no status of site {self._config.site.name} from {self._config.status.listen}"
-        return OperatorError(f"{where}: {reason}", ExitCode.UNREACHABLE)
+        return OperatorError(f"{self._nothing}: {reason}", ExitCode.UNREACHABLE)
+
+    def _unanswered(self) -> Unanswered:
+        port = self._config.status.listen.port
+        remedy = f"does it hang, or is it another program? ss -ltnp 'sport = :{port}' tells"
+        late = f"no answer within {TIMEOUT:.0f} s from who listens there"
+        return Unanswered(f"{self._nothing}: {late}; {remedy}", ExitCode.UNREACHABLE)
+
+    @property
+    def _nothing(self) -> str:
+        return f"no status of site {self._config.site.name} from {self._config.status.listen}"
 
 
 def _table(body: bytes) -> dict[str, Any] | None:

@@ -11,14 +11,15 @@ from typing import Any
 
 from proxy import identity
 from proxy.cli import quantities
-from proxy.cli.api import fetch_status
+from proxy.cli.api import Unanswered, fetch_status
 from proxy.cli.doctor_report import as_data, count, show
 from proxy.cli.output import say
+from proxy.cli.processes import serving
 from proxy.cli.serve import history_of
 from proxy.cli.users import as_user, other_owner
 from proxy.config import ConfigError, Peer, SiteConfig, load
 from proxy.doctor import addresses, host, kernel, peers, resources, trust, windows
-from proxy.doctor.facts import Contact, Kernel
+from proxy.doctor.facts import Contact, Kernel, Running
 from proxy.doctor.findings import Finding, Level, attention, problem
 from proxy.errors import ExitCode, OperatorError
 from proxy.identity import Certificate, IdentityFault
@@ -51,31 +52,36 @@ def run(config: Path, rate: str | None, round_trip: str | None, as_json: bool) -
 
 def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     """All findings, from the outside inward: peers and arrays, the line, this host."""
-    status = _status(site)
+    status, silence = _asked(site)
+    running = Running.ANSWERS if status is not None else Running.SILENT if silence else Running.NOT
     mistakes = _mistakes(site)
     certificates = None if mistakes else _load_certificates(site, mistakes)
     reached = reach_all(site.peers, site.exports, certificates, site.tunnel.connect_timeout)
     owner = other_owner(site.identity.key)
     yield from resources.user(owner, as_user(owner or "", f"isthmus doctor {site.source}"))
+    yield from silence
     yield from mistakes
     yield from _of_certificates(site)
     for peer in site.peers:
-        yield from _of_peer(site, peer, reached, status, tried=certificates is not None)
+        yield from _of_peer(site, peer, reached, tried=certificates is not None)
+        yield from _of_tunnel(peer, status, running)
     for export in site.exports:
         yield from addresses.export(export.name, export.address, reached.exports[export.name])
-    yield from _of_listeners(site, running=status is not None)
+    yield from _of_listeners(site, running)
     yield from _of_line(site, line, reached, status)
     yield from _of_host(site, status)
     for alarm in _list(status, "alarms"):
-        yield attention("running site", str(alarm), "see the log of isthmus serve")
+        yield attention(addresses.SITE, str(alarm), "see the log of isthmus serve")
 
 
-def _status(site: SiteConfig) -> dict[str, Any] | None:
-    """Of the running site; None if it does not run."""
+def _asked(site: SiteConfig) -> tuple[dict[str, Any] | None, list[Finding]]:
+    """The running site's status; or None, and the finding if it seems to run nevertheless."""
     try:
-        return fetch_status(site)
-    except OperatorError:
-        return None
+        return fetch_status(site), []
+    except OperatorError as error:
+        process = next((found.name for found in serving(site.source)), None)
+        hangs = isinstance(error, Unanswered)
+        return None, [addresses.silence(process, error.message, hangs=hangs)] if process or hangs else []
 
 
 def _peers_of(status: dict[str, Any] | None) -> list[dict[str, Any]]:
@@ -134,9 +140,7 @@ def _read(path: Path | None) -> tuple[Certificate, ...]:
         return ()
 
 
-def _of_peer(
-    site: SiteConfig, peer: Peer, reached: Neighbours, status: dict[str, Any] | None, *, tried: bool
-) -> Iterator[Finding]:
+def _of_peer(site: SiteConfig, peer: Peer, reached: Neighbours, *, tried: bool) -> Iterator[Finding]:
     reach = reached.peers.get(peer.name)
     if reach is not None and reach.contact is Contact.ACCEPTED and not tried:
         found = f"{peer.address} accepts connections; TLS was not tried"
@@ -146,14 +150,18 @@ def _of_peer(
         fingerprint = next((certificate.fingerprint for certificate in _read(own)), b"")
         yield from peers.reachability(peer, reach, str(own), fingerprint)
         yield from peers.path(peer, reach)
-    elif status is None:
+
+
+def _of_tunnel(peer: Peer, status: dict[str, Any] | None, running: Running) -> Iterator[Finding]:
+    """What only the running site can tell; or that it is wanted for that."""
+    if peer.address is None and running is Running.NOT:
         yield from peers.waited_for(peer)
     for state in _peers_of(status):
         if state.get("name") == peer.name:
             yield from peers.tunnel(peer.name, state)
 
 
-def _of_listeners(site: SiteConfig, *, running: bool) -> Iterator[Finding]:
+def _of_listeners(site: SiteConfig, running: Running) -> Iterator[Finding]:
     wanted = [
         ("tunnel listener", "tunnel.listen", site.tunnel.listen),
         ("status listener", "status.listen", site.status.listen),
@@ -161,7 +169,7 @@ def _of_listeners(site: SiteConfig, *, running: bool) -> Iterator[Finding]:
     wanted += [(f"forward {forward.name}", "forward.listen", forward.listen) for forward in site.forwards]
     for about, key, address in wanted:
         if address is not None:
-            yield from addresses.listener(about, key, address, try_to_bind(address), running=running)
+            yield from addresses.listener(about, key, address, try_to_bind(address), running)
 
 
 def _of_line(site: SiteConfig, line: Line, reached: Neighbours, status: dict[str, Any] | None) -> Iterator[Finding]:

@@ -4,8 +4,9 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
+
+from proxy.cli.processes import serving
 
 LARGEST = 8 << 20
 """Bytes that are taken of a log, its end."""
@@ -16,7 +17,7 @@ _STDERR = 2
 
 def of_process(config: Path) -> tuple[str, bytes] | None:
     """The name and the end of the file that a running `isthmus serve` of that site's file writes its log to."""
-    for process in _serving(config.resolve()):
+    for process in serving(config):
         try:
             descriptor = process / "fd" / str(_STDERR)
             if stat.S_ISREG(descriptor.stat().st_mode):
@@ -43,17 +44,6 @@ def of_journal(site: str) -> bytes | None:
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout[-LARGEST:] or None
-
-
-def _serving(config: Path) -> Iterator[Path]:
-    """Directories in /proc of processes that were started with `serve` and that file."""
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            if "serve" in words and (process / "cwd" / words[words.index("serve") + 1]).resolve() == config:
-                yield process
-        except (OSError, IndexError):
-            continue
 
 
 def _end(path: Path) -> bytes:

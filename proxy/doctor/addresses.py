@@ -1,18 +1,35 @@
-"""Listen addresses, and the arrays behind exports."""
+"""The site itself at its listen addresses, and the arrays behind exports."""
 
 import errno
 from collections.abc import Iterator
 
 from proxy.config.addresses import Address
-from proxy.doctor.facts import Bound, Contact, Reach
+from proxy.doctor.facts import Bound, Contact, Reach, Running
 from proxy.doctor.findings import Finding, ok, problem
 from proxy.doctor.wording import milliseconds
 
+SITE = "running site"
 
-def listener(about: str, key: str, address: Address, bound: Bound, *, running: bool) -> Iterator[Finding]:
-    """`key`: what to change in the file; `running`: the site runs, so it should have the address itself."""
+
+def silence(process: str | None, told: str, *, hangs: bool) -> Finding:
+    """The site seems to run, but gives no status. `process`: its number, if it is known; `told`: what became of asking.
+
+    `hangs`: somebody takes connections and says nothing. Otherwise it may start or end just now, or refuse this user.
+    """
+    if process is None:
+        return problem(SITE, told, "if it is this site, end it (at last by kill -KILL) and start it again")
+    found = f"it seems to run as process {process} and does not answer: {told}"
+    if hangs:
+        return problem(
+            SITE, found, f"see its log and its disk; if it stays so, kill -KILL {process} and start it again"
+        )
+    return problem(SITE, found, "run this again in some seconds, as the site's user; its log says more")
+
+
+def listener(about: str, key: str, address: Address, bound: Bound, running: Running) -> Iterator[Finding]:
+    """`key`: what to change in the file; `running`: whether the site should have the address itself."""
     if bound.error == errno.EADDRINUSE:
-        yield _in_use(about, key, address, running=running)
+        yield _in_use(about, key, address, running)
     elif bound.error == errno.EADDRNOTAVAIL:
         remedy = f"write an address that `ip address` lists as {key}, or 0.0.0.0:{address.port} for all"
         yield problem(about, f"{address} is not an address of this host", remedy)
@@ -21,16 +38,18 @@ def listener(about: str, key: str, address: Address, bound: Bound, *, running: b
         yield problem(about, f"{address} may not be used by this user: {bound.words}", remedy)
     elif bound.error:
         yield problem(about, f"{address} cannot be used: {bound.words}", f"write another address as {key}")
-    elif running:
+    elif running is Running.ANSWERS:
         found = f"the running site does not listen on {address}: the file was changed since it started"
         yield problem(about, found, "restart the site")
     else:
         yield ok(about, f"{address} is free")
 
 
-def _in_use(about: str, key: str, address: Address, *, running: bool) -> Finding:
-    if running:
+def _in_use(about: str, key: str, address: Address, running: Running) -> Finding:
+    if running is Running.ANSWERS:
         return ok(about, f"{address} is in use, by the running site")
+    if running is Running.SILENT:
+        return ok(about, f"{address} is in use, it seems by the site that does not answer")
     remedy = f"ss -ltnp 'sport = :{address.port}' says by whom: stop that, or write another port as {key}"
     return problem(about, f"{address} is in use by another program", remedy)
 

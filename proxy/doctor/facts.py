@@ -103,6 +103,14 @@ class Reach:
     """SHA-256 of the certificate that the other end shows, if it is the wrong one."""
 
 
+class Running(Enum):
+    """What the site itself does, while it is looked at."""
+
+    ANSWERS = "it answers at its status listener"
+    SILENT = "it seems to run, and does not answer"
+    NOT = "it does not run"
+
+
 @dataclass(frozen=True, slots=True)
 class Bound:
     """What binding a listen address came to: 0, or the errno with its words."""

@@ -5,6 +5,7 @@ It leaves a running pair as it was: no lane, stream or outage more, and the othe
 
 import contextlib
 import json
+import signal
 import socket
 import subprocess
 import threading
@@ -23,7 +24,7 @@ from tests.integration.bed.sites import Bed, drain
 from tests.integration.peers.authority import Authority
 from tests.integration.peers.scripted import Answerer, context
 from tests.integration.peers.stage import listening, says
-from tests.patience import at_best
+from tests.patience import PATIENCE, at_best
 
 NOBODY: Address = ("127.0.0.1", 9)
 QUICK = {"connect_timeout": "500ms"}
@@ -239,6 +240,42 @@ def test_a_file_that_was_changed_since_the_site_started(bed: Bed) -> None:
     assert findings["forward array"]["remedy"] == "restart the site"
     assert level(findings, "tunnel to west") == "problem"
     drain(pair.east)
+
+
+@pytest.mark.slow
+def test_a_site_that_hangs(bed: Bed) -> None:
+    """Its addresses are its own all the same, and not another program's."""
+    pair = bed.pair(NOBODY, store={"mode": "disk"})
+    pair.west.start()
+    pair.west.wait_ready()
+    pair.west.signal(signal.SIGSTOP)
+    code, findings = examine(pair.west)
+    pair.west.signal(signal.SIGCONT)
+    assert (code, level(findings, "running site")) == (ExitCode.FAILED, "problem")
+    assert f"it seems to run as process {pair.west.pid} and does not answer: " in findings["running site"]["found"]
+    assert "no answer within 15 s" in findings["running site"]["found"]
+    assert f"kill -KILL {pair.west.pid}" in findings["running site"]["remedy"]
+    for about in ("tunnel listener", "status listener"):
+        assert level(findings, about) == "ok"
+        assert "by the site that does not answer" in findings[about]["found"]
+    assert "peer east" not in findings, "it need not be started"
+    drain(pair.west)
+
+
+def _hang_up(listener: socket.socket) -> None:
+    listener.accept()[0].close()
+
+
+def test_another_program_at_the_status_listener(bed: Bed) -> None:
+    east = bed.pair(NOBODY).east
+    with socket.create_server(("127.0.0.1", east.status_port)) as listener:
+        listener.settimeout(PATIENCE)
+        thread = threading.Thread(target=_hang_up, args=(listener,))
+        thread.start()
+        _, findings = examine(east)
+        thread.join()
+    assert "running site" not in findings
+    assert "in use by another program" in findings["status listener"]["found"]
 
 
 def test_tables_for_a_terminal(bed: Bed) -> None:

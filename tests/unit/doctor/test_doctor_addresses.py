@@ -6,16 +6,16 @@ import os
 import pytest
 
 from proxy.config import Address
-from proxy.doctor.addresses import export, listener
-from proxy.doctor.facts import Bound, Contact, Reach
+from proxy.doctor.addresses import export, listener, silence
+from proxy.doctor.facts import Bound, Contact, Reach, Running
 from proxy.doctor.findings import Finding, Level
 
 HERE, ARRAY = Address("127.0.0.1", 3260), Address("10.1.0.5", 3260)
 
 
-def judged(error: int, *, running: bool = False) -> Finding:
+def judged(error: int, running: Running = Running.NOT) -> Finding:
     bound = Bound(error, os.strerror(error) if error else "")
-    (finding,) = listener("forward array", "forward.listen", HERE, bound, running=running)
+    (finding,) = listener("forward array", "forward.listen", HERE, bound, running)
     return finding
 
 
@@ -24,16 +24,16 @@ def test_a_free_address() -> None:
 
 
 def test_an_address_that_the_running_site_has() -> None:
-    finding = judged(errno.EADDRINUSE, running=True)
+    finding = judged(errno.EADDRINUSE, Running.ANSWERS)
     assert (finding.level, finding.found) == (Level.OK, "127.0.0.1:3260 is in use, by the running site")
 
 
 def test_an_address_that_the_running_site_should_have() -> None:
-    finding = judged(0, running=True)
+    finding = judged(0, Running.ANSWERS)
     assert (finding.level, finding.remedy) == (Level.PROBLEM, "restart the site")
 
 
-@pytest.mark.parametrize("running", [False, True])
+@pytest.mark.parametrize("running", Running)
 @pytest.mark.parametrize(
     ("error", "found", "remedy"),
     [
@@ -42,8 +42,8 @@ def test_an_address_that_the_running_site_should_have() -> None:
         (errno.EAFNOSUPPORT, "cannot be used: Address family", "write another address as forward.listen"),
     ],
 )
-def test_an_address_that_cannot_be_had(error: int, found: str, remedy: str, running: bool) -> None:
-    finding = judged(error, running=running)
+def test_an_address_that_cannot_be_had(error: int, found: str, remedy: str, running: Running) -> None:
+    finding = judged(error, running)
     assert finding.level is Level.PROBLEM
     assert found in finding.found
     assert remedy in finding.remedy
@@ -53,6 +53,21 @@ def test_an_address_that_another_program_has() -> None:
     finding = judged(errno.EADDRINUSE)
     assert finding.level is Level.PROBLEM
     assert finding.remedy.startswith("ss -ltnp 'sport = :3260' says by whom")
+
+
+def test_the_addresses_of_a_site_that_does_not_answer() -> None:
+    assert judged(0, Running.SILENT).found == "127.0.0.1:3260 is free"
+    finding = judged(errno.EADDRINUSE, Running.SILENT)
+    assert (finding.level, finding.remedy) == (Level.OK, "")
+    assert "it seems by the site that does not answer" in finding.found
+
+
+def test_a_site_that_does_not_answer() -> None:
+    hung, busy = silence("4711", "no answer", hangs=True), silence("4711", "refused", hangs=False)
+    assert "it seems to run as process 4711 and does not answer: no answer" in hung.found
+    assert "kill -KILL 4711" in hung.remedy
+    assert "kill" not in busy.remedy
+    assert silence(None, "no answer", hangs=True).found == "no answer"
 
 
 def test_an_export_that_answers() -> None:
