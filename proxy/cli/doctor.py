@@ -58,7 +58,8 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     certificates = None if mistakes else _load_certificates(site, mistakes)
     reached = reach_all(site.peers, site.exports, certificates, site.tunnel.connect_timeout)
     owner = other_owner(site.identity.key)
-    yield from resources.user(owner, as_user(owner or "", f"isthmus doctor {site.source}"))
+    again = as_user(owner, f"isthmus doctor {site.source}") if owner is not None else ""
+    yield from resources.user(owner, again)
     yield from silence
     yield from mistakes
     yield from _of_certificates(site)
@@ -69,7 +70,7 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
         yield from addresses.export(export.name, export.address, reached.exports[export.name])
     yield from _of_listeners(site, running)
     yield from _of_line(site, line, reached, status)
-    yield from _of_host(site, status)
+    yield from _of_host(site, status, again)
     for alarm in _list(status, "alarms"):
         yield attention(addresses.SITE, str(alarm), "see the log of isthmus serve")
 
@@ -195,7 +196,7 @@ def _longest(reached: Neighbours, status: dict[str, Any] | None) -> float | None
     return max((seconds for seconds in measured if isinstance(seconds, int | float) and seconds > 0), default=None)
 
 
-def _of_host(site: SiteConfig, status: dict[str, Any] | None) -> Iterator[Finding]:
+def _of_host(site: SiteConfig, status: dict[str, Any] | None, again: str) -> Iterator[Finding]:
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)  # a site takes what it may
     store = (status or {}).get("store")
     filled = isinstance(store, dict) and store.get("prepared") is True
@@ -203,7 +204,7 @@ def _of_host(site: SiteConfig, status: dict[str, Any] | None) -> Iterator[Findin
     memory = host.memory()
     yield from resources.memory(site, memory, filled=filled)
     yield from resources.index(site, memory)
-    yield from resources.disk(site, host.disk(site.store.path) if site.store.path is not None else "")
+    yield from resources.disk(site, host.disk(site.store.path) if site.store.path is not None else None, again)
     kept = history_of(site)
     yield from resources.history(kept, host.unwritable(kept))
     yield from trust.clock(host.clock((site.source, site.identity.certificate)))

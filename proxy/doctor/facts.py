@@ -52,6 +52,16 @@ class Disk:
 
 
 @dataclass(frozen=True, slots=True)
+class NoDisk:
+    """Where none can be had, or looked at."""
+
+    words: str
+    """Why."""
+    denied: bool = False
+    """This user may not look there."""
+
+
+@dataclass(frozen=True, slots=True)
 class Clock:
     """Seconds since the epoch."""
 

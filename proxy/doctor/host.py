@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from proxy.doctor.facts import Clock, Disk, Kernel, Memory
+from proxy.doctor.facts import Clock, Disk, Kernel, Memory, NoDisk
 from proxy.files import in_the_way, nearest
 
 ROOT = Path("/")
@@ -42,13 +42,14 @@ def memory(root: Path = ROOT) -> Memory:
     return Memory(_available(root / "proc/meminfo"), min(limits, default=None))
 
 
-def disk(path: Path) -> Disk | str:
-    """Why there is none, in words, if it is no directory, or cannot be looked at."""
+def disk(path: Path) -> Disk | NoDisk:
+    """Below a directory that is there, or will be."""
     try:
         found = in_the_way(path)
-        return _disk(path) if found is None else f"{found} is not a directory"
+        return _disk(path) if found is None else NoDisk(f"{found} is not a directory")
     except OSError as error:
-        return f"{path} cannot be looked at: {error.strerror}"
+        words = f"{path} cannot be looked at: {error.strerror}"
+        return NoDisk(words, denied=isinstance(error, PermissionError))
 
 
 def unwritable(path: Path) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from dedupstore.opening import LEAST_BYTES, containers_of
 from proxy.config.model import SiteConfig
-from proxy.doctor.facts import Disk, Memory
+from proxy.doctor.facts import Disk, Memory, NoDisk
 from proxy.doctor.findings import Finding, attention, ok, problem
 from proxy.doctor.wording import size as show_size
 
@@ -40,7 +40,7 @@ INDEXED = 90
 
 
 def user(owner: str | None, again: str) -> Iterator[Finding]:
-    """`owner`: whose the site's key is, if not this user's; `again`: how that one runs this."""
+    """`owner`: whose the site's key is, if not this user's; `again`: how that one runs this, or nothing."""
     if owner is not None:
         found = f"the site's key is {owner}'s, and this is another user: what {owner} may do and has to is not seen"
         yield attention(USER, found, again)
@@ -115,15 +115,18 @@ def _free_memory(available: int | None, wanted: int, needs: str, lower: str, *, 
     return ok(MEMORY, f"{needs}; {show_size(available)} are free{beside}")
 
 
-def disk(config: SiteConfig, facts: Disk | str) -> Iterator[Finding]:
-    """Room for a disk store to grow to its size. `facts` are words if there are none: why."""
+def disk(config: SiteConfig, facts: Disk | NoDisk | None, again: str = "") -> Iterator[Finding]:
+    """Room for a disk store to grow to its size; of one in memory there are no facts.
+
+    `again`: how the site's user runs this, if that is another one.
+    """
     size = config.store.size
-    if config.store.mode == "memory":
+    if facts is None:
         yield ok(STORE, f"in memory, {show_size(size)}; it is empty after a restart")
         return
     path = config.store.path
-    if isinstance(facts, str):
-        yield problem(STORE, facts, "name a directory of a local disk as store.path, or move away what is there")
+    if isinstance(facts, NoDisk):
+        yield _no_disk(facts, again)
         return
     if not facts.writable:
         remedy = f"let the site's user write there (chown), or run this as that user; see mount for read-only: {path}"
@@ -138,6 +141,16 @@ def disk(config: SiteConfig, facts: Disk | str) -> Iterator[Finding]:
     if room >= LEAST_BYTES:
         remedy += f", or lower store.size to at most {show_size(room)}"
     yield problem(STORE, f"{has}: the disk is full before the store is, and what comes then is not learned", remedy)
+
+
+def _no_disk(facts: NoDisk, again: str) -> Finding:
+    """What another user than the site's may not look at can be as it should."""
+    if not facts.denied:
+        remedy = "name a directory of a local disk as store.path, or move away what is there"
+        return problem(STORE, facts.words, remedy)
+    if again:
+        return attention(STORE, facts.words, again)
+    return problem(STORE, facts.words, "let the site's user read and write there (chown), or run this as that user")
 
 
 def history(path: Path, wrong: str) -> Iterator[Finding]:

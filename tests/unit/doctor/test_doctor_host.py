@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from proxy.doctor import host
-from proxy.doctor.facts import Disk, Memory
+from proxy.doctor.facts import Disk, Memory, NoDisk
+from tests.nobody import directory_of_nobody
 
 FILES = {
     "proc/sys/net/ipv4/tcp_available_congestion_control": "reno cubic\n",
@@ -88,7 +89,16 @@ def test_what_a_store_takes_already(tmp_path: Path) -> None:
 def test_a_file_in_the_stores_place(tmp_path: Path) -> None:
     (tmp_path / "store").touch()
     for path in (tmp_path / "store", tmp_path / "store" / "below"):
-        assert host.disk(path) == f"{tmp_path / 'store'} is not a directory"
+        assert host.disk(path) == NoDisk(f"{tmp_path / 'store'} is not a directory")
+
+
+@pytest.mark.parametrize("below", ["", "further"])
+def test_a_disk_that_this_user_may_not_look_at(below: str) -> None:
+    with directory_of_nobody() as path:
+        (path / "store").mkdir(0o000)
+        found = host.disk(path / "store" / below)
+    assert isinstance(found, NoDisk)
+    assert (found.denied, found.words) == (True, f"{path / 'store' / below} cannot be looked at: Permission denied")
 
 
 def test_the_clock(tmp_path: Path) -> None:

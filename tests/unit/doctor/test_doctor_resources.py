@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from proxy.config import SiteConfig
-from proxy.doctor.facts import Disk, Memory
+from proxy.doctor.facts import Disk, Memory, NoDisk
 from proxy.doctor.findings import Finding, Level
 from proxy.doctor.host import unwritable
 from proxy.doctor.resources import (
@@ -140,7 +140,7 @@ def room(free: int, used: int = 0, *, writable: bool = True) -> Disk:
 
 
 def test_a_store_in_memory_needs_no_disk(east: SiteConfig) -> None:
-    assert only(list(disk(east, ""))).level is Level.OK
+    assert only(list(disk(east, None))).level is Level.OK
 
 
 @pytest.mark.parametrize("facts", [room(10 * GIB), room(GIB, used=9 * GIB), room(0, used=11 * GIB)])
@@ -169,9 +169,20 @@ def test_a_directory_that_cannot_be_written(west: SiteConfig) -> None:
 
 
 def test_a_path_that_is_no_directory(west: SiteConfig) -> None:
-    finding = only(list(disk(west, "/srv/store is not a directory")))
+    finding = only(list(disk(west, NoDisk("/srv/store is not a directory"))))
     assert (finding.level, finding.found) == (Level.PROBLEM, "/srv/store is not a directory")
     assert finding.remedy == "name a directory of a local disk as store.path, or move away what is there"
+
+
+def test_a_store_that_this_user_may_not_look_at(west: SiteConfig) -> None:
+    """Nothing need be wrong with it; at least nobody has to move it."""
+    denied = NoDisk("/srv/store cannot be looked at: Permission denied", denied=True)
+    finding = only(list(disk(west, denied, "run this as isthmus")))
+    assert (finding.level, finding.found) == (Level.ATTENTION, denied.words)
+    assert finding.remedy == "run this as isthmus"
+    own = only(list(disk(west, denied)))
+    assert own.level is Level.PROBLEM
+    assert own.remedy == "let the site's user read and write there (chown), or run this as that user"
 
 
 def test_history_is_kept_where_it_can_be_written(tmp_path: Path) -> None:
