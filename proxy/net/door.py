@@ -73,7 +73,10 @@ class Door:
             late = f"no TLS handshake and HELLO within {HELLO_TIMEOUT:.0f} s"
             self._give_up(lane, remote, explain(handshake.failure) if handshake.failure else late)
         except OSError as error:
-            self._give_up(lane, remote, explain(handshake.failure or error))
+            if handshake.failure is None and isinstance(error, ConnectionError):
+                log.info("connection from %s ended before it had shown who it is: %s", remote, explain(error))
+            else:
+                self._give_up(lane, remote, explain(handshake.failure or error))
         except asyncio.CancelledError as cancelled:
             self._give_up(lane, remote, str(cancelled))
             raise

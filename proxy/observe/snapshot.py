@@ -276,7 +276,8 @@ class Snapshot:
     bytes: dict[str, int]
     """The waterfall of what was sent (raw, after_deduplication, after_compression, wire), and what was received."""
     refused: int
-    """Connections to the tunnel listener that showed no peer's certificate."""
+    """Connections to the tunnel listener that showed no peer's certificate, without those that ended by themselves
+    before they had shown anything."""
     last_refusal: str
     """The last of them: from where, and why."""
     certificates: list[CertificateStatus]
