@@ -37,13 +37,19 @@ def create_all(files: Sequence[File]) -> None:
 def replace_all(files: Sequence[File]) -> None:
     """Write all files under other names, then put them in the place of what is there, whose owner they get if we may.
 
-    Raises OSError.
+    Raises OSError, which names the file that was to be replaced; then none of the other names is left.
     """
-    drafts = [(path.with_name(f".{path.name}.{os.getpid()}"), content, mode) for path, content, mode in files]
-    create_all(drafts)
-    for (draft, _, _), (path, _, _) in zip(drafts, files, strict=True):
-        _give(draft, path)
-        os.replace(draft, path)
+    drafts = {path.with_name(f".{path.name}.{os.getpid()}"): path for path, _, _ in files}
+    try:
+        create_all([(draft, content, mode) for draft, (_, content, mode) in zip(drafts, files, strict=True)])
+        for draft, path in drafts.items():
+            _give(draft, path)
+            os.replace(draft, path)
+    except OSError as error:
+        for draft in drafts:
+            draft.unlink(missing_ok=True)  # there may be a private key in it
+        named = {str(draft): str(path) for draft, path in drafts.items()}
+        raise OSError(error.errno, error.strerror, named.get(error.filename, error.filename)) from None
 
 
 def _give(draft: Path, path: Path) -> None:

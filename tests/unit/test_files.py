@@ -34,6 +34,21 @@ def test_what_is_replaced_is_so_at_once(tmp_path: Path) -> None:
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("file", "new")]
 
 
+def test_what_cannot_be_replaced_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Not even where the first file was replaced already; and the error names no file that is gone."""
+    (tmp_path / "second").mkdir()
+    with pytest.raises(IsADirectoryError) as raised:
+        replace_all([(tmp_path / name, b"new", 0o600) for name in ("first", "second", "third")])
+    assert raised.value.filename == str(tmp_path / "second")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "second"]
+
+
+def test_where_nothing_can_be_written_the_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError) as raised:
+        replace_all([(tmp_path / "none" / "file", b"new", 0o600)])
+    assert raised.value.filename == str(tmp_path / "none" / "file")
+
+
 @pytest.mark.root
 def test_a_file_keeps_its_owner(tmp_path: Path) -> None:
     """Root edits the file of the site's own user, who is to read it afterwards as well."""
