@@ -178,7 +178,7 @@ class Identity(Section):
     key: FilePath = setting("Its private key (PEM, not encrypted, readable by its owner only).", example="east.key")
     ca: FilePath | None = setting(
         "Certificates of a private CA (PEM). A peer without `certificate` is then recognised by its name"
-        " in a certificate that this CA has signed.",
+        " in a certificate that this CA itself has signed: those of intermediate CAs belong into the file, too.",
         None,
     )
 

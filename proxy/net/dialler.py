@@ -15,7 +15,7 @@ from proxy.net.handshake import Handshake, explain
 from proxy.net.lane import Lane
 from proxy.net.peer import Peer
 from proxy.net.sockets import shorten_segments
-from proxy.net.tls import Certificates, names_of
+from proxy.net.tls import Certificates
 from proxy.protocol.codes import CloseCode
 
 log = logging.getLogger(__name__)
@@ -168,8 +168,7 @@ class Dialler:
             lane.needless = True
             lane.close(CloseCode.SURPLUS, "another attempt was quicker")
         if lane.connected and not self._certificates.proves(self._peer.name, *lane.certificate):
-            shown = names_of(lane.certificate[1])
-            lane.close(CloseCode.NOT_A_PEER, f"the certificate is for {shown}, not for {self._peer.name}")
+            lane.close(CloseCode.NOT_A_PEER, self._certificates.disown(*lane.certificate, self._peer.name))
         if lane.connected:
             self._peer.greet(lane)
         await lane.settled.wait()

@@ -9,7 +9,7 @@ from proxy.net.handshake import Handshake, explain
 from proxy.net.lane import HELLO_TIMEOUT, Lane
 from proxy.net.listener import connections
 from proxy.net.peer import Peer
-from proxy.net.tls import Certificates, names_of
+from proxy.net.tls import Certificates
 from proxy.protocol.codes import CloseCode
 from proxy.protocol.errors import HelloRefused
 from proxy.protocol.hello import Hello
@@ -99,8 +99,7 @@ class Door:
         """Hand the lane to the peer whose certificate it showed. Raises HelloRefused."""
         peer = self._peer_of(lane)
         if peer is None:
-            shown = names_of(lane.certificate[1])
-            raise HelloRefused(CloseCode.NOT_A_PEER, f"the certificate for {shown} belongs to no configured peer")
+            raise HelloRefused(CloseCode.NOT_A_PEER, self._certificates.disown(*lane.certificate))
         lane.owner = peer
         peer.hello(lane, hello)
 

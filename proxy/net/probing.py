@@ -21,7 +21,7 @@ from proxy.doctor.facts import Bound, Contact, Reach
 from proxy.net.handshake import explain, refuses_us
 from proxy.net.listener import reserve
 from proxy.net.tcpinfo import tcp_info
-from proxy.net.tls import Certificates, names_of
+from proxy.net.tls import Certificates
 from proxy.protocol.codes import CloseCode, FrameType
 from proxy.protocol.frames import encode, encode_close
 
@@ -123,9 +123,9 @@ def _shake_hands(
     except OSError as error:
         return (Contact.NOT_TRUSTED if refuses_us(error) else Contact.NOT_TLS), explain(error)
     with tls:
-        shown = tls.getpeercert()
-        if not certificates.proves(name, tls.getpeercert(binary_form=True) or b"", dict(shown or {})):
-            return Contact.WRONG_CERTIFICATE, f"the certificate is for {names_of(dict(shown or {}))}, not for {name}"
+        shown, decoded = tls.getpeercert(binary_form=True) or b"", dict[str, object](tls.getpeercert() or {})
+        if not certificates.proves(name, shown, decoded):
+            return Contact.WRONG_CERTIFICATE, certificates.disown(shown, decoded, name)
         return _verdict(tls)
 
 

@@ -93,6 +93,16 @@ class Certificates:
         """True if that certificate is, now, the peer's."""
         return self.recognise(certificate, decoded) == peer
 
+    def disown(self, certificate: bytes, decoded: dict[str, object], peer: str | None = None) -> str:
+        """Why that verified certificate is no peer's, or not that one's, in words."""
+        shown = ", ".join(map(repr, _names(decoded))) or "nobody by name"
+        if self._loaded.named.intersection(_names(decoded)) and not self._loaded.issued(certificate):
+            wrong = f"the certificate for {shown} is not signed by a certificate in identity.ca itself"
+            return f"{wrong}; if an intermediate CA of yours has signed it, add that CA's to the file"
+        if peer is not None:
+            return f"the certificate is for {shown}, not for {peer}"
+        return f"the certificate for {shown} belongs to no configured peer"
+
     async def reload(self) -> None:
         """Read all files anew, checked as at the start; if anything is wrong, keep what is in use and say so.
 
@@ -131,11 +141,6 @@ class Certificates:
                 " `isthmus keygen`, give it to the peers, and `isthmus reload`"
             )
         return alarms
-
-
-def names_of(decoded: dict[str, object]) -> str:
-    """Whom a certificate (as `getpeercert` decodes it) is for, in words."""
-    return ", ".join(map(repr, _names(decoded))) or "nobody by name"
 
 
 def _names(decoded: dict[str, object]) -> list[str]:

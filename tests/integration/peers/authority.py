@@ -10,15 +10,16 @@ from tests.certificates import Signer, make
 class Authority:
     """Writes `<name>.crt` (the CA's own) and signs others. `recognise_by` makes a site's file trust it."""
 
-    def __init__(self, directory: Path, name: str = "authority") -> None:
+    def __init__(self, directory: Path, name: str = "authority", signer: Signer | None = None) -> None:
+        """`signer`: a CA above this one."""
         self.certificate = directory / f"{name}.crt"
         self._directory = directory
-        self._signer: Signer = make(directory / name, name, authority=True, purposes=())
+        self.signer: Signer = make(directory / name, name, signer=signer, authority=True, purposes=())
 
     def sign(self, name: str, file: str | None = None, **how: Any) -> Path:
         """A certificate for that name in `<file>.crt`; the path without suffix."""
         path = self._directory / (file or name)
-        make(path, name, signer=self._signer, **how)
+        make(path, name, signer=self.signer, **how)
         return path
 
     def recognise_by(self, site: Site) -> None:

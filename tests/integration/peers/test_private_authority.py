@@ -63,6 +63,39 @@ def test_another_name_under_the_same_authority(bed: Bed) -> None:
         drain(*pair.sites)
 
 
+def test_an_intermediate_authority(bed: Bed) -> None:
+    """It has to be in the file itself: by what the root has signed it, nobody is recognised."""
+    root = Authority(bed.directory)
+    below = Authority(bed.directory, "below", root.signer)
+    with Array() as array:
+        pair = recognised(bed, array, root)
+        for site in pair.sites:
+            shown = below.sign(site.name).with_suffix(".crt")
+            shown.write_bytes(shown.read_bytes() + below.certificate.read_bytes())
+            site.start()
+        says(
+            pair.east,
+            "the certificate for 'west' is not signed by a certificate in identity.ca itself",
+            "add that CA's",
+        )
+        add(below, root)
+        pair.east.signal(signal.SIGHUP)
+        says(
+            pair.west,
+            "the certificate for 'east' is not signed by a certificate in identity.ca itself",
+            "add that CA's",
+        )
+        pair.west.signal(signal.SIGHUP)
+        pair.east.wait_up()
+        drain(*pair.sites)
+
+
+def add(authority: Authority, other: Authority) -> None:
+    """To the file of another."""
+    with other.certificate.open("ab") as file:
+        file.write(authority.certificate.read_bytes())
+
+
 def as_mallory(bed: Bed, name: str) -> None:
     """The site of that name shows mallory's certificate."""
     for kind in (".crt", ".key"):

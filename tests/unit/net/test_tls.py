@@ -83,6 +83,18 @@ def test_a_pinned_peers_key_names_nobody_else(east: Site) -> None:
     assert recognise(*east.signed("south", east.south)) is None
 
 
+def test_why_a_certificate_is_nobodys(east: Site) -> None:
+    """A name that would do, under a CA between: that one is what is missing."""
+    disown = east.certificates.disown
+    assert disown(*east.signed("nobody", east.ca)) == "the certificate for 'nobody' belongs to no configured peer"
+    assert disown(*east.signed("north", east.ca), "west") == "the certificate is for 'north', not for west"
+    between = make(east.path / "between", "between", signer=east.ca, authority=True)
+    for peer in (None, "west"):
+        words = disown(*east.signed("west", between), peer)
+        assert words.startswith("the certificate for 'west' is not signed by a certificate in identity.ca itself; ")
+        assert "intermediate CA" in words
+
+
 def test_a_certificate_proves_no_other_peer(east: Site) -> None:
     proves = east.certificates.proves
     assert proves("north", *east.signed("north", east.ca))
