@@ -30,7 +30,8 @@ _MEANINGS = {
     ExitCode.OK: "done; for `serve`: drained after SIGTERM or SIGINT",
     ExitCode.FAILED: "the work was done and failed: data differs, chunks failed verification, `doctor` found a problem,"
     " output cannot be written",
-    ExitCode.USAGE: "unknown command, option or argument, or the confirmation was not given",
+    ExitCode.USAGE: "unknown command, option or argument, a value that is none, or the confirmation was not given; or"
+    " this host lacks what is needed, such as root for an emulated line",
     ExitCode.CONFIGURATION: "the configuration has mistakes; all of them are listed on stderr",
     ExitCode.UNREACHABLE: "the running site does not answer at its status listener, or another one answers",
     ExitCode.STORE: "the store is in use by another process, cannot be opened, or is in memory",

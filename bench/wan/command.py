@@ -1,7 +1,7 @@
 """The command `isthmus wan`: a line that stays up between commands, kept by a process in the background.
 
 In the runtime directory are, by the prefix of the namespaces' names, the socket that the process listens on and its
-log. All of it raises WanFailure.
+log. All of it raises WanFailure, or OperatorError (USAGE) where nothing can be done here or nothing was asked for.
 """
 
 import contextlib
@@ -15,11 +15,12 @@ from typing import Any
 
 from bench.ending import ended_in_order
 from bench.wan import namespaces
-from bench.wan.errors import WanFailure
-from bench.wan.settings import WAYS, Line
+from bench.wan.errors import WanFailure, WrongSetting
+from bench.wan.settings import WAYS, Line, Way
 from bench.wan.stats import MEANINGS, OF_TUN, SETTINGS
 from bench.wan.task import Task
 from bench.wan.wan import PATIENCE, Wan, lacking, start
+from proxy.errors import ExitCode, OperatorError
 
 RUNTIME = Path("/run/isthmus-wan")
 
@@ -60,7 +61,8 @@ def down(prefix: str) -> None:
 def change(prefix: str, toward: str, texts: Mapping[str, str]) -> None:
     """Other settings of a line that is up."""
     if not texts:
-        raise WanFailure("nothing is to be set; name a setting, such as --loss 1%")
+        raise OperatorError("nothing is to be set; name a setting, such as --loss 1%", ExitCode.USAGE)
+    Way.of(**texts)  # what is wrong by itself is so whatever the line has now
     with _wan(prefix) as wan:
         wan.set(toward, **texts)
 
@@ -87,8 +89,7 @@ def stats(prefix: str, as_json: bool) -> None:
 
 def test(backend: str, as_json: bool) -> int:
     """Measure how true lines are here; the exit code."""
-    if reason := lacking():
-        raise WanFailure(f"no line can be emulated here: {reason}")
+    _possible()
     truth = importlib.import_module("bench.wan.truth")  # its tables take longer to load than other commands take
     with ended_in_order():
         code: int = truth.run(backend, as_json)
@@ -127,16 +128,21 @@ def _end(prefix: str) -> str:
 
 
 def _named(prefix: str) -> None:
-    """Raises WanFailure if no line can have that name."""
+    """Raises WrongSetting if no line can have that name."""
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,31}", prefix):
-        raise WanFailure(f"the prefix {prefix!r} is not 1 to 32 of a-z, 0-9 and -; choose another")
+        raise WrongSetting("prefix", f"{prefix!r} is not 1 to 32 of a-z, 0-9 and -; choose another")
 
 
 def _ready(prefix: str) -> None:
-    """Raises WanFailure where nothing can be done."""
+    """Raises WrongSetting or OperatorError where nothing can be done."""
     _named(prefix)
+    _possible()
+
+
+def _possible() -> None:
+    """Raises OperatorError, as `isthmus bench` does, where there can be no lines."""
     if reason := lacking():
-        raise WanFailure(f"no line can be emulated here: {reason}")
+        raise OperatorError(f"no line can be emulated here: {reason}", ExitCode.USAGE)
 
 
 def _connect(prefix: str) -> socket.socket | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
-from bench.wan.errors import WanFailure
+from bench.wan.errors import WanFailure, WrongSetting
 from proxy.config.units import DURATION, RATE, SIZE, parse_duration, parse_rate, parse_size
 
 WAYS = ("west", "east")
@@ -55,7 +55,7 @@ PARSERS: dict[str, tuple[Callable[[str], float], str]] = {
 
 @dataclass(frozen=True)
 class Way:
-    """One way of a line. Raises WanFailure where a value is out of its bounds."""
+    """One way of a line. Raises WrongSetting where a value is out of its bounds."""
 
     rate: int = 10**9
     """Bits a second, counting whole IP packets: 8 kbit to 10 Gbit."""
@@ -91,9 +91,10 @@ class Way:
         }
         for name, (least, most) in bounds.items():
             if not least <= getattr(self, name) <= most:
-                raise WanFailure(f"{name} {getattr(self, name)} is not from {least} to {most}")
+                raise WrongSetting(name, f"{getattr(self, name)} is not from {least} to {most}")
         if 1 > self.loss > self.burst / (self.burst + 1) and self.burst > 1:
-            raise WanFailure(f"loss {self.loss:.1%} does not go with runs of {self.burst:g} packets; make burst larger")
+            wrong = f"{self.loss:.1%} does not go with runs of {self.burst:g} packets; make burst larger"
+            raise WrongSetting("loss", wrong)
 
     @classmethod
     def of(cls, **texts: str) -> Self:
@@ -123,7 +124,7 @@ def _parse(name: str, text: str) -> float:
     try:
         return parse(text)
     except ValueError as error:
-        raise WanFailure(f"{name} {text!r} {error}; {remedy}") from None
+        raise WrongSetting(name, f"{text!r} {error}; {remedy}") from None
 
 
 @dataclass(frozen=True)
@@ -139,10 +140,11 @@ class Line:
 
     def __post_init__(self) -> None:
         if not 576 <= self.mtu <= 65_535:
-            raise WanFailure(f"mtu {self.mtu} is not from 576 to 65535")
+            raise WrongSetting("mtu", f"{self.mtu} is not from 576 to 65535")
         for name in WAYS:
             if 0 < self.way(name).queue < self.mtu:
-                raise WanFailure(f"queue {self.way(name).queue} toward {name} is shorter than one packet of {self.mtu}")
+                wrong = f"{self.way(name).queue} toward {name} is shorter than one packet of {self.mtu}"
+                raise WrongSetting("queue", wrong)
 
     @classmethod
     def of(cls, mtu: int = 1500, **texts: str) -> Self:

@@ -73,15 +73,30 @@ def test_down_after_a_crash(up: str) -> None:
 
 def test_refusals(up: str) -> None:
     refused(f"the line {PREFIX} is up already", "up")
-    refused("nothing is to be set; name a setting", "set")
-    refused("loss '2' is not a percentage; write a percentage", "set", "--loss", "2")
+    refused("nothing is to be set; name a setting", "set", code=ExitCode.USAGE)
+    refused("--loss '2' is not a percentage; write a percentage", "set", "--loss", "2", code=ExitCode.USAGE)
     refused("there is no line wan-nobody", "stats", "--prefix", "wan-nobody")
-    refused("the prefix '../x' is not 1 to 32 of", "down", "--prefix", "../x")
+    refused("--prefix '../x' is not 1 to 32 of", "down", "--prefix", "../x", code=ExitCode.USAGE)
 
 
-def refused(complaint: str, *words: str) -> None:
+@pytest.mark.parametrize(
+    ("complaint", "words"),
+    [
+        ("--rate '45' is not a rate; write", ("--rate", "45")),
+        ("--rate 1000 is not from 8000 to", ("--rate", "1kbit")),
+        ("--path-mtu '1400' ", ("--path-mtu", "1400")),
+        ("--mtu 5 is not from 576 to 65535", ("--mtu", "5")),
+        ("--loss 90.0% does not go with runs of 2 packets", ("--loss", "90%", "--burst", "2")),
+        ("--queue 64 toward west is shorter than one packet", ("--queue", "64B")),
+    ],
+)
+def test_values_that_no_line_can_have(complaint: str, words: tuple[str, ...]) -> None:
+    refused(complaint, "up", *words, code=ExitCode.USAGE)
+
+
+def refused(complaint: str, *words: str, code: ExitCode = ExitCode.FAILED) -> None:
     done = typed(*words)
-    assert done.returncode == ExitCode.FAILED
+    assert done.returncode == code
     assert done.stderr.startswith(f"isthmus: {complaint}")
     assert len(done.stderr.splitlines()) == 1
 
@@ -90,5 +105,5 @@ def test_who_is_not_root_is_told_so() -> None:
     program = "import os, sys; os.setuid(65534); from proxy.cli import main; sys.argv[1:] = ['wan', 'up']; main()"
     command = [*isthmus()[:1], "-c", f"import proxy.cli.commands, bench.wan.command; {program}"]
     done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
-    assert done.returncode == ExitCode.FAILED
+    assert done.returncode == ExitCode.USAGE
     assert done.stderr == "isthmus: no line can be emulated here: network namespaces need root; run it with sudo\n"
