@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from proxy.config.model import NAME_RULE
 from proxy.config.schema import schema
 from proxy.config.units import DURATION, RATE, SIZE
 from proxy.errors import ExitCode
@@ -27,7 +28,7 @@ that has one. Editors that know JSON Schema complete and check the file with
 - Paths are relative to the file.
 - Quantities are text with a unit, without a space: {units}.
 - Addresses are `"198.18.0.1:4500"`, `"[2001:db8::1]:4500"` or, where something is connected to, `"host.example:3260"`.
-- Names are letters, digits, dots, dashes and underscores, at most 63, beginning with a letter or digit.
+- Names are {names}.
 - Unknown keys are mistakes.
 - What the words mean: [GUIDE.md](GUIDE.md#words).
 
@@ -50,7 +51,7 @@ def _page(described: dict[str, Any]) -> Iterator[str]:
     units = ", ".join(
         f'{unit.name.split()[1]}s in {" ".join(unit.factors)} (`"{unit.example}"`)' for unit in (SIZE, RATE, DURATION)
     )
-    yield _HEAD.format(units=units)
+    yield _HEAD.format(units=units, names=NAME_RULE)
     for section, reference in described["properties"].items():
         many = "items" in reference
         model = described["$defs"][(reference["items"] if many else reference)["$ref"].rpartition("/")[2]]

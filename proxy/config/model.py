@@ -36,7 +36,11 @@ DSCP_NAMES = (
 )
 """RFC 2474 (cs), 2597 (af), 3246 (ef), 5865 (va), 8622 (le)."""
 HOST_NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$"
-NAME_REMEDY = "write 1 to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit"
+NAME_RULE = (
+    "1 to 63 letters, digits, dots, dashes and underscores; the first is a letter or digit, no dot is last or beside"
+    " another"
+)
+NAME_REMEDY = f"write {NAME_RULE}"
 
 
 def is_name(text: str) -> bool:
@@ -131,7 +135,7 @@ Dscp = Annotated[
     ),
 ]
 """The mark of a packet."""
-Name = Annotated[str, PlainValidator(_name), shape("name", NAME_PATTERN, maxLength=63)]
+Name = Annotated[str, PlainValidator(_name), shape("name", NAME_PATTERN, maxLength=63, description=NAME_RULE)]
 """The name of a site, a forward or an export."""
 FilePath = Annotated[Path, PlainValidator(_file), shape("path", "^[^\\u0000-\\u001f]+$")]
 """A path, made absolute or relative to the working directory by way of the configuration file's directory."""
@@ -168,7 +172,7 @@ class Section(BaseModel):
 class Site(Section):
     """This site."""
 
-    name: Name = setting("Name by which the peers know this site.", example="east")
+    name: Name = setting(f"Name by which the peers know this site: {NAME_RULE}.", example="east")
 
 
 class Identity(Section):

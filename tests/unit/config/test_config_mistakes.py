@@ -78,6 +78,8 @@ ONE = [
     ("listen at a name", change("127.0.0.1:3260", "host:3260"), "forward[0].listen", "not an IP address", "0.0.0.0"),
     ("name with a space", change('"replication"', '"re pl"'), "forward[0].name", "is not a name", "letters"),
     ("name too long", change('"replication"', f'"{"x" * 64}"'), "forward[0].name", "is not a name", "1 to 63"),
+    ("name ends with a dot", change('"replication"', '"a."'), "forward[0].name", "is not a name", "no dot is last"),
+    ("name with two dots", change('"replication"', '"wes..t"'), "forward[0].name", "is not a name", "beside another"),
     ("name is a number", change('"replication"', "7"), "forward[0].name", "not text in quotes", "letters"),
     ("empty path", change('"east.crt"', '""'), "identity.certificate", "is not a path", "absolute or relative"),
     (
