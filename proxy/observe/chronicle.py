@@ -11,6 +11,7 @@ from proxy.observe.snapshot import PeerStatus, Snapshot
 _BY_NAME = {code.code: code for code in CODES}
 _TOLD_ELSEWHERE = {codes.TUNNEL_DOWN.code, codes.DRAINING.code, codes.RELOAD_FAILED.code}
 """Reasons whose events are made by counters as well, so that none that lasted less than a second is missed."""
+_STORE_TROUBLES = {codes.STORE_ALARM.code, codes.STORE_SET_ASIDE.code}
 
 Held = dict[tuple[str, str, str, str], tuple[str, str]]
 """What held, by subject, code, what it is about, and level; its words and remedy."""
@@ -77,7 +78,7 @@ class Chronicle:
 
 
 def _store_ails(held: Held) -> bool:
-    return any(code == codes.STORE_ALARM.code for _, code, _, _ in held)
+    return any(code in _STORE_TROUBLES for _, code, _, _ in held)
 
 
 def _why_down(peer: PeerStatus, health: PeerHealth) -> str:

@@ -143,7 +143,8 @@ STORE_WELL = Code("IST-302", _INFO, "The store's trouble is over.", logged=True)
 STORE_SET_ASIDE = Code(
     "IST-303",
     _ERROR,
-    "The store on disk could not be trusted: it was set aside, and an empty one took its place.",
+    "The store on disk could not be trusted: it was set aside, and an empty one took its place. It is over when the"
+    " copy has been deleted.",
     "see what happened to the disk, then delete the copy that was set aside; the new store warms up by itself",
     logged=True,
 )

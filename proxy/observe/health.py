@@ -31,8 +31,8 @@ BEARS_LOSS = "bbr"
 FLAPPING = 3
 DAY = 86400.0
 ENDS_SOON, ENDS_NOW = 30 * DAY, 7 * DAY
-SET_ASIDE = "an empty one took its place"
-"""In the words of the store's alarm about that: it knows no codes."""
+SET_ASIDE = "an empty one took its place", "copies that were set aside"
+"""In the words of the store's alarms about that: it knows no codes."""
 LOSSY_REMEDY = (
     "have the line checked: BBR, which this lane has, bears the loss, but what is lost crosses the line twice"
 )
@@ -217,7 +217,8 @@ def whose_certificate(certificate: CertificateStatus) -> str:
 
 def _of_store(snapshot: Snapshot, trend: Trend) -> Iterable[Finding]:
     for alarm in snapshot.store["alarms"]:
-        code = codes.STORE_SET_ASIDE if SET_ASIDE in alarm else codes.STORE_ALARM
+        aside = any(words in alarm for words in SET_ASIDE)
+        code = codes.STORE_SET_ASIDE if aside else codes.STORE_ALARM
         yield Finding(code, Level.DEGRADED, str(alarm), str(alarm))
     if invalid := trend.rise(store_counter("invalid"), A_WHILE):
         words = f"{invalid:.0f} chunks of the store failed verification in the last ten minutes"

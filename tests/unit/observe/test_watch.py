@@ -285,7 +285,15 @@ def test_a_store_that_was_set_aside_has_a_code_of_its_own(tmp_path: Path) -> Non
     opened = open_store("disk", 64 * MIB, tmp_path, cache_bytes=32 * MIB)
     alarms = list(opened.alarms)
     opened.close()
-    assert "IST-303" in Site(changed(store=store(alarms=alarms))).told
+    site = Site(changed(store=store(alarms=alarms)))
+    assert [code for code in site.told if code != "IST-101"] == ["IST-303"] * len(alarms)
+    again = open_store("disk", 64 * MIB, tmp_path, cache_bytes=32 * MIB)
+    alarms = list(again.alarms)
+    again.close()
+    site = Site(changed(store=store(alarms=alarms)))
+    assert ["delete the copy" in reason.remedy for reason in site.watch.health.store.reasons] == [True]
+    site.pass_(changed())
+    assert site.told[-2:] == ["IST-303", "IST-302"]
 
 
 def test_chunks_that_failed_verification() -> None:
