@@ -159,9 +159,10 @@ def test_a_link_that_flaps(bed: Bed) -> None:
         for site in pair.sites:
             site.wait_prepared(PATIENCE)
         before = [(descriptors(site), resident(site)) for site in pair.sites]
+        door = port_of(lanes_of(pair.east)[0])
         for number in numbers[1:-1]:
             wan.outage(True)
-            kill_lanes(wan, pair)
+            kill_lanes(wan, door)
             near.sendall(number)
             time.sleep(OUT_SECONDS)
             wan.outage(False)
@@ -258,9 +259,8 @@ def kill_lane(wan: Wan, pair: Pair) -> None:
     pair.west.wait_for(lambda: lane["number"] not in numbers(pair.west), "still has the lane")
 
 
-def kill_lanes(wan: Wan, pair: Pair) -> None:
-    """The connections of all lanes, at both ends, so that each site sees it also while nothing comes through."""
-    door = port_of(lanes_of(pair.east)[0])
+def kill_lanes(wan: Wan, door: str) -> None:
+    """The connections of all lanes to that port, at both ends: each site sees it also while nothing comes through."""
     for end, where in (("east", "dport"), ("west", "sport")):
         destroy(f"{where} = :{door}", *wan.command(end))
 
