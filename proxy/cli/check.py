@@ -1,18 +1,15 @@
 """`isthmus check`."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 
 from proxy import identity
 from proxy.cli.output import say
 from proxy.config import Forward, Peer, SiteConfig, load
 from proxy.config.units import show_size
-from proxy.doctor.trust import CA_RENEWAL
+from proxy.doctor.trust import CA_RENEWAL, SOON
 from proxy.identity import Certificate
-
-SOON = timedelta(days=30)
-"""A certificate that expires within that time is worth a warning."""
 
 
 def run(config: Path) -> None:

@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from proxy import identity
-from proxy.cli.check import SOON
 from proxy.cli.output import say
 from proxy.config import SiteConfig, load
 from proxy.config.addresses import Address, parse_remote
+from proxy.doctor.trust import SOON
 from proxy.errors import ExitCode, OperatorError
 from proxy.setup.admission import Admitted, admit
 from proxy.setup.invitation import Invitation, decode, encode

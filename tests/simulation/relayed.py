@@ -7,9 +7,12 @@ import itertools
 import random
 import socket
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
+
+import pytest
 
 from dedupstore.chunker import Chunker
 from dedupstore.memory import LEAST_BYTES, MemoryStore
@@ -357,3 +360,26 @@ class Sites:
     def close(self) -> None:
         for end in self._known:
             end.close()
+
+
+def tell(
+    story: Callable[[Sites], Awaitable[None]], settings: TunnelSettings, maximum: str = "", *, delay: float = 0.01
+) -> None:
+    """With a lane up that takes `delay` seconds, between sites where nothing else is slow. `maximum`: as of `Sites`."""
+    loop = Clockwork(1)
+
+    async def told() -> None:
+        sites = Sites(loop, settings, Chunker(4 << 10, 16 << 10, 64 << 10), "tcp", maximum)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("proxy.net.peer.connect", sites.connect)
+            patch.setattr("proxy.net.worker.time", SimpleNamespace(monotonic=loop.time))
+            sites.dial(delay, 16 << 20)
+            await asyncio.sleep(1)
+            await story(sites)
+        sites.close()
+
+    try:
+        loop.run_until_complete(told())
+    finally:
+        loop.close()
+    assert loop.errors == []

@@ -3,42 +3,15 @@
 import asyncio
 import gc
 import weakref
-from collections.abc import Awaitable, Callable
-from types import SimpleNamespace
 
-import pytest
-
-from dedupstore.chunker import Chunker
 from proxy.net.misses import AT_ONCE
 from proxy.net.relay import Relay
 from proxy.protocol.tunnel import TunnelSettings
-from tests.simulation.clockwork import Clockwork
-from tests.simulation.relayed import Array, Sites
+from tests.simulation.relayed import Array, Sites, tell
 from tests.unit.reduction.sites import noise
 
-KIB, MIB = 1 << 10, 1 << 20
+KIB = 1 << 10
 SAID = noise(64 * KIB, 7)
-
-
-def tell(story: Callable[[Sites], Awaitable[None]], settings: TunnelSettings, maximum: str = "") -> None:
-    """With a lane up, between sites where nothing takes long."""
-    loop = Clockwork(1)
-
-    async def told() -> None:
-        sites = Sites(loop, settings, Chunker(4 * KIB, 16 * KIB, 64 * KIB), "tcp", maximum)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("proxy.net.peer.connect", sites.connect)
-            patch.setattr("proxy.net.worker.time", SimpleNamespace(monotonic=loop.time))
-            sites.dial(0.01, 16 * MIB)
-            await asyncio.sleep(1)
-            await story(sites)
-        sites.close()
-
-    try:
-        loop.run_until_complete(told())
-    finally:
-        loop.close()
-    assert loop.errors == []
 
 
 async def connected(sites: Sites) -> tuple[Array, Array, Relay]:
