@@ -133,6 +133,8 @@ class Lane(asyncio.BufferedProtocol):
         return self._reader.get_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
+        if self._lost:
+            return  # CLOSE is said: what still comes is read over
         assert self._reader is not None
         assert self._rounds is not None
         self._reader.received(nbytes)
@@ -227,14 +229,19 @@ class Lane(asyncio.BufferedProtocol):
                 self._outlet.wrote(len(data))
 
     def close(self, code: CloseCode, reason: str) -> None:
-        """Say why, then end the connection; what is unsent after a second is given up."""
+        """Say why, and let the other side end the connection, which whoever reads CLOSE does; after a second we do.
+
+        If we ended it, a peer that is busy with what came before would lose that, and CLOSE with it: its event loop
+        gives up a connection that has ended even while nothing is read from it.
+        """
         if self._lost or self._transport is None:
             return
         self.reason = reason
         self.write([encode(FrameType.CLOSE, 0, 0, encode_close(code, reason))])
         transport = self._transport
         self._end(reason)
-        transport.close()
+        if self._waiting:
+            transport.resume_reading()  # to see that end
         asyncio.get_running_loop().call_later(1.0, transport.abort)
 
     def abort(self, reason: str) -> None:

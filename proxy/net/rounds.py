@@ -2,7 +2,8 @@
 
 A frame of twenty bytes may cost as much time as one of a hundred kilobytes, and a batch of forty bytes may stand for
 thousands of PDUs. So it is time that is counted, of all lanes and streams of a peer together; who has more to do once
-it is used up waits for the next round, in turn. Linux has the same for network cards (NAPI).
+it is used up waits for the next round, in turn. Linux has the same for network cards (NAPI). Some legal frames take
+more than that at once: then the peer's next rounds have passed, too.
 """
 
 import asyncio
@@ -59,8 +60,8 @@ class Rounds:
 
     def _begin(self) -> None:
         self._next = None
-        self._used = 0.0
-        if self._waiting:
+        self._used = max(0.0, self._used - LONGEST)
+        if self._waiting or self._used:
             self._await_next()  # whatever becomes of those who go on
         for _ in range(len(self._waiting)):
             if self.over:

@@ -68,7 +68,20 @@ def test_time_is_that_of_all_together_and_each_has_its_turn(rounds: Rounds, cloc
         done.clear()
         next_round(loop)
         seen.append("".join(done))
-    assert seen == ["aaabc", "aaa", "bbb", "ccc", "bbc", "c", "", ""]
+    assert seen == ["aaabc", "a", "bbb", "ccc", "aab", "ccb", "", ""]
+
+
+def test_who_takes_more_than_a_round_at_once_lets_as_many_pass(rounds: Rounds, clock: Clock, loop: Loop) -> None:
+    """Some legal frames take twenty times as long."""
+    with rounds:
+        clock.now += 20.5 * LONGEST
+    went_on: list[bool] = []
+    rounds.wait(lambda: went_on.append(True))
+    for _ in range(19):
+        next_round(loop)
+    assert not went_on
+    next_round(loop)
+    assert went_on
 
 
 def test_what_others_do_between_does_not_count(rounds: Rounds, clock: Clock) -> None:
