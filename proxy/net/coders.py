@@ -41,6 +41,8 @@ class Coders:
     decoder: Decoder | SpanDecoder
     tally: Tally | None = None
     """Who follows the iSCSI connection and counts what it does, if the stream may be one."""
+    sampled: int = 0
+    """Bytes of the source, when it was last looked whether it is silent."""
 
     def close(self) -> None:
         """The stream has ended."""
@@ -56,6 +58,12 @@ class Coders:
             traffic.records_compressed = self.encoder.coded
             traffic.digests_computed = weaver.digests
             traffic.digests_wrong = framer.wrong_digests
+
+    def sample(self, raw: int) -> None:
+        """Once a second, with the bytes of the source so far: one that is silent needs no room. Hundreds may be."""
+        if raw == self.sampled:
+            self.encoder.shrink()
+        self.sampled = raw
 
     @property
     def held(self) -> int:

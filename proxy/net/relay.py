@@ -244,9 +244,10 @@ class Relay(asyncio.BufferedProtocol):
         self._resume_if_possible()
 
     def sample(self) -> None:
-        """Once a second: an array whose socket is not read has nobody else to notice its reset."""
+        """Once a second. An array whose socket is not read has nobody else to notice its reset."""
         if self._transport is None:
             return
+        self.coders.sample(self._traffic.raw)
         if self._leaving is not None:
             self._leaving.sample(self._loop.time())
         elif (self._resting or self._ended_here) and was_reset(socket_of(self._transport)):

@@ -110,8 +110,7 @@ class Encoder:
     @property
     def pending(self) -> tuple[int, int]:
         """Plain bytes that were not taken; and of these, in the batch being written, what the peer knows."""
-        draft = self._draft
-        return self._sealed_plain + draft.plain + self._end - self._sent, draft.plain - draft.literal
+        return self.plain + self.unsent, self._draft.plain - self._draft.literal
 
     @property
     def full(self) -> bool:
@@ -145,14 +144,13 @@ class Encoder:
 
     def buffer(self, most: int) -> memoryview:
         """Where the source is to be read to: between 1 and `most` (at least 1) bytes."""
-        if not self._view:
-            self._view = memoryview(bytearray(self._chunker.maximum + READ_BYTES + 1))
-        elif len(self._view) - self._end <= READ_BYTES:
-            kept = self._end - self._start
-            self._view[:kept] = self._view[self._start : self._end]
-            self._sent -= self._start
-            self._start, self._end = 0, kept
+        if len(self._view) - self._end <= READ_BYTES:
+            self._move(self._chunker.maximum + READ_BYTES + 1)
         return self._view[self._end : self._end + min(most, READ_BYTES)]
+
+    def shrink(self) -> None:
+        """The source is silent: take no more room than what has come. What `buffer` gave before is of no more use."""
+        self._move(self._end - self._start + 1)  # one is lent: see `_cut_ahead`
 
     def received(self, n: int, *, lazy: bool = False) -> None:
         """The source has written n bytes to the start of `buffer()`.
@@ -281,6 +279,14 @@ class Encoder:
         for container in batch.pinned:
             self._store.unpin(container)
 
+    def _move(self, room: int) -> None:
+        """The incomplete chunk to the beginning of so many bytes."""
+        kept = self._end - self._start
+        view = self._view if len(self._view) == room else memoryview(bytearray(room))
+        view[:kept] = self._view[self._start : self._end]
+        self._view = view
+        self._start, self._sent, self._end = 0, self._sent - self._start, kept
+
     def _cut(self, final: bool) -> None:
         start = self._start
         last = self._end + self.ahead - self._apart
@@ -339,8 +345,7 @@ class Encoder:
             draft = self._draft
             draft.refer(name, place, end - start)
             self._total += end - start
-            if place[0] not in draft.pinned:
-                self._pin(place[0])
+            self._pin(place[0])
         elif end - self._sent >= _WORTH_SLICING:
             self._slice_to(name, place, end - start, self._sent - start, end)
         else:
@@ -414,8 +419,7 @@ class Encoder:
             self._draft.tokens.append(more_token(n))
         else:
             self._draft.name(name, length)
-            if place[0] not in self._draft.pinned:
-                self._pin(place[0])
+            self._pin(place[0])
             self._draft.tokens.append(slice_token(name, offset, n))
         self._slice = (name, offset + n)
         self._count(n)
@@ -491,5 +495,6 @@ class Encoder:
 
     def _pin(self, container: int) -> None:
         """The batch refers to a chunk that lies there."""
-        self._draft.pinned.add(container)
-        self._store.pin(container)
+        if container not in self._draft.pinned:
+            self._draft.pinned.add(container)
+            self._store.pin(container)

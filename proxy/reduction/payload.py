@@ -96,6 +96,12 @@ class Payload:
             self._encoder.received(self._filled, lazy=lazy)
             self._filled, self._room = 0, _NO_ROOM
 
+    def shrink(self) -> None:
+        """As of `Encoder`, where all that has come is settled."""
+        if not self._filled:
+            self._room = _NO_ROOM
+            self._encoder.shrink()
+
     def _fill(self, piece: memoryview) -> None:
         end = self._filled + len(piece)
         self._room[self._filled : end] = piece

@@ -262,6 +262,12 @@ class SpanEncoder:
             self._view = memoryview(bytearray(2 * _READ_MOST))
         return self._view[self._filled : min(self._filled + most, self._goal)]
 
+    def shrink(self) -> None:
+        """The source is silent: take no more room than what has come. What `buffer` gave before is of no more use."""
+        if not self._filled:
+            self._view = memoryview(bytearray())
+        self._payload.shrink()
+
     def received(self, n: int) -> None:
         """The source has written n bytes to the start of `buffer()`."""
         if self._plain:

@@ -62,6 +62,11 @@ class Reduction(RuleBasedStateMachine):
             else:
                 stream.pause()
 
+    @precondition(lambda self: self.streams)
+    @rule(which=some)
+    def fall_silent(self, which: int) -> None:
+        chosen(which, self.streams).encoder.shrink()
+
     @precondition(lambda self: any(stream.queue for stream in self.streams))
     @rule(which=some, most=st.integers(1, 5))
     def carry(self, which: int, most: int) -> None:

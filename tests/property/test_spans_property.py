@@ -133,11 +133,13 @@ def said(tag: int, step: Move, header: bool, data: bool) -> list[tuple[Sender, b
 
 
 def say(direction: Direction, content: bytes, size: int, *, pause: bool) -> None:
-    """In reads of that size, with a pause after each or after the last."""
+    """In reads of that size, with a pause after each, every third of which is long, or after the last."""
     for at in range(0, len(content), size):
         direction.write(content[at : at + size])
         if pause:
             direction.pause()
+        if at % 3 == 0:
+            direction.encoder.shrink()
     direction.pause()
     direction.settle()
     assert all(batch.plain <= BATCH_PLAIN_MAX for batch in direction.batches)

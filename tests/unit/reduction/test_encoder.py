@@ -1,5 +1,7 @@
 """The sending side: what is pinned and for how long, what may be missed, and how a stream ends."""
 
+import tracemalloc
+
 import pytest
 
 from dedupstore.chunker import Chunker
@@ -57,6 +59,56 @@ def near() -> Site:
 @pytest.mark.parametrize(("most", "given"), [(1, 1), (1000, 1000), (READ_BYTES, READ_BYTES), (1 << 30, READ_BYTES)])
 def test_the_buffer_takes_no_more_than_asked_and_than_one_read(most: int, given: int) -> None:
     assert len(encoder_of(site(ShelfStore())).buffer(most)) == given
+
+
+def test_a_silent_source_takes_no_room_but_that_of_what_came() -> None:
+    near, far = two_sites()
+    tracemalloc.start()
+    try:
+        stream = Stream(near, far, Chunker())
+        least = tracemalloc.get_traced_memory()[0]
+        stream.write(DATA[:5000])
+        stream.pause()
+        stream.settle()
+        stream.sent.clear()
+        stream.received.clear()
+        assert tracemalloc.get_traced_memory()[0] > least + READ_BYTES
+        stream.encoder.shrink()
+        assert tracemalloc.get_traced_memory()[0] < least + READ_BYTES // 4
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_comes_after_a_silence_is_cut_as_if_there_had_been_none() -> None:
+    near, far = two_sites()
+    send(near, far, [DATA])
+    stream = Stream(near, far)
+    for at in range(0, len(DATA), 1500):
+        stream.write(DATA[at : at + 1500])
+        stream.pause()
+        stream.encoder.shrink()
+        stream.encoder.shrink()
+    stream.finish()
+    stream.settle()
+    assert stream.received == DATA
+    assert stream.literal < 100
+
+
+def test_a_silence_before_the_flush_hides_no_border() -> None:
+    """Which is looked for with one byte beyond the last."""
+    border = LENGTHS[0] + LENGTHS[1]
+    for end in range(LENGTHS[0] + 1, border + 3):
+        heard, silent = (encoder_of(site(ShelfStore())) for _ in range(2))
+        for encoder in (heard, silent):
+            encoder.buffer(end)[:] = DATA[:end]
+            encoder.received(end)
+        silent.shrink()
+        heard.flush()
+        silent.flush()
+        told, expected = silent.take(), heard.take()
+        assert told is not None
+        assert expected is not None
+        assert told.data == expected.data
 
 
 @pytest.mark.parametrize("data", [bytes(3 << 20), noise(3 << 20)], ids=["longest chunks", "random"])

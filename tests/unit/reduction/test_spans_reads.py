@@ -1,5 +1,7 @@
 """Reads of iSCSI streams: how far they go, and that what comes otherwise than expected still makes legal batches."""
 
+import tracemalloc
+
 import pytest
 
 from dedupstore.chunker import Chunker
@@ -67,3 +69,21 @@ def test_what_comes_where_long_pdus_were_expected_takes_legal_batches(unit: byte
     batches = [dissect(memoryview(batch.data)) for batch in talk.out.batches]
     assert max(batch.section.records for batch in batches) <= RECORDS_MAX
     talk.end()
+
+
+def test_a_silent_source_takes_no_room_but_that_of_what_came() -> None:
+    """Neither where PDUs are looked at nor where their payload waits for a border; of a PDU that is not whole nothing
+    is lost."""
+    tracemalloc.start()
+    try:
+        talk = Talk(*two_sites(), Chunker())
+        talk.log_in()
+        one = data_out(1, VOLUME[: 8 * KIB])
+        talk.out.say(command(1, write_10(0, 32)) + one + one[:100])
+        before = tracemalloc.get_traced_memory()[0]
+        talk.out.encoder.shrink()
+        assert before - tracemalloc.get_traced_memory()[0] > 2 * READ_BYTES + 128 * KIB
+    finally:
+        tracemalloc.stop()
+    talk.out.say(one[100:])
+    assert talk.out.received == talk.out.sent
