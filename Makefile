@@ -25,7 +25,8 @@ help:  ## show this
 demo: $(VENV)/.runtime system-demo  ## replicate volumes through two sites on this machine, twice, verified (ARGS="--store disk")
 	@$(BIN)/isthmus demo $(ARGS)
 
-test: check system-test  ## make check, then all tests (PYTEST="tests/unit -k name" runs some)
+test:  ## make check, then all tests (PYTEST="tests/unit -k name" runs some)
+	@$(MAKE) --no-print-directory --jobs=2 check system-test
 	@$(BIN)/python -m pytest $(PYTEST)
 
 test-iscsi-all: $(VENV)/.develop system-test  ## every test of iscsi-test-cu, directly and through the pair: some minutes

@@ -2,15 +2,14 @@
 
 with line_or_skip(rate="45Mbit", delay="50ms", loss="1%") as wan, array_at(wan, "west") as array:
     with pair_over(bed, wan, array.address).running() as pair:
-        with wan.inside("east"):
-            send(writes, pair.entrance)
+        sent_from_east(wan, pair, content)
         wan.outage(True)
 
 Both ends have a loopback of their own: an address of 127.0.0.1 means the end that it is used at.
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
@@ -19,8 +18,12 @@ import pytest
 from bench.sites import free_port
 from bench.wan import Line, Wan, line
 from bench.wan.namespaces import lacking, lacking_tun
-from tests.integration.bed.ends import Array, Behaviour
+from tests.integration.bed.contents import cut
+from tests.integration.bed.ends import Array, Behaviour, Sending, send
 from tests.integration.bed.sites import Bed, Pair
+from tests.patience import PATIENCE
+
+WRITE = 64 << 10
 
 
 @contextlib.contextmanager
@@ -53,3 +56,11 @@ def pair_over(bed: Bed, wan: Wan, *arrays: Any, **settings: Any) -> Pair:
     for site in pair.sites:
         site.inside = partial(wan.inside, site.name)
     return pair
+
+
+def sent_from_east(
+    wan: Wan, pair: Pair, content: bytes, pause: Callable[[int], None] | None = None, *, patience: float = PATIENCE
+) -> Sending:
+    """East's array sends it, in writes of WRITE bytes, and waits for the answer: as `send`. From any thread."""
+    with wan.inside("east"):
+        return send(cut(content, WRITE), pair.entrance, pause, patience=patience)

@@ -8,27 +8,19 @@ import os
 import re
 import selectors
 import socket
-import threading
 import time
-from collections import deque
-from collections.abc import Iterator
 
 import pytest
 
 from bench.sites import Address, Site
 from proxy.protocol.codes import CloseCode
 from tests.integration.bed.ends import Array
-from tests.integration.bed.passes import replicate
 from tests.integration.bed.sites import Bed, drain
 from tests.integration.peers.scripted import context, dial
 from tests.integration.peers.stage import listening, messages, watch_memory
 from tests.patience import PATIENCE
 
 SILENT = 300
-CROWD = 400
-"""Connections of a flood that are open at a time; more than may wait before the door."""
-PAUSE = 0.005
-"""Seconds between them: a peer's handshake takes less than 256 of these."""
 OVERDUE = 40.0
 """Seconds after which a site has forgotten its limit of ten."""
 
@@ -54,29 +46,6 @@ def driven_out(site: Site) -> list[int]:
     """Ports of those that others had to make way for, in the order in which they went."""
     found = [re.match(r"connection from .*:(\d+) refused: .* wait before the door", said) for said in messages(site)]
     return [int(match[1]) for match in found if match]
-
-
-@contextlib.contextmanager
-def flood(address: Address) -> Iterator[None]:
-    """Silent connections come all the time."""
-    over = threading.Event()
-
-    def come() -> None:
-        crowd = deque[socket.socket]()
-        while not over.wait(PAUSE):
-            crowd.append(silent(address))
-            if len(crowd) > CROWD:
-                crowd.popleft().close()
-        for connection in crowd:
-            connection.close()
-
-    flooding = threading.Thread(target=come, name="flood")
-    flooding.start()
-    try:
-        yield
-    finally:
-        over.set()
-        flooding.join()
 
 
 def silent(address: Address) -> socket.socket:
@@ -108,18 +77,4 @@ def test_silent_connections(bed: Bed) -> None:
         pair.west.wait_for(lambda: handles(pair.west) <= before + 2, "still has their descriptors")
         assert pair.west.status()["refused"] >= SILENT + 1
         assert growth() < 48 << 20, "256 that wait may take 100 KiB each"
-        drain(*pair.sites)
-
-
-def test_a_real_peer_gets_in_while_others_keep_coming(bed: Bed) -> None:
-    with Array() as array:
-        pair = bed.pair(array.address, tunnel={"drain": "1s"})
-        pair.west.start()
-        pair.west.wait_ready()
-        with flood(listening(pair.west)):
-            pair.west.wait_for(lambda: len(driven_out(pair.west)) > 0, "has room for all of them", PATIENCE)
-            pair.east.start()
-            pair.east.wait_ready()
-            pair.east.wait_up()
-            replicate(pair, b"in spite of them")
         drain(*pair.sites)

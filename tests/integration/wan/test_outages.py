@@ -20,7 +20,7 @@ import pytest
 from bench.sites import Site
 from bench.wan import Wan
 from tests.integration.bed.answering import answering
-from tests.integration.bed.contents import cut, volume
+from tests.integration.bed.contents import volume
 from tests.integration.bed.ends import (
     OPEN,
     Array,
@@ -34,7 +34,7 @@ from tests.integration.bed.ends import (
     torn,
     whole,
 )
-from tests.integration.bed.lines import array_at, line_or_skip, pair_over
+from tests.integration.bed.lines import array_at, line_or_skip, pair_over, sent_from_east
 from tests.integration.bed.sites import Bed, Pair, Settings, ends, eventually, lanes_of, look_up, resident
 from tests.patience import PATIENCE
 
@@ -52,13 +52,8 @@ QUICK: Settings = {"keepalive": "1s", "dead_after": "5s"}
 @contextlib.contextmanager
 def sending(wan: Wan, pair: Pair, content: bytes = CONTENT) -> Iterator[Future[Sending]]:
     """East's array sends meanwhile."""
-
-    def work() -> Sending:
-        with wan.inside("east"):
-            return send(cut(content, 64 << 10), pair.entrance, patience=2 * STOPPED_SECONDS)
-
     with ThreadPoolExecutor() as threads:
-        yield threads.submit(work)
+        yield threads.submit(sent_from_east, wan, pair, content, patience=2 * STOPPED_SECONDS)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,151 @@
+"""What must not disturb those who replicate over a line: new certificates, a crowd at the door, a stream that is stuck.
+
+(Rows 29, 30 and 32 of the faults that Isthmus must survive.)
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from bench.sites import Address
+from bench.wan import Wan
+from tests.certificates import make
+from tests.integration.bed.contents import volume
+from tests.integration.bed.ends import Arrival, acknowledge, receipt, whole
+from tests.integration.bed.lines import WRITE, array_at, line_or_skip, pair_over, sent_from_east
+from tests.integration.bed.passes import replicate
+from tests.integration.bed.sites import Bed, alarm, drain, ends, eventually, logged, run
+from tests.integration.peers.stage import listening, says
+from tests.patience import PATIENCE
+
+pytestmark = pytest.mark.root
+
+CROWD = 5000
+WAITING = 400
+"""Of the crowd, how many are there at a time: more than may wait before the door."""
+PAUSE = 0.001
+"""Seconds between two of them."""
+BUSY, BUSY_SIZE = 31, 256 << 10
+STUCK_SIZE = 12 << 20
+"""Much more than the window and the kernels' buffers take."""
+
+
+@contextlib.contextmanager
+def crowd(wan: Wan, address: Address) -> Iterator[None]:
+    """They come all the time, from east's end; at the end all have come, and are gone."""
+
+    def come() -> None:
+        there = deque[socket.socket]()
+        with wan.inside("east"):
+            for _ in range(CROWD):
+                there.append(socket.socket())
+                there[-1].setblocking(False)
+                there[-1].connect_ex(address)
+                if len(there) > WAITING:
+                    there.popleft().close()
+                time.sleep(PAUSE)
+        for connection in there:
+            connection.close()
+
+    coming = threading.Thread(target=come, name="crowd")
+    coming.start()
+    try:
+        yield
+    finally:
+        coming.join()
+
+
+def test_certificates_are_replaced_under_load(bed: Bed) -> None:
+    """First by a new one, whose lane comes up while the stream waits; then by one that is broken, which changes nothing
+    but for an alarm."""
+    content = volume("under load", 8 << 20)
+    replaced = threading.Event()
+
+    def wait_halfway(number: int) -> None:
+        if number == len(content) // WRITE // 2:
+            assert replaced.wait(PATIENCE)
+
+    with line_or_skip(rate="45Mbit", delay="20ms", loss="0.1%") as wan, array_at(wan, "west") as array:
+        pair = pair_over(bed, wan, array.address)
+        run(*pair.sites)
+        with ThreadPoolExecutor() as threads:
+            sending = threads.submit(sent_from_east, wan, pair, content, wait_halfway)
+            array.arrival()
+            make(bed.directory / "east", "east")
+            for site in pair.sites:
+                site.signal(signal.SIGHUP)
+                says(site, "read anew")
+            says(pair.west, "the certificate of this lane is no longer trusted")
+            for site in pair.sites:
+                logged(site, "resumed")
+            (bed.directory / "east.crt").write_text("not PEM")
+            for site in pair.sites:
+                site.signal(signal.SIGHUP)
+                alarm(site, "the old ones stay in use")
+            replaced.set()
+            whole(receipt(content), sending.result())
+        for site in pair.sites:
+            eventually(site, "peers.0.ended_streams", {"both arrays ended it": 1})
+        drain(*pair.sites)
+
+
+@pytest.mark.slow
+def test_a_real_peer_gets_in_through_a_crowd(bed: Bed) -> None:
+    """Five thousand that say nothing come and come, while east starts and replicates; nothing is left of them."""
+    with line_or_skip(rate="100Mbit", delay="2ms") as wan, array_at(wan, "west") as array:
+        pair = pair_over(bed, wan, array.address)
+        pair.west.start()
+        pair.west.wait_ready()
+        before = len(os.listdir(f"/proc/{pair.west.pid}/fd"))
+        with crowd(wan, listening(pair.west)):
+            logged(pair.west, "wait before the door")
+            pair.east.start()
+            pair.east.wait_ready()
+            pair.east.wait_up()
+            with wan.inside("east"):
+                replicate(pair, volume("in spite of them", 1 << 20))
+        pair.west.wait_for(
+            lambda: len(os.listdir(f"/proc/{pair.west.pid}/fd")) <= before + 8, "still has their descriptors"
+        )
+        assert pair.west.status()["refused"] > CROWD // 2, "most must have come as far as the door"
+        with wan.inside("east"):
+            replicate(pair, volume("after them", 1 << 20))
+        drain(*pair.sites)
+
+
+def test_a_stuck_stream_beside_thirty_one(bed: Bed) -> None:
+    """They finish while its far array reads nothing, and then it does, too."""
+    released = threading.Event()
+
+    def refuse_one(arrival: Arrival) -> None:
+        arrival.data += arrival.connection.recv(1)
+        if arrival.data == b"!":
+            released.wait(PATIENCE)
+        acknowledge(arrival)
+
+    settings = {"window": "4MiB", "memory": "16MiB", "unacked": "8MiB"}
+    stuck_content = b"!" + volume("stuck", STUCK_SIZE)
+    others = [b"." + volume(f"busy {number}", BUSY_SIZE) for number in range(BUSY)]
+    with (
+        line_or_skip(rate="200Mbit", delay="5ms", loss="0.1%") as wan,
+        array_at(wan, "west", refuse_one, receive_buffer=64 << 10) as array,
+        pair_over(bed, wan, array.address, tunnel=settings).running() as pair,
+        ThreadPoolExecutor(BUSY + 1) as threads,
+    ):
+        stuck = threads.submit(sent_from_east, wan, pair, stuck_content)
+        array.arrival(0)
+        results = list(threads.map(lambda content: sent_from_east(wan, pair, content), others))
+        for content, result in zip(others, results, strict=True):
+            whole(receipt(content), result)
+        assert not stuck.done()
+        assert ends(pair.east) == {"both arrays ended it": BUSY}
+        released.set()
+        whole(receipt(stuck_content), stuck.result())
