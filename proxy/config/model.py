@@ -228,7 +228,7 @@ class Tunnel(Section):
     lanes: Lanes = setting(
         "Connections that the tunnel is spread over, 1 to 64; with `dscp`, so many for each mark, 64 together. Of"
         " two or more the newest is kept for what is small and urgent, and where packets are lost such frames go by"
-        " another one as well. `auto`: that one, one more where packets are lost, and for bulk one with `bbr`,"
+        " up to two others as well. `auto`: that one, two more where packets are lost, and for bulk one with `bbr`,"
         " otherwise as many as loss and round trip call for. The site that dials opens them, and heeds the other site's"
         " need as well.",
         "auto",

@@ -94,7 +94,7 @@ class Dialler:
             for mark in self._attempts.values():
                 if mark in missing:
                     missing.remove(mark)
-        for mark in missing[: _AT_ONCE - len(self._attempts)]:
+        for mark in missing[: max(0, _AT_ONCE - len(self._attempts))]:  # trials are beside them
             self._attempt(mark)
 
     def _attempt(self, mark: int, *, trial: bool = False) -> None:

@@ -456,6 +456,7 @@ class Peer:
         self.shutdowns += event.code is CloseCode.SHUTDOWN
         lane = self.lanes.get(event.lane)
         if lane is not None:
+            lane.needless = event.code is CloseCode.SURPLUS
             lane.abort(f"closed by {self.name}: {event.reason} ({event.code.name.lower()})")
 
     def _lane_dead(self, event: events.LaneDead) -> None:

@@ -42,13 +42,14 @@ Words that need a meaning have it in [GUIDE.md](GUIDE.md#words).
 - **Rights.** On a loopback address reading needs no token. Anywhere else the listener speaks TLS 1.3 only, and reading
   needs `Authorization: Bearer TOKEN` with the content of the file `status.token`, or a client certificate that
   `status.clients` signed or holds. `drain` and `reload` need the token of `status.control_token` (which may read, too);
-  a loopback listener without `status.control_token`, which `isthmus init` writes, grants them to whoever reaches it.
+  `isthmus init` writes one; a loopback listener without `status.control_token` grants them to whoever reaches it.
 - **Pages of other sites** get nothing: the Host header has to name this listener (an address of its own, or one of
   `status.names`), and `Origin` and `Sec-Fetch-Site`, where they are sent, have to say that the request comes from here.
 - **Limits.** 400 requests at once and 200 a second from one address, four times that from all others than this host;
   who shows a right token or certificate has a budget apart. Header lines of 8 KiB and no body. 128 connections, 64 from
   one address: who has been idle longest goes. 32 who listen to `/api/v1/live`. All users of the host itself count as
-  one. Above that: 429, and the connection ends. All answers together take a tenth of the loop's time at most: who asks
+  one. Above that: 429, and the connection ends; connections beyond 400 at once or 200 a second (100 and 20 with TLS)
+  are closed unanswered, so keep them open. All answers together take a tenth of the loop's time at most: who asks
   for much may wait for half a second, be given what is up to 30 s old, or where nothing is, after 5 s, 429.
 - **Failures** are `{"error": ..., "remedy": ...}` with the status codes of HTTP.
 - **`/api/v1/live`** sends `event: live` once a second with the JSON below as `data`, and `event: event` with one event
