@@ -16,6 +16,8 @@ WIDE = 2
 LEAN_PART = 8
 """Where costs are lean, the part of its plain length that a frame costs at least: so much longer, too, is the way to
 an array for what the far site knows, in bytes that the near array believes sent."""
+GROWTH_PART = 2
+"""One part in so many of the memory is for windows beyond the initial credit; the rest is for streams to come."""
 OPENING_PART = 4
 """One part in so many of the memory is for windows that are wide from the beginning."""
 STEP = 4
@@ -131,8 +133,8 @@ class SendCredit:
 class WindowBudget:
     """Bytes of credit that all streams of a tunnel may have been given together.
 
-    Half of it serves growth at most, so that however much the first streams have grown there is room for new ones; what
-    the next stream is to begin with comes out of the other half.
+    Half of it serves growth at most, so that however much the first streams have grown there is room for new ones. What
+    the next stream is to begin with beyond the initial credit is growth, too.
     """
 
     def __init__(self, total: int) -> None:
@@ -150,7 +152,7 @@ class WindowBudget:
     @property
     def share(self) -> int:
         """What each stream that grows by use would have of the growth if all of them had the same."""
-        return self.total // 2 // max(1, self.growers)
+        return self.total // GROWTH_PART // max(1, self.growers)
 
     @property
     def spare(self) -> int:
@@ -158,12 +160,12 @@ class WindowBudget:
 
         Some streams never send much, and what the peer was told cannot be taken back.
         """
-        return max(0, min(self.total // OPENING_PART - self.opening, self.total - self.reserved)) // 2
+        return max(0, min(self.total // OPENING_PART - self.opening, self.room)) // 2
 
     @property
     def room(self) -> int:
         """What windows may still grow by."""
-        return min(self.total // 2 - self.grown, self.total - self.reserved)
+        return min(self.total // GROWTH_PART - self.grown, self.total - self.reserved)
 
     def reserve(self, n: int) -> bool:
         """Room for a new stream's initial credit. False: the stream has to be refused."""
@@ -184,15 +186,16 @@ class WindowBudget:
 
     def foretell(self, n: int) -> bool:
         """Room for `n` bytes beyond the initial credit of a stream that has not come yet."""
-        if self.reserved + n > self.total:
+        if n > self.room:
             return False
+        self.grown += n
         self.reserved += n
         self.opening += n
         return True
 
     def withdraw(self, n: int) -> None:
         """Undo that much of `foretell`."""
-        self.reserved -= n
+        self.shrink(n)
         self.opening -= n
 
     def shrink(self, n: int) -> None:
@@ -239,7 +242,6 @@ class ReceiveWindow:
         self._budget = budget
         self._initial = initial
         self._maximum = max(initial + foretold, maximum)
-        budget.grown += foretold
         self._grown = self._opened = foretold
         self._grower = False
         self._pressed = False  # it has grown, and the peer has not been told

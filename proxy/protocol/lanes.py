@@ -33,12 +33,11 @@ class Lane:
         """It has been told that the lane is suspected to be dead; nothing was heard since."""
         self.ready = False
         self.greeted = False
-        self.busy = False
-        """Numbered frames went or came by it since the last PING."""
         self.heard = now
         self.outbox: list[bytes] = []
         self._keepalive = keepalive
         self._dead_after = dead_after
+        self._busy = False  # numbered frames went or came by it since the last PONG
         self._next_ping = now
         self._asked_at: float | None = None
         self._token = 0
@@ -80,9 +79,18 @@ class Lane:
             raise PeerError("PONG", f"token {token} answers no PING that is under way")
         round_trip = now - self._asked_at
         self._asked_at = None
-        self._next_ping = now + (min(PING_BUSY, self._keepalive) if self.busy else self._keepalive)
-        self.busy = False
+        self._next_ping = now + (min(PING_BUSY, self._keepalive) if self._busy else self._keepalive)
+        self._busy = False
         return round_trip
+
+    def carries(self, now: float) -> bool:
+        """A numbered frame goes or comes by it. True if a PING is due earlier because of that."""
+        if self._busy:
+            return False
+        self._busy = True
+        due = self._next_ping
+        self._next_ping = min(due, now + PING_BUSY)
+        return self._next_ping < due
 
     def _silent_at(self, round_trip: float) -> float:
         assert self._asked_at is not None
@@ -152,6 +160,11 @@ class Lanes:
             lane.silent = False
             self.at = min(self.at, now + SILENT_AFTER)  # it may fall silent again long before it would have been dead
             self.assign()
+
+    def carries(self, lane: Lane, now: float) -> None:
+        """A numbered frame goes or comes by it."""
+        if lane.carries(now):
+            self.at = min(self.at, now + PING_BUSY)
 
     def watch(self, round_trip: float) -> None:
         """Something may have to be done earlier than was known. What is heard only makes it later."""

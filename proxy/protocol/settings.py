@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from proxy.protocol.credit import OPENING_PART
+from proxy.protocol.credit import GROWTH_PART
 from proxy.protocol.errors import Misuse
 from proxy.protocol.hello import CREDIT_MAX, CREDIT_MIN, STREAMS_MAX
 
@@ -44,7 +44,7 @@ class TunnelSettings:
     def offered_credit(self) -> int:
         """The initial credit that HELLO offers: little enough that all streams that may be open fit into the memory.
 
-        What windows take that are wide from the beginning is not for it. At least sixteen streams fit in any case.
+        However much windows have grown. At least sixteen streams fit in any case.
         """
-        each = self.memory * (OPENING_PART - 1) // OPENING_PART // max(16, self.streams)
+        each = (self.memory - self.memory // GROWTH_PART) // max(16, self.streams)
         return max(CREDIT_MIN, min(self.initial_credit, self.window_max, each))

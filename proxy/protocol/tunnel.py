@@ -233,7 +233,7 @@ class Tunnel:
         if not lane.ready and kind not in (FrameType.ACK, FrameType.CLOSE):
             raise PeerError.of(frame, "a lane begins with ACK")
         if kind >= FIRST_NUMBERED:
-            lane.busy = True
+            self._lanes.carries(lane, self._now)
             self._streams.receive(frame, self._now)
             return
         handle = _HANDLERS.get(kind)
@@ -304,12 +304,12 @@ class Tunnel:
         if copies := streams.copies.take(lane, limit, now):
             pieces += copies
             limit -= sum(map(len, copies))
-            link.busy = True
+            lanes.carries(link, now)
         if link.ready and self.scheduler:
             marks = lanes.marks_of(link, self.scheduler.accounts)
             beside = lanes.beside(link) if streams.copies.wanted else ()
             streams.take(lane, limit, now, pieces, marks, express=lanes.is_express(link), beside=beside)
-            link.busy = True
+            lanes.carries(link, now)
         return pieces
 
     def lanes_with_room(self, lanes: Iterable[int]) -> None:

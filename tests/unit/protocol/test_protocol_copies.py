@@ -202,11 +202,11 @@ def test_a_lane_that_carries_copies_is_asked_whether_it_lives() -> None:
     script = lossy(3)
     lane = script.tunnel._lanes.get(2)
     assert lane is not None
-    lane.busy = False
+    lane._busy = False
     ask(script)
     script.take(3)
     assert script.take(2) == ["DATA 1#1 100"]
-    assert lane.busy
+    assert lane._busy
 
 
 def test_the_peer_takes_each_frame_once() -> None:

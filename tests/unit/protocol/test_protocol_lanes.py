@@ -25,7 +25,7 @@ def test_a_lane_begins_with_state_and_waits_for_the_peers() -> None:
     pair = Pair()
     pair.dial(1)
     pair.left.open("array", "")
-    assert lines(pair.left.take(1, 1 << 20, 0.0)) == ["ACK 1:0", "CREDIT 1:0/147456"]
+    assert lines(pair.left.take(1, 1 << 20, 0.0)) == ["ACK 1:0", "CREDIT 1:0/98304"]
     assert lines(pair.left.take(1, 1 << 20, 0.0)) == []
     assert 1 not in pair.left.wanting
     assert pair.carry(1, pair.right) == ["ACK"]
@@ -102,17 +102,21 @@ def test_one_ping_at_a_time_and_oftener_while_streams_flow() -> None:
     tunnel = script.tunnel
     script.give(FrameType.PONG, 0, 0, encode_token(1))
     assert tunnel.next_deadline() == 5.0
+    script.at(2.0)
     script.open(2)
+    script.at(2.5)
+    script.take()
+    assert tunnel.next_deadline() == 3.0, "not only when it was due at rest"
+    script.at(3.0)
+    assert lines(tunnel.take(1, 1 << 20, 3.0))[0] == "PING 2"
     script.at(5.0)
-    assert lines(tunnel.take(1, 1 << 20, 5.0))[0] == "PING 2"
-    script.at(10.0)
-    assert "PING 3" not in lines(tunnel.take(1, 1 << 20, 10.0))
+    assert "PING 3" not in lines(tunnel.take(1, 1 << 20, 5.0))
     script.give(FrameType.PONG, 0, 0, encode_token(2))
-    assert tunnel.next_deadline() == 11.0
-    script.at(11.0)
-    assert lines(tunnel.take(1, 1 << 20, 11.0)) == ["PING 3"]
+    assert tunnel.next_deadline() == 6.0
+    script.at(6.0)
+    assert lines(tunnel.take(1, 1 << 20, 6.0)) == ["PING 3"]
     script.give(FrameType.PONG, 0, 0, encode_token(3))
-    assert tunnel.next_deadline() == 16.0
+    assert tunnel.next_deadline() == 11.0
 
 
 def test_a_silent_lane_is_dropped() -> None:

@@ -137,12 +137,12 @@ def test_settings_that_cannot_be(wrong: dict[str, int], sentence: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "offered"),
     [
-        (TunnelSettings(), 144 << 10),
+        (TunnelSettings(), 96 << 10),
         (TunnelSettings(streams=128), 256 << 10),
         (TunnelSettings(memory=1 << 20), 64 << 10),
-        (TunnelSettings(window_max=128 << 10), 128 << 10),
+        (TunnelSettings(window_max=80 << 10), 80 << 10),
         (TunnelSettings(initial_credit=1 << 20, streams=64), 1 << 20),
-        (TunnelSettings(initial_credit=16 << 20, streams=1), 9 << 20),
+        (TunnelSettings(initial_credit=16 << 20, streams=1), 6 << 20),
     ],
 )
 def test_the_initial_credit_fits_the_memory(settings: TunnelSettings, offered: int) -> None:
@@ -159,3 +159,21 @@ def test_as_many_streams_fit_as_may_be_open() -> None:
         windows.append(ReceiveWindow(budget, settings.offered_credit, settings.window_max))
         windows[-1].widen(settings.opening_window)
         windows[-1].tell()
+
+
+def test_as_many_streams_fit_however_much_others_have_grown() -> None:
+    """Grown by use, and by what is foretold of the next."""
+    settings = TunnelSettings()
+    budget = WindowBudget(settings.memory)
+    for _ in range(2):
+        assert budget.reserve(settings.offered_credit)
+        busy = ReceiveWindow(budget, settings.offered_credit, settings.window_max)
+        for _ in range(20):
+            busy.arrive(busy.limit - busy.arrived, 1.0, 0.1)
+            busy.consume(busy.arrived - busy.consumed, 0, 1.0, 0.1)
+            busy.press(0)
+            busy.tell()
+        budget.foretell(budget.spare)
+    assert budget.grown > settings.memory // 4
+    for _ in range(settings.streams - 2):
+        assert budget.reserve(settings.offered_credit)

@@ -34,7 +34,7 @@ def test_two_new_sites_pair() -> None:
     assert pair.left.hello().known_half == pair.right.hello().half
     assert pair.right.hello().known_half == pair.left.hello().half
     assert pair.left.agreement is not None
-    assert pair.left.agreement.initial_credit == 144 << 10
+    assert pair.left.agreement.initial_credit == 96 << 10
 
 
 def test_more_lanes_join() -> None:
