@@ -21,6 +21,7 @@ _OBSTACLES = {
 _TURN = 5 * 10**6
 """Nanoseconds below which an answer is not told from the source's own pace; nor below one round trip."""
 _CPU, _SOURCE = Waiting.CPU, Waiting.SOURCE  # each read passes here, and an enum's attributes are slow
+_OF_PEER = (Waiting.PEER, Waiting.FILL)
 _UNSENT = (Waiting.LINE, Waiting.WINDOW, Waiting.UNACKED)
 
 
@@ -50,6 +51,7 @@ class Waits:
         self._recent = Recent()
         self._resting = False
         self._loading = False
+        self._awaited = Waiting.PEER  # inward, before the peer was out of reach
         self._held = 0.0
         self._answered = 0  # when the silent source was last given something, 0: not since it fell silent
         self._answers = 0
@@ -96,8 +98,12 @@ class Waits:
         """The peer can be reached again or not any more, some of what was sent has arrived, or time has passed."""
         if self._resting:
             self.rest()
-        if self._inward.state in (Waiting.PEER, Waiting.OUTAGE):
-            self.inward(Waiting.PEER if self._owner.reachable else Waiting.OUTAGE)
+        state, reachable = self._inward.state, self._owner.reachable
+        if state in _OF_PEER and not reachable:
+            self._awaited = state
+            self.inward(Waiting.OUTAGE)
+        elif state is Waiting.OUTAGE and reachable:
+            self.inward(self._awaited)
 
     def sample(self, traffic: Traffic, round_trip: float) -> tuple[Spell, Spell]:
         """Once a second, and at the end: what has passed since, outward and inward. `round_trip` in seconds."""
@@ -155,10 +161,12 @@ class Waits:
 
     def _obstacle(self, flow: Flow | None) -> Waiting:
         owner = self._owner
-        if owner.worker.congested or self._loading:
+        if owner.worker.congested:
             return Waiting.STORE
         if not owner.reachable:
             return Waiting.OUTAGE
+        if self._loading:
+            return Waiting.STORE
         if flow is None:
             return Waiting.SOURCE
         if flow.obstacle is Obstacle.LINE and not flow.queued:

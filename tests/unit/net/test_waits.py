@@ -120,6 +120,17 @@ def test_what_the_peer_has_missed_is_waited_for_while_the_disk_has_it(scene: Sce
     assert scene.outward() == {"far_array": 6, "store": 3}
 
 
+def test_a_chunk_that_cannot_be_sent_now_is_not_waited_for(scene: Scene) -> None:
+    scene.waits.rest()
+    scene.pass_(2).load(True)
+    scene.owner.reachable = False
+    scene.pass_(3).look()
+    scene.owner.reachable = True
+    scene.pass_(4).look()
+    scene.pass_(5)
+    assert scene.outward() == {"line": 2, "store": 8, "outage": 4}
+
+
 def test_a_disk_that_holds_nothing_up_is_not_waited_for(scene: Scene) -> None:
     scene.pass_(2).load(True)
     scene.pass_(3).load(False)
