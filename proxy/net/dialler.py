@@ -70,9 +70,12 @@ class Dialler:
             self._cancel()
 
     def hurry(self) -> None:
-        """Do not wait any longer: what kept the peer away may have been put right."""
-        self._short = False
-        self._peer.short_packets = False
+        """Do not wait any longer: what kept the peer away, or its packets short, may have been put right."""
+        short = next((lane for lane in self._peer.lanes if lane.up and lane.short), None)
+        if short is not None:
+            self._attempt(short.mark, trial=True)
+        else:
+            self._short = self._peer.short_packets = False
         self._hurry.set()
 
     def _has_succeeded(self) -> bool:

@@ -3,6 +3,7 @@
 (Rows 1 and 7 of the faults that Isthmus must survive. What such lines carry is measured by `make bench-wan`.)
 """
 
+import signal
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,9 +14,12 @@ from bench.wan import Line, Wan
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Sending, receipt, send, whole
 from tests.integration.bed.lines import array_at, line_or_skip, pair_over
-from tests.integration.bed.sites import Bed, alarm
+from tests.integration.bed.sites import Bed, alarm, eventually, lanes_of
 
 pytestmark = pytest.mark.root
+
+SHORT = 1280
+"""Bytes of a packet that passes any path (RFC 8200, section 5)."""
 
 LINES: dict[str, dict[str, str]] = {
     "short and lossy": {"rate": "100Mbit", "delay": "5ms", "loss": "5%"},
@@ -56,7 +60,7 @@ def test_a_bad_line(bed: Bed, settings: Any, lanes: int) -> None:
 
 
 def test_a_path_that_swallows_long_packets(bed: Bed) -> None:
-    """Nobody tells: the site finds out by itself, uses short packets, and says so."""
+    """Nobody tells: the site finds out by itself, uses short packets, and says so until a reload finds it mended."""
     content = volume("in short packets", 2 << 20)
     with (
         line_or_skip(rate="100Mbit", delay="5ms", path_mtu="1280B") as wan,
@@ -67,6 +71,12 @@ def test_a_path_that_swallows_long_packets(bed: Bed) -> None:
             sending = send(cut(content, 64 << 10), pair.entrance)
         whole(receipt(content), sending)
         alarm(pair.east, "packets of full size to west are lost")
+        wan.set(path_mtu="1500B")
+        pair.east.signal(signal.SIGHUP)
+        eventually(pair.east, "alarms", [])
+        pair.east.wait_for(
+            lambda: all(lane["segment_bytes"] > SHORT for lane in lanes_of(pair.east)), "still sends short packets"
+        )
 
 
 def transfer(wan: Wan, end: str, content: bytes, to: Address) -> Sending:
