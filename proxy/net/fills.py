@@ -67,9 +67,10 @@ class Fills:
         self._missed[relay].names.extend(names)
 
     def drop(self, relay: Filler) -> None:
-        """The relay has ended."""
+        """The relay has ended, and what it had unacknowledged is in nobody's way any more; the caller pumps."""
         self._missed.pop(relay, None)
         self._held.discard(relay)
+        self.go_on()
 
     def arrived(self, relay: Filler) -> None:
         """Some of what the relay has sent has arrived; `go_on` has to be called."""

@@ -165,8 +165,12 @@ class Lane(asyncio.BufferedProtocol):
         self._waiting = False
         if self._reader is None or self._rounds is None or self._transport is None or self._lost:
             return
-        with self._rounds:
-            self._give_frames(self._reader, self._rounds)
+        try:
+            with self._rounds:
+                self._give_frames(self._reader, self._rounds)
+        except Exception as error:  # as the transport has it where bytes arrive
+            self.abort(f"a defect: {type(error).__name__}")
+            raise
         if not (self._waiting or self._lost):
             self._transport.resume_reading()
 

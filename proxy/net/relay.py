@@ -254,9 +254,18 @@ class Relay(asyncio.BufferedProtocol):
             self.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
 
     def close(self, code: ResetCode, reason: str, *, tell: bool = True) -> None:
-        """End both directions at once: the one teardown path. `tell`: the peer is to know."""
+        """End both directions at once. `tell`: the peer is to know."""
         if self.closed:
             return
+        self._give_back(reason)
+        if self._transport is not None:
+            reset_transport(self._transport)
+        if tell:
+            self._owner.tunnel.reset(self.stream, code, reason)
+        self._owner.gone(self)
+
+    def _give_back(self, reason: str) -> None:
+        """Whichever way the stream ends: nothing happens any more, and nothing of the peer's is held."""
         self.closed = True
         self.reason = reason
         self._pauses.close()
@@ -267,11 +276,6 @@ class Relay(asyncio.BufferedProtocol):
         self._outstanding.clear()
         self._encoder.close()
         self._decoder.close()
-        if self._transport is not None:
-            reset_transport(self._transport)
-        if tell:
-            self._owner.tunnel.reset(self.stream, code, reason)
-        self._owner.gone(self)
 
     # -- outward -----------------------------------------------------------------------------------------------
 
@@ -489,9 +493,8 @@ class Relay(asyncio.BufferedProtocol):
         """Both directions have ended, and the peer can ask for nothing any more: close the socket without a reset."""
         if not (self._ended_here and self._ended_there) or self._outstanding or self.closed:
             return
-        self.closed = self.in_order = True
-        self.reason = "both arrays ended it"
+        self.in_order = True
+        self._give_back("both arrays ended it")
         if self._transport is not None:
             self._leaving = Leaving(self._transport, self._loop.time())
-        self._encoder.close()
         self._owner.gone(self)

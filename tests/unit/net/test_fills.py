@@ -219,7 +219,6 @@ def test_a_stream_that_ends_makes_room_for_others(stage: Stage) -> None:
     few = stage.miss(stage.other, 1, 2)
     stage.script.tunnel.reset(stage.one.stream, ResetCode.INTERNAL, "")
     stage.fills.drop(stage.one)
-    stage.fills.go_on()
     assert stage.other.filled == few
 
 

@@ -142,6 +142,16 @@ def test_a_breach_in_a_later_round_is_one(stage: Stage) -> None:
     assert "is unwanted" in stage.owner.broken
 
 
+def test_after_a_defect_in_a_later_round_the_lane_is_gone(stage: Stage) -> None:
+    """Nobody would read it any more, nor notice for long."""
+    stage.brings(*map(ping, range(8)))
+    stage.owner.then = MagicMock(side_effect=KeyError)
+    with pytest.raises(KeyError):
+        next_round(stage.loop)
+    assert stage.owner.reason == "a defect: KeyError"
+    stage.transport.abort.assert_called_once_with()
+
+
 def test_one_that_answers_nothing_is_closed_ten_seconds_after_it_was_connected(silent: Stage) -> None:
     reasons = []
     for seconds in (9.9, 0.2):
