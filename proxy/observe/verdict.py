@@ -179,6 +179,8 @@ def _shaping(figures: Figures, times: Times, share: float) -> str:
 
 def _cpu(figures: Figures, times: Times, share: float) -> str:
     works = f"this process works {share:.0%} of the time"
+    if not figures.processor:  # it is not known in the first seconds
+        return works
     if figures.processor < share * STARVED:
         return f"{works}, but gets only {figures.processor:.0%} of a core: its host is busy with something else"
     return f"{works}, with {figures.processor:.0%} of a core"

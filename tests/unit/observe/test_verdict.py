@@ -48,6 +48,7 @@ CASES: list[tuple[Times, Figures, Limit, float, str]] = [
         1.0,
         "this process works 100% of the time, with 97% of a core",
     ),
+    (account(cpu=10), replace(FIGURES, processor=0.0), Limit.CPU, 1.0, "this process works 100% of the time"),
     (
         account(cpu=10),
         replace(FIGURES, processor=0.2),
