@@ -18,7 +18,8 @@ Written by `python -m proxy.observe.metrics_document`; change `proxy/observe/met
 
 `/metrics` of the status listener, for Prometheus. Names, labels and meanings are public interface: new ones may come,
 and none changes its meaning. Counters begin at 0 when the site starts; bytes of "sent" are from arrays here towards the
-peer. Words that need a meaning have it in [GUIDE.md](GUIDE.md#words).
+peer. Values of `waiting` are explained in [API.md](API.md#waiting), words that need a meaning in
+[GUIDE.md](GUIDE.md#words).
 
 | name | kind | labels | meaning |
 |---|---|---|---|

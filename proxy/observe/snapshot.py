@@ -53,7 +53,7 @@ class ShareStatus:
     held_seconds: float
     """How long it had data that waited for its maximum or the peer's rate."""
     bytes: dict[str, int]
-    """As of a peer, of the streams of this share, ended and live."""
+    """Counts of Traffic, of the streams of this share, ended and live."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +194,8 @@ class PeerStatus:
     references_suspended: bool
     last_error: str
     bytes: dict[str, int]
+    """Counts of Traffic, of all streams, ended and live; and TCP payload of the lanes: `wire` (sent),
+    `wire_retransmitted` and `wire_received`."""
     ended_streams: dict[str, int]
     """Counted by reason."""
     refused_streams: dict[str, int]
@@ -207,7 +209,7 @@ class PeerStatus:
     on_demand: list[OnDemandStatus]
     verdict: VerdictStatus
     waiting_seconds: dict[str, float]
-    """By what was waited for (proxy/observe/waiting.py), of both directions of all streams, ended and live."""
+    """By what was waited for (see Waiting), of both directions of all streams, ended and live."""
     rate_bits_per_second: int | None
     """What may go to the peer at this time of the timetable; None: no limit."""
     held_seconds: float
@@ -239,6 +241,7 @@ class StreamStatus:
     compression: str
     """Of what is sent: "none", "zstd 1", or with a context's length "zstd 9, 32 MiB"."""
     bytes: dict[str, int]
+    """Counts of Traffic."""
     sent_bits_per_second: float
     """Plain bits from the array here, over the last ten seconds."""
     delivered_bits_per_second: float
@@ -273,8 +276,9 @@ class Snapshot:
     peers: list[PeerStatus]
     streams: list[StreamStatus]
     store: dict[str, Any]
+    """As StoreFigures; and `prepared`: containers that were read because chunks in them are likely to be asked for."""
     bytes: dict[str, int]
-    """The waterfall of what was sent (raw, after_deduplication, after_compression, wire), and what was received."""
+    """As of a peer, of all peers together: raw, after_deduplication, after_compression and wire are the waterfall."""
     refused: int
     """Connections to the tunnel listener that showed no peer's certificate, without those that ended by themselves
     before they had shown anything."""

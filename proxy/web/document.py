@@ -3,19 +3,27 @@
 `python -m proxy.web.document` does it, in a checkout; a test fails when that was forgotten.
 """
 
+import ast
+import inspect
 import json
 from collections.abc import Iterator
 from dataclasses import is_dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
 
+from dedupstore.store import StoreFigures
 from proxy.observe import answers, snapshot
+from proxy.observe.counters import Traffic
+from proxy.observe.waiting import Waiting
 from proxy.web.routes import ROUTES, Parameter, Right, Route
 
 ROOT = Path(__file__).parents[2]
 _VERSION = "1"
+_COUNTS = (Traffic, StoreFigures)
+"""What is counted by name: keys of the API's objects."""
 _SCHEMAS = "#/components/schemas/"
 
 _FAILURES = {
@@ -95,10 +103,9 @@ def _schemas(answer: type) -> dict[str, Any]:
 
 def _describe_by_docstrings() -> None:
     """Have pydantic take what keys mean from the words below them; nobody else needs to know of pydantic."""
-    for module in (answers, snapshot):
-        for shape in vars(module).values():
-            if is_dataclass(shape):
-                setattr(shape, "__pydantic_config__", ConfigDict(use_attribute_docstrings=True))  # noqa: B010
+    for shape in (*vars(answers).values(), *vars(snapshot).values(), *_COUNTS):
+        if is_dataclass(shape):
+            setattr(shape, "__pydantic_config__", ConfigDict(use_attribute_docstrings=True))  # noqa: B010
 
 
 def _operation(route: Route) -> dict[str, Any]:
@@ -145,8 +152,11 @@ def _page(described: dict[str, Any]) -> Iterator[str]:
         if route.parameters or route.answer:
             yield from _route(route)
     yield "# Shapes\n"
-    for name, schema in sorted(described["components"]["schemas"].items()):
+    counts = {shape.__name__: TypeAdapter(shape).json_schema(mode="serialization") for shape in _COUNTS}
+    for name, schema in sorted((described["components"]["schemas"] | counts).items()):
         yield from _shape(name, schema)
+    yield "## Waiting\n\nWhat a direction of a stream waits for, or does.\n\n| key | meaning |\n|---|---|"
+    yield from (f"| `{value}` | {meaning} |" for value, meaning in _meanings())
 
 
 def _route(route: Route) -> Iterator[str]:
@@ -174,6 +184,16 @@ def _shape(name: str, schema: dict[str, Any]) -> Iterator[str]:
     for key, value in schema["properties"].items():
         yield f"| `{key}` | {_kind(value)} | {' '.join(value.get('description', '').split())} |"
     yield ""
+
+
+def _meanings() -> Iterator[tuple[str, str]]:
+    """Of what can be waited for: the words below each, which the language itself does not keep."""
+    (found,) = ast.parse(inspect.getsource(Waiting)).body
+    assert isinstance(found, ast.ClassDef)
+    for member, words in pairwise(found.body):
+        match member, words:
+            case ast.Assign(value=ast.Constant(value=value)), ast.Expr(value=ast.Constant(value=meaning)):
+                yield str(value), str(meaning)
 
 
 def _kind(value: dict[str, Any]) -> str:
