@@ -133,13 +133,14 @@ class Lane(asyncio.BufferedProtocol):
         return self._reader.get_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
-        if self._lost:
-            return  # CLOSE is said: what still comes is read over
         assert self._reader is not None
         assert self._rounds is not None
         self._reader.received(nbytes)
         with self._rounds:
-            self._give_frames(self._reader, self._rounds)
+            if self._lost:
+                self._read_over(self._reader)
+            else:
+                self._give_frames(self._reader, self._rounds)
 
     def _give_frames(self, reader: FrameReader, rounds: Rounds) -> None:
         try:
@@ -153,6 +154,16 @@ class Lane(asyncio.BufferedProtocol):
             self.close(refused.code, refused.reason)
         if self.up and not self._lost:
             self.owner.burst(self)
+
+    def _read_over(self, reader: FrameReader) -> None:
+        """We have said CLOSE: nothing that still comes matters, unless both say it at once and wait for each other."""
+        assert self._transport is not None
+        try:
+            while (frame := reader.next_frame()) is not None:
+                if frame.type == FrameType.CLOSE:
+                    self._transport.abort()
+        except PeerError:
+            self._transport.abort()
 
     def _await_round(self, rounds: Rounds) -> None:
         """Others are to have their time, too."""

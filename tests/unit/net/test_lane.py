@@ -13,7 +13,7 @@ from proxy.net.lane import Lane
 from proxy.net.rounds import LONGEST, Rounds
 from proxy.protocol.codes import CloseCode
 from proxy.protocol.errors import PeerError
-from proxy.protocol.frames import FrameType, encode
+from proxy.protocol.frames import FrameType, encode, encode_close
 from proxy.protocol.reader import Frame
 from tests.unit.net.loop import Loop
 from tests.unit.net.test_rounds import Clock
@@ -164,6 +164,22 @@ def test_one_that_answers_nothing_is_closed_ten_seconds_after_it_was_connected(s
 def test_one_that_is_up_has_no_such_limit(stage: Stage) -> None:
     stage.loop.run(100)
     assert not stage.owner.reason
+
+
+def test_who_have_both_said_close_do_not_wait_for_each_other(stage: Stage) -> None:
+    stage.lane.close(CloseCode.SHUTDOWN, "enough")
+    stage.brings(ping(1), ping(2))
+    stage.transport.abort.assert_not_called()
+    stage.brings(encode(FrameType.CLOSE, 0, 0, encode_close(CloseCode.SHUTDOWN, "here, too")))
+    stage.transport.abort.assert_called_once_with()
+    assert (stage.owner.numbers, stage.owner.reason) == ([], "enough")
+
+
+@pytest.mark.parametrize("data", [b"\xff" * 64, b"x" * 4096])
+def test_nor_for_what_makes_no_sense(stage: Stage, data: bytes) -> None:
+    stage.lane.close(CloseCode.SHUTDOWN, "enough")
+    stage.brings(data)
+    stage.transport.abort.assert_called_once_with()
 
 
 def test_what_cannot_be_said_within_a_second_is_given_up(stage: Stage) -> None:
