@@ -163,7 +163,7 @@ class Lane(asyncio.BufferedProtocol):
                 if frame.type == FrameType.CLOSE:
                     self._transport.abort()
         except PeerError:
-            self._transport.abort()
+            self._reader = FrameReader()  # it makes no sense, but the other side may still read what we have said
 
     def _await_round(self, rounds: Rounds) -> None:
         """Others are to have their time, too."""
