@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Protocol, Self
 
 from bench.ending import bound
 from bench.wan import Wan
@@ -50,6 +50,21 @@ class SiteFailure(Exception):
     """A site did not do what it should; the message ends with the last lines of its log."""
 
 
+class Process(Protocol):
+    """What a site needs of subprocess.Popen."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """The exit status, negative for a signal; None while it runs."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit status. Raises subprocess.TimeoutExpired."""
+
+    def send_signal(self, sig: int, /) -> None:
+        """Unless it has ended."""
+
+
 class Site:
     """One site process and the files it lives on. Usable from any one thread."""
 
@@ -60,7 +75,7 @@ class Site:
         self.status_port = status_port
         self.inside: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
         """Entered to start the process and to ask it, such as `bench.wan`'s way into a network namespace."""
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
 
     @property
     def pid(self) -> int:
@@ -77,14 +92,17 @@ class Site:
     def start(self) -> None:
         """Start `isthmus serve`, without waiting; it dies with us. Its log is appended to."""
         with self.log.open("ab") as log, self.inside():
-            self._process = subprocess.Popen(
-                bound(isthmus("serve", str(self.config))),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=environment(),
-                start_new_session=True,  # an interrupt from the keyboard is for us: the sites are stopped in order
-            )
+            self._process = self._launch(log)
+
+    def _launch(self, log: BinaryIO) -> Process:
+        return subprocess.Popen(
+            bound(isthmus("serve", str(self.config))),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=environment(),
+            start_new_session=True,  # an interrupt from the keyboard is for us: the sites are stopped in order
+        )
 
     def wait_ready(self, seconds: float = START_SECONDS) -> None:
         """Wait until /healthz says 200."""

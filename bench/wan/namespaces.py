@@ -140,16 +140,17 @@ def inside(namespace: str) -> Iterator[None]:
     """
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
     try:
-        _enter(_NAMESPACES / namespace)
+        enter(_NAMESPACES / namespace)
         try:
             yield
         finally:
-            _enter(Path(f"/proc/self/fd/{home}"))
+            enter(Path(f"/proc/self/fd/{home}"))
     finally:
         os.close(home)
 
 
-def _enter(where: Path) -> None:
+def enter(where: Path) -> None:
+    """This thread is in that network namespace from now on. Raises WanFailure."""
     try:
         namespace = os.open(where, os.O_RDONLY)
     except OSError as error:

@@ -17,8 +17,8 @@ def _left_open() -> Iterator[None]:
 
 
 @pytest.fixture
-def bed(tmp_path: Path) -> Iterator[Bed]:
-    bed = Bed(tmp_path)
+def bed(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Bed]:
+    bed = Bed(tmp_path, typed=request.node.get_closest_marker("typed") is not None)
     yield bed
     bed.close()
     assert not bed.complaints()

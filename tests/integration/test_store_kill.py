@@ -5,7 +5,6 @@ there and right, a second look finds nothing more to drop, and it goes on from t
 container being filled, those not yet written, and the old one whose slot was just being written over.
 """
 
-import multiprocessing
 import os
 import random
 import signal
@@ -19,6 +18,7 @@ from dedupstore.fingerprint import fingerprint
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.child import SIZE, work_until_killed
 from tests.conformance.filling import fetch
+from tests.forking import FORKING
 from tests.patience import PATIENCE
 
 KILLS = 50
@@ -28,13 +28,11 @@ SLOTS = 11
 @pytest.mark.slow
 @pytest.mark.timeout(480)
 def test_fifty_kills(tmp_path: Path) -> None:
-    processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(["tests.conformance.child"])
     draw = random.Random(1)
     dropped = evicting = 0
     for kill in range(KILLS):
-        ready = processes.Event()
-        process = processes.Process(target=work_until_killed, args=(str(tmp_path), kill, ready), daemon=True)
+        ready = FORKING.Event()
+        process = FORKING.Process(target=work_until_killed, args=(str(tmp_path), kill, ready), daemon=True)
         process.start()
         assert ready.wait(PATIENCE)
         time.sleep(draw.uniform(0, 0.2))

@@ -19,6 +19,8 @@ import psutil
 
 from bench.sites import Address, Site, SiteFailure, free_port
 from tests.certificates import make
+from tests.forking import make_ready
+from tests.integration.bed.forked import ForkedSite
 from tests.patience import PATIENCE
 
 Settings = Mapping[str, str | int]
@@ -66,9 +68,12 @@ class Pair:
 class Bed:
     """Makes sites in one directory; `close` kills what still runs."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, typed: bool = False) -> None:
+        """`typed`: sites start as if their command had been typed, and not at once."""
         self.directory = directory
         self.sites: list[Site] = []
+        self._kind = Site if typed else ForkedSite
+        make_ready()  # here, and not in the namespace where the first site may be
 
     def site(
         self,
@@ -84,7 +89,7 @@ class Bed:
         for known in (name, *peers):
             if not (self.directory / f"{known}.crt").exists():
                 make(self.directory / known, known, days=(-1, 400))
-        site = Site(name, self.directory, free_port())
+        site = self._kind(name, self.directory, free_port())
         tables: list[tuple[str, Mapping[str, object]]] = [
             ("[site]", {"name": name}),
             ("[identity]", {"certificate": f"{name}.crt", "key": f"{name}.key"}),
@@ -159,8 +164,8 @@ def configure(site: Site, table: str, text: str) -> None:
 
 
 def run(*sites: Site) -> None:
-    """Start the sites, and wait until all their tunnels are up."""
-    for site in sites:
+    """Start the sites, and wait until all their tunnels are up. The last is the first to start: it is dialled."""
+    for site in reversed(sites):
         site.start()
     for site in sites:
         site.wait_ready()

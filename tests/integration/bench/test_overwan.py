@@ -74,5 +74,5 @@ def test_nothing_is_measured_beside_an_iperf3_that_has_ended() -> None:
 
 def wait_for_its_end(wan: Wan) -> None:
     with iperf.bulk(wan, iperf.offered()[-1], 1):
-        [sender] = [each for each in psutil.Process().children() if "-c" in each.cmdline()]
+        [sender] = [each for each in psutil.Process().children() if each.name() == "iperf3" and "-c" in each.cmdline()]
         sender.wait(timeout=30)

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from bench.sites import Site, SiteFailure, environment, isthmus
 from tests.certificates import make
 from tests.integration.bed.ends import Array
@@ -113,6 +115,7 @@ def bundled(site: Site, output: Path) -> dict[str, bytes]:
         return {name: file.read() for name, file in files.items() if file is not None}
 
 
+@pytest.mark.typed
 def test_a_support_bundle_of_a_site_that_runs_and_then_does_not(bed: Bed) -> None:
     with Array() as array:
         pair = bed.pair(array.address)

@@ -30,6 +30,8 @@ from tests.integration.bed.sites import Bed, eventually, logged, look_up, run
 from tests.integration.bed.wire import Wire
 from tests.patience import PATIENCE
 
+pytestmark = pytest.mark.typed
+
 CONTENT = volume("content", 4 << 20)
 HALF = len(CONTENT) // 2
 SMALL = 4096

@@ -1,0 +1,65 @@
+"""Sites that are forked from a process which has read all the modules of `isthmus serve` already.
+
+Reading them takes a second of CPU where machines are slow, and tests start hundreds of sites. All else is as if it were
+typed: the same `main` with the same arguments, in a process of its own. Only how the interpreter starts and ends is not
+seen; tests of that are marked `typed`.
+"""
+
+import contextlib
+import os
+import subprocess
+import threading
+from multiprocessing import connection
+from pathlib import Path
+from typing import BinaryIO
+
+from bench.sites import Process, Site
+from tests.forking import FORKING
+from tests.integration.bed.serving import serve
+
+_lock = threading.Lock()
+"""Who starts a process also looks how others have ended, and each end is told once."""
+
+
+class ForkedSite(Site):
+    """A site that starts at once."""
+
+    def _launch(self, log: BinaryIO) -> Process:
+        return Forked(self.config, self.log)
+
+
+class Forked:
+    """As much of subprocess.Popen as a site needs."""
+
+    def __init__(self, config: Path, log: Path) -> None:
+        """It is in the network namespace of this thread, and dies with this process."""
+        self._namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY)  # open for as long as it runs
+        where = f"/proc/{os.getpid()}/fd/{self._namespace}"
+        self._process = FORKING.Process(target=serve, args=(str(config), str(log), where), daemon=True)
+        with _lock:
+            self._process.start()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    def poll(self) -> int | None:
+        """The exit status, negative for a signal; None while it runs."""
+        with _lock:
+            status = self._process.exitcode
+            if status is not None and self._namespace >= 0:
+                os.close(self._namespace)
+                self._namespace = -1
+        return status
+
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit status. Raises subprocess.TimeoutExpired."""
+        connection.wait([self._process.sentinel], timeout)
+        status = self.poll()
+        if status is None:
+            raise subprocess.TimeoutExpired("isthmus serve", timeout or 0.0)
+        return status
+
+    def send_signal(self, number: int, /) -> None:
+        """Unless it has ended, which who forked it may know before us."""
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
