@@ -88,7 +88,7 @@ class UnlikeSite(Site):
         budget, foretold = streams._budget, streams._foretelling
         windows = [each.incoming.window for each in streams.live.values() if each.state is not State.OVER]
         assert budget.reserved == foretold.more + sum(one._initial + one._grown for one in windows)
-        assert budget.grown == sum(one._grown for one in windows)
+        assert budget.grown == foretold.more + sum(one._grown for one in windows)
         assert budget.opening == foretold.more + sum(one._opened for one in windows)
         assert budget.growers == sum(one._grower for one in windows)
         assert budget.streams == len(windows)

@@ -133,5 +133,5 @@ def check_accounts(tunnel: Tunnel) -> None:
     assert (sent.held, sent.uncredited, sent.waiting) == (0, 0, 0)
     assert (kept.total, kept.uncredited) == (0, 0)
     assert streams._trust.under_way == 0
-    assert (budget.reserved, budget.opening) == (more, more), "what was foretold, and no more"
-    assert (budget.grown, budget.growers, budget.streams) == (0, 0, 0)
+    assert (budget.reserved, budget.grown, budget.opening) == (more, more, more), "what was foretold, and no more"
+    assert (budget.growers, budget.streams) == (0, 0)
