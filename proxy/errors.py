@@ -28,10 +28,12 @@ class ExitCode(IntEnum):
 
 _MEANINGS = {
     ExitCode.OK: "done; for `serve`: drained after SIGTERM or SIGINT",
-    ExitCode.FAILED: "the work was done and failed: data differs, chunks failed verification, `doctor` found a problem,"
-    " output cannot be written",
-    ExitCode.USAGE: "unknown command, option or argument, a value that is none, or the confirmation was not given; or"
-    " this host lacks what is needed, such as root for an emulated line",
+    ExitCode.FAILED: "it failed: data differs, chunks failed verification, `doctor` found a problem, the running site"
+    " or `pair` refuses, `keygen` finds its files there already, something cannot be read or written, or a part of"
+    " Isthmus is not installed",
+    ExitCode.USAGE: "it was not asked for in the right way, and nothing was done: an unknown command, option or"
+    " argument, a value that is none, no confirmation; `init` found mistakes in what it was told, or one of its files"
+    " there already; or this host lacks what is needed, such as root for an emulated line",
     ExitCode.CONFIGURATION: "the configuration has mistakes; all of them are listed on stderr",
     ExitCode.UNREACHABLE: "the running site does not answer at its status listener, or another one answers",
     ExitCode.STORE: "the store is in use by another process, cannot be opened, or is in memory",

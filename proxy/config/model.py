@@ -309,15 +309,17 @@ class Status(Section):
         None,
     )
     control_token: FilePath | None = setting(
-        "Likewise, the token that `drain` and `reload` need; it may read, too. Without it, these are refused anywhere"
-        " but on a loopback address.",
+        "File with the token that `drain` and `reload` need, written likewise; who shows it may read, too. Without it,"
+        " these two are allowed on a loopback address only.",
         None,
     )
     clients: FilePath | None = setting(
-        "Client certificates, or a CA's, (PEM) by which programs may read without a token.", None
+        "Certificates (PEM) of clients, or of a CA that signs theirs: who shows one may read without a token.", None
     )
     names: tuple[HostName, ...] = setting(
-        "Names beside its IP address under which it is asked for; a request with another Host header is refused.", ()
+        "Host names by which clients ask for it, beside its IP address. A request with any other Host header is"
+        " refused.",
+        (),
     )
     history: FilePath | None = setting(
         "File that keeps history and events across restarts, below 50 MB. Without it, `NAME-history.db` in systemd's"
