@@ -190,7 +190,7 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration(
         "isthmus_peer_held_seconds",
         C,
-        "Time that data waited for that rate",
+        "Time that data waited for the peer's rate (isthmus_peer_rate_bits_per_second)",
         _PEER,
         _per_peer(lambda p: p.held_seconds),
     ),
@@ -234,7 +234,7 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration(
         "isthmus_sent_copied_bytes",
         C,
-        "Short frames that went by another lane as well, because packets are lost",
+        "Bytes of short frames that went by further lanes as well because packets are lost, counted for each of these",
         _PEER,
         _per_peer(lambda p: p.copied_bytes),
     ),
@@ -244,7 +244,9 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration(
         "isthmus_references", C, "Chunks sent as references, one by one or in runs", _PEER, _bytes("references")
     ),
-    Declaration("isthmus_misses", C, "Chunks, and lists of chunks, that had to be asked for", _PEER, _bytes("misses")),
+    Declaration(
+        "isthmus_misses", C, "Chunks, and lists of chunks, that this site had to ask for", _PEER, _bytes("misses")
+    ),
     Declaration(
         "isthmus_fills", C, "Chunks, and lists of chunks, that the peer had to ask for", _PEER, _bytes("fills")
     ),
@@ -333,14 +335,14 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration(
         "isthmus_volume_outstanding_peak",
         G,
-        "The most that were under way at once",
+        "The most reads and writes that were under way at once",
         _VOLUME,
         _per_volume(lambda v: v.outstanding_peak),
     ),
     Declaration(
         "isthmus_faster_line",
         G,
-        "1 for the zone that the peer's writes are in: would a faster line help? red: likely, yellow: perhaps",
+        "Would a faster line to the peer help? 1 for the zone that the writes are in, 0 for the others",
         ("peer", "zone"),
         _faster_line,
     ),
@@ -352,7 +354,11 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
         _ends,
     ),
     Declaration(
-        "isthmus_processor_share", G, "Of a core, that the event loop uses", (), _site(lambda s: s.processor_share)
+        "isthmus_processor_share",
+        G,
+        "What the event loop uses of a core, 0 to 1",
+        (),
+        _site(lambda s: s.processor_share),
     ),
     Declaration(
         "isthmus_peer_resumed",

@@ -18,17 +18,41 @@ Written by `python -m proxy.observe.metrics_document`; change `proxy/observe/met
 
 `/metrics` of the status listener, for Prometheus. Names, labels and meanings are public interface: new ones may come,
 and none changes its meaning. Counters begin at 0 when the site starts; bytes of "sent" are from arrays here towards the
-peer. Values of `waiting` are explained in [API.md](API.md#waiting), words that need a meaning in
-[GUIDE.md](GUIDE.md#words).
+peer. Words that need a meaning have it in [GUIDE.md](GUIDE.md#words).
+
+| label | values |
+|---|---|
+{labels}
 
 | name | kind | labels | meaning |
 |---|---|---|---|
 """
 
 
+_LABELS = {
+    "`peer`": "the peer's name in the site's file",
+    "`share`": "`forward NAME` or `export NAME`: what the connections came by",
+    "`target`, `unit`": "a volume: the iSCSI target's name, and its LUN as a number, or as 16 hexadecimal digits"
+    " where it has several levels. `others`, without share and unit, are all volumes that are not told apart",
+    "`access`": "`read`, `write`",
+    "`waiting`": "what a direction of a stream waited for: [API.md](API.md#waiting) has all",
+    "`compression`": "`none`, or `zstd` with its level and, where there is one, the length of its context: `zstd 1`, "
+    "`zstd 9, 32 MiB`",
+    "`outcome`": "`rewritten`, `passed`",
+    "`reason`": "`unreachable`, `not_exported`",
+    "`zone`": "`green`: unlikely, `yellow`: perhaps, `red`: likely",
+    "`role`, `name`": "of a certificate: `own` and `listener` with the site's name, `peer` with the peer's, `ca` and "
+    "`clients` with the certificate's subject",
+    "`kind`, `name`": "of health: `site` with its name, `store` with none, `peer` and `tunnel` with the peer's",
+    "`code`, `severity`": "[EVENTS.md](EVENTS.md) has all; `info`, `warning`, `error`",
+}
+"""What stands in the column `labels`, and its values."""
+
+
 def document() -> str:
     """The file's content."""
-    return _HEAD + "".join(f"{row}\n" for row in sorted(_rows()))
+    labels = "\n".join(f"| {label} | {values} |" for label, values in _LABELS.items())
+    return _HEAD.format(labels=labels) + "".join(f"{row}\n" for row in sorted(_rows()))
 
 
 def _rows() -> Iterator[str]:

@@ -190,7 +190,7 @@ class PeerStatus:
     streams: int
     unacked_bytes: int
     copied_bytes: int
-    """What went by other lanes as well, because packets are lost."""
+    """Bytes of short frames that went by further lanes as well because packets are lost, counted for each of these."""
     references_suspended: bool
     last_error: str
     bytes: dict[str, int]
