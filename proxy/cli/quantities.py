@@ -6,7 +6,7 @@ from datetime import time
 from fractions import Fraction
 from typing import TypeVar
 
-from proxy.config.units import DURATION, RATE, SIZE, Unit, parse_duration, parse_rate
+from proxy.config.units import DURATION, RATE, SIZE, Unit, parse_rate
 from proxy.errors import ExitCode, OperatorError
 from proxy.plan.line import KM_PER_MILE
 
@@ -34,8 +34,8 @@ def size_rate(option: str, text: str) -> int:
 
 
 def duration(option: str, text: str) -> float:
-    """Seconds, not zero."""
-    return _above_zero(option, text, parse_duration, DURATION)
+    """Seconds, not zero. As fine as ping tells it, unlike in a site's file: "0.42ms"."""
+    return _above_zero(option, text, lambda given: float(DURATION.parse(given)), DURATION)
 
 
 def distance(option: str, text: str) -> float:

@@ -28,6 +28,13 @@ def test_a_line(isthmus: Isthmus) -> None:
     assert found["notes"] == []
 
 
+def test_a_round_trip_as_ping_tells_it(isthmus: Isthmus) -> None:
+    """Not in whole milliseconds, as durations of a site's file are."""
+    found = planned(isthmus, "--rate", "1Gbit", "--round-trip", "0.42ms")
+    assert found["line"]["round_trip"] == 0.00042
+    assert found["buffers"]["bandwidth_delay"] == 52_500
+
+
 def test_a_replication(isthmus: Isthmus) -> None:
     found = planned(isthmus, *LINE, "--volume", "2.18GiB", "--window", "256KB", "--connections", "4")
     ways = [(way["way"], way["window"]) for way in found["replication"]]
