@@ -45,10 +45,10 @@ def size(value: Any) -> str:
     if not is_number(value):
         return "-"
     for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(value) < 1000:
+        if abs(value) < (1000 if unit == "B" else 999.5):
             return f"{value} B" if unit == "B" else f"{value:.3g} {unit}"
         value /= 1024
-    return f"{value:,.3g} TiB" if value < 1000 else f"{value:,.0f} TiB"
+    return f"{value:,.3g} TiB" if value < 999.5 else f"{value:,.0f} TiB"
 
 
 def rate(value: Any) -> str:
@@ -59,7 +59,7 @@ def rate(value: Any) -> str:
         if abs(value) < 999.5:
             return f"{value:.3g} {unit}"
         value /= 1000
-    return f"{value:,.3g} Gbit/s" if value < 1000 else f"{value:,.0f} Gbit/s"
+    return f"{value:,.3g} Gbit/s" if value < 999.5 else f"{value:,.0f} Gbit/s"
 
 
 def duration(value: Any) -> str:

@@ -38,7 +38,7 @@ def decimal_size(value: float) -> str:
         if value < 999.5:
             return f"{value:.3g} {unit}"
         value /= 1000
-    return f"{value:,.3g} TB" if value < 1000 else f"{value:,.0f} TB"
+    return f"{value:,.3g} TB" if value < 999.5 else f"{value:,.0f} TB"
 
 
 def _line(line: dict[str, Any]) -> Table:
