@@ -94,18 +94,19 @@ class Commands:
 class Rate:
     """Of a count that grows: over the last ten seconds, and over the busiest ten so far."""
 
-    __slots__ = ("_readings", "busiest", "now")
+    __slots__ = ("_first", "_readings", "busiest", "now")
 
     def __init__(self) -> None:
         self.now = 0.0
         """A second."""
         self.busiest = 0.0
+        self._first = 0.0  # before any reading
         self._readings: deque[tuple[float, float]] = deque(maxlen=BUSIEST_SECONDS + 1)
 
     def note(self, count: float, now: float) -> None:
-        """What it is now, about once a second. It began at 0."""
+        """What it is now, about once a second. It began at 0, or with what was added before."""
         if not self._readings:
-            self._readings.append((0.0, now))
+            self._readings.append((self._first, now))
         self._readings.append((count, now))
         former, before = self._readings[0]
         self.now = (count - former) / max(now - before, BUSIEST_SECONDS)
@@ -113,6 +114,7 @@ class Rate:
 
     def add(self, other: "Rate", count: float) -> None:
         """What another one counted, `count` by now, is counted here from now on: that is no sudden rise."""
+        self._first += count
         self._readings = deque(((former + count, before) for former, before in self._readings), BUSIEST_SECONDS + 1)
         self.busiest = max(self.busiest, other.busiest)
 

@@ -154,6 +154,23 @@ def test_joining_the_former_ones_is_no_burst_of_writes() -> None:
     assert volumes.written.busiest == busiest
 
 
+def test_the_first_to_join_the_former_ones_brings_its_past_not_a_rate() -> None:
+    """A thousand seconds of 1 MiB each, and nothing since: no burst when it makes room for another volume."""
+    volumes = Volumes()
+    for now in range(1000):
+        written(volumes, 0, MiB)
+        volumes.sample(float(now))
+    for number in range(1, VOLUMES_MAX):
+        written(volumes, number, 2000 * MiB)
+    for now in range(1000, 1030):
+        volumes.sample(float(now))
+    written(volumes, VOLUMES_MAX, KiB)
+    volumes.sample(1030.0)
+    former = volumes.all()[-1]
+    assert (former.name, former.bytes) == (FORMER, 1000 * MiB)
+    assert (former.written.now, former.written.busiest) == (0, MiB)
+
+
 def test_the_average_of_all_writes() -> None:
     volumes = Volumes()
     assert volumes.average_write == 0
