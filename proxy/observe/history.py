@@ -131,7 +131,7 @@ def _summary(rows: Sequence[Row], column: str) -> RateSummary:
     averages = sorted(_bits(row, column) for row in rows)
     return RateSummary(
         peak=round(8 * max(at(row, f"peak_{column}") for row in rows)),
-        p95=averages[min(len(averages) - 1, int(0.95 * len(averages)))],
+        p95=averages[-(-95 * len(averages) // 100) - 1],
         average=round(8 * _total(rows, column) / _total(rows, "seconds")),
     )
 
