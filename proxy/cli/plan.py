@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 from rich.console import Console
 
 from proxy.cli import quantities
+from proxy.cli.cells import rate
 from proxy.cli.output import say
 from proxy.cli.plan_report import report
 from proxy.errors import ExitCode, OperatorError
 from proxy.plan.congestion import BBR_LOSS_MAX, bbr, cubic, cubic_lanes, reno
 from proxy.plan.line import BUFFER_MAX, LARGEST_MTU, LEAST_MTU, Line, light_round_trip, sysctl_lines
-from proxy.plan.replication import SITE_RATE, Work, ways
+from proxy.plan.replication import SITE_RATE, TUNNEL_UNACKED, Work, ways
 from proxy.plan.windows import ROUND_TRIPS, WINDOWS, table, window_rate
 from proxy.plan.zones import Zone, by_rate, by_size
 
@@ -81,6 +82,7 @@ def _for_line(options: Options, now: datetime) -> dict[str, Any]:
             quantities.rate("--site-rate", options["site_rate"]) if options["site_rate"] else SITE_RATE,
         )
         found["replication"] = _replication(line, work, window, _start(options, now))
+        found["notes"] += _bounds(line)
     return found
 
 
@@ -127,6 +129,15 @@ def _notes(line: Line, km: float | None) -> list[str]:
     if line.loss > BBR_LOSS_MAX:
         notes.append(f"above {BBR_LOSS_MAX:.0%} loss BBR, too, gets less than the goodput: find where packets are lost")
     return notes
+
+
+def _bounds(line: Line) -> list[str]:
+    """Of a site as it is configured by default."""
+    allowed = window_rate(TUNNEL_UNACKED, line.round_trip)
+    if allowed >= line.goodput:
+        return []
+    default = f"Isthmus is held to {rate(allowed)} by the default of tunnel.unacked"
+    return [f"{default}: isthmus doctor CONFIG, with this line's --rate and --round-trip, says what to set"]
 
 
 def _replication(line: Line, work: Work, window: int, start: datetime | None) -> list[dict[str, Any]]:

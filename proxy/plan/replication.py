@@ -16,8 +16,8 @@ OVERHEAD = 0.003
 """Share that frames and TLS add to data that does not compress (bench/README.md: 100.3 % on the WAN)."""
 WARM = 0.0005
 """Share that crosses the line of data that the far side holds (bench/README.md: 0.02 to 0.05 %)."""
-TUNNEL_WINDOW = 96 << 20
-"""Bytes: the default of tunnel.window."""
+TUNNEL_WINDOW, TUNNEL_MEMORY, TUNNEL_UNACKED = 96 << 20, 192 << 20, 64 << 20
+"""Bytes: the defaults of tunnel.window, for each stream, and of tunnel.memory and tunnel.unacked, for all together."""
 WIDE = 2
 """Of known data so many times a window may be under way (ARCHITECTURE.md, "Known data proves itself")."""
 MOST_LANES = 64
@@ -72,8 +72,10 @@ def array_rate(line: Line, window: int, connections: int = 1) -> float:
 
 def site_rate(line: Line, work: Work, line_rate: float, share: float) -> float:
     """Bits a second of the arrays' data, of which that share crosses the line at that rate."""
-    window = work.connections * window_rate(TUNNEL_WINDOW, line.round_trip) / min(1, max(share, 1 / WIDE))
-    return min(line_rate / share if share else work.site_rate, window, work.site_rate)
+    under_way = min(work.connections * TUNNEL_WINDOW, TUNNEL_MEMORY)
+    window = window_rate(under_way, line.round_trip) / min(1, max(share, 1 / WIDE))
+    crossing = min(line_rate, window_rate(TUNNEL_UNACKED, line.round_trip))
+    return min(crossing / share if share else work.site_rate, window, work.site_rate)
 
 
 def _way(name: str, work: Work, rate: float, share: float) -> Way:

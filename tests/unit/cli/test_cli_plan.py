@@ -83,6 +83,12 @@ def test_a_line_that_one_connection_cannot_fill(isthmus: Isthmus) -> None:
     assert found["buffers"]["sysctl"][0] == "net.ipv4.tcp_rmem = 4096 131072 2147483647"
 
 
+def test_a_line_that_the_default_bounds_do_not_fill(isthmus: Isthmus) -> None:
+    found = planned(isthmus, "--rate", "1Gbit", "--round-trip", "600ms", "--volume", "1TB", "--connections", "16")
+    (note,) = found["notes"]
+    assert note.startswith("Isthmus is held to 895 Mbit/s by the default of tunnel.unacked: isthmus doctor CONFIG")
+
+
 def test_loss_that_bbr_does_not_bear(isthmus: Isthmus) -> None:
     (note,) = planned(isthmus, *LINE, "--loss", "6%")["notes"]
     assert note.startswith("above 5% loss BBR, too, gets less than the goodput")

@@ -2,9 +2,20 @@
 
 import pytest
 
+from proxy.config.model import Tunnel
 from proxy.plan.line import Line
-from proxy.plan.replication import Way, Work, array_rate, ways
+from proxy.plan.replication import (
+    OVERHEAD,
+    TUNNEL_MEMORY,
+    TUNNEL_UNACKED,
+    TUNNEL_WINDOW,
+    Way,
+    Work,
+    array_rate,
+    ways,
+)
 
+SATELLITE = Line(10e9, 0.6)
 FIELD = Line(45e6, 0.1, 0.01)
 F5VOL3 = Work(round(2.18 * 2**30))
 LINKS = {"10 Gb": 10e9, "1 Gb": 1e9, "OC3": 155e6, "T3": 45e6}
@@ -46,9 +57,25 @@ def test_lanes_where_there_is_no_bbr() -> None:
     assert not [name for name in by_name(Line(45e6, 0.1), F5VOL3) if "lanes" in name]
 
 
-def test_the_tunnels_window_on_the_longest_lines() -> None:
-    satellite = by_name(Line(10e9, 0.6), Work(10**9, site_rate=1e12))
-    assert satellite["Isthmus, cold"].rate == pytest.approx((96 << 20) * 8 / 0.6)
+def test_the_tunnels_bounds_are_the_defaults() -> None:
+    default = Tunnel()
+    bounds = TUNNEL_WINDOW, TUNNEL_MEMORY, TUNNEL_UNACKED
+    assert bounds == (default.window, default.memory, default.unacked)
+
+
+@pytest.mark.parametrize("connections", [1, 16])
+def test_what_is_kept_until_it_is_acknowledged_on_the_longest_lines(connections: int) -> None:
+    """All streams share it, and sources wait above it: of what crosses, no more is under way."""
+    satellite = by_name(SATELLITE, Work(10**9, connections=connections, site_rate=1e12))
+    assert satellite["Isthmus, cold"].rate == pytest.approx(TUNNEL_UNACKED * 8 / 0.6 / (1 + OVERHEAD))
+
+
+def test_streams_share_the_tunnels_memory() -> None:
+    """Two have their own windows, more than that do not."""
+    one, two, many = (
+        by_name(SATELLITE, Work(10**9, connections=count, site_rate=1e12))["Isthmus, warm"].rate for count in (1, 2, 16)
+    )
+    assert (two, many) == (2 * one, 2 * one)
 
 
 def test_links_do_not_matter_where_the_window_does() -> None:
@@ -71,5 +98,5 @@ def test_all_windows_are_computed() -> None:
 
 def test_of_known_data_two_windows_may_be_under_way() -> None:
     """Where a window is the limit, what crosses the line counts, and at least half of the data."""
-    found = by_name(Line(10e9, 0.6), Work(10**9, site_rate=1e12))
-    assert found["Isthmus, warm"].rate == pytest.approx(2 * found["Isthmus, cold"].rate)
+    found = by_name(SATELLITE, Work(10**9, site_rate=1e12))
+    assert found["Isthmus, warm"].rate == pytest.approx(2 * TUNNEL_WINDOW * 8 / 0.6)
