@@ -8,14 +8,15 @@ tcp_rmem and tcp_wmem. net.core.rmem_max and wmem_max bound only what programs s
 
 from collections.abc import Iterator
 
-from proxy.config.model import Tunnel
+from proxy.config.model import LANES_MAX, Tunnel
+from proxy.config.units import Within, parse_size
 from proxy.doctor.facts import Kernel
 from proxy.doctor.findings import Finding, attention, ok
 from proxy.doctor.kernel import BUFFERS
 from proxy.doctor.wording import milliseconds, sysctl
 from proxy.doctor.wording import rate as show_rate
 from proxy.doctor.wording import size as show_size
-from proxy.plan.line import Line, sysctl_lines
+from proxy.plan.line import BUFFER_MAX, Line, sysctl_lines
 
 TUNNEL = "tunnel memory"
 
@@ -50,7 +51,8 @@ def _against_line(kernel: Kernel, has: str, line: Line) -> Finding:
     if line.fillable:
         return attention(BUFFERS, f"{has}, but {needs}", remedy)
     beyond = f"{needs}, more than the kernel takes: one connection cannot fill such a line"
-    return attention(BUFFERS, f"{has}, but {beyond}", f"set lanes in [tunnel] to 2 or more, and {remedy}")
+    lanes = min(LANES_MAX, -(-line.buffer // BUFFER_MAX) + 1)  # one is kept for what is urgent
+    return attention(BUFFERS, f"{has}, but {beyond}", f"set lanes in [tunnel] to {lanes} or more, and {remedy}")
 
 
 def tunnel(settings: Tunnel, peers: int, rate: float | None, round_trip: float | None) -> Iterator[Finding]:
@@ -68,7 +70,7 @@ def tunnel(settings: Tunnel, peers: int, rate: float | None, round_trip: float |
             TUNNEL,
             f"tunnel.{key} is {show_size(value)}{f' for {share} peers' if share > 1 else ''},"
             f" but {show_rate(rate)} at {milliseconds(round_trip)} needs {show_size(needed * share)}",
-            f'{key} = "{-(-needed * share >> 20)}MiB" in [tunnel], on both sites',
+            _raised(key, needed * share),
         )
         for key, (value, share) in small.items()
         if value < needed * share
@@ -76,3 +78,11 @@ def tunnel(settings: Tunnel, peers: int, rate: float | None, round_trip: float |
     yield from found or [
         ok(TUNNEL, f"window, memory and unacked are enough for {show_rate(rate)} at {milliseconds(round_trip)}")
     ]
+
+
+def _raised(key: str, needed: int) -> str:
+    """To that many bytes, or to as many as a site's file may have."""
+    most = next(bounds.most for bounds in Tunnel.model_fields[key].metadata if isinstance(bounds, Within))
+    if needed > parse_size(most):
+        return f'{key} = "{most}" in [tunnel], on both sites: no more is possible, and not all of the line is used'
+    return f'{key} = "{-(-needed >> 20)}MiB" in [tunnel], on both sites'

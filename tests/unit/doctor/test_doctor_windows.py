@@ -42,8 +42,13 @@ def test_more_than_the_kernel_takes() -> None:
     finding = judged(KERNEL, 100 * GIGABIT, 0.1)
     assert finding.level is Level.ATTENTION
     assert finding.found.endswith("needs 2.33 GiB, more than the kernel takes: one connection cannot fill such a line")
-    assert "set lanes in [tunnel] to 2 or more" in finding.remedy
+    assert "set lanes in [tunnel] to 3 or more" in finding.remedy, "two for bulk, and one is kept for what is urgent"
     assert " 2147483647'" in finding.remedy
+
+
+@pytest.mark.parametrize(("rate", "lanes"), [(400 * GIGABIT, 48), (1000 * GIGABIT, 64)])
+def test_as_many_lanes_as_the_line_needs_but_no_more_than_there_may_be(rate: float, lanes: int) -> None:
+    assert f"set lanes in [tunnel] to {lanes} or more" in judged(KERNEL, rate, 1.0).remedy
 
 
 def test_the_field_tests_line_needs_nothing() -> None:
@@ -79,6 +84,12 @@ def test_bounds_that_hold_a_fast_and_long_line_back(east: SiteConfig) -> None:
     assert [finding.remedy for finding in findings] == [
         f'{key} = "239MiB" in [tunnel], on both sites' for key in ("window", "memory", "unacked")
     ]
+
+
+def test_no_more_is_advised_than_a_sites_file_may_have(east: SiteConfig) -> None:
+    window, memory, unacked = (finding.remedy for finding in tunnel(east.tunnel, 1, 400 * GIGABIT, 0.1))
+    assert window.startswith('window = "4GiB" in [tunnel], on both sites: no more is possible')
+    assert (memory, unacked) == tuple(f'{key} = "9537MiB" in [tunnel], on both sites' for key in ("memory", "unacked"))
 
 
 def test_peers_share_what_is_under_way(east: SiteConfig) -> None:
