@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dedupstore.chunker import AVERAGE
+from dedupstore.opening import LEAST_BYTES
 from proxy.analysis.chunks import Chunked
 from proxy.analysis.compressibility import Compressed
 from proxy.analysis.stores import Hits
@@ -68,7 +69,7 @@ class Findings:
 
     def warm(self, chunked: Chunked) -> float:
         """Share that crosses the line when the far side holds all of it: a reference a chunk."""
-        return chunked.chunks * REFERENCE_BYTES / chunked.total if chunked.total else 0.0
+        return min(1.0, chunked.chunks * REFERENCE_BYTES / chunked.total) if chunked.total else 0.0
 
     def updated(self, chunked: Chunked, compressed: Compressed) -> float:
         """Share that crosses when the far side holds all but a hundredth of it, which has changed here and there."""
@@ -97,7 +98,8 @@ class Findings:
     def store_for_all(self) -> int:
         """Bytes of a store that still holds all of it when it is replicated again: with less, the beginning has gone
         when it comes again, and then each part of the rest."""
-        return round(min(self.usual.distinct, self.total) * STORE_ROOM)
+        needed = round(min(self.usual.distinct, self.total) * STORE_ROOM)
+        return max(LEAST_BYTES, needed) if needed else 0
 
     def times(self, line: Line, connections: int = 1) -> Iterator[tuple[int | None, Way]]:
         """How long a replication of all of it takes, as `isthmus plan` computes it; nothing if there is nothing."""

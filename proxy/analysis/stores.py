@@ -7,8 +7,8 @@ Waldspurger et al., Efficient MRC Construction with SHARDS, FAST 2015.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-SMALLEST = 16 << 20
-"""Bytes: the smallest store there is."""
+from dedupstore.opening import LEAST_BYTES
+
 FOLLOWED = 1 << 15
 """Chunks that a store's model remembers at most."""
 
@@ -53,7 +53,7 @@ class OldestFirst:
 class Stores:
     """Stores of all sizes in doubling steps, up to the first that holds everything."""
 
-    def __init__(self, total: int, smallest: int = SMALLEST, followed: int = FOLLOWED) -> None:
+    def __init__(self, total: int, smallest: int = LEAST_BYTES, followed: int = FOLLOWED) -> None:
         """`total`: bytes that will come, at most."""
         self._followed = followed
         self._total = 0

@@ -8,6 +8,8 @@ from bench.datasets import Dataset
 from proxy.analysis.analysis import Analysis, Bounds
 from proxy.analysis.compressibility import Stretches
 from proxy.analysis.findings import Findings
+from proxy.config.model import Store
+from proxy.config.units import show_size
 from proxy.plan.line import Line
 
 MIB = 1 << 20
@@ -29,7 +31,7 @@ def test_a_volume_like_the_field_tests() -> None:
     assert found.thorough.ratio <= found.quick.ratio < 0.7
     assert found.crossing(found.usual, found.thorough) < 0.6
     assert 0.001 < found.warm(found.usual) < 0.003
-    assert found.store_for_all == pytest.approx(1.05 * found.usual.distinct)
+    assert found.store_for_all == 64 * MIB, "the smallest that a site's file may have"
 
 
 def test_what_neither_repeats_nor_compresses() -> None:
@@ -41,14 +43,27 @@ def test_what_neither_repeats_nor_compresses() -> None:
 
 
 def test_what_repeats_after_all_of_it_needs_a_store_for_all_of_it() -> None:
-    analysis = Analysis(48 * MIB)
+    analysis = Analysis(160 * MIB)
     for _ in range(2):
-        for buffer in Dataset("any", 24 * MIB):
+        for buffer in Dataset("any", 80 * MIB):
             analysis.feed(buffer)
     found = analysis.finish()
     assert found.usual.duplicates == pytest.approx(0.5, abs=0.01)
     assert [hits.share for hits in found.stores] == pytest.approx([0, 0.5], abs=0.01)
-    assert found.store_for_once.size == 32 * MIB
+    assert found.store_for_once.size == 128 * MIB
+    assert found.store_for_all == pytest.approx(1.05 * found.usual.distinct)
+
+
+def test_no_store_is_advised_that_a_site_would_refuse() -> None:
+    found = analyzed(Dataset("any", 2 * MIB))
+    sizes = [found.store_for_all, *(hits.size for hits in found.stores)]
+    assert all(Store.model_validate({"size": show_size(size)}).size == size for size in sizes)
+
+
+def test_less_than_a_name_goes_as_it_is() -> None:
+    """A reference would be longer, and no more crosses than there is."""
+    found = analyzed(Dataset("any", 10))
+    assert found.warm(found.usual) == 1
 
 
 def test_small_chunks_are_best_where_small_pieces_repeat() -> None:
