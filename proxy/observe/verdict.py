@@ -201,6 +201,8 @@ def _window(figures: Figures, times: Times, share: float) -> str:
     if line > max(unacked, window):
         return f"the TCP window of {figures.peer}'s host was full for {figures.receiver_limited:.0%} of the time"
     name, most = ("tunnel.unacked", figures.unacked_max) if unacked > window else ("window", figures.window)
+    if not most:  # the streams have ended meanwhile
+        return f"the {name} was used up for {share:.0%} of the time"
     if not figures.round_trip:
         return f"{name} {size(most)} is used up"
     allowed = bytes_a_second(most / figures.round_trip)

@@ -115,6 +115,13 @@ CASES: list[tuple[Times, Figures, Limit, float, str]] = [
         "window 64 MiB / 100 ms round trip = 671 MB/s",
     ),
     (account(window=10), replace(FIGURES, round_trip=0.0), Limit.WINDOW, 1.0, "window 64 MiB is used up"),
+    (
+        account(window=8, source=2),
+        replace(FIGURES, streams=0, window=0),
+        Limit.WINDOW,
+        0.8,
+        "the window was used up for 80% of the time",
+    ),
     (account(shaping=6, line=4), FIGURES, Limit.SHAPING, 0.6, "a configured rate holds it back for 60% of the time"),
     (
         account(shaping=6, line=4),
