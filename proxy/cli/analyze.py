@@ -24,14 +24,8 @@ MOST_LOSS = 0.5
 
 def run(paths: Sequence[Path], rates: Sequence[str], round_trip: str, loss: str, as_json: bool) -> None:
     """Read everything, and show what was found. Raises OperatorError."""
-    lines = [
-        Line(
-            quantities.rate("--line", rate),
-            quantities.duration("--rtt", round_trip),
-            quantities.share("--loss", loss, MOST_LOSS),
-        )
-        for rate in rates
-    ]
+    seconds, lost = quantities.duration("--rtt", round_trip), quantities.share("--loss", loss, MOST_LOSS)
+    lines = [Line(quantities.rate("--line", rate), seconds, lost) for rate in rates]
     remarks = Remarks()
     try:
         found = as_data(analyze(paths, remarks), lines, remarks)

@@ -20,6 +20,8 @@ from proxy.plan.zones import Zone, by_rate, by_size
 
 MOST_LOSS = 0.5
 MOST_CONNECTIONS = 65536
+_OF_A_VOLUME = {"reduction": "0%", "connections": 1, "site_rate": None, "start": None}
+"""Options that mean nothing without a volume, and what they are if they are not given."""
 
 Options = Mapping[str, Any]
 """As typed, by the names of the parameters in `commands`; None for what was not."""
@@ -74,7 +76,9 @@ def _for_line(options: Options, now: datetime) -> dict[str, Any]:
         "notes": _notes(line, _given(options, "distance", quantities.distance)),
     }
     volume = _given(options, "volume", quantities.size)
-    if volume is not None:
+    if volume is None:
+        _expect_nothing_of_a_volume(options)
+    else:
         work = Work(
             volume,
             quantities.share("--reduction", options["reduction"]),
@@ -84,6 +88,13 @@ def _for_line(options: Options, now: datetime) -> dict[str, Any]:
         found["replication"] = _replication(line, work, window, _start(options, now))
         found["notes"] += _bounds(line)
     return found
+
+
+def _expect_nothing_of_a_volume(options: Options) -> None:
+    for name, default in _OF_A_VOLUME.items():
+        if options[name] != default:
+            remedy = "add how much has changed, such as --volume 10GB"
+            raise OperatorError(f"--{name.replace('_', '-')} is of a replication; {remedy}", ExitCode.USAGE)
 
 
 def _line(line: Line) -> dict[str, Any]:

@@ -70,6 +70,8 @@ def test_nothing_is_written(isthmus: Isthmus, volume: Path) -> None:
         (["empty", "--line", "fast"], ExitCode.USAGE, "--line 'fast'"),
         (["empty", "--line", "1Mbit", "--rtt", "0s"], ExitCode.USAGE, "--rtt"),
         (["empty", "--line", "1Mbit", "--loss", "99%"], ExitCode.USAGE, "--loss"),
+        (["empty", "--rtt", "soon"], ExitCode.USAGE, "--rtt 'soon' is not a duration"),
+        (["empty", "--loss", "some"], ExitCode.USAGE, "--loss 'some' is not a percentage"),
     ],
 )
 def test_one_clear_error(

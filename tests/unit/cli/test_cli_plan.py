@@ -132,6 +132,8 @@ def test_tables_for_a_terminal(isthmus: Isthmus) -> None:
         ((*LINE, "--distance", "9lightyears"), "--distance '9lightyears' is not a distance: the unit"),
         ((*LINE, "--volume", "1GB", "--reduction", "101%"), "--reduction '101%' is more than 100%; write percent"),
         ((*LINE, "--volume", "1GB", "--start", "24:00"), "--start '24:00' is not a time of day; write hours"),
+        ((*LINE, "--start", "22:30"), "--start is of a replication; add how much has changed, such as --volume 10GB"),
+        ((*LINE, "--connections", "16"), "--connections is of a replication; add how much has changed"),
         ((*LINE, "--volume", "1GB", "--site-rate", "x"), "--site-rate 'x' is not a rate; write"),
         (("--write-rate", "40Mbit/s"), "--write-rate '40Mbit/s' is not a size: the unit \"Mbit\" is unknown; write"),
         (("--write-size", "0B"), "--write-size '0B' is nothing; write"),
