@@ -16,6 +16,7 @@ from proxy.analysis.inputs import Remarks, Unreadable, find, read
 from proxy.cli import quantities
 from proxy.cli.analyze_report import report
 from proxy.cli.output import say
+from proxy.cli.plan import bounds, notes
 from proxy.errors import OperatorError
 from proxy.plan.line import Line
 
@@ -105,7 +106,8 @@ def _line(findings: Findings, line: Line) -> dict[str, Any]:
         {"way": way.name, "window": window, "rate": way.rate, "seconds": way.seconds, "on_line": way.on_line}
         for window, way in findings.times(line)
     ]
-    return {"rate": line.rate, "round_trip": line.round_trip, "loss": line.loss, "replication": times}
+    told = {"rate": line.rate, "round_trip": line.round_trip, "loss": line.loss}
+    return told | {"replication": times, "notes": [*notes(line), *bounds(line)]}
 
 
 def _nothing(paths: Sequence[Path], remarks: Remarks) -> str:

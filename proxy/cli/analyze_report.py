@@ -25,6 +25,8 @@ def report(found: dict[str, Any]) -> Iterator[RenderableType]:
     yield from _advice(found)
     for line in found["lines"]:
         yield _times(line)
+        for note in line["notes"]:
+            yield plain(f"! {note}", "yellow")
     yield from _remarks(found["remarks"])
 
 

@@ -73,7 +73,7 @@ def _for_line(options: Options, now: datetime) -> dict[str, Any]:
         "line": _line(line),
         "connection": _connection(line, window),
         "buffers": _buffers(line),
-        "notes": _notes(line, _given(options, "distance", quantities.distance)),
+        "notes": [*_implausible(line, _given(options, "distance", quantities.distance)), *notes(line)],
     }
     volume = _given(options, "volume", quantities.size)
     if volume is None:
@@ -86,7 +86,7 @@ def _for_line(options: Options, now: datetime) -> dict[str, Any]:
             quantities.rate("--site-rate", options["site_rate"]) if options["site_rate"] else SITE_RATE,
         )
         found["replication"] = _replication(line, work, window, _start(options, now))
-        found["notes"] += _bounds(line)
+        found["notes"] += bounds(line)
     return found
 
 
@@ -129,21 +129,26 @@ def _buffers(line: Line) -> dict[str, Any]:
     return {"bandwidth_delay": line.bandwidth_delay, "limit": line.buffer, "sysctl": sysctl}
 
 
-def _notes(line: Line, km: float | None) -> list[str]:
-    notes = []
-    if km is not None and light_round_trip(km) > line.round_trip:
-        least = f"light needs {light_round_trip(km) * 1000:.3g} ms for {km:,.0f} km of fibre and back"
-        notes.append(f"{least}, more than --round-trip: measure it with ping")
+def _implausible(line: Line, km: float | None) -> list[str]:
+    if km is None or light_round_trip(km) <= line.round_trip:
+        return []
+    least = f"light needs {light_round_trip(km) * 1000:.3g} ms for {km:,.0f} km of fibre and back"
+    return [f"{least}, more than --round-trip: measure it with ping"]
+
+
+def notes(line: Line) -> list[str]:
+    """What makes of its figures less than they promise."""
+    found = []
     if not line.fillable:
         needs = f"it needs buffers of {line.buffer:,} bytes, and the kernel takes no limit above {BUFFER_MAX:,}"
-        notes.append(f"one connection cannot fill such a line: {needs}; use several")
+        found.append(f"one connection cannot fill such a line: {needs}; use several")
     if line.loss > BBR_LOSS_MAX:
-        notes.append(f"above {BBR_LOSS_MAX:.0%} loss BBR, too, gets less than the goodput: find where packets are lost")
-    return notes
+        found.append(f"above {BBR_LOSS_MAX:.0%} loss BBR, too, gets less than the goodput: find where packets are lost")
+    return found
 
 
-def _bounds(line: Line) -> list[str]:
-    """Of a site as it is configured by default."""
+def bounds(line: Line) -> list[str]:
+    """Where a site as it is configured by default does not fill it."""
     allowed = window_rate(TUNNEL_UNACKED, line.round_trip)
     if allowed >= line.goodput:
         return []

@@ -51,6 +51,18 @@ def test_what_gains_nothing_is_said(isthmus: Isthmus, tmp_path: Path) -> None:
     assert "encrypted or compressed already" in " ".join(isthmus("analyze", tmp_path).stdout.split())
 
 
+def test_a_line_that_is_worse_than_its_times_say(isthmus: Isthmus, volume: Path) -> None:
+    """As `isthmus plan` says it."""
+    words = ("analyze", volume, "--line", "1Gbit", "--rtt", "600ms", "--loss", "6%")
+    (line,) = json.loads(isthmus(*words, "--json").stdout)["lines"]
+    lossy, bounded = line["notes"]
+    assert lossy.startswith("above 5% loss BBR, too, gets less than the goodput")
+    assert bounded.startswith("Isthmus is held to 895 Mbit/s by the default of tunnel.unacked")
+    shown = " ".join(isthmus(*words).stdout.split())
+    assert f"! {lossy}" in shown
+    assert f"! {bounded}" in shown
+
+
 def test_nothing_is_written(isthmus: Isthmus, volume: Path) -> None:
     before = {path: path.stat() for path in (volume, volume.parent)}
     assert isthmus("analyze", volume.parent).exit_code == 0
