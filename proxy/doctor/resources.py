@@ -83,7 +83,8 @@ def memory(config: SiteConfig, facts: Memory, *, filled: bool) -> Iterator[Findi
     if facts.limit is not None and facts.limit < needed:
         found = f"{needs}; this control group allows {show_size(facts.limit)}"
         yield problem(MEMORY, found, f"{lower}; or MemoryMax={-(-needed >> 20)}M in the unit, --memory of a container")
-    yield _free_memory(facts.available, under_way if filled else needed, needs, lower, filled=filled)
+    to_come = under_way + contexts + tables if filled else needed
+    yield _free_memory(facts.available, to_come, needs, lower, filled=filled)
 
 
 def _tables(config: SiteConfig) -> int:

@@ -95,10 +95,11 @@ def test_a_disk_store_needs_memory_for_its_cache(west: SiteConfig) -> None:
 
 
 def test_a_running_site_has_its_stores_memory_already(east: SiteConfig) -> None:
-    facts = Memory(UNDER_WAY, None)
+    """But not what compression takes once streams are there, nor the store's tables until it is full."""
+    facts = Memory(UNDER_WAY + CONTEXTS + 38 * MIB, None)
     assert only(list(memory(east, facts, filled=True))).level is Level.OK
     assert only(list(memory(east, facts, filled=False))).level is Level.PROBLEM
-    short = only(list(memory(east, Memory(191 * MIB, None), filled=True)))
+    short = only(list(memory(east, Memory(UNDER_WAY + CONTEXTS, None), filled=True)))
     assert short.level is Level.PROBLEM
     assert "are free beside the running site's store" in short.found
 
