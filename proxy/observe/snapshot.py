@@ -276,7 +276,7 @@ class Snapshot:
     peers: list[PeerStatus]
     streams: list[StreamStatus]
     store: dict[str, Any]
-    """As StoreFigures; and `prepared`: containers that were read because chunks in them are likely to be asked for."""
+    """As StoreFigures; and `prepared`, a boolean: the store has its memory ready, ahead of need."""
     bytes: dict[str, int]
     """As of a peer, of all peers together: raw, after_deduplication, after_compression and wire are the waterfall."""
     refused: int
