@@ -100,7 +100,7 @@ class Fills:
 
     def _serve(self, relay: Filler) -> None:
         missed = self._missed.get(relay)
-        if missed is None:
+        if missed is None or not self._tunnel.remembers(relay.stream):  # all may just have been lost: events tell
             return
         if not self._tunnel.may_fill(relay.stream):
             self._held.add(relay)

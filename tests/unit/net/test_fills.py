@@ -222,6 +222,16 @@ def test_a_stream_that_ends_makes_room_for_others(stage: Stage) -> None:
     assert stage.other.filled == few
 
 
+def test_streams_that_are_lost_together_end_one_by_one(stage: Stage) -> None:
+    """The first that ends must not have the next one filled, which the tunnel knows no more."""
+    stage.miss(stage.one, *range(100))
+    stage.miss(stage.other, 1, 2)
+    stage.script.tunnel.abandon(ResetCode.GRACE_EXPIRED, "", 0.0)
+    for relay in (stage.one, stage.other):
+        stage.fills.drop(relay)
+    assert not stage.other.filled
+
+
 def test_nothing_is_kept_of_a_stream_that_ended_while_it_waited(stage: Stage, loop: Loop) -> None:
     """For acknowledgements, which never come then."""
     stage.worker.length = SHORT
