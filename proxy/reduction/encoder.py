@@ -209,16 +209,9 @@ class Encoder:
         return self._total, b"".join(draft.tokens)
 
     def take(self, section: Section = NO_SECTION) -> EncodedBatch | None:
-        """The next batch, with those records, or None if it would deliver nothing.
-
-        Its chunks stay pinned until `delivered`.
-        """
-        if self._sealed:
-            draft = self._sealed.popleft()
-            self._sealed_plain -= draft.plain
-        elif self._draft.plain or section.records:
-            draft, self._draft = self._draft, Draft()
-        else:
+        """The next batch, with those records, its chunks pinned until `delivered`; None if it would deliver nothing."""
+        draft = self._sealed[0] if self._sealed else self._draft  # there until it is written, so that `close` knows it
+        if not (draft.plain or section.records):
             return None
         tokens = draft.write(self._runs.room if draft.referring else 0)
         codec, encoded = self.compression.encode(draft.literals, draft.literal)
@@ -229,6 +222,11 @@ class Encoder:
         self._holdings.referred(draft.references)
         if draft.learned:
             self._holdings.send([place for _, place in draft.learned])
+        if self._sealed:
+            self._sealed.popleft()
+            self._sealed_plain -= draft.plain
+        else:
+            self._draft = Draft()
         return EncodedBatch(
             data, plain, draft.literal, reduced, draft.references, draft.named, draft.lists, draft.pinned, draft.learned
         )

@@ -1,6 +1,7 @@
 """The sending side: what is pinned and for how long, what may be missed, and how a stream ends."""
 
 import tracemalloc
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -188,6 +189,23 @@ def test_an_abandoned_stream_pins_nothing(near: Site) -> None:
     encoder.received(20_000)
     assert near.store.pinned > len(batch.pinned)
     encoder.abandon(batch)
+    encoder.close()
+    assert near.store.pinned == 0
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_batch_that_cannot_be_written_pins_nothing(
+    near: Site, monkeypatch: pytest.MonkeyPatch, *, full: bool
+) -> None:
+    encoder = encoder_of(near)
+    encoder.buffer(1 << 20)[:20_000] = DATA[:20_000]
+    encoder.received(20_000)
+    if full:
+        encoder.seal()
+    monkeypatch.setattr(encoder.compression, "encode", MagicMock(side_effect=MemoryError))
+    with pytest.raises(MemoryError):
+        encoder.take()
+    assert near.store.pinned
     encoder.close()
     assert near.store.pinned == 0
 
