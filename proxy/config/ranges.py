@@ -60,7 +60,7 @@ def parse_range(text: str) -> AddressRange:
     if match := re.fullmatch(r"(?:\[(.*)\]|([0-9.]+/[0-9]+)):([0-9]{1,5})", text):
         network = match[1] or match[2]
         port = parse_address(f"host:{match[3]}").port
-    if "/" not in network:
+    if not re.fullmatch(r"[0-9A-Fa-f:.]+/[0-9]{1,3}", network):  # ipaddress takes "10.1.0.0/255.255.255.0" as well
         raise ValueError("is not a network")
     try:
         return AddressRange(ipaddress.ip_network(network), port)

@@ -113,6 +113,12 @@ def test_what_is_no_mistake() -> None:
     assert len(parse(text.encode(), NOWHERE, files=False).forwards) == 2
 
 
+@pytest.mark.parametrize("text", ["10.1.0.0/255.255.255.0", "10.1.0.0/0.0.0.255", "10.1.0.0/", "10.1.0.0", "10.1.0/24"])
+def test_a_range_is_written_as_the_schema_says(text: str) -> None:
+    with pytest.raises(ValueError, match="is not a network"):
+        parse_range(text)
+
+
 def test_what_a_range_covers() -> None:
     found = parse_range("10.1.0.0/30")
     assert found.covers(Address("10.1.0.3", 3260))
