@@ -5,11 +5,10 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from proxy.net.environment import Environment
 from proxy.net.relay import Relay
-from proxy.observe.processor import Processor
 from proxy.observe.verdict import Figures, Verdict, judge, with_rates
 from proxy.observe.waiting import Recent, Spell, Waiting, blend, moved_by
-from proxy.protocol.tunnel import TunnelSettings
 
 if TYPE_CHECKING:
     from proxy.net.peer import Peer
@@ -18,12 +17,13 @@ if TYPE_CHECKING:
 class Lookout:
     """Loop thread. One for each peer."""
 
-    def __init__(self, peer: "Peer", processor: Processor, settings: TunnelSettings, now: float) -> None:
+    def __init__(self, peer: "Peer", environment: Environment, now: float) -> None:
         """`now`, here and in `sample`: seconds of the loop's clock."""
         self._peer = peer
         self._sampled = now
-        self._processor = processor
-        self._unacked_max = settings.unacked_max
+        self._processor = environment.processor
+        self._unacked_max = environment.tunnel_settings.unacked_max
+        self._peers = len(environment.config.peers)
         self._ended: list[tuple[Spell, Spell]] = []  # of relays that have ended since the last sample
         self._ended_total: Counter[Waiting] = Counter()
         self._recent = Recent()
@@ -87,6 +87,7 @@ class Lookout:
             receiver_limited=recent.rate("held_up"),
             round_trip=peer.tunnel.figures.round_trip or 0.0,
             unacked_max=self._unacked_max,
+            peers=self._peers,
             processor=self._processor.share,
             unwritten=peer.worker.store.unwritten,
         )

@@ -112,7 +112,7 @@ class Peer:
         self.shares = Shares(self.tunnel, environment.config, config, self._loop.time())
         late = environment.load.compresses
         self.lanes = Lanes(self.tunnel, environment.config.tunnel.lanes, self.shares.marks, late)
-        self.lookout = Lookout(self, environment.processor, environment.tunnel_settings, self._loop.time())
+        self.lookout = Lookout(self, environment, self._loop.time())
         self._handlers: dict[type, Callable[[Any], None]] = {
             events.StreamOffered: self._offered,
             events.StreamAccepted: self._accepted,

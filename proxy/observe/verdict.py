@@ -84,6 +84,8 @@ class Figures:
     arrived: int = 0
     """What has arrived at the far site, and its array has not taken."""
     unacked_max: int = 0
+    peers: int = 1
+    """How many share tunnel.unacked; `unacked_max` is one's part."""
     processor: float = 0.0
     """Share of a core that the event loop uses."""
     unwritten: int = 0
@@ -200,7 +202,8 @@ def _window(figures: Figures, times: Times, share: float) -> str:
         return _turns(figures)
     if line > max(unacked, window):
         return f"the TCP window of {figures.peer}'s host was full for {figures.receiver_limited:.0%} of the time"
-    name, most = ("tunnel.unacked", figures.unacked_max) if unacked > window else ("window", figures.window)
+    part = f"{figures.peer}'s part of " if figures.peers > 1 else ""
+    name, most = (f"{part}tunnel.unacked", figures.unacked_max) if unacked > window else ("window", figures.window)
     if not most:  # the streams have ended meanwhile
         return f"the {name} was used up for {share:.0%} of the time"
     if not figures.round_trip:

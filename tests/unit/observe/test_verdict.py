@@ -101,6 +101,13 @@ CASES: list[tuple[Times, Figures, Limit, float, str]] = [
         "tunnel.unacked 32 MiB / 100 ms round trip = 336 MB/s",
     ),
     (
+        account(window=3, unacked=6, source=1),
+        replace(FIGURES, peers=3),
+        Limit.WINDOW,
+        0.9,
+        "west's part of tunnel.unacked 32 MiB / 100 ms round trip = 336 MB/s",
+    ),
+    (
         account(line=4, window=3, unacked=3),
         FIGURES,
         Limit.WINDOW,
