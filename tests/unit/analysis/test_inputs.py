@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from proxy.analysis.inputs import READ_BYTES, Remarks, Unreadable, find, read
+from tests.nobody import directory_of_nobody
 
 
 def everything(*paths: Path) -> tuple[bytes, Remarks]:
@@ -65,13 +66,13 @@ def test_endless_devices_are_refused() -> None:
         everything(Path("/dev/zero"))
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_no_permission(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_bytes(b"content")
-    (tmp_path / "secret").chmod(0)
-    with pytest.raises(Unreadable, match="permission denied; run it as a user who may read it"):
-        everything(tmp_path / "secret")
-    assert everything(tmp_path)[1].passed_over == {"permission denied": 1}
+def test_no_permission() -> None:
+    with directory_of_nobody() as path:
+        (path / "secret").write_bytes(b"content")
+        (path / "secret").chmod(0)
+        with pytest.raises(Unreadable, match="permission denied; run it as a user who may read it"):
+            everything(path / "secret")
+        assert everything(path)[1].passed_over == {"permission denied": 1}
 
 
 @pytest.mark.parametrize("change", ["grow", "shrink", "rewrite", "nothing"])

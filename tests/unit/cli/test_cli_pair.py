@@ -1,6 +1,5 @@
 """`isthmus pair` and `isthmus invite`: one line each way, and what does not fit changes nothing."""
 
-import os
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,21 +12,26 @@ from proxy.config.addresses import parse_address
 from proxy.errors import ExitCode
 from proxy.setup.invitation import Invitation, decode, encode
 from tests.certificates import make
+from tests.nobody import directory_of_nobody
 from tests.unit.cli.conftest import Isthmus
 from tests.unit.cli.test_cli_init import line_of
 
 
-@pytest.fixture
-def hosts(isthmus: Isthmus, tmp_path: Path) -> dict[str, str]:
+def new_hosts(isthmus: Isthmus, path: Path) -> dict[str, str]:
     """Two hosts, that is, directories, each with a new site; the lines that were printed there."""
     ways = {"east": ("--forward", "127.0.0.1:3260"), "west": ("--export", "10.1.0.5:3260")}
     lines = {}
     for number, (site, way) in enumerate(ways.items(), start=1):
         (peer,) = ways.keys() - {site}
         listen = f"198.18.0.{number}:4500"
-        shown = isthmus("init", "--site", site, "--peer", peer, "--listen", listen, *way, "--out", tmp_path / site)
+        shown = isthmus("init", "--site", site, "--peer", peer, "--listen", listen, *way, "--out", path / site)
         lines[site] = line_of(shown.stdout)
     return lines
+
+
+@pytest.fixture
+def hosts(isthmus: Isthmus, tmp_path: Path) -> dict[str, str]:
+    return new_hosts(isthmus, tmp_path)
 
 
 def content(directory: Path) -> dict[str, bytes]:
@@ -248,12 +252,12 @@ def test_a_certificate_that_ends_soon_is_taken(isthmus: Isthmus, tmp_path: Path,
     assert f"expires on {soon:%Y-%m-%d}" in shown.stderr
 
 
-def test_a_directory_that_cannot_be_written(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may write everywhere")
-    (tmp_path / "east").chmod(0o500)
-    shown = isthmus("pair", hosts["west"], tmp_path / "east" / "east.toml")
-    (tmp_path / "east").chmod(0o700)
+def test_a_directory_that_cannot_be_written(isthmus: Isthmus) -> None:
+    with directory_of_nobody() as path:
+        lines = new_hosts(isthmus, path)
+        (path / "east").chmod(0o500)
+        shown = isthmus("pair", lines["west"], path / "east" / "east.toml")
+        (path / "east").chmod(0o700)
     assert shown.exit_code == ExitCode.FAILED
     assert "west.crt cannot be written" in shown.stderr
 
