@@ -1,7 +1,8 @@
 """Bounds that figures are held against, and the table that says which were met."""
 
+import math
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.table import Table
 
@@ -13,6 +14,7 @@ class Goal(NamedTuple):
 
     what: str
     measured: float
+    """Infinite where that never was."""
     bound: float
     at_least: bool
     unit: str
@@ -22,6 +24,11 @@ class Goal(NamedTuple):
         """True if it is within the bound."""
         return self.measured >= self.bound if self.at_least else self.measured <= self.bound
 
+    def as_dict(self) -> dict[str, Any]:
+        """With what became of it. JSON knows no infinity, so that is None."""
+        data = self._asdict() | {"met": self.met}
+        return data if math.isfinite(self.measured) else data | {"measured": None}
+
 
 def goal_table(goals: Iterable[Goal]) -> Table:
     """What should be reached, and whether it was."""
@@ -30,7 +37,7 @@ def goal_table(goals: Iterable[Goal]) -> Table:
         sign = ">=" if goal.at_least else "<="
         table.add_row(
             goal.what,
-            f"{goal.measured:,.2f} {goal.unit}",
+            f"{goal.measured:,.2f} {goal.unit}" if math.isfinite(goal.measured) else "never",
             f"{sign} {goal.bound:,.2f} {goal.unit}",
             "yes" if goal.met else "NO",
         )

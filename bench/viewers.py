@@ -173,7 +173,7 @@ def show(bench: Bench, console: Console) -> None:
 
 def figures(bench: Bench) -> dict[str, object]:
     """As data: of each transfer bytes and CPU seconds for 1 GiB, without viewers and with them."""
-    goals = [goal._asdict() | {"met": goal.met} for goal in bench.goals()]
+    goals = [goal.as_dict() for goal in bench.goals()]
     return {
         "machine": machine_facts(),
         "bytes": bench.size,

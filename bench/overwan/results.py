@@ -64,7 +64,7 @@ class Results:
         data = asdict(self)
         for case, figures in self.figures.items():
             for figure, written in zip(figures, data["figures"][case], strict=True):
-                written["goals"] = [goal._asdict() | {"met": goal.met} for goal in figure.goals]
+                written["goals"] = [goal.as_dict() for goal in figure.goals]
         return data
 
     def _all(self) -> Iterator[Figure]:

@@ -214,7 +214,11 @@ def found(told: str, complaint: str = "") -> dict[str, Found]:
 
 
 def _together(jobs: list[dict[str, Any]]) -> Found:
+    """Jobs that began at once: what all have moved until the last one ended. Their own rates are of their own times."""
     ways = [job[way] for job in jobs for way in ("read", "write") if job[way]["total_ios"]]
+    if not ways:
+        return Found(0.0, 0.0, 0.0, 0)
+    seconds = max(1, *(way["runtime"] for way in ways)) / 1000
     count = sum(way["total_ios"] for way in ways)
-    latency = sum(way["total_ios"] * way["clat_ns"]["mean"] for way in ways) / count / MS if count else 0.0
-    return Found(sum(way["bw_bytes"] for way in ways), sum(way["iops"] for way in ways), latency, count)
+    latency = sum(way["total_ios"] * way["clat_ns"]["mean"] for way in ways) / count / MS
+    return Found(sum(way["io_bytes"] for way in ways) / seconds, count / seconds, latency, count)

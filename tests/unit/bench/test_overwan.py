@@ -223,6 +223,14 @@ def test_the_data_have_the_goals_and_what_became_of_them() -> None:
     assert second["values"]["cubic"] is None
 
 
+def test_what_never_was_is_no_number() -> None:
+    never = Goal("full again", float("inf"), 2, False, "s")
+    found = Results(FACTS, 1.0, {"outage": [Figure(FIELD.text, "outage 1", {}, (never,))]})
+    (figure,) = json.loads(json.dumps(found.as_dict(), allow_nan=False))["figures"]["outage"]
+    assert figure["goals"][0] | {"measured": None, "met": False} == figure["goals"][0]
+    assert "never" in shown(found)
+
+
 def test_a_case_that_fails_ends_only_itself(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def breaking(_: Bench) -> Iterator[Figure]:
         yield Figure("line", "what", {"x": 1.0})

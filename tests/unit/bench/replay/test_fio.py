@@ -28,17 +28,24 @@ def told(*jobs: tuple[str, dict[str, Any], dict[str, Any]]) -> str:
     )
 
 
-def way(count: int, rate: float, operations: float, latency: float) -> dict[str, Any]:
-    return {"total_ios": count, "bw_bytes": rate, "iops": operations, "clat_ns": {"mean": latency * 1e6}}
+def way(count: int, moved: int, seconds: float, latency: float) -> dict[str, Any]:
+    return {"total_ios": count, "io_bytes": moved, "runtime": seconds * 1000, "clat_ns": {"mean": latency * 1e6}}
 
 
 NOTHING = way(0, 0, 0, 0)
 
 
 def test_jobs_of_a_name_are_counted_together() -> None:
-    report = told(("random.0", way(30, 300, 3, 10), way(10, 100, 1, 30)), ("random.1", way(40, 400, 4, 20), NOTHING))
+    report = told(
+        ("random.0", way(30, 3000, 10, 10), way(10, 1000, 10, 30)), ("random.1", way(40, 4000, 10, 20), NOTHING)
+    )
     assert found(report) == {"random": Found(800, 8, 17.5, 80)}
     assert found(told(("idle.0", NOTHING, NOTHING))) == {"idle": Found(0, 0, 0, 0)}
+
+
+def test_what_ends_early_is_no_faster_for_that() -> None:
+    report = told(("read.0", way(10, 1000, 1, 1), NOTHING), ("read.1", way(10, 1000, 2, 1), NOTHING))
+    assert found(report) == {"read": Found(1000, 10, 1, 20)}
 
 
 @pytest.mark.parametrize(
