@@ -7,6 +7,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 from proxy.protocol.meter import Cap, Meter, Stopwatch
+from proxy.protocol.reader import BATCH_MAX
 from proxy.protocol.share import BURST_SECONDS, Share
 
 if TYPE_CHECKING:
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 LENDING_SECONDS = 0.1
 """Of a guarantee: what a share that rested may claim at once. Everything older has been lent for good."""
+APART_MAX = 2 * BATCH_MAX
+"""Bytes of the wire that turns of those that wait are apart at most. Two frames are enough to be exact; what someone
+had beyond them, as something urgent or while a cap held others back, is not asked back, as after a rest."""
 RATE_SECONDS = 5.0
 """The current rate is an average over so long."""
 
@@ -74,7 +78,8 @@ class Account:
     def add_bulk(self, stream: Stream) -> None:
         """The stream waits behind those that are urgent."""
         stream.bulk = True
-        stream.turn = max(stream.turn, self.bulk[0][0] if self.bulk else self._last)
+        begin = self.bulk[0][0] if self.bulk else self._last
+        stream.turn = min(max(stream.turn, begin), begin + APART_MAX)
         heappush(self.bulk, (stream.turn, stream.number, stream))
 
     def pop_urgent(self) -> None:

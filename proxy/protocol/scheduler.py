@@ -15,7 +15,7 @@ from heapq import heapreplace
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
-from proxy.protocol.account import LENDING_SECONDS, Account
+from proxy.protocol.account import APART_MAX, LENDING_SECONDS, Account
 from proxy.protocol.meter import NEVER, Cap, Stopwatch
 from proxy.protocol.reader import BATCH_MAX
 from proxy.protocol.share import WIRE, Marks, Priority, Share
@@ -232,7 +232,7 @@ class Scheduler:
         self._urgent = bool(urgent)
         if urgent:
             return min(urgent, key=_first)
-        return None if express else min(waiting, key=_turn)
+        return None if express else _least(waiting)
 
     def _choose(self, now: float, marks: Marks | None, express: bool) -> Account | None:
         """The share whose turn it is, and in `_urgent` and `_owed` on account of what."""
@@ -250,7 +250,7 @@ class Scheduler:
             return None
         owed = self._behind(bulk, now)
         self._owed = owed is not None
-        best = min(bulk, key=_rank) if owed is None else owed
+        best = _least(_first_rank(bulk)) if owed is None else owed
         return best if marks is None or best.share.mark in marks else None
 
     def _free(self, accounts: list[Account], now: float) -> list[Account]:
@@ -300,6 +300,7 @@ class Scheduler:
 
 
 _turn = attrgetter("turn")
+_priority = attrgetter("share.priority")
 
 
 def _marked(accounts: list[Account], marks: Marks | None) -> list[Account]:
@@ -310,5 +311,17 @@ def _first(account: Account) -> int:
     return account.urgent[0][0]
 
 
-def _rank(account: Account) -> tuple[int, float]:
-    return account.share.priority, account.turn
+def _first_rank(accounts: list[Account]) -> list[Account]:
+    """Those of the highest priority that there is."""
+    first = min(map(_priority, accounts))
+    return [account for account in accounts if account.share.priority == first]
+
+
+def _least(accounts: list[Account]) -> Account:
+    """The one that has had least. None stays behind another by more than APART_MAX."""
+    if len(accounts) == 1:
+        return accounts[0]
+    floor = max(map(_turn, accounts)) - APART_MAX
+    for account in accounts:
+        account.turn = max(account.turn, floor)
+    return min(accounts, key=_turn)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.protocol.account import LENDING_SECONDS
+from proxy.protocol.account import APART_MAX, LENDING_SECONDS
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import Misuse
 from proxy.protocol.frames import OVER
@@ -132,6 +132,43 @@ def test_a_share_that_rested_begins_where_the_others_are() -> None:
     line.run(2)
     assert line.rates(late, since=3) == pytest.approx(25 * MBIT, rel=0.05)
     assert line.rates(busy, since=3) == pytest.approx(25 * MBIT, rel=0.05)
+
+
+def test_who_begins_beside_a_share_that_its_maximum_holds_back_takes_no_others_turns() -> None:
+    line = Line(50 * MBIT)
+    line.open(Share("held", maximum=MBIT))
+    busy = line.open(Share("busy"))
+    line.run(20)
+    late = line.open(Share("late"))
+    line.run(2)
+    for stream in (busy, late):
+        assert line.rates(stream, since=20) == pytest.approx(24.5 * MBIT, rel=0.15)
+
+
+@pytest.mark.parametrize("light", ["same", "other"])
+def test_what_streams_had_while_they_were_urgent_costs_them_no_turns_later(light: str) -> None:
+    line = Line(6 * MBIT)
+    busy = [line.open(Share("same"), frame=4 * KIB) for _ in range(8)]
+    later = [line.open(Share(light), frame=4 * KIB, frames=0) for _ in range(4)]
+    asked = 0
+
+    def ask() -> None:
+        nonlocal asked
+        if line.now >= asked * 0.025:
+            asked += 1
+            for stream in later:
+                line.sources[stream].left = 1
+
+    line.run(60, ask)
+    assert line.rates(*later) > 3.5 * MBIT, "while they are urgent they have more than their turns"
+    for stream in later:
+        line.sources[stream].left = float("inf")
+    line.run(8 * APART_MAX / (6 * MBIT) + 1)
+    since = line.now
+    line.run(10)
+    part = 4 / 12 if light == "same" else 1 / 2
+    assert line.rates(*later, since=since) == pytest.approx(part * 6 * MBIT, rel=0.05)
+    assert line.rates(*busy, since=since) == pytest.approx((1 - part) * 6 * MBIT, rel=0.05)
 
 
 def test_small_frames_do_not_wait_for_what_bulk_owes() -> None:
