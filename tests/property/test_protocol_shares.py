@@ -1,15 +1,21 @@
 """Any shares on any line: what each gets is what its rules say, caps hold, and no stream loses or disorders a frame."""
 
-from hypothesis import given, settings
+from collections.abc import Callable
+from itertools import pairwise
+
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from proxy.protocol.account import LENDING_SECONDS
+from proxy.protocol.account import APART_MAX, LENDING_SECONDS
 from proxy.protocol.meter import URGENT_SECONDS
 from proxy.protocol.share import BURST_SECONDS, Priority, Share
 from tests.unit.protocol.line import MBIT, Line, on_wire
 
 KIB = 1 << 10
 SECONDS = 5.0
+RESTS, ASKS, FILLS = "rests", "asks", "fills"
+ASKED_EVERY = 0.02
+"""Seconds: with 5 KiB each time a stream is never bulk."""
 
 FRAMES = st.sampled_from([600, 4 * KIB, 17_000, 32 * KIB])
 
@@ -121,3 +127,52 @@ def test_a_guarantee_is_there_as_soon_as_it_is_wanted(
     got = line.total(wanted, since=since)
     assert got >= 0.98 * 2 * guarantee * MBIT - slack
     assert got <= (2 + LENDING_SECONDS) * 10 * MBIT
+
+
+@settings(max_examples=15, deadline=None)
+@example([1, None, None], 1, [(12.0, [FILLS, FILLS, RESTS]), (4.0, [FILLS, FILLS, FILLS])])
+@given(
+    maxima=st.lists(st.none() | st.integers(1, 12), min_size=1, max_size=3),
+    each=st.integers(1, 2),
+    phases=st.lists(
+        st.tuples(
+            st.sampled_from([1.0, 4.0, 12.0]),
+            st.lists(st.sampled_from([RESTS, ASKS, FILLS, FILLS]), min_size=6, max_size=6),
+        ),
+        min_size=2,
+        max_size=4,
+    ),
+)
+def test_nobody_who_has_something_stands_still(
+    maxima: list[int | None], each: int, phases: list[tuple[float, list[str]]]
+) -> None:
+    """Arrays that rest, ask and fill in any order: what they had before, as whatever, never counts for long."""
+    line = Line(40 * MBIT)
+    rules = [Share(f"share {number}", maximum=most and most * MBIT) for number, most in enumerate(maxima)]
+    streams = {line.open(share, 5 * KIB, frames=0): share for share in rules for _ in range(each)}
+    longest = 2 * len(streams) * APART_MAX / line.rate
+    for seconds, activities in phases:
+        doing = dict(zip(streams, activities, strict=False))
+        for stream, activity in doing.items():
+            line.sources[stream].left = float("inf") if activity == FILLS else 0
+        began = line.now
+        asking = [stream for stream in doing if doing[stream] == ASKS]
+        line.run(seconds, asker(line, asking))
+        for stream, activity in doing.items():
+            if activity == FILLS and streams[stream].maximum is None:
+                times = [sent.at for sent in line.log if sent.stream == stream and sent.at >= began]
+                assert max(after - before for before, after in pairwise([began, *times, line.now])) <= longest
+
+
+def asker(line: Line, streams: list[int]) -> Callable[[], None]:
+    """Has these streams send a frame each ASKED_EVERY."""
+    due = line.now
+
+    def ask() -> None:
+        nonlocal due
+        if line.now >= due:
+            due = line.now + ASKED_EVERY
+            for stream in streams:
+                line.sources[stream].left = 1
+
+    return ask
