@@ -26,6 +26,7 @@ class Account:
     """Of one share. Turns are bytes of the wire: who has had least goes next, and nobody gains by having rested."""
 
     __slots__ = (
+        "_ahead",
         "_last",
         "_samples",
         "_told",
@@ -55,6 +56,7 @@ class Account:
         """The scheduler knows that it has something to send."""
         self.urgent: deque[tuple[int, Stream]] = deque()
         self.bulk: list[tuple[float, int, Stream]] = []
+        self._ahead = 0.0  # what it has had since its last turn, as something urgent
         self._last = 0.0  # turn at which new streams begin if none waits
         self._samples: deque[tuple[float, float]] = deque()
         self._told = 0.0
@@ -105,6 +107,18 @@ class Account:
         self.urgent.clear()
         self.bulk.clear()
         self.listed = False
+
+    # -- what it pays --------------------------------------------------------------------------------------------
+
+    def pay_turn(self, cost: float, *, urgent: bool) -> None:
+        """So much went that no guarantee claimed. What is urgent takes no turn: it counts with the next one.
+
+        At once it would draw all others up behind itself again and again, where the first of them is always the same.
+        """
+        self._ahead += cost
+        if not urgent:
+            self.turn += min(self._ahead, APART_MAX)
+            self._ahead = 0.0
 
     # -- what it has -------------------------------------------------------------------------------------------
 

@@ -286,7 +286,7 @@ class Scheduler:
         account.wire += cost
         stream.turn += cost
         if not self._ruled:
-            account.turn += cost
+            account.pay_turn(cost, urgent=urgent)
             return
         account.held.stop(now)
         self.held.stop(now)
@@ -296,7 +296,7 @@ class Scheduler:
         if account.guarantee is not None and (self._owed or urgent):
             account.guarantee.charge(cost, self._clock)
         else:
-            account.turn += cost
+            account.pay_turn(cost, urgent=urgent)
 
 
 _turn = attrgetter("turn")

@@ -1,5 +1,7 @@
 """Caps, guarantees, priorities, turns: what goes when, on a line of fixed rate and with a clock that jumps."""
 
+from collections.abc import Callable
+
 import pytest
 
 from proxy.protocol.account import APART_MAX, LENDING_SECONDS
@@ -145,21 +147,26 @@ def test_who_begins_beside_a_share_that_its_maximum_holds_back_takes_no_others_t
         assert line.rates(stream, since=20) == pytest.approx(24.5 * MBIT, rel=0.15)
 
 
+def _asking(line: Line, streams: list[int], period: float) -> Callable[[], None]:
+    """For `run`: each of the streams has a frame to send that often."""
+    asked = 0
+
+    def ask() -> None:
+        nonlocal asked
+        if line.now >= asked * period:
+            asked += 1
+            for stream in streams:
+                line.sources[stream].left = 1
+
+    return ask
+
+
 @pytest.mark.parametrize("light", ["same", "other"])
 def test_what_streams_had_while_they_were_urgent_costs_them_no_turns_later(light: str) -> None:
     line = Line(6 * MBIT)
     busy = [line.open(Share("same"), frame=4 * KIB) for _ in range(8)]
     later = [line.open(Share(light), frame=4 * KIB, frames=0) for _ in range(4)]
-    asked = 0
-
-    def ask() -> None:
-        nonlocal asked
-        if line.now >= asked * 0.025:
-            asked += 1
-            for stream in later:
-                line.sources[stream].left = 1
-
-    line.run(60, ask)
+    line.run(60, _asking(line, later, 0.025))
     assert line.rates(*later) > 3.5 * MBIT, "while they are urgent they have more than their turns"
     for stream in later:
         line.sources[stream].left = float("inf")
@@ -169,6 +176,20 @@ def test_what_streams_had_while_they_were_urgent_costs_them_no_turns_later(light
     part = 4 / 12 if light == "same" else 1 / 2
     assert line.rates(*later, since=since) == pytest.approx(part * 6 * MBIT, rel=0.05)
     assert line.rates(*busy, since=since) == pytest.approx((1 - part) * 6 * MBIT, rel=0.05)
+
+
+@pytest.mark.parametrize("ruled", [False, True])
+def test_beside_a_share_with_much_that_is_urgent_the_others_are_alike(ruled: bool) -> None:
+    line = Line(6 * MBIT)
+    others = [line.open(Share(name, maximum=6 * MBIT if ruled else None)) for name in ("first", "second")]
+    bulk = line.open(Share("both"))
+    urgent = [line.open(Share("both"), frame=4 * KIB, frames=0) for _ in range(6)]
+    line.run(30, _asking(line, urgent, 0.04))
+    assert line.rates(*urgent) > 4.5 * MBIT
+    left = 6 * MBIT - line.rates(*urgent)
+    for stream in others:
+        assert line.rates(stream) == pytest.approx(left / 2, rel=0.1)
+    assert line.rates(bulk) < left / 10, "its share has had more than its part"
 
 
 def test_small_frames_do_not_wait_for_what_bulk_owes() -> None:
