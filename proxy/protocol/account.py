@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import TYPE_CHECKING
 
 from proxy.protocol.meter import Cap, Meter, Stopwatch
@@ -94,6 +94,12 @@ class Account:
         _, _, stream = heappop(self.bulk)
         stream.bulk = False
         self._last = stream.turn
+
+    def again(self) -> None:
+        """The first stream that is not urgent had its turn, and waits for another one."""
+        turn, _, stream = self.bulk[0]
+        stream.turn = min(stream.turn, turn + APART_MAX)  # it may have had much as something urgent while it waited
+        heapreplace(self.bulk, (stream.turn, stream.number, stream))
 
     def remove(self, stream: Stream) -> None:
         """The stream waits no longer."""

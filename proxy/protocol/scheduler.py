@@ -11,7 +11,6 @@ the guarantees' clock is as slow, so that they divide the line in proportion.
 
 from __future__ import annotations
 
-from heapq import heapreplace
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
@@ -145,7 +144,7 @@ class Scheduler:
             account.pop_urgent()
             self.add(stream, now)
         else:
-            heapreplace(account.bulk, (stream.turn, stream.number, stream))
+            account.again()
 
     def copied(self, stream: Stream, size: float, now: float) -> None:
         """An urgent frame of the stream, of that many bytes, goes once more."""

@@ -125,6 +125,8 @@ class Line:
                 continue
             length, stream = int.from_bytes(piece[1:4], "big"), int.from_bytes(piece[4:8], "big")
             rest = 16 + length - len(piece)
+            if piece[0] == FrameType.FILL:
+                self.script.acknowledge(stream, int.from_bytes(piece[8:16], "big") + 1)
             if piece[0] != FrameType.DATA:
                 continue
             found, source = stream, self.sources[stream]

@@ -178,6 +178,26 @@ def test_what_streams_had_while_they_were_urgent_costs_them_no_turns_later(light
     assert line.rates(*busy, since=since) == pytest.approx((1 - part) * 6 * MBIT, rel=0.05)
 
 
+def test_fills_that_went_while_bulk_of_their_stream_waited_cost_it_no_turns_later() -> None:
+    line = Line(20 * MBIT)
+    streams = [line.open() for _ in range(3)]
+    filled = streams[-1]
+    fills = 0
+
+    def fill() -> None:
+        nonlocal fills
+        if line.now >= fills * 0.14:
+            fills += 1
+            line.tunnel.send_fill(filled, b"name".ljust(32), 0, 200 * KIB, bytes(200 * KIB))
+
+    line.run(20, fill)
+    line.run(2 * APART_MAX / (20 / 3 * MBIT) + 1)
+    since = line.now
+    line.run(5)
+    for stream in streams:
+        assert line.rates(stream, since=since) == pytest.approx(20 / 3 * MBIT, rel=0.05)
+
+
 @pytest.mark.parametrize("ruled", [False, True])
 def test_beside_a_share_with_much_that_is_urgent_the_others_are_alike(ruled: bool) -> None:
     line = Line(6 * MBIT)
