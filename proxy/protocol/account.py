@@ -18,6 +18,8 @@ LENDING_SECONDS = 0.1
 APART_MAX = 2 * BATCH_MAX
 """Bytes of the wire that turns of those that wait are apart at most. Two frames are enough to be exact; what someone
 had beyond them, as something urgent or while a cap held others back, is not asked back, as after a rest."""
+AHEAD_SECONDS = 1.0
+"""Of a guarantee: what something urgent may use up in advance. Nor is what it had beyond that asked back."""
 RATE_SECONDS = 5.0
 """The current rate is an average over so long."""
 
@@ -125,6 +127,15 @@ class Account:
         if not urgent:
             self.turn += min(self._ahead, APART_MAX)
             self._ahead = 0.0
+
+    def pay_guarantee(self, cost: float, clock: float, *, owed: bool) -> None:
+        """So much went on account of the guarantee, by its clock, or was urgent and not `owed`."""
+        guarantee = self.guarantee
+        assert guarantee is not None
+        before = guarantee.paid
+        guarantee.charge(cost, clock)
+        if not owed:
+            guarantee.paid = max(before, min(guarantee.paid, clock + AHEAD_SECONDS))
 
     # -- what it has -------------------------------------------------------------------------------------------
 

@@ -293,7 +293,7 @@ class Scheduler:
             if cap is not None:
                 cap.charge(cost, now, urgent)
         if account.guarantee is not None and (self._owed or urgent):
-            account.guarantee.charge(cost, self._clock)
+            account.pay_guarantee(cost, self._clock, owed=self._owed and not urgent)
         else:
             account.pay_turn(cost, urgent=urgent)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from proxy.protocol.account import APART_MAX, LENDING_SECONDS
+from proxy.protocol.account import AHEAD_SECONDS, APART_MAX, LENDING_SECONDS
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import Misuse
 from proxy.protocol.frames import OVER
@@ -176,6 +176,32 @@ def test_what_streams_had_while_they_were_urgent_costs_them_no_turns_later(light
     part = 4 / 12 if light == "same" else 1 / 2
     assert line.rates(*later, since=since) == pytest.approx(part * 6 * MBIT, rel=0.05)
     assert line.rates(*busy, since=since) == pytest.approx((1 - part) * 6 * MBIT, rel=0.05)
+
+
+def test_what_a_share_had_while_it_was_urgent_uses_up_a_second_of_its_guarantee_at_most() -> None:
+    line = Line(6 * MBIT)
+    line.open(Share("busy"))
+    low = Share("low", Priority.LOW, guarantee=MBIT)
+    streams = [line.open(low, frame=4 * KIB, frames=0) for _ in range(6)]
+    line.run(30, _asking(line, streams, 0.04))
+    assert line.rates(*streams) > 4.5 * MBIT
+    for stream in streams:
+        line.sources[stream].left = float("inf")
+    line.run(AHEAD_SECONDS + 0.5)
+    since = line.now
+    line.run(5)
+    assert line.rates(*streams, since=since) > 0.95 * MBIT
+
+
+def test_what_is_urgent_counts_as_guaranteed() -> None:
+    line = Line(6 * MBIT)
+    line.open(Share("busy"))
+    low = Share("low", Priority.LOW, guarantee=2 * MBIT)
+    line.open(low, frame=4 * KIB)
+    urgent = [line.open(low, frame=4 * KIB, frames=0) for _ in range(4)]
+    line.run(20, _asking(line, urgent, 0.1))
+    assert line.rates(*urgent) > 1.2 * MBIT
+    assert line.rates(*(set(line.sources) - {1})) == pytest.approx(2 * MBIT, rel=0.05)
 
 
 def test_fills_that_went_while_bulk_of_their_stream_waited_cost_it_no_turns_later() -> None:
