@@ -132,10 +132,10 @@ class Account:
         """So much went on account of the guarantee, by its clock, or was urgent and not `owed`."""
         guarantee = self.guarantee
         assert guarantee is not None
-        before = guarantee.paid
-        guarantee.charge(cost, clock)
-        if not owed:
-            guarantee.paid = max(before, min(guarantee.paid, clock + AHEAD_SECONDS))
+        if owed:
+            guarantee.charge(cost, clock)
+        else:
+            guarantee.charge_within(AHEAD_SECONDS, cost, clock)
 
     # -- what it has -------------------------------------------------------------------------------------------
 

@@ -6,6 +6,9 @@ LATE_SECONDS = 0.05
 """Of a tunnel's rate, as its burst: timers and the event loop are late by milliseconds, and nothing shall be lost."""
 URGENT_SECONDS = 0.1
 """Of the rate: what urgent frames may take at once although bulk has used up the rate. Bulk then waits for them."""
+UNASKED_SECONDS = 1.0
+"""Of the rate: how long at most the next frame waits for what was sent without waiting for anything, such as TCP's
+acknowledgements: a fast line's may come to more than a slow cap, for hours."""
 GRAIN_SECONDS = 0.02
 GRAIN_MIN = 4 << 10
 """A frame under a cap should take no longer than that to be paid for, unless it would be tiny."""
@@ -29,6 +32,12 @@ class Meter:
         """So much was sent. What was saved beyond the burst is lost."""
         oldest = now - self._depth
         self.paid = (self.paid if self.paid > oldest else oldest) + size / self.rate
+
+    def charge_within(self, seconds: float, size: float, now: float) -> None:
+        """As `charge`, but debts of more than so many seconds do not grow by it."""
+        before = self.paid
+        self.charge(size, now)
+        self.paid = max(before, min(self.paid, now + seconds))
 
     def change(self, rate: float, burst: float, now: float) -> None:
         """Another rate from now on; debts stay what they are in bytes."""
@@ -60,6 +69,10 @@ class Cap:
         self._all.charge(size, now)
         if urgent:
             self._urgent.charge(size, now)
+
+    def charge_unasked(self, size: float, now: float) -> None:
+        """So much was sent that waits for nothing."""
+        self._all.charge_within(UNASKED_SECONDS, size, now)
 
     def change(self, rate: float, now: float) -> None:
         """Another rate, with its default burst."""

@@ -184,7 +184,7 @@ class Scheduler:
     def charge(self, wire: float, now: float) -> None:
         """So many bytes of the wire went for no stream: they wait for nobody, but count."""
         if self.cap is not None:
-            self.cap.charge(wire, now, urgent=False)
+            self.cap.charge_unasked(wire, now)
 
     def repeated(self, wire: float, now: float) -> None:
         """So many were sent again since the last time, of all shares alike: each pays by what it has sent since."""

@@ -306,6 +306,19 @@ def test_what_the_kernel_repeats_is_charged() -> None:
     assert line.total() == pytest.approx(45 * MBIT, rel=0.02)
 
 
+def test_what_waits_for_nothing_may_exceed_the_rate_for_long_and_bulk_waits_a_second_for_it() -> None:
+    line = Line(100 * MBIT)
+    line.tunnel.scheduler.set_rate(5 * MBIT, 0.0)
+    stream = line.open()
+    for _ in range(60):
+        line.tunnel.scheduler.charge(9 * MBIT, line.now)
+        line.run(1)
+    line.run(1)
+    since = line.now
+    line.run(5)
+    assert line.rates(stream, since=since) == pytest.approx(5 * MBIT, rel=0.05)
+
+
 def test_the_rate_changes_while_streams_wait() -> None:
     line = Line(1000 * MBIT)
     scheduler = line.tunnel.scheduler
