@@ -15,13 +15,23 @@ if TYPE_CHECKING:
 
 LENDING_SECONDS = 0.1
 """Of a guarantee: what a share that rested may claim at once. Everything older has been lent for good."""
-APART_MAX = 2 * BATCH_MAX
-"""Bytes of the wire that turns of those that wait are apart at most. Two frames are enough to be exact; what someone
-had beyond them, as something urgent or while a cap held others back, is not asked back, as after a rest."""
+APART_FRAMES = 8
+APART_MIN, APART_MAX = 64 << 10, 2 * BATCH_MAX
+"""What turns of those that wait are apart at most (`apart`): frames, and bytes of the wire however long these are."""
 AHEAD_SECONDS = 1.0
 """Of a guarantee: what something urgent may use up in advance. Nor is what it had beyond that asked back."""
 RATE_SECONDS = 5.0
 """The current rate is an average over so long."""
+
+
+def apart(frame: float) -> float:
+    """What the turn of one whose last frame cost so much may be ahead of those that wait as well, at most.
+
+    Two frames are enough to be exact, a few more keep a share even that has much that is urgent. What someone had
+    beyond them, as that or while a cap held others back, is not asked back, as after a rest. By the frames that there
+    are, as the longest that there may be are seconds of a slow line each, and so many for each of the others.
+    """
+    return max(APART_MIN, min(APART_MAX, APART_FRAMES * frame))
 
 
 class Account:
@@ -34,6 +44,7 @@ class Account:
         "_told",
         "bulk",
         "cap",
+        "frame",
         "guarantee",
         "held",
         "listed",
@@ -50,6 +61,8 @@ class Account:
         self.guarantee = None if rate is None else Meter(rate, rate * LENDING_SECONDS)
         self.turn = 0.0
         """What it has had of what no guarantee claimed."""
+        self.frame = 0.0
+        """What its last one in turn cost."""
         self.wire = 0.0
         """Bytes of the wire that it has sent."""
         self.held = Stopwatch()
@@ -83,7 +96,7 @@ class Account:
         """The stream waits behind those that are urgent."""
         stream.bulk = True
         begin = self.bulk[0][0] if self.bulk else self._last
-        stream.turn = min(max(stream.turn, begin), begin + APART_MAX)
+        stream.turn = min(max(stream.turn, begin), begin + apart(stream.frame))
         heappush(self.bulk, (stream.turn, stream.number, stream))
 
     def pop_urgent(self) -> None:
@@ -100,7 +113,7 @@ class Account:
     def again(self) -> None:
         """The first stream that is not urgent had its turn, and waits for another one."""
         turn, _, stream = self.bulk[0]
-        stream.turn = min(stream.turn, turn + APART_MAX)  # it may have had much as something urgent while it waited
+        stream.turn = min(stream.turn, turn + apart(stream.frame))  # it may have had much, urgently, while it waited
         heapreplace(self.bulk, (stream.turn, stream.number, stream))
 
     def remove(self, stream: Stream) -> None:
@@ -125,7 +138,8 @@ class Account:
         """
         self._ahead += cost
         if not urgent:
-            self.turn += min(self._ahead, APART_MAX)
+            self.frame = cost
+            self.turn += min(self._ahead, apart(cost))
             self._ahead = 0.0
 
     def pay_guarantee(self, cost: float, clock: float, *, owed: bool) -> None:

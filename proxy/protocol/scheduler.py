@@ -14,7 +14,7 @@ from __future__ import annotations
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
-from proxy.protocol.account import APART_MAX, LENDING_SECONDS, Account
+from proxy.protocol.account import LENDING_SECONDS, Account, apart
 from proxy.protocol.meter import NEVER, Cap, Stopwatch
 from proxy.protocol.reader import BATCH_MAX
 from proxy.protocol.share import WIRE, Marks, Priority, Share
@@ -284,6 +284,8 @@ class Scheduler:
         account = stream.account
         account.wire += cost
         stream.turn += cost
+        if not urgent:
+            stream.frame = cost
         if not self._ruled:
             account.pay_turn(cost, urgent=urgent)
             return
@@ -317,10 +319,10 @@ def _first_rank(accounts: list[Account]) -> list[Account]:
 
 
 def _least(accounts: list[Account]) -> Account:
-    """The one that has had least. None stays behind another by more than APART_MAX."""
+    """The one that has had least. None stays behind another by more than `apart`."""
     if len(accounts) == 1:
         return accounts[0]
-    floor = max(map(_turn, accounts)) - APART_MAX
+    floor = max([account.turn - apart(account.frame) for account in accounts])
     for account in accounts:
         account.turn = max(account.turn, floor)
     return min(accounts, key=_turn)

@@ -63,6 +63,7 @@ class Stream:
         "asked",
         "awaits_room",
         "bulk",
+        "frame",
         "incoming",
         "number",
         "outgoing",
@@ -89,6 +90,7 @@ class Stream:
         self.asked = False
         self.account = account
         self.turn = 0.0
+        self.frame = 0.0
         self.urgent = False
         self.bulk = False
 

@@ -1,0 +1,116 @@
+"""Shares and streams that are urgent now and bulk then: what each has, and that nobody stands still for it later."""
+
+from collections.abc import Callable
+
+import pytest
+
+from proxy.protocol.account import AHEAD_SECONDS, APART_MAX
+from proxy.protocol.share import Priority, Share
+from tests.unit.protocol.line import MBIT, Line
+
+KIB = 1 << 10
+
+
+def _asking(line: Line, streams: list[int], period: float) -> Callable[[], None]:
+    """For `run`: each of the streams has a frame to send that often."""
+    asked = 0
+
+    def ask() -> None:
+        nonlocal asked
+        if line.now >= asked * period:
+            asked += 1
+            for stream in streams:
+                line.sources[stream].left = 1
+
+    return ask
+
+
+@pytest.mark.parametrize("light", ["same", "other"])
+def test_what_streams_had_while_they_were_urgent_costs_them_no_turns_later(light: str) -> None:
+    line = Line(6 * MBIT)
+    busy = [line.open(Share("same"), frame=4 * KIB) for _ in range(8)]
+    later = [line.open(Share(light), frame=4 * KIB, frames=0) for _ in range(4)]
+    line.run(60, _asking(line, later, 0.025))
+    assert line.rates(*later) > 3.5 * MBIT, "while they are urgent they have more than their turns"
+    for stream in later:
+        line.sources[stream].left = float("inf")
+    line.run(8 * APART_MAX / (6 * MBIT) + 1)
+    since = line.now
+    line.run(10)
+    part = 4 / 12 if light == "same" else 1 / 2
+    assert line.rates(*later, since=since) == pytest.approx(part * 6 * MBIT, rel=0.05)
+    assert line.rates(*busy, since=since) == pytest.approx((1 - part) * 6 * MBIT, rel=0.05)
+
+
+def test_what_a_share_had_while_it_was_urgent_uses_up_a_second_of_its_guarantee_at_most() -> None:
+    line = Line(6 * MBIT)
+    line.open(Share("busy"))
+    low = Share("low", Priority.LOW, guarantee=MBIT)
+    streams = [line.open(low, frame=4 * KIB, frames=0) for _ in range(6)]
+    line.run(30, _asking(line, streams, 0.04))
+    assert line.rates(*streams) > 4.5 * MBIT
+    for stream in streams:
+        line.sources[stream].left = float("inf")
+    line.run(AHEAD_SECONDS + 0.5)
+    since = line.now
+    line.run(5)
+    assert line.rates(*streams, since=since) > 0.95 * MBIT
+
+
+def test_what_is_urgent_counts_as_guaranteed() -> None:
+    line = Line(6 * MBIT)
+    line.open(Share("busy"))
+    low = Share("low", Priority.LOW, guarantee=2 * MBIT)
+    line.open(low, frame=4 * KIB)
+    urgent = [line.open(low, frame=4 * KIB, frames=0) for _ in range(4)]
+    line.run(20, _asking(line, urgent, 0.1))
+    assert line.rates(*urgent) > 1.2 * MBIT
+    assert line.rates(*(set(line.sources) - {1})) == pytest.approx(2 * MBIT, rel=0.05)
+
+
+@pytest.mark.parametrize("light", ["same", "other"])
+def test_on_a_slow_line_a_write_waits_for_frames_as_long_as_they_are_there(light: str) -> None:
+    line = Line(2 * MBIT)
+    for _ in range(4):
+        line.open(Share("same"))
+    asking = line.open(Share(light), frame=4 * KIB, frames=0)
+    line.run(30, _asking(line, [asking], 0.04))
+    before = len(line.sources[asking].numbers)
+    assert line.rates(asking) > 0.8 * MBIT, "more than its turns"
+    line.sources[asking].left = 16
+    line.run(5)
+    assert len(line.sources[asking].numbers) >= before + 16
+
+
+def test_fills_that_went_while_bulk_of_their_stream_waited_cost_it_no_turns_later() -> None:
+    line = Line(20 * MBIT)
+    streams = [line.open() for _ in range(3)]
+    filled = streams[-1]
+    fills = 0
+
+    def fill() -> None:
+        nonlocal fills
+        if line.now >= fills * 0.14:
+            fills += 1
+            line.tunnel.send_fill(filled, b"name".ljust(32), 0, 200 * KIB, bytes(200 * KIB))
+
+    line.run(20, fill)
+    line.run(2 * APART_MAX / (20 / 3 * MBIT) + 1)
+    since = line.now
+    line.run(5)
+    for stream in streams:
+        assert line.rates(stream, since=since) == pytest.approx(20 / 3 * MBIT, rel=0.05)
+
+
+@pytest.mark.parametrize("ruled", [False, True])
+def test_beside_a_share_with_much_that_is_urgent_the_others_are_alike(ruled: bool) -> None:
+    line = Line(6 * MBIT)
+    others = [line.open(Share(name, maximum=6 * MBIT if ruled else None)) for name in ("first", "second")]
+    bulk = line.open(Share("both"))
+    urgent = [line.open(Share("both"), frame=4 * KIB, frames=0) for _ in range(6)]
+    line.run(30, _asking(line, urgent, 0.04))
+    assert line.rates(*urgent) > 4.5 * MBIT
+    left = 6 * MBIT - line.rates(*urgent)
+    for stream in others:
+        assert line.rates(stream) == pytest.approx(left / 2, rel=0.1)
+    assert line.rates(bulk) < left / 10, "its share has had more than its part"
