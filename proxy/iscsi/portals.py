@@ -10,6 +10,7 @@ import ipaddress
 import re
 from typing import NamedTuple, Protocol
 
+from proxy.iscsi.keys import VALUE_MAX
 from proxy.iscsi.pdu import CONTINUED
 
 DEFAULT_PORT = 3260
@@ -88,7 +89,7 @@ class PortalTexts:
 
 def parse_portal(value: bytes) -> tuple[Portal, bytes] | None:
     """The portal in the value of a TargetAddress, and what follows it (a comma and the group's tag, or nothing)."""
-    match = _VALUE.fullmatch(value)
+    match = _VALUE.fullmatch(value) if len(value) <= VALUE_MAX else None  # it is logged, and remembered
     if match is None:
         return None
     host = _host(match[1])

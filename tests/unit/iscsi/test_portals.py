@@ -2,6 +2,7 @@
 
 import pytest
 
+from proxy.iscsi.keys import VALUE_MAX
 from proxy.iscsi.pdu import CONTINUED, FINAL, Opcode
 from proxy.iscsi.portals import Portal, PortalTexts, parse_portal
 from proxy.iscsi.record import DATA_MAX
@@ -46,7 +47,10 @@ def test_addresses_as_rfc_7143_13_8_writes_them(value: str, host: str, port: int
 
 @pytest.mark.parametrize(
     "value",
-    ["", ":3260", "2001:db8::1", "[10.1.0.5]", "[::1", "[]:1", "a:0", "a:65536", "a:b", "a:123456", "ä:1", ",1"],
+    [
+        *["", ":3260", "2001:db8::1", "[10.1.0.5]", "[::1", "[]:1", "a:0", "a:65536", "a:b", "a:123456", "ä:1", ",1"],
+        *["x" * (VALUE_MAX + 1), "10.1.0.5:3260," + "1" * VALUE_MAX],
+    ],
 )
 def test_what_is_no_address(value: str) -> None:
     assert parse_portal(value.encode("latin-1")) is None
@@ -72,6 +76,14 @@ def test_an_address_that_cannot_be_read() -> None:
     odd = text(TargetAddress="2001:db8::1,1")
     assert rewritten(portals, odd) == odd
     assert portals.reasons == ["an address cannot be read"]
+
+
+def test_an_address_as_long_as_a_text_is_none() -> None:
+    """Who is told of one logs it and remembers it."""
+    portals = Map()
+    endless = text(TargetAddress="\1" * 200_000)
+    assert rewritten(portals, endless) == endless
+    assert (portals.asked, portals.reasons) == ([], ["an address cannot be read"])
 
 
 def test_the_last_pair_may_lack_its_zero() -> None:
