@@ -46,6 +46,8 @@ _SHAPE = slice(0, TASK_TAG.stop)
 """What tells a task's data from other PDUs; behind it are counters, and the place of the data."""
 _NAME = b"InitiatorName="
 """In the text of a connection's first Login Request (13.5)."""
+_NO_LOGIN = "no Login Request at the beginning"
+_NO_ANSWER = "no Login Response at the beginning"
 _NAMELESS = "a first login that does not name the initiator"
 _SOME_LENGTH = 32 << 10
 """Of payload: shorter PDUs are read many at once, wherever they end."""
@@ -145,7 +147,7 @@ class Framer:
     def pause(self, spans: Spans) -> None:
         """The source pauses: what may not be held back, that is, what is not known to be iSCSI yet."""
         if self._held and not self._recognised and not self.connection.begun and self._stage == self._basic:
-            self._fall_back("no Login Request at the beginning", self._taken(), spans)
+            self._fall_back(_NO_LOGIN, self._taken(), spans)
 
     def give_up(self, spans: Spans) -> None:
         """The source has stopped within a PDU for longer than one does: what is held, and the rest, go as they are."""
@@ -168,7 +170,8 @@ class Framer:
 
     def _gather(self, piece: memoryview, spans: Spans) -> None:
         if not self._recognised and not self._held and not self._may_begin(piece[0]):
-            self._fall_back("no Login Request at the beginning", bytes(piece), spans)
+            answers = self._sender is Sender.TARGET and self.connection.begun
+            self._fall_back(_NO_ANSWER if answers else _NO_LOGIN, bytes(piece), spans)
             return
         self._held += piece
         if len(self._held) == self._need:

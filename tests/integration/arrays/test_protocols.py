@@ -46,7 +46,7 @@ def test_what_is_understood(bed: Bed) -> None:
             whole(receipt(b"".join(content)), sending, why=partial(str, (protocol, kind)))
             assert difference(before, understood(east.status())) == expected, (protocol, kind)
         assert "forward iscsi: an iSCSI connection goes on as plain bytes" in east.log.read_text()
-        assert understood(west.status())[1] == {"no Login Request at the beginning": 3}  # the array is no target
+        assert understood(west.status())[1] == {"no Login Response at the beginning": 3}  # the array is no target
         drain(east, west)
 
 

@@ -213,6 +213,14 @@ def test_what_does_not_begin_as_iscsi_does(sender: Sender, first: bytes, reason:
     assert direction.records() == []
 
 
+def test_a_login_that_is_answered_by_something_else() -> None:
+    """It is not the initiator's beginning that was no login."""
+    pair = Pair()
+    pair.out.send(login())
+    assert pair.back.send(b"HTTP/1.1 400 Bad Request\r\n") == b"HTTP/1.1 400 Bad Request\r\n"
+    assert pair.back.framer.fallen == "no Login Response at the beginning"
+
+
 def test_half_a_login_does_not_wait_for_the_rest() -> None:
     direction = Pair().out
     assert direction.send(login()[:20]) == b""
