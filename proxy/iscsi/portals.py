@@ -37,6 +37,9 @@ class Portals(Protocol):
     def instead(self, named: Portal) -> Portal | None:
         """What the initiator is told in its place; None: the address as it is."""
 
+    def replaced(self, number: int) -> None:
+        """So many addresses go to the initiator in place of others."""
+
     def passed(self, reason: str) -> None:
         """Addresses pass unchanged though one might have been replaced."""
 
@@ -53,11 +56,16 @@ class PortalTexts:
         continued = bool(header[1] & CONTINUED)
         pairs = text.split(b"\0")
         told = pairs.copy()
+        number = 0
         for at in range(bool(self._tail), len(pairs) - continued):
-            told[at] = self._replaced(pairs[at])
+            instead = self._instead(pairs[at])
+            if instead is not None:
+                told[at] = instead
+                number += 1
         self._follow(pairs, continued=continued)
         new = b"\0".join(told)
         if len(new) <= max(most, len(text)):
+            self._portals.replaced(number)
             return new
         self._portals.passed(f"with other addresses a text would be longer than the {most} bytes that are taken")
         return text
@@ -67,15 +75,16 @@ class PortalTexts:
         self._tail = b""
         self._portals.passed(f"a text of {length} bytes is not looked at: {reason}")
 
-    def _replaced(self, pair: bytes) -> bytes:
+    def _instead(self, pair: bytes) -> bytes | None:
+        """What is to be told in place of the pair, if anything is."""
         if not pair.startswith(_KEY):
-            return pair
+            return None
         found = parse_portal(pair.removeprefix(_KEY))
         if found is None:
             self._portals.passed("an address cannot be read")
-            return pair
+            return None
         instead = self._portals.instead(found[0])
-        return pair if instead is None else _KEY + str(instead).encode() + found[1]
+        return None if instead is None else _KEY + str(instead).encode() + found[1]
 
     def _follow(self, pairs: list[bytes], *, continued: bool) -> None:
         """Remember what goes on in the next PDU, and tell of an address that has done so."""

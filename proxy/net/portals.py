@@ -82,9 +82,7 @@ class Portals:
         standing = self._standing.get(address)
         listen = self._on_demand(address, forward) if standing is None else standing.listen
         told = None if listen is None else _told(listen, host)
-        if told is not None:
-            self.rewritten += 1
-        elif listen is not None:
+        if listen is not None and told is None:
             self.warn(f"{address} passes as it is: {listen} is not reached from {host}; {_AROUND}")
         return told
 
@@ -185,6 +183,10 @@ class Redirection:
         """This side's address of the portal."""
         found = self._portals.find(Address(*named), self._forward, self._host)
         return None if found is None else Portal(*found)
+
+    def replaced(self, number: int) -> None:
+        """So many are told."""
+        self._portals.rewritten += number
 
     def passed(self, reason: str) -> None:
         """A text passes as it is."""

@@ -117,6 +117,9 @@ class OneForAll:
         """The one."""
         return self.portal
 
+    def replaced(self, number: int) -> None:
+        """Nobody is told."""
+
     def passed(self, reason: str) -> None:
         """Nobody is told."""
 

@@ -28,6 +28,9 @@ class Nobody:
     def instead(self, named: Portal) -> Portal | None:
         return None
 
+    def replaced(self, number: int) -> None:
+        pass
+
     def passed(self, reason: str) -> None:
         pass
 

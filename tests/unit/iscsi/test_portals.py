@@ -14,16 +14,20 @@ MOST = 8192
 
 
 class Map:
-    """Replaces by a table; remembers what was asked for, and what passed."""
+    """Replaces by a table; remembers what was asked for, how many were replaced, and what passed."""
 
     def __init__(self, **instead: Portal) -> None:
         self.table = {FAR: NEAR, **{Portal(host, 3260): portal for host, portal in instead.items()}}
         self.asked: list[Portal] = []
         self.reasons: list[str] = []
+        self.number = 0
 
     def instead(self, named: Portal) -> Portal | None:
         self.asked.append(named)
         return self.table.get(named)
+
+    def replaced(self, number: int) -> None:
+        self.number += number
 
     def passed(self, reason: str) -> None:
         self.reasons.append(reason)
@@ -68,7 +72,7 @@ def test_only_addresses_that_are_mapped_change() -> None:
     other = text(TargetAddress="10.1.0.6,1", XTargetAddress="10.1.0.5")
     assert rewritten(portals, before + other + before) == after + other + after
     assert portals.asked == [FAR, Portal("10.1.0.6", 3260), FAR]
-    assert portals.reasons == []
+    assert (portals.number, portals.reasons) == (2, [])
 
 
 def test_an_address_that_cannot_be_read() -> None:
@@ -126,6 +130,7 @@ def test_no_text_becomes_longer_than_the_initiator_takes() -> None:
     assert rewritten(portals, full, len(longer)) == longer
     assert rewritten(portals, full, len(longer) - 1) == full
     assert f"longer than the {len(longer) - 1} bytes" in portals.reasons[0]
+    assert portals.number == 1
 
 
 @pytest.mark.parametrize("agreed", [False, True])

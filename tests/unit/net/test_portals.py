@@ -81,7 +81,7 @@ def test_a_configured_portal_comes_first() -> None:
     assert bench.find("10.1.0.5") == Address("127.0.0.1", 3260)
     assert bench.find("array.example") == Address("127.0.0.1", 3360)
     assert bench.opened() == {}
-    assert (bench.portals.rewritten, bench.portals.passed) == (2, 0)
+    assert bench.portals.passed == 0
 
 
 @pytest.mark.parametrize(
@@ -223,6 +223,9 @@ def test_of_a_connection(caplog: pytest.LogCaptureFixture) -> None:
     assert seen is not None
     assert seen.instead(Portal("10.1.0.5", 3260)) == Portal("127.0.0.1", 3260)
     assert seen.instead(Portal("10.1.0.6", 3260)) is None
+    assert bench.portals.rewritten == 0  # it may turn out that there is no room
+    seen.replaced(2)
+    assert bench.portals.rewritten == 2
     seen.passed("an address is split over two PDUs")
     assert "passes forward replication as it is (an address is split over two PDUs)" in caplog.messages[-1]
     silent = Bench('rewrite = false\nportal = "10.1.0.5:3260"\n')
