@@ -65,7 +65,8 @@ class Portals:
         self._run = run
         self._forwards = forwards
         self._standing = {_folded(each.portal): each for each in forwards if each.portal is not None}
-        self._opened: dict[Address, OnDemand] = {}
+        self._opened: dict[tuple[str, Address], OnDemand] = {}
+        """By the forward whose ports they have: who reaches the one need not reach the address of another."""
         self._full: dict[str, str] = {}
         """Forwards that had no port left this second, and why: however many portals are named, ports are tried once."""
         self._closed = False
@@ -99,11 +100,11 @@ class Portals:
         """Once a second: close what nobody has asked for."""
         now = self._now()
         self._full.clear()
-        for address, opened in list(self._opened.items()):
+        for (name, address), opened in list(self._opened.items()):
             if opened.idle(now) >= opened.forward.config.idle:
-                log.info("forward %s to %s closes, nobody asked for it", opened.forward.config.name, address)
+                log.info("forward %s to %s closes, nobody asked for it", name, address)
                 opened.close()
-                del self._opened[address]
+                del self._opened[name, address]
 
     def close(self) -> None:
         """Open nothing more, and accept nothing; live connections go on."""
@@ -123,15 +124,15 @@ class Portals:
                 accepted=opened.forward.accepted,
                 idle_seconds=round(opened.idle(now), 1),
             )
-            for address, opened in self._opened.items()
+            for (_, address), opened in self._opened.items()
         ]
 
     def _on_demand(self, address: Address, forward: ForwardConfig) -> Address | None:
         """Where a forward on demand to that portal listens, opened now if there is none. None, and said why: none."""
-        if opened := self._opened.get(address):
+        config = next((each for each in (forward, *self._forwards) if _covers(each, address)), None)
+        if config is not None and (opened := self._opened.get((config.name, address))):
             opened.touch(self._now())
             return opened.forward.listen
-        config = next((each for each in (forward, *self._forwards) if _covers(each, address)), None)
         if config is None:
             self.warn(f'{address} passes as it is: {_AROUND}; give a forward portal = "{address}", or range and ports')
         elif not self._peer.agreed(Capability.PORTALS):
@@ -148,7 +149,7 @@ class Portals:
             return None
         listener, listen = bound
         forward = Forward(config, self._peer, listener, self.seen_by(config), portal=address, listen=listen)
-        self._opened[address] = OnDemand(forward, self._run(forward.run()), self._now())
+        self._opened[config.name, address] = OnDemand(forward, self._run(forward.run()), self._now())
         log.info("forward %s to %s opened on demand on %s", config.name, address, listen)
         return listen
 

@@ -41,6 +41,7 @@ class Bench:
     def __init__(self, more: str = "", *, old: bool = False) -> None:
         self.now = 0.0
         site = parse((EAST + more).encode(), Path("nowhere/site.toml"), files=False)
+        self.forwards = site.forwards
         self.forward = site.forwards[0]
         peer = FakePeer(*([] if old else [Capability.PORTALS]))
         self.portals = Portals(cast(Peer, peer), site.forwards, self.run, lambda: self.now)
@@ -122,6 +123,23 @@ def test_on_demand_there_are_as_many_as_ports(caplog: pytest.LogCaptureFixture) 
     assert "10.1.0.7:3260 passes as it is" in warning
     assert "(all are in use)" in warning
     assert "give it more ports" in warning
+
+
+def test_each_forward_opens_its_own() -> None:
+    """Two fabrics, and one range behind both: nobody is sent to the other fabric's address. Without one, to that."""
+    more, ports = ranged(1)
+    beside = f'[[forward]]\nname = "two"\nlisten = "127.0.0.2:3260"\npeer = "west"\nexport = "array"\n{more}'
+    without = '[[forward]]\nname = "three"\nlisten = "127.0.0.3:3260"\npeer = "west"\nexport = "array"\n'
+
+    async def opening() -> None:
+        bench = Bench(more + beside + without)
+        one, two, three = bench.forwards
+        for forward, host in ((one, "127.0.0.1"), (two, "127.0.0.2"), (one, "127.0.0.1"), (three, "127.0.0.1")):
+            assert bench.portals.find(FAR, forward, host) == Address(host, ports[0])
+        assert [each.listen for each in bench.portals.status()] == [f"127.0.0.{n}:{ports[0]}" for n in (1, 2)]
+        await bench.close()
+
+    asyncio.run(opening())
 
 
 def test_a_port_that_others_have_is_left_out() -> None:
