@@ -37,7 +37,7 @@ _MEANINGS = {
     ExitCode.CONFIGURATION: "the configuration has mistakes; all of them are listed on stderr",
     ExitCode.UNREACHABLE: "the running site does not answer at its status listener, or another one answers",
     ExitCode.STORE: "the store is in use by another process, cannot be opened, or is in memory",
-    ExitCode.LISTEN: "a listen address is in use, or is not an address of this host",
+    ExitCode.LISTEN: "a listen address is in use, is not an address of this host, or may not be used by this user",
     ExitCode.DEFECT: "an unexpected error, that is, a defect; ISTHMUS_DEBUG=1 shows where",
     ExitCode.INTERRUPTED: "interrupted from the keyboard",
 }

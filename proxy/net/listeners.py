@@ -3,6 +3,7 @@
 So a site that cannot have one of them has neither opened its store nor taken an array's connection.
 """
 
+import errno
 import socket
 from dataclasses import dataclass
 
@@ -81,7 +82,12 @@ class Listeners:
 
 def unavailable(what: str, address: Address, error: OSError) -> str:
     """That address cannot be had."""
-    return f"{what} = {address}: {error.strerror or error}; free the address or configure another one"
+    remedies = {
+        errno.EADDRNOTAVAIL: "configure one that `ip address` lists on this host",
+        errno.EACCES: "configure a port from 1024 on: those below are for root",
+    }
+    remedy = remedies.get(error.errno or 0, "free the address or configure another one")
+    return f"{what} = {address}: {error.strerror or error}; {remedy}"
 
 
 def _see(answers: list[str]) -> None:

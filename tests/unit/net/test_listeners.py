@@ -1,0 +1,23 @@
+"""What is said of an address that cannot be had fits why."""
+
+import errno
+import os
+
+import pytest
+
+from proxy.config.addresses import Address
+from proxy.net.listeners import unavailable
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (errno.EADDRINUSE, "free the address or configure another one"),
+        (errno.EADDRNOTAVAIL, "configure one that `ip address` lists on this host"),
+        (errno.EACCES, "configure a port from 1024 on: those below are for root"),
+        (errno.ENOBUFS, "free the address or configure another one"),
+    ],
+)
+def test_the_remedy_fits_the_error(error: int, remedy: str) -> None:
+    said = unavailable("status.listen", Address("127.0.0.1", 80), OSError(error, os.strerror(error)))
+    assert said == f"status.listen = 127.0.0.1:80: {os.strerror(error)}; {remedy}"
