@@ -79,7 +79,8 @@ def memory(config: SiteConfig, facts: Memory, *, filled: bool) -> Iterator[Findi
     shown = f"its tables {show_size(tables)}, under way {show_size(under_way)}, compression {show_size(contexts)}"
     parts = f"store.{key} {show_size(store)}, {shown}, itself the rest"
     needs = f"the site may take {show_size(needed)} ({parts})"
-    lower = f"lower store.{key}, or tunnel.memory and tunnel.unacked"
+    # Of a very large disk store the tables are more than its cache: then that alone would not help.
+    lower = f"lower store.{'size' if tables > store else key}, or tunnel.memory and tunnel.unacked"
     if facts.limit is not None and facts.limit < needed:
         found = f"{needs}; this control group allows {show_size(facts.limit)}"
         yield problem(MEMORY, found, f"{lower}; or MemoryMax={-(-needed >> 20)}M in the unit, --memory of a container")

@@ -22,7 +22,7 @@ from proxy.doctor.resources import (
     memory,
     needed_descriptors,
 )
-from tests.unit.config.contract import EAST
+from tests.unit.config.contract import EAST, WEST
 from tests.unit.doctor.conftest import site
 
 MIB, GIB = 1 << 20, 1 << 30
@@ -92,6 +92,14 @@ def test_a_disk_store_needs_memory_for_its_cache(west: SiteConfig) -> None:
     finding = only(list(memory(west, Memory(BASE + UNDER_WAY + CONTEXTS + 159 * MIB, None), filled=False)))
     assert finding.level is Level.PROBLEM
     assert finding.remedy.startswith("lower store.cache")
+
+
+def test_a_disk_store_whose_tables_are_more_than_its_cache_has_to_be_smaller() -> None:
+    """100 TiB have a list of 11 GiB: no smaller cache makes up for that."""
+    finding = only(list(memory(site(WEST.replace("10GiB", "100TiB")), Memory(8 * GIB, None), filled=False)))
+    assert finding.level is Level.PROBLEM
+    assert "its tables 10.9 GiB" in finding.found
+    assert finding.remedy.startswith("lower store.size")
 
 
 def test_a_running_site_has_its_stores_memory_already(east: SiteConfig) -> None:
