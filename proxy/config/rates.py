@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from proxy.config.mistakes import KeyPath
 from proxy.config.reading import Draft
-from proxy.config.timetable import WEEK, minutes
+from proxy.config.timetable import DAY, WEEK, minutes
 from proxy.config.units import show_rate
 
 _SHARING = ("forward", "export")
@@ -49,9 +49,9 @@ def guarantees_fit_the_peers_rate(draft: Draft) -> None:
 
 
 def spans_have_a_length(draft: Draft) -> None:
-    """from and to differ."""
+    """from and to differ; from 24:00 to 00:00 is from one midnight to the same one, as `to` is on the next day then."""
     for where, begin, end in _spans(draft):
-        if begin == end:
+        if begin == end or (begin, end) == (DAY, 0):
             draft.wrong((*where, "to"), "is the same as from", 'for whole days write from = "00:00" and to = "24:00"')
 
 
@@ -60,7 +60,7 @@ def spans_can_apply(draft: Draft) -> None:
     taken: dict[KeyPath, set[int]] = {}
     for where, begin, end in _spans(draft):
         days = draft.get(*where, "days")
-        if days is None or begin == end:
+        if days is None or begin == end or (begin, end) == (DAY, 0):
             continue
         covered = minutes(_Span(days, begin, end))
         before = taken.setdefault(where[:3], set())

@@ -65,6 +65,13 @@ ONE = [
     ("no such time", table(DAY.replace("18:00", "6pm")), "peer[0].schedule[0].to", "not a time of day", '"24:00"'),
     ("no time at all", table(DAY.replace("18:00", "08:00")), "peer[0].schedule[0].to", "same as from", '"24:00"'),
     (
+        "from one midnight to the same one",
+        table(DAY.replace("08:00", "24:00").replace("18:00", "00:00")),
+        "peer[0].schedule[0].to",
+        "same as from",
+        'from = "00:00" and to = "24:00"',
+    ),
+    (
         "never applies",
         table('days = "mon-fri"\n' + DAY, 'days = "sat"\n' + DAY, 'days = "fri-sat"\n' + DAY.replace("08", "09")),
         "peer[0].schedule[2]",
