@@ -8,6 +8,8 @@ from proxy.net.connecting import plain
 
 LAST_WORDS = 1.0
 """Seconds that the other side has to take the alert that says why, and to end the connection."""
+SELF_SIGNED = 18
+"""OpenSSL's number for a certificate that has signed itself, as `isthmus keygen` makes them, and is not trusted."""
 
 
 class Handshake(ssl.SSLContext):
@@ -77,7 +79,9 @@ def refuses_us(error: Exception) -> bool:
 def explain(error: Exception) -> str:
     """Why a connection failed, in words: whose certificate was refused by whom, or what went wrong otherwise."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is refused: {error.verify_message}"
+        # OpenSSL's words alone sound as if no such certificate were ever accepted.
+        unknown = ", and none that this site's file names" if error.verify_code == SELF_SIGNED else ""
+        return f"its certificate is refused: {error.verify_message}{unknown}"
     if not isinstance(error, ssl.SSLError):
         return plain(error) or "the other side closed the connection"
     reason = error.reason or str(error)

@@ -150,7 +150,7 @@ def refused_again_and_again(pair: Pair) -> list[float]:
     """Start east, and stop it after some attempts: the pauses between them, in seconds."""
     before = len(attempts(pair.west))
     pair.east.start()
-    says(pair.west, "refused", "its certificate is refused: self-signed certificate")
+    says(pair.west, "refused", "self-signed certificate, and none that this site's file names")
     says(pair.east, "west", "the other side refuses our certificate: unknown ca")
     pair.west.wait_for(lambda: len(attempts(pair.west)) >= before + 5, "is not dialled again")
     assert pair.east.stop() == 0

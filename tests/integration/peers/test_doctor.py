@@ -139,7 +139,8 @@ def test_a_peer_of_which_we_have_another_certificate(bed: Bed) -> None:
     pair.east.config.write_text(pair.east.config.read_text().replace("west.crt", "former.crt"))
     finding = peer_problem(pair.east)
     theirs = identity.show_fingerprint(identity.fingerprint(bed.directory / "west.crt"))
-    assert "wrong certificate (its certificate is refused: self-signed certificate)" in finding["found"]
+    refused = "its certificate is refused: self-signed certificate, and none that this site's file names"
+    assert f"wrong certificate ({refused})" in finding["found"]
     assert f"it shows SHA-256 {theirs}" in finding["found"]
     drain(pair.west)
 
