@@ -224,6 +224,7 @@ class DiskCache(ContainerStore):
         found = self._find_elsewhere(name)
         if found is not None:
             self._load(found[0][0])
+            self._drop_astray(name, found[0])
 
     def prefetch(self, name: bytes, *, spare: bool = False) -> None:
         """As ChunkStore says."""
@@ -267,6 +268,17 @@ class DiskCache(ContainerStore):
             return
         with self._lock:
             self._hold(loaded)
+
+    def _drop_astray(self, name: bytes, place: Place) -> None:
+        """The container is in memory, and its directory does not have the chunk where the index says: it is lost.
+
+        The index is damaged there, or the slot never took that container and has an older one of the same id. Whoever
+        asked would have it loaded again and again. The container has lost nothing that it lists.
+        """
+        with self._lock:
+            if place[0] in self._containers and name not in self._places and self._indexed(name, place):
+                self._lost[name] = place[0]
+                self._figures.invalid += 1
 
     def _hold(self, loaded: Container) -> None:
         self._alarms.pop("read", None)
@@ -331,19 +343,30 @@ class DiskCache(ContainerStore):
                 with self._lock:
                     self._abandon(container, fault)
                 return 0, entries
+        if row.settled and row.entries and not any(map(self._locate, held.fingerprints)):
+            entries = row.entries
+            with self._lock:
+                self._abandon(container, Damaged(f"container {container} lists other chunks than the index"))
+            return 0, entries
         verdicts = [self._verify_chunk(held, entry) for entry in range(len(held.fingerprints))]
         return verdicts.count(True), verdicts.count(False)
 
     def _verify_chunk(self, held: Container, entry: int) -> bool | None:
         """Whether the chunk is sound; None if the store has it elsewhere or no more."""
         name, place = held.fingerprints[entry], (held.id, entry)
-        if self._locate(name) != place:
-            return None
+        located = self._locate(name)
+        if located != place:
+            return self._verify_astray(name) if located is not None else None
         if fingerprint(held.chunk(entry)) == name:
             return True
         with self._lock:
             self._drop_chunk(name, place, held.length(entry))
         return False
+
+    def _verify_astray(self, name: bytes) -> bool | None:
+        """False if the chunk is not where the index says, either."""
+        self.load(name)
+        return None if self._locate(name) is not None else False
 
 
 def _physical_memory() -> int:
