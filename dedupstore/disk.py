@@ -63,7 +63,11 @@ class DiskStore(DiskCache):
         files = open_files(Path(path), size_bytes, clock, new, walk=walk)
         self._owner = files.lock
         self._batch = _BATCH_BYTES // files.containers.layout.slot_bytes
-        super().__init__(files, StoreFigures("disk", size_bytes), cache_bytes, clock)
+        try:
+            super().__init__(files, StoreFigures("disk", size_bytes), cache_bytes, clock)
+        except OSError as error:
+            files.close()
+            raise StoreUnusable(f"there is no memory for a store cache of {cache_bytes} bytes; give it less") from error
         self._looked = clock()
         self._announced = False
 

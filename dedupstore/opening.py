@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -78,6 +79,14 @@ class StoreFiles:
     rows: list[tuple[int, Row]]
     peers: dict[bytes, PeerNote]
     alarms: dict[str, str]
+
+    def close(self) -> None:
+        """Nothing has been done with them, and no peer was told of the epoch."""
+        with suppress(StoreFault):
+            self.index.end(self.epochs[1:])
+        self.index.close()
+        self.containers.close()
+        self.lock.release()
 
 
 def open_files(

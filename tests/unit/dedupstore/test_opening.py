@@ -443,6 +443,17 @@ def test_a_cache_too_small(path: Path) -> None:
     assert not path.exists()
 
 
+def test_a_cache_for_which_there_is_no_memory(filled: Path) -> None:
+    """The kernel refuses it, and the store is left as it was: nobody has died with it."""
+    with pytest.raises(StoreUnusable, match=r"no memory for a store cache of \d+ bytes; give it less"):
+        open_store("disk", SIZE, filled, cache_bytes=1 << 50)
+    assert (filled / "lock").read_text() == ""
+    store = opened(filled)
+    assert held(store, FIVE) == list(FIVE)
+    assert len(store.epochs) == 1
+    store.close()
+
+
 def test_only_the_owner_may_read_what_is_stored(filled: Path) -> None:
     for part in (filled, *filled.rglob("*")):
         assert part.stat().st_mode & 0o077 == 0
