@@ -182,6 +182,12 @@ class Index:
         with _translated(), self._env.begin(self._container) as txn:
             return [(_ID.unpack(key)[0], _unpack_row(value)) for key, value in txn.cursor()]
 
+    def check(self) -> None:
+        """Raise Damaged if a place makes no sense: what no walk over the pages sees."""
+        with _translated(), self._env.begin(self._chunk) as txn:
+            for value in txn.cursor().iternext(keys=False, values=True):
+                _CHUNK.unpack(value)
+
     def peers(self) -> dict[bytes, PeerNote]:
         """All peers' stores that are remembered."""
         with _translated(), self._env.begin(self._peer) as txn:

@@ -220,6 +220,8 @@ def _identify(containers: ContainerFile, index: Index, new: Layout, walked: bool
         raise Damaged("`containers` and `index` belong to different stores")
     if not (meta.clean or walked):
         _walk(index.path)
+    if walked or not meta.clean:
+        index.check()
     return meta
 
 

@@ -328,6 +328,20 @@ def test_a_place_that_makes_no_sense_is_a_miss(filled: Path) -> None:
     assert (store.find(name_of(0)), store.find(name_of(1))) == (None, (1, 1))
     assert "restart to begin an empty one" in store.alarms[0]
     store.close()
+    store = opened(filled)
+    assert "the index is damaged" in store.alarms[0]
+    assert store.figures().chunks == 0
+    store.close()
+    store = opened(filled)
+    assert "copies that were set aside" in store.alarms[0], "that is all"
+    store.close()
+
+
+def test_verifying_finds_a_place_that_makes_no_sense(filled: Path) -> None:
+    put_in_index(filled, b"chunk", name_of(0), b"short")
+    found = verify_store(filled, SIZE, 32 << 20)
+    assert (found.sound, found.whole) == (0, False)
+    assert "could not be trusted (the index is damaged" in found.alarms[0]
 
 
 # What fits
