@@ -399,7 +399,8 @@ class Forward(Section):
     export: Name = setting("Name of the export, as the peer's file gives it.", example="array")
     protocol: Literal["auto", "tcp", "iscsi"] = setting(
         "What the connections carry. `iscsi`: headers and data are reduced each in its own way; what is not understood"
-        " passes as it is, and a warning says so. `tcp`: just bytes. `auto`: iSCSI if the first bytes are a login.",
+        " passes as it is, and a warning says so. `tcp`: just bytes. `auto`: iSCSI if the first bytes are a login; with"
+        " `portal`, or `range` and `ports`, as `iscsi`.",
         "auto",
     )
     rewrite: Switch = setting(

@@ -9,6 +9,7 @@ from proxy.config.addresses import Address
 from proxy.config.model import Forward as ForwardConfig
 from proxy.iscsi.portals import Portals
 from proxy.net.asking import asked
+from proxy.net.coders import Carries
 from proxy.net.endings import reset_connection
 from proxy.net.listener import connections
 from proxy.net.peer import Peer
@@ -82,7 +83,7 @@ class Forward:
         except Misdirected as error:
             relay, refusal = None, str(error)
         else:
-            relay, refusal = self._peer.open(self.config.name, wanted, origin, self.config.protocol, portals)
+            relay, refusal = self._peer.open(self.config.name, wanted, origin, carried(self.config), portals)
         if relay is None:
             self.refused += 1
             log.warning("forward %s refused %s: %s", self.config.name, origin, refusal)
@@ -104,3 +105,9 @@ class Forward:
         if self._peer.tunnel.agreement is not None and not self._peer.agreed(Capability.PORTALS):
             raise Misdirected(f"it was meant for {meant}, and the peer's version knows no ranges; update it")
         return asked(self.config.export, meant)
+
+
+def carried(config: ForwardConfig) -> Carries:
+    """What the connections carry. Those of portals are iSCSI: one that is not understood passes addresses unseen."""
+    portals = config.portal is not None or config.ports is not None
+    return "iscsi" if portals and config.protocol == "auto" else config.protocol

@@ -5,6 +5,7 @@ Whatever it is, all of it arrives.
 
 import socket
 import struct
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,27 +25,30 @@ UNDERSTOOD = {
     ("auto", "OTHER"): (0, {}),
     ("iscsi", "ISCSI"): (4, {}),
     ("iscsi", "OTHER"): (0, {"no Login Request at the beginning": 1}),
+    ("portal", "OTHER"): (0, {"no Login Request at the beginning": 1}),
     ("tcp", "ISCSI"): (0, {}),
     ("tcp", "OTHER"): (0, {}),
 }
-"""PDUs, and reasons why the rest is not understood; one after another."""
+"""By forward, and what comes: PDUs, and reasons why the rest is not understood; one after another."""
+PROTOCOLS = {"auto": "auto", "iscsi": "iscsi", "portal": "auto", "tcp": "tcp"}
+"""Of the forwards; that of a portal is meant for iSCSI, though it may be anything."""
 
 
 def test_what_is_understood(bed: Bed) -> None:
     address = ("127.0.0.1", free_port())
-    protocols = ("auto", "iscsi", "tcp")
     with Array() as array:
-        exports = {protocol: (array.address, ["east"]) for protocol in protocols}
+        exports = {name: (array.address, ["east"]) for name in PROTOCOLS}
         west = bed.site("west", {"east": None}, exports=exports, tunnel={"listen": f"127.0.0.1:{address[1]}"})
-        forwards = {protocol: Forward(protocol, "west", protocol=protocol) for protocol in protocols}
+        forwards = {name: Forward(name, "west", protocol=protocol) for name, protocol in PROTOCOLS.items()}
+        forwards["portal"] = replace(forwards["portal"], portal="10.1.0.5:3260")
         east = bed.site("east", {"west": address}, forwards=list(forwards.values()))
         run(east, west)
-        for (protocol, kind), expected in UNDERSTOOD.items():
+        for (forward, kind), expected in UNDERSTOOD.items():
             before = understood(east.status())
             content: list[bytes] = globals()[kind]
-            sending = send(content, forwards[protocol].address)
-            whole(receipt(b"".join(content)), sending, why=partial(str, (protocol, kind)))
-            assert difference(before, understood(east.status())) == expected, (protocol, kind)
+            sending = send(content, forwards[forward].address)
+            whole(receipt(b"".join(content)), sending, why=partial(str, (forward, kind)))
+            assert difference(before, understood(east.status())) == expected, (forward, kind)
         assert "forward iscsi: an iSCSI connection goes on as plain bytes" in east.log.read_text()
         assert understood(west.status())[1] == {"no Login Response at the beginning": 3}  # the array is no target
         drain(east, west)

@@ -34,6 +34,7 @@ class Forward:
     peer: str
     port: int = field(default_factory=free_port)
     protocol: str = "auto"
+    portal: str | None = None
 
     @property
     def address(self) -> Address:
@@ -256,6 +257,7 @@ def _forward(forward: Forward) -> Settings:
         "peer": forward.peer,
         "export": forward.name,
         "protocol": forward.protocol,
+        **({"portal": forward.portal} if forward.portal else {}),
     }
 
 
