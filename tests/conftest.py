@@ -44,7 +44,14 @@ def site_directory() -> Iterator[Path]:
     shutil.rmtree(directory, ignore_errors=True)
 
 
+def heed_interrupts() -> None:
+    """What a script starts in the background ignores SIGINT; so would all that tests start, to interrupt it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    heed_interrupts()
     config.pluginmanager.register(second_chance.SecondChance())
 
 
