@@ -42,9 +42,9 @@ class Account:
         "_last",
         "_samples",
         "_told",
+        "apart",
         "bulk",
         "cap",
-        "frame",
         "guarantee",
         "held",
         "listed",
@@ -61,8 +61,8 @@ class Account:
         self.guarantee = None if rate is None else Meter(rate, rate * LENDING_SECONDS)
         self.turn = 0.0
         """What it has had of what no guarantee claimed."""
-        self.frame = 0.0
-        """What its last one in turn cost."""
+        self.apart = apart(0.0)
+        """What others that wait may stay behind that, at most."""
         self.wire = 0.0
         """Bytes of the wire that it has sent."""
         self.held = Stopwatch()
@@ -138,18 +138,18 @@ class Account:
         """
         self._ahead += cost
         if not urgent:
-            self.frame = cost
-            self.turn += min(self._ahead, apart(cost))
+            self.apart = apart(cost)
+            self.turn += min(self._ahead, self.apart)
             self._ahead = 0.0
 
-    def pay_guarantee(self, cost: float, clock: float, *, owed: bool) -> None:
-        """So much went on account of the guarantee, by its clock, or was urgent and not `owed`."""
+    def pay_guarantee(self, cost: float, clock: float, *, urgent: bool) -> None:
+        """So much went on account of the guarantee, by its clock."""
         guarantee = self.guarantee
         assert guarantee is not None
-        if owed:
-            guarantee.charge(cost, clock)
-        else:
+        if urgent:
             guarantee.charge_within(AHEAD_SECONDS, cost, clock)
+        else:
+            guarantee.charge(cost, clock)
 
     # -- what it has -------------------------------------------------------------------------------------------
 

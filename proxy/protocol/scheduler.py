@@ -14,7 +14,7 @@ from __future__ import annotations
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
-from proxy.protocol.account import LENDING_SECONDS, Account, apart
+from proxy.protocol.account import LENDING_SECONDS, Account
 from proxy.protocol.meter import NEVER, Cap, Stopwatch
 from proxy.protocol.reader import BATCH_MAX
 from proxy.protocol.share import WIRE, Marks, Priority, Share
@@ -295,7 +295,7 @@ class Scheduler:
             if cap is not None:
                 cap.charge(cost, now, urgent)
         if account.guarantee is not None and (self._owed or urgent):
-            account.pay_guarantee(cost, self._clock, owed=self._owed and not urgent)
+            account.pay_guarantee(cost, self._clock, urgent=urgent)
         else:
             account.pay_turn(cost, urgent=urgent)
 
@@ -322,7 +322,7 @@ def _least(accounts: list[Account]) -> Account:
     """The one that has had least. None stays behind another by more than `apart`."""
     if len(accounts) == 1:
         return accounts[0]
-    floor = max([account.turn - apart(account.frame) for account in accounts])
+    floor = max([account.turn - account.apart for account in accounts])
     for account in accounts:
         account.turn = max(account.turn, floor)
     return min(accounts, key=_turn)
