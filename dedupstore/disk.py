@@ -14,7 +14,7 @@ from dedupstore.container import Container, Layout, Slab
 from dedupstore.disk_cache import MOST_UNWRITTEN, DiskCache
 from dedupstore.errors import DiskFull, IndexFull, StoreFault, StoreUnusable
 from dedupstore.index import Change
-from dedupstore.opening import open_files, warn_of_copies
+from dedupstore.opening import close_files, open_files, warn_of_copies
 from dedupstore.store import CONTAINER_BYTES, StoreFigures
 
 CACHE_BYTES = 160 << 20
@@ -66,7 +66,7 @@ class DiskStore(DiskCache):
         try:
             super().__init__(files, StoreFigures("disk", size_bytes), cache_bytes, clock)
         except OSError as error:
-            files.close()
+            close_files(files.index, files.containers, files.lock, files.epochs[1:])  # no peer was told of the first
             raise StoreUnusable(f"there is no memory for a store cache of {cache_bytes} bytes; give it less") from error
         self._looked = clock()
         self._announced = False
@@ -129,12 +129,8 @@ class DiskStore(DiskCache):
             for writer in list(self._open):
                 self._seal_open(writer)
         self._write_all()
-        if not self._doubtful:
-            with suppress(StoreFault):
-                self._index.end(self.epochs if self._announced else self.epochs[1:])
-        self._index.close()
-        self._file.close()
-        self._owner.release(orderly=not self._doubtful)
+        epochs = self.epochs if self._announced else self.epochs[1:]
+        close_files(self._index, self._file, self._owner, None if self._doubtful else epochs)
         self._places.clear()
         self._containers.clear()
         del self._slab

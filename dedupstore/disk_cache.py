@@ -339,17 +339,18 @@ class DiskCache(ContainerStore):
             try:
                 held = self._file.load(row.slot, container, scratch)
             except StoreFault as fault:
-                entries = row.entries
-                with self._lock:
-                    self._abandon(container, fault)
-                return 0, entries
+                return self._verified_in_vain(container, row, fault)
         if row.settled and row.entries and not any(map(self._locate, held.fingerprints)):
-            entries = row.entries
-            with self._lock:
-                self._abandon(container, Damaged(f"container {container} lists other chunks than the index"))
-            return 0, entries
+            stale = Damaged(f"container {container} lists other chunks than the index")
+            return self._verified_in_vain(container, row, stale)
         verdicts = [self._verify_chunk(held, entry) for entry in range(len(held.fingerprints))]
         return verdicts.count(True), verdicts.count(False)
+
+    def _verified_in_vain(self, container: int, row: Row, fault: StoreFault) -> tuple[int, int]:
+        entries = row.entries
+        with self._lock:
+            self._abandon(container, fault)
+        return 0, entries
 
     def _verify_chunk(self, held: Container, entry: int) -> bool | None:
         """Whether the chunk is sound; None if the store has it elsewhere or no more."""

@@ -80,13 +80,15 @@ class StoreFiles:
     peers: dict[bytes, PeerNote]
     alarms: dict[str, str]
 
-    def close(self) -> None:
-        """Nothing has been done with them, and no peer was told of the epoch."""
+
+def close_files(index: Index, containers: ContainerFile, lock: StoreLock, epochs: tuple[bytes, ...] | None) -> None:
+    """`epochs`: those that peers know; None if the index is doubtful, for the next opening to look closely."""
+    if epochs is not None:
         with suppress(StoreFault):
-            self.index.end(self.epochs[1:])
-        self.index.close()
-        self.containers.close()
-        self.lock.release()
+            index.end(epochs)
+    index.close()
+    containers.close()
+    lock.release(orderly=epochs is not None)
 
 
 def open_files(
@@ -218,9 +220,9 @@ def _identify(containers: ContainerFile, index: Index, new: Layout, walked: bool
         raise Damaged(f"the index is of version {meta.version}, this software knows 1")
     if containers.identity() != meta.identity:
         raise Damaged("`containers` and `index` belong to different stores")
-    if not (meta.clean or walked):
-        _walk(index.path)
     if walked or not meta.clean:
+        if not walked:
+            _walk(index.path)
         index.check()
     return meta
 
