@@ -49,9 +49,9 @@ def guarantees_fit_the_peers_rate(draft: Draft) -> None:
 
 
 def spans_have_a_length(draft: Draft) -> None:
-    """from and to differ; from 24:00 to 00:00 is from one midnight to the same one, as `to` is on the next day then."""
+    """from and to differ."""
     for where, begin, end in _spans(draft):
-        if begin == end or (begin, end) == (DAY, 0):
+        if _empty(begin, end):
             draft.wrong((*where, "to"), "is the same as from", 'for whole days write from = "00:00" and to = "24:00"')
 
 
@@ -60,7 +60,7 @@ def spans_can_apply(draft: Draft) -> None:
     taken: dict[KeyPath, set[int]] = {}
     for where, begin, end in _spans(draft):
         days = draft.get(*where, "days")
-        if days is None or begin == end or (begin, end) == (DAY, 0):
+        if days is None or _empty(begin, end):
             continue
         covered = minutes(_Span(days, begin, end))
         before = taken.setdefault(where[:3], set())
@@ -93,6 +93,11 @@ def _guarantees(draft: Draft, peer: str) -> Iterator[int]:
             named = draft.get(*where[:2], key) or ()
             if named == peer if isinstance(named, str) else peer in named:
                 yield guarantee
+
+
+def _empty(begin: int, end: int) -> bool:
+    """As from 24:00 to 00:00, which is on the next day, that is, the same midnight."""
+    return begin == end or (begin, end) == (DAY, 0)
 
 
 def _spans(draft: Draft) -> Iterator[tuple[KeyPath, int, int]]:
