@@ -1,6 +1,5 @@
 """Any shares on any line: what each gets is what its rules say, caps hold, and no stream loses or disorders a frame."""
 
-from collections.abc import Callable
 from itertools import pairwise
 
 from hypothesis import example, given, settings
@@ -157,22 +156,8 @@ def test_nobody_who_has_something_stands_still(
             line.sources[stream].left = float("inf") if activity == FILLS else 0
         began = line.now
         asking = [stream for stream in doing if doing[stream] == ASKS]
-        line.run(seconds, asker(line, asking))
+        line.run(seconds, line.asking(asking, ASKED_EVERY))
         for stream, activity in doing.items():
             if activity == FILLS and streams[stream].maximum is None:
                 times = [sent.at for sent in line.log if sent.stream == stream and sent.at >= began]
                 assert max(after - before for before, after in pairwise([began, *times, line.now])) <= longest
-
-
-def asker(line: Line, streams: list[int]) -> Callable[[], None]:
-    """Has these streams send a frame each ASKED_EVERY."""
-    due = line.now
-
-    def ask() -> None:
-        nonlocal due
-        if line.now >= due:
-            due = line.now + ASKED_EVERY
-            for stream in streams:
-                line.sources[stream].left = 1
-
-    return ask

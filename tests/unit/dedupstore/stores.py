@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import lmdb
+
 from dedupstore import open_store
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import A_CONTAINER
@@ -12,3 +14,9 @@ FIVE = range(A_CONTAINER * 5)
 
 def opened(path: Path, size: int = SIZE) -> ChunkStore:
     return open_store("disk", size, path, cache_bytes=32 << 20, clock=lambda: 1_700_000_000.0)
+
+
+def put_in_index(path: Path, database: bytes, key: bytes, value: bytes) -> bytes | None:
+    """Behind the back of a closed store; what was there."""
+    with lmdb.open(str(path / "index"), max_dbs=8) as index, index.begin(write=True) as txn:
+        return txn.replace(key, value, db=index.open_db(database, txn))

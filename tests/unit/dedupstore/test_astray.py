@@ -4,14 +4,13 @@ import shutil
 from pathlib import Path
 from struct import Struct
 
-import lmdb
 import pytest
 
 from dedupstore import open_store, verify_store
 from dedupstore.errors import ChunkMissing
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
-from tests.unit.dedupstore.stores import FIVE, SIZE, opened
+from tests.unit.dedupstore.stores import FIVE, SIZE, opened, put_in_index
 
 ASTRAY = name_of(0)
 """Of the first container."""
@@ -20,11 +19,9 @@ PLACE = Struct("<QHII")
 
 def lead_to(path: Path, container: int) -> None:
     """A bit of the index has flipped: it says that the chunk lies in that container."""
-    with lmdb.open(str(path / "index"), max_dbs=8) as index, index.begin(write=True) as txn:
-        chunks = index.open_db(b"chunk", txn)
-        place = txn.get(ASTRAY, None, chunks)
-        assert place is not None
-        txn.put(ASTRAY, PLACE.pack(container, *PLACE.unpack(place)[1:]), db=chunks)
+    place = put_in_index(path, b"chunk", ASTRAY, b"")
+    assert place is not None
+    put_in_index(path, b"chunk", ASTRAY, PLACE.pack(container, *PLACE.unpack(place)[1:]))
 
 
 def loaded(store: ChunkStore, name: bytes) -> bytes | None:

@@ -18,7 +18,7 @@ from dedupstore.errors import ChunkMissing, StoreBusy, StoreUnusable
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import CONTAINER_BYTES
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
-from tests.unit.dedupstore.stores import FIVE, SIZE, opened
+from tests.unit.dedupstore.stores import FIVE, SIZE, opened, put_in_index
 
 SLOTS = 11
 
@@ -306,11 +306,6 @@ def test_an_index_of_which_a_process_may_die_is_verified_at_once(filled: Path) -
     found = verify_store(filled, SIZE, 32 << 20)
     assert not found.whole
     assert "could not be trusted (the index is damaged" in found.alarms[0]
-
-
-def put_in_index(path: Path, database: bytes, key: bytes, value: bytes) -> None:
-    with lmdb.open(str(path / "index"), max_dbs=8) as index, index.begin(write=True) as txn:
-        txn.put(key, value, db=index.open_db(database, txn))
 
 
 @pytest.mark.parametrize("database", [b"container", b"peer"])

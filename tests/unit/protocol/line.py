@@ -4,7 +4,7 @@ The peer acknowledges and consumes at once. What waits for a cap is asked for ag
 whole milliseconds only, as with an event loop's timers.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import ceil
 
@@ -82,6 +82,20 @@ class Line:
             stream = self._arrived(pieces)
             self.log.append(Sent(self.now, stream, wire))
             self.script.at(self.now + wire / self.rate)
+
+    def asking(self, streams: Iterable[int], period: float) -> Callable[[], None]:
+        """For `run`: from now on each of these streams has a frame to send that often, in seconds."""
+        streams = tuple(streams)
+        due = self.now
+
+        def ask() -> None:
+            nonlocal due
+            if self.now >= due:
+                due += period
+                for stream in streams:
+                    self.sources[stream].left = 1
+
+        return ask
 
     def total(self, *streams: int, since: float = 0.0) -> int:
         """Bytes of the wire that went for these streams, or for all."""

@@ -1,7 +1,5 @@
 """Shares and streams that are urgent now and bulk then: what each has, and that nobody stands still for it later."""
 
-from collections.abc import Callable
-
 import pytest
 
 from proxy.protocol.account import AHEAD_SECONDS, APART_MAX
@@ -11,26 +9,12 @@ from tests.unit.protocol.line import MBIT, Line
 KIB = 1 << 10
 
 
-def _asking(line: Line, streams: list[int], period: float) -> Callable[[], None]:
-    """For `run`: each of the streams has a frame to send that often."""
-    asked = 0
-
-    def ask() -> None:
-        nonlocal asked
-        if line.now >= asked * period:
-            asked += 1
-            for stream in streams:
-                line.sources[stream].left = 1
-
-    return ask
-
-
 @pytest.mark.parametrize("light", ["same", "other"])
 def test_what_streams_had_while_they_were_urgent_costs_them_no_turns_later(light: str) -> None:
     line = Line(6 * MBIT)
     busy = [line.open(Share("same"), frame=4 * KIB) for _ in range(8)]
     later = [line.open(Share(light), frame=4 * KIB, frames=0) for _ in range(4)]
-    line.run(60, _asking(line, later, 0.025))
+    line.run(60, line.asking(later, 0.025))
     assert line.rates(*later) > 3.5 * MBIT, "while they are urgent they have more than their turns"
     for stream in later:
         line.sources[stream].left = float("inf")
@@ -47,7 +31,7 @@ def test_what_a_share_had_while_it_was_urgent_uses_up_a_second_of_its_guarantee_
     line.open(Share("busy"))
     low = Share("low", Priority.LOW, guarantee=MBIT)
     streams = [line.open(low, frame=4 * KIB, frames=0) for _ in range(6)]
-    line.run(30, _asking(line, streams, 0.04))
+    line.run(30, line.asking(streams, 0.04))
     assert line.rates(*streams) > 4.5 * MBIT
     for stream in streams:
         line.sources[stream].left = float("inf")
@@ -63,7 +47,7 @@ def test_what_is_urgent_counts_as_guaranteed() -> None:
     low = Share("low", Priority.LOW, guarantee=2 * MBIT)
     line.open(low, frame=4 * KIB)
     urgent = [line.open(low, frame=4 * KIB, frames=0) for _ in range(4)]
-    line.run(20, _asking(line, urgent, 0.1))
+    line.run(20, line.asking(urgent, 0.1))
     assert line.rates(*urgent) > 1.2 * MBIT
     assert line.rates(*(set(line.sources) - {1})) == pytest.approx(2 * MBIT, rel=0.05)
 
@@ -74,7 +58,7 @@ def test_on_a_slow_line_a_write_waits_for_frames_as_long_as_they_are_there(light
     for _ in range(4):
         line.open(Share("same"))
     asking = line.open(Share(light), frame=4 * KIB, frames=0)
-    line.run(30, _asking(line, [asking], 0.04))
+    line.run(30, line.asking([asking], 0.04))
     before = len(line.sources[asking].numbers)
     assert line.rates(asking) > 0.8 * MBIT, "more than its turns"
     line.sources[asking].left = 16
@@ -108,7 +92,7 @@ def test_beside_a_share_with_much_that_is_urgent_the_others_are_alike(ruled: boo
     others = [line.open(Share(name, maximum=6 * MBIT if ruled else None)) for name in ("first", "second")]
     bulk = line.open(Share("both"))
     urgent = [line.open(Share("both"), frame=4 * KIB, frames=0) for _ in range(6)]
-    line.run(30, _asking(line, urgent, 0.04))
+    line.run(30, line.asking(urgent, 0.04))
     assert line.rates(*urgent) > 4.5 * MBIT
     left = 6 * MBIT - line.rates(*urgent)
     for stream in others:
