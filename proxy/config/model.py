@@ -286,7 +286,8 @@ class Compression(Section):
 
     codec: Literal["zstd", "none"] = setting("`none` leaves it as it is.", "zstd")
     level: Level = setting(
-        "Of zstd. `auto`: as high, and with as long a context, as each stream's line leaves time for."
+        "Of zstd. `auto`: as high, and with as long a context, as each stream's line leaves time for,"
+        " and not at all where the line is faster than that; where there is a `rate` or a `maximum`, at least level 1."
         " -5 (fastest) to 19 (smallest): always that, each batch by itself."
         " Data that does not compress is found and passed as is.",
         "auto",

@@ -24,6 +24,7 @@ from proxy.reduction.encoder import Encoder
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.runs import Order
 from proxy.reduction.spans import SpanDecoder, SpanEncoder
+from proxy.reduction.sparing import Sparing
 from proxy.reduction.windows import ContextClaims, ContextMemory
 
 Carries = Literal["tcp", "iscsi", "auto"]
@@ -51,6 +52,8 @@ class Coders:
 
     def note(self, traffic: Traffic) -> None:
         """Bring up to date what is counted here alone."""
+        traffic.compression_microseconds = int(self.encoder.compression.seconds * 1e6)
+        traffic.spared = self.encoder.compression.spared
         if isinstance(self.encoder, SpanEncoder) and isinstance(self.decoder, SpanDecoder):
             framer, weaver = self.encoder.framer, self.decoder.weaver
             traffic.pdus = framer.pdus + weaver.pdus
@@ -104,6 +107,7 @@ class Workbench:
         self._memory = ContextMemory()
         self._claims = ContextClaims(tunnel.remembers)
         self._order = Order(_CLOCK)
+        self._sparing = Sparing(lambda: tunnel.scheduler.capped)
 
     def coders(
         self,
@@ -166,7 +170,7 @@ class Workbench:
             return Compressor(None)
         if level != "auto":
             return Compressor(zstd(level), f"zstd {level}")
-        effort = Effort(self._environment.load, self._tunnel.figures.round_trip or 0.0)
+        effort = Effort(self._environment.load, self._tunnel.figures.round_trip or 0.0, self._sparing)
         pressed = partial(self._tunnel.pressed, stream)
         return AdaptiveCompression(effort, pressed, partial(self._claim_window, stream))
 

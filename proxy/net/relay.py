@@ -335,7 +335,6 @@ class Relay(asyncio.BufferedProtocol):
         traffic.literal += batch.literal
         traffic.after_deduplication += batch.after_deduplication
         traffic.after_compression += length
-        traffic.compression_microseconds = int(self.compression.seconds * 1e6)
         traffic.references += batch.references
         return length
 

@@ -22,6 +22,8 @@ LEAST_BYTES = 64 << 20
 """Plain bytes of a forward below which nothing is said of its reduction."""
 NOT_REDUCED = 0.97
 """Of the plain bytes: what leaves more than that gained nothing."""
+SPARED = 0.1
+"""Of the plain bytes: where more were not compressed, for speed, nobody knows what that would have gained."""
 A_MINUTE = 60.0
 HELD = 0.5
 """Share of the last minute in which a rate held data back; what was before the start is time in which none did."""
@@ -67,10 +69,11 @@ class Cautions:
 def _unreduced(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
     names = dict.fromkeys(share.name for peer in snapshot.peers for share in peer.shares)
     for name in names:
-        raw, deduplicated, compressed = (
-            trend.rise(share_counter(name, what), WHILE) for what in ("raw", "after_deduplication", "after_compression")
+        raw, deduplicated, compressed, spared = (
+            trend.rise(share_counter(name, what), WHILE)
+            for what in ("raw", "after_deduplication", "after_compression", "spared")
         )
-        if raw >= LEAST_BYTES and compressed >= NOT_REDUCED * raw:
+        if spared <= SPARED * raw and raw >= LEAST_BYTES and compressed >= NOT_REDUCED * raw:
             repeated = max(0.0, 1 - deduplicated / raw)
             shrunk = max(0.0, 1 - compressed / deduplicated) if deduplicated else 0.0
             words = f"of {size(raw)} in ten minutes {repeated:.1%} repeated, and the rest compressed by {shrunk:.1%}"

@@ -17,6 +17,8 @@ class Traffic:
     """Of CPU, spent in it."""
     literal: int = 0
     """Plain bytes that went as literals, not as references."""
+    spared: int = 0
+    """Of these, what was not compressed because the line carries it sooner as it is."""
     delivered: int = 0
     """Plain bytes received from the peer and written to local arrays."""
     received: int = 0

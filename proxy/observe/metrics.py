@@ -210,6 +210,13 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     ),
     Declaration("isthmus_sent_compressed_bytes", C, "Bytes after compression", _PEER, _bytes("after_compression")),
     Declaration(
+        "isthmus_sent_spared_bytes",
+        C,
+        "Bytes not compressed, for the line carries them sooner as they are",
+        _PEER,
+        _bytes("spared"),
+    ),
+    Declaration(
         "isthmus_compression_seconds",
         C,
         "CPU time spent on compressing",

@@ -36,8 +36,8 @@ _LABELS = {
     " where it has several levels. `others`, without share and unit, are all volumes that are not told apart",
     "`access`": "`read`, `write`",
     "`waiting`": "what a direction of a stream waited for: [API.md](API.md#waiting) has all",
-    "`compression`": "`none`, or `zstd` with its level and, where there is one, the length of its context: `zstd 1`, "
-    "`zstd 9, 32 MiB`",
+    "`compression`": "`none`, `none, for speed` while the line is faster than compression, or `zstd` with its level"
+    " and, where there is one, the length of its context: `zstd 1`, `zstd 9, 32 MiB`",
     "`outcome`": "`rewritten`, `passed`",
     "`reason`": "`unreachable`, `not_exported`",
     "`zone`": "`green`: unlikely, `yellow`: perhaps, `red`: likely",

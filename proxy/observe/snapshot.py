@@ -239,7 +239,10 @@ class StreamStatus:
     """outward (we opened it) or inward."""
     age_seconds: float
     compression: str
-    """Of what is sent: "none", "zstd 1", or with a context's length "zstd 9, 32 MiB"."""
+    """Of what is sent: "none", "zstd 1", or with a context's length "zstd 9, 32 MiB".
+
+    "none, for speed" while the line is faster than compression.
+    """
     bytes: dict[str, int]
     """Counts of Traffic."""
     sent_bits_per_second: float

@@ -10,6 +10,8 @@ from proxy.reduction.compression import WORTH_TRYING, Rest, zstd
 from proxy.reduction.contexts import ContextWriter
 from proxy.reduction.effort import Effort, Measured
 
+SPARED = "none, for speed"
+"""What is shown while the line is faster than compression."""
 _frames = cache(zstd)  # one for each level, for all streams of the loop
 
 
@@ -26,6 +28,7 @@ class AdaptiveCompression:
     ) -> None:
         """`pressed`: whether the stream waits for the line; `claim`: the logarithm of a window, 0 if there is none."""
         self.seconds = 0.0
+        self.spared = 0
         self._effort = effort
         self._pressed = pressed
         self._claim = claim
@@ -41,13 +44,15 @@ class AdaptiveCompression:
         """As an operator is shown it."""
         if self._rest.resting:
             return "none"
+        if self._effort.spares:
+            return SPARED
         context = self._context
         return f"zstd {context.level}, {context.window >> 20} MiB" if context else f"zstd {self._effort.step.level}"
 
     @property
     def ratio(self) -> float:
         """Of encoded to literal bytes, in the last few batches; 1 while nothing is gained."""
-        return self._rest.ratio
+        return 1.0 if self._effort.spares else self._rest.ratio
 
     def close(self) -> None:
         """The stream is over: hold nothing."""
@@ -57,11 +62,15 @@ class AdaptiveCompression:
         """Codec and encoded bytes, of a batch that will be sent: the next one may build on it."""
         if length < WORTH_TRYING:
             return CODEC_NONE, literals
-        if self._rest.passes():
-            self._effort.passed(length, self._clock())
-            return CODEC_NONE, literals
         pressed = self._pressed()
         begun, cpu = self._clock(), self._cpu_clock()
+        self._effort.turn(cpu, begun)
+        if self._rest.passes():
+            self._effort.passed(length, begun)
+            return CODEC_NONE, literals
+        if self._effort.spare(length, begun):
+            self.spared += length
+            return CODEC_NONE, literals
         joined = b"".join(literals)
         codec, encoded = self._compress(joined)
         now, cpu = self._clock(), self._cpu_clock() - cpu

@@ -34,6 +34,8 @@ class Compression(Protocol):
 
     seconds: float
     """Of CPU, spent in it so far."""
+    spared: int
+    """Literal bytes that went as they are so far, since the line is faster than compression."""
 
     @property
     def describe(self) -> str:
@@ -94,6 +96,7 @@ class Compressor:
     ) -> None:
         """`compress` yields one zstd frame that declares its content size; None: never compress."""
         self.seconds = 0.0
+        self.spared = 0
         self._compress = compress
         self._name = name
         self._clock = clock

@@ -15,6 +15,7 @@ from math import exp
 from typing import NamedTuple
 
 from proxy.reduction.compression import GAIN
+from proxy.reduction.sparing import BUSY, MUCH, Sparing
 
 
 class Step(NamedTuple):
@@ -72,6 +73,9 @@ _LONGEST_REST = 640.0
 _STEADY = 60.0
 """A step that was kept for so long has paid."""
 
+_IN_A_ROW = 32
+"""Batches that are spared, until one is tried."""
+
 _BUSY = 0.1
 """Of the loop's time."""
 
@@ -104,7 +108,15 @@ class CompressionLoad:
     """Seconds. A longer pause or outage makes nothing be forgotten: what comes after it is taken to be as before."""
 
     def __init__(self) -> None:
-        self._bytes = self._passed = self._seconds = self._cpu_seconds = self._at = 0.0
+        self._bytes = self._passed = self._spared = self._seconds = self._cpu_seconds = self._at = 0.0
+        self._busy = self._turned = self._used = 0.0
+
+    def turn(self, used: float, now: float) -> None:
+        """The loop has come to another batch; `used`: CPU seconds that it has taken so far, for anything."""
+        passed = now - self._turned
+        if passed > 0:
+            self._busy += ((used - self._used) / passed - self._busy) * (1 - exp(-passed / self._SPAN))
+            self._turned, self._used = now, used
 
     def note(self, batch: Measured, now: float) -> None:
         """A batch was compressed."""
@@ -117,6 +129,21 @@ class CompressionLoad:
         """So many bytes went as they are, since those before them did not compress."""
         self._age(now)
         self._passed += length
+
+    def spared(self, length: int, now: float) -> None:
+        """So many bytes went as they are, since the line is faster than compression."""
+        self._age(now)
+        self._spared += length
+
+    @property
+    def busy(self) -> float:
+        """Share of a core that the loop takes for everything it does, when `turn` was told last."""
+        return self._busy
+
+    def sparing(self, now: float) -> float:
+        """Bytes a second that are spared compression."""
+        self._age(now)
+        return self._spared / self._SPAN
 
     def rate(self, now: float) -> float:
         """Bytes a second."""
@@ -146,6 +173,7 @@ class CompressionLoad:
         fading = exp(-min(max(now - self._at, 0.0), self._LONGEST) / self._SPAN)
         self._bytes *= fading
         self._passed *= fading
+        self._spared *= fading
         self._seconds *= fading
         self._cpu_seconds *= fading
         self._at = now
@@ -154,8 +182,8 @@ class CompressionLoad:
 class Effort:
     """One stream's. Told of each batch, it says by which step the next one is to be compressed."""
 
-    def __init__(self, load: CompressionLoad, round_trip: float = 0.0) -> None:
-        """`round_trip`: of the line, in seconds; 0 if it is unknown."""
+    def __init__(self, load: CompressionLoad, round_trip: float = 0.0, sparing: Sparing | None = None) -> None:
+        """`round_trip`: of the line, in seconds; 0 if it is unknown; `sparing`: the tunnel's, own if there is none."""
         self._load = load
         self._at = 0
         self._to_begin = round_trip >= LONG  # with a context, as soon as there is enough to send
@@ -172,8 +200,15 @@ class Effort:
         self._changed = float("-inf")
         self._no_raise_before = float("-inf")
         self._rest = _REST
+        self._sparing = sparing or Sparing()
+        self._in_a_row = 0  # batches that were spared
         self.changes = 0
         """Of the step, so far."""
+
+    @property
+    def spares(self) -> bool:
+        """Batches go as they are: the line is faster than compression."""
+        return self._sparing.active and self._may_spare
 
     @property
     def step(self) -> Step:
@@ -203,11 +238,32 @@ class Effort:
         """So many literals went as they are, since those before them did not compress."""
         self._load.passed(length, now)
 
+    def turn(self, used: float, now: float) -> None:
+        """The loop has come to a batch of the stream; `used`: CPU seconds that it has taken so far, for anything."""
+        self._load.turn(used, now)
+
+    def spare(self, length: int, now: float) -> bool:
+        """Whether a batch of so many literals is to go as it is. A few do not, to show what compression would bring."""
+        if not self.spares:
+            return False
+        self._heard, self._pressed_since = now, None  # the line is not what is waited for
+        self._in_a_row += 1
+        if self._in_a_row > _IN_A_ROW:
+            self._in_a_row = 0
+            return False
+        self._load.spared(length, now)
+        busy, wanted = self._load.busy, self._load.sparing(now) * self._costs[0]
+        needless = (busy + wanted) * self._stretch < BUSY or wanted < MUCH * busy
+        self._sparing.spared(length, needless=needless, now=now)
+        return True
+
     def note(self, batch: Measured, *, pressed: bool, now: float) -> None:
         """A batch was compressed. `pressed`: the stream waits for the line, with it or with earlier ones."""
         self._load.note(batch, now)
         self._measure(batch)
         self._watch(pressed, now)
+        if self._may_spare:
+            self._sparing.compressed(batch.length, held_up=self._is_held_up(now), now=now)
         if self._is_too_much(now):
             self._give_way(now)
         elif self._before is not None and self._bytes >= _TRIAL_BYTES:
@@ -236,6 +292,20 @@ class Effort:
             self._pressed_last = now
         elif now - self._pressed_last > _FREE:
             self._pressed_since = None
+
+    @property
+    def _stretch(self) -> float:
+        return min(self._crowding, _CROWDED)
+
+    @property
+    def _may_spare(self) -> bool:
+        """It compresses, as fast as can be."""
+        return not self._at and not self._in_vain
+
+    def _is_held_up(self, now: float) -> bool:
+        """By compression."""
+        busy = self._load.busy
+        return busy * self._stretch > BUSY and self._load.cpu_share(now) > MUCH * busy
 
     def _is_too_much(self, now: float) -> bool:
         if not self._at or now - self._changed < _RECOVERED:
@@ -319,10 +389,10 @@ class Effort:
 
     def _affordable(self, now: float) -> int:
         """The highest step that all streams could take at the rate of now."""
-        rate = (self._load.rate(now) + self._passing(now)) * _GROWTH
+        rate = (self._load.rate(now) + self._load.sparing(now) + self._passing(now)) * _GROWTH
         scale = self._costs[self._at] / STEPS[self._at].cost
         if self._in_vain:
             scale = max(scale, 1.0)  # the first step is quickly done with what does not compress, others are not
         costs = [self._costs.get(number, step.cost * scale) for number, step in enumerate(STEPS)]
-        most = _AFFORDABLE / min(self._crowding, _CROWDED)
+        most = _AFFORDABLE / self._stretch
         return max((number for number, cost in enumerate(costs) if rate * cost <= most), default=0)

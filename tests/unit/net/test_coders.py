@@ -6,13 +6,16 @@ from typing import Any, cast
 import pytest
 
 from dedupstore.chunker import Chunker
+from proxy.net import coders
 from proxy.net.coders import Carries, Workbench
 from proxy.net.environment import Environment
 from proxy.net.tally import Tally
 from proxy.observe.volumes import Volumes
 from proxy.protocol.codes import Capability
 from proxy.protocol.tunnel import Tunnel
+from proxy.reduction.adaptive import AdaptiveCompression
 from proxy.reduction.beginnings import Beginnings
+from proxy.reduction.effort import CompressionLoad, Effort, Measured
 from proxy.reduction.spans import SpanEncoder
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import site
@@ -20,15 +23,24 @@ from tests.unit.reduction.sites import site
 WITHOUT = "the peer's version does not know iSCSI"
 
 
-def workbench(capabilities: set[Capability]) -> Workbench:
-    compression = SimpleNamespace(codec="none", level=1)
+def workbench(
+    capabilities: set[Capability], level: int | str = 1, codec: str = "none", *, capped: bool = False
+) -> Workbench:
+    compression = SimpleNamespace(codec=codec, level=level)
     environment: Any = SimpleNamespace(
         worker=SimpleNamespace(store=ShelfStore(), is_silent=lambda: False),
         chunker=Chunker(),
         config=SimpleNamespace(compression=compression),
         beginnings=Beginnings(1),
+        load=CompressionLoad(),
     )
-    tunnel: Any = SimpleNamespace(agreement=SimpleNamespace(capabilities=capabilities), remembers=0)
+    tunnel: Any = SimpleNamespace(
+        agreement=SimpleNamespace(capabilities=capabilities),
+        remembers=0,
+        figures=SimpleNamespace(round_trip=None),
+        pressed=lambda stream: False,
+        scheduler=SimpleNamespace(capped=capped),
+    )
     return Workbench(cast(Environment, environment), cast(Tunnel, tunnel), lambda: 1)
 
 
@@ -47,8 +59,29 @@ def test_a_peer_that_does_not_know_iscsi(
 ) -> None:
     """Who has asked for it is told, once a stream."""
     fallbacks: list[tuple[str, bool]] = []
-    coders = workbench(known).coders(
+    made = workbench(known).coders(
         2, site(ShelfStore()).holdings, protocol, Tally(Volumes(), "forward x"), lambda *why: fallbacks.append(why)
     )
     assert fallbacks == told
-    assert isinstance(coders.encoder, SpanEncoder) == bool(known)
+    assert isinstance(made.encoder, SpanEncoder) == bool(known)
+
+
+@pytest.mark.parametrize("capped", [False, True])
+def test_streams_of_a_tunnel_leave_compression_out_together(monkeypatch: pytest.MonkeyPatch, capped: bool) -> None:
+    """Once it holds one of them up; but not where there is a cap."""
+    efforts: list[Effort] = []
+
+    def noted(effort: Effort, *rest: Any) -> AdaptiveCompression:
+        efforts.append(effort)
+        return AdaptiveCompression(effort, *rest)
+
+    monkeypatch.setattr(coders, "AdaptiveCompression", noted)
+    bench = workbench({Capability.ZSTD}, "auto", "zstd", capped=capped)
+    for stream in (2, 4):
+        bench.coders(stream, site(ShelfStore()).holdings, "tcp", Tally(Volumes(), "forward x"), lambda *why: None)
+    for tick in range(300):
+        for effort in efforts:
+            effort.turn(tick * 0.01, tick * 0.01)
+        efforts[0].note(Measured(1000, 500, 0.005, 0.005), pressed=False, now=tick * 0.01)
+    efforts[1].note(Measured(1000, 500, 0.005, 0.005), pressed=False, now=3.0)
+    assert [effort.spares for effort in efforts] == [not capped] * 2

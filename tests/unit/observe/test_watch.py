@@ -352,13 +352,14 @@ def test_draining() -> None:
     assert (site.level, site.told) == (Level.ATTENTION, ["IST-101", "IST-402"])
 
 
-def moving(megabytes: int, left: float, repeated: float = 0.0) -> Snapshot:
+def moving(megabytes: int, left: float, repeated: float = 0.0, spared: float = 0.0) -> Snapshot:
     """A forward whose data has left that share of its bytes."""
     raw = megabytes * MIB
     counts = {
         "raw": raw,
         "after_deduplication": round(raw * (1 - repeated)),
         "after_compression": round(raw * left),
+        "spared": round(raw * spared),
     }
     return changed(peers=[peer(shares=[share(bytes=traffic(**counts))], bytes=of_peer(**counts))])
 
@@ -371,6 +372,14 @@ def test_data_that_does_not_reduce_is_said() -> None:
     assert (caution.code, caution.subject) == ("IST-501", "forward replication")
     assert "compressed or encrypted already" in caution.words
     assert site.told.count("IST-501") == 1
+
+
+def test_of_data_that_is_not_compressed_for_speed_nobody_knows() -> None:
+    for spared, told in ((0.05, True), (0.5, False)):
+        site = Site()
+        for second in range(1, 20):
+            site.pass_(moving(10 * second, 1.001, spared=spared))
+        assert bool(site.watch.cautions) is told
 
 
 def test_data_that_reduces_or_is_little_is_not() -> None:

@@ -29,6 +29,18 @@ class Told(Effort):
         self.passing: list[int] = []
         self.wishes: Step | None = None
         self.answers: list[float] = []
+        self.spared = False
+        self.turns: list[float] = []
+
+    @property
+    def spares(self) -> bool:
+        return self.spared
+
+    def spare(self, length: int, now: float) -> bool:
+        return self.spared
+
+    def turn(self, used: float, now: float) -> None:
+        self.turns.append(used)
 
     @property
     def wanted(self) -> Step | None:
@@ -151,6 +163,26 @@ def test_the_effort_hears_what_passes_as_it_is() -> None:
     encoded(ours, b"short")
     assert effort.passing == [3000] * 4
     assert len(effort.heard) == 2
+
+
+def test_what_is_spared_goes_as_it_is_and_is_counted() -> None:
+    effort = Told()
+    ours = compression(effort)
+    for _ in range(9):
+        encoded(ours, TEXT)
+    assert ours.ratio < 0.5
+    effort.spared = True
+    assert encoded(ours, TEXT) == (CODEC_NONE, TEXT)
+    assert encoded(ours, b"short") == (CODEC_NONE, b"short")
+    assert ours.spared == len(TEXT)
+    assert ours.describe == "none, for speed"
+    assert ours.ratio == 1.0
+    effort.spared = False
+    assert encoded(ours, TEXT)[0] == CODEC_ZSTD
+    assert ours.describe == "zstd 1"
+    assert ours.spared == len(TEXT)
+    assert effort.turns == sorted(set(effort.turns))
+    assert len(effort.turns) == 11
 
 
 def test_what_it_wants_is_compared_on_the_side() -> None:

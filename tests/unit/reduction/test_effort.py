@@ -1,92 +1,11 @@
-"""A line, a core and a source under a clock of their own: what streams come to, how soon, and how often they change."""
+"""What streams come to on a line and a core of their own, how soon, and how often they change."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import pytest
 
-from proxy.reduction.compression import Rest
 from proxy.reduction.effort import LONG, STEPS, CompressionLoad, Effort, Measured
-
-MIB = 1e6
-BATCH = 64 << 10
-LANE = 64 << 10
-"""Bytes that a lane takes before any has to wait."""
-QUEUE = 192 << 10
-"""Bytes that may be on their way to the line."""
-OTHER_COST = 4e-9
-"""Seconds a byte for all that the loop does beside compression."""
-TYPICAL = (0.62, 0.52, 0.508, 0.50, 0.49, 0.48)
-"""What each step leaves."""
-LAST = len(STEPS) - 1
-ENDLESS = 1e12
-
-
-@dataclass
-class Core:
-    """One loop and one line that its streams share."""
-
-    rate: float
-    """Of the line, in bytes a second."""
-    source: float = ENDLESS
-    """Bytes a second that each stream's source has to give."""
-    power: float = 1.0
-    """How much faster than a middling core."""
-    crowd: float = 1.0
-    """How many times as long all takes because others use the machine."""
-    ratios: tuple[float, ...] = TYPICAL
-    costs: tuple[float, ...] = tuple(step.cost for step in STEPS)
-    now: float = 0.0
-    queued: float = 0.0
-    sent: float = 0.0
-    """Bytes that were on the line."""
-    plain: float = 0.0
-    spent: float = 0.0
-    """Seconds in which the loop compressed."""
-    rests: dict[Effort, Rest] | None = None
-    """Of each stream, if what does not compress passes as it is."""
-    load: CompressionLoad = field(default_factory=CompressionLoad)
-
-    def streams(self, count: int, round_trip: float = 0.0) -> list[Effort]:
-        return [Effort(self.load, round_trip) for _ in range(count)]
-
-    def run(self, seconds: float, *streams: Effort) -> None:
-        """Each stream in turn brings a batch, as soon as source, core and line allow."""
-        end = self.now + seconds
-        while self.now < end:
-            self._pass(len(streams) * BATCH / self.source)
-            for stream in streams:
-                self._batch(stream)
-
-    def _batch(self, stream: Effort) -> None:
-        pressed = self.queued > LANE
-        if self.queued > QUEUE:
-            self._pass((self.queued - QUEUE / 2) / self.rate)
-        rest = self.rests.setdefault(stream, Rest()) if self.rests is not None else None
-        if rest is not None and rest.passes():
-            self._pass(self.crowd * BATCH * OTHER_COST / self.power)
-            self.queued += BATCH
-            self.plain += BATCH
-            stream.passed(BATCH, self.now)
-            return
-        at = STEPS.index(stream.step)
-        cost = BATCH * self.costs[at] / self.power
-        self.spent += cost
-        self._pass(self.crowd * (cost + BATCH * OTHER_COST / self.power))
-        encoded = int(BATCH * self.ratios[at])
-        if rest is not None:
-            rest.gains(BATCH, encoded)
-        self.queued += encoded
-        self.plain += BATCH
-        stream.note(Measured(BATCH, encoded, self.crowd * cost, cost), pressed=pressed, now=self.now)
-        if stream.wanted is not None:
-            stream.compared(self.ratios[STEPS.index(stream.wanted)] / self.ratios[at], self.now)
-
-    def _pass(self, seconds: float) -> None:
-        gone = min(self.queued, self.rate * seconds)
-        self.sent += gone
-        self.queued -= gone
-        self.now += seconds
+from tests.unit.reduction.core import LAST, QUEUE, Core, at
 
 
 def busy(core: Core, seconds: float, *streams: Effort) -> float:
@@ -94,10 +13,6 @@ def busy(core: Core, seconds: float, *streams: Effort) -> float:
     before = core.sent
     core.run(seconds, *streams)
     return (core.sent - before) / (core.rate * seconds)
-
-
-def at(stream: Effort) -> int:
-    return STEPS.index(stream.step)
 
 
 @pytest.mark.parametrize(

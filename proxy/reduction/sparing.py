@@ -1,0 +1,98 @@
+"""Whether a tunnel's streams leave compression out: where the line carries bytes as they are sooner than compressed.
+
+Only a loop that has no time left, and spends much of it on compressing, is held up by that. What it brings to leave it
+out is tried, for the line may have no room for so many bytes more: unless they then go faster, they are compressed
+again, and the next trial waits twice as long. So they are once the loop has time for it, since the line or the source
+may have become slower, or once it would take little, since the data may have become another. Whoever sets a cap does
+not want to see the line full: where there is one nothing is left out.
+"""
+
+from collections.abc import Callable
+
+BUSY = 0.85
+"""Share of its time from which on the loop has none left."""
+MUCH = 0.3
+"""Of the time that the loop is busy."""
+_SURE = 1.0
+"""Seconds for which what calls for a change has to hold, and that a trial takes."""
+_TOLD = 0.25
+"""Seconds after which a trial that goes badly can be told."""
+_BADLY = 0.8
+_WORTH = 1.05
+"""What a trial has to make of the rate."""
+_REST = 10.0
+_LONGEST_REST = 640.0
+"""Seconds without a trial after one that did not pay: first, and after many in a row."""
+
+
+def _uncapped() -> bool:
+    return False
+
+
+class Sparing:
+    """One tunnel's, of streams whose data compresses, and that compress no harder than they have to.
+
+    `now` in seconds, monotonic. Rates are of their literal bytes.
+    """
+
+    def __init__(self, capped: Callable[[], bool] = _uncapped) -> None:
+        """`capped`: whether what the tunnel sends, or a part of it, is held to a rate."""
+        self.active = False
+        """Compression is left out."""
+        self.changes = 0
+        self._capped = capped
+        self._since: float | None = None  # what calls for a change has held
+        self._seen = float("-inf")
+        self._bytes = 0  # since then, or since the trial began
+        self._changed = float("-inf")
+        self._to_beat: float | None = None  # while on trial: the rate before
+        self._no_trial_before = float("-inf")
+        self._rest = _REST
+
+    def compressed(self, length: int, *, held_up: bool, now: float) -> None:
+        """A batch was. `held_up`: the loop has no time left, and spends much of it on compressing."""
+        if self.active:
+            return
+        if not held_up or now < self._no_trial_before or self._capped():
+            self._since = None
+            return
+        if self._since is None:
+            self._since, self._bytes = now, 0
+        self._bytes += length
+        if now - self._since >= _SURE:
+            self._to_beat = self._bytes / (now - self._since)
+            self._change(active=True, now=now)
+
+    def spared(self, length: int, *, needless: bool, now: float) -> None:
+        """A batch went as it is. `needless`: the loop has time to compress all that is spared, or would need little."""
+        before, self._seen = self._seen, now
+        self._bytes += length
+        if self._to_beat is not None:
+            self._judge(self._to_beat, now)
+        elif self._capped():
+            self._change(active=False, now=now)
+        elif not needless:
+            self._since = None
+        else:
+            self._since = before if self._since is None else self._since  # a pause was time as well
+            if now - self._since >= _SURE:
+                self._change(active=False, now=now)
+
+    def _judge(self, to_beat: float, now: float) -> None:
+        passed = now - self._changed
+        if passed < _TOLD:
+            return
+        if self._bytes < passed * to_beat * (_WORTH if passed >= _SURE else _BADLY):
+            self._no_trial_before = now + self._rest
+            self._rest = min(2 * self._rest, _LONGEST_REST)
+            self._to_beat = None
+            self._change(active=False, now=now)
+        elif passed >= _SURE:
+            self._rest = _REST
+            self._to_beat = None
+
+    def _change(self, *, active: bool, now: float) -> None:
+        self.active = active
+        self.changes += 1
+        self._changed = now
+        self._since, self._bytes = None, 0

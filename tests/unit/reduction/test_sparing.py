@@ -1,0 +1,246 @@
+"""When streams leave compression out: only where it is what holds the line up, and only as long."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from proxy.reduction.effort import LONG, STEPS, CompressionLoad, Effort, Measured
+from proxy.reduction.sparing import Sparing
+from tests.unit.reduction.core import BATCH, OTHER_COST, TYPICAL, Core, at
+
+FAST = 1250e6
+MIB = 1 << 20
+FIRST = STEPS[0].cost
+COMPRESSED = 1 / (OTHER_COST + FIRST)
+"""Bytes a second that the loop comes to if it compresses, and no line holds it up."""
+
+
+class Compressing(Effort):
+    """Never leaves it out."""
+
+    def spare(self, length: int, now: float) -> bool:
+        return False
+
+
+def left_out(sparing: Sparing) -> bool:
+    """Compression is; asked anew each time."""
+    return sparing.active
+
+
+def moved(core: Core, seconds: float, *streams: Effort) -> float:
+    """Plain bytes a second."""
+    before, since = core.plain, core.now
+    core.run(seconds, *streams)
+    return (core.plain - before) / (core.now - since)
+
+
+def gained(rate: float, seconds: float) -> float:
+    """What it makes of the rate of a stream that always compresses."""
+    core, other = Core(rate), Core(rate)
+    return moved(core, seconds, *core.streams(1)) / moved(other, seconds, Compressing(other.load))
+
+
+@pytest.mark.parametrize("count", [1, 32])
+@pytest.mark.parametrize("round_trip", [0.0, LONG])
+def test_a_line_that_is_faster_than_compression_is_not_held_up(count: int, round_trip: float) -> None:
+    core = Core(FAST)
+    streams = core.streams(count, round_trip)
+    core.run(6, *streams)
+    assert left_out(core.sparing)
+    assert moved(core, 10, *streams) > 1.4 * COMPRESSED
+    assert core.sparing.changes == 1
+
+
+def test_what_it_does_not_hold_up_is_compressed() -> None:
+    """The source is slower than the loop, and so is the line in the other case."""
+    for core in (Core(FAST, source=0.7 * COMPRESSED), Core(60e6)):
+        streams = core.streams(1)
+        core.run(60, *streams)
+        assert core.sparing.changes == 0
+
+
+@pytest.mark.parametrize("rate", [60e6, 90e6, 100e6, 110e6, 125e6, 155e6, 200e6, FAST])
+def test_it_is_never_worse_than_to_compress(rate: float) -> None:
+    """A trial that goes badly takes a quarter of a second at two thirds of the rate."""
+    assert gained(rate, 3) > 0.96
+    assert gained(rate, 15) > 0.98
+
+
+def test_a_line_that_has_no_room_for_so_much_more_is_tried_ever_less_often() -> None:
+    core = Core(115e6)  # compressed, it would be a little faster than the loop
+    streams = core.streams(1)
+    core.run(80, *streams)
+    assert core.sparing.changes == 2 * 4  # after 1, 11, 32 and 73 s
+    core.run(70, *streams)
+    assert core.sparing.changes == 2 * 4
+
+
+def test_a_line_between_is_used_in_the_faster_way() -> None:
+    core = Core(1.2 * COMPRESSED)
+    streams = core.streams(1)
+    core.run(10, *streams)
+    assert moved(core, 60, *streams) > 1.15 * COMPRESSED
+    assert core.sparing.changes == 1
+
+
+def test_a_line_that_becomes_slow_is_noticed_within_seconds() -> None:
+    core = Core(FAST)
+    (stream,) = core.streams(1)
+    core.run(10, stream)
+    assert left_out(core.sparing)
+    core.rate = 5.6e6
+    core.run(6, stream)
+    assert not left_out(core.sparing)
+    assert at(stream) >= 3
+
+
+def test_a_line_that_becomes_fast_is_too() -> None:
+    core = Core(5.6e6)
+    (stream,) = core.streams(1)
+    core.run(60, stream)
+    core.rate = FAST
+    core.run(8, stream)
+    assert left_out(core.sparing)
+
+
+def test_a_source_that_becomes_slow_has_its_bytes_compressed() -> None:
+    core = Core(FAST)
+    (stream,) = core.streams(1)
+    core.run(10, stream)
+    core.source = 0.5 * COMPRESSED
+    core.run(3, stream)
+    assert not left_out(core.sparing)
+    assert at(stream) == 0
+
+
+def test_what_comes_after_a_pause_is_compressed_first() -> None:
+    core = Core(FAST)
+    (stream,) = core.streams(1)
+    core.run(10, stream)
+    core.now += 5.0
+    core.run(0.5, stream)
+    assert not left_out(core.sparing)
+    core.run(3, stream)
+    assert left_out(core.sparing)
+
+
+def test_the_core_that_is_shared_with_others_is_told_from_one_that_has_time() -> None:
+    core = Core(FAST, crowd=1.6)
+    streams = core.streams(1)
+    core.run(10, *streams)
+    assert left_out(core.sparing)
+    assert moved(core, 10, *streams) > 1.3 * COMPRESSED / core.crowd
+
+
+@pytest.mark.parametrize(("ratio", "cost"), [(0.1, FIRST / 3), (1.0, FIRST / 18)], ids=["well", "not at all"])
+def test_data_whose_compression_costs_little_is_compressed(ratio: float, cost: float) -> None:
+    """From the beginning, and after data of which that is not true. Of what does not compress a part is tried."""
+    ratios, costs = (ratio,) * len(STEPS), (cost,) * len(STEPS)
+    core = Core(FAST, ratios=ratios, costs=costs, rests={})
+    (stream,) = core.streams(1)
+    core.run(5, stream)
+    assert core.sparing.changes == 0
+    core.ratios, core.costs = TYPICAL, tuple(step.cost for step in STEPS)
+    core.run(15, stream)
+    assert left_out(core.sparing)
+    core.ratios, core.costs = ratios, costs
+    core.run(10, stream)
+    assert not (left_out(core.sparing) and stream.spares)
+
+
+def test_what_does_not_compress_does_not_join() -> None:
+    """Beside streams that are spared it goes on as ever: tried now and then."""
+    core = Core(FAST, rests={})
+    streams = core.streams(2)
+    core.run(10, *streams)
+    silent = Effort(core.load, 0.0, core.sparing)
+    assert streams[0].spares
+    assert not silent.spares
+    silent.note(Measured(BATCH, BATCH, 1e-5, 1e-5), pressed=False, now=core.now)
+    assert not silent.spares
+
+
+def test_where_there_is_a_cap_all_is_compressed() -> None:
+    capped = True
+    core = Core(FAST, sparing=Sparing(lambda: capped))
+    streams = core.streams(1)
+    core.run(10, *streams)
+    assert core.sparing.changes == 0
+    capped = False
+    core.run(5, *streams)
+    assert left_out(core.sparing)
+    capped = True
+    core.run(0.1, *streams)
+    assert not left_out(core.sparing)
+
+
+def test_two_tunnels_decide_for_themselves() -> None:
+    """One loop: what is left out for the fast line leaves time for the other one, which is not to be flooded."""
+    load = CompressionLoad()
+    fast, slow = Sparing(), Sparing()
+    for sparing, more in ((fast, 1.6), (slow, 0.7)):
+        now, rate = 0.0, 100e6
+        while now < 4.0:
+            now += 0.001
+            if sparing.active:
+                sparing.spared(int(more * rate * 0.001), needless=False, now=now)
+            else:
+                sparing.compressed(int(rate * 0.001), held_up=True, now=now)
+    assert (fast.active, slow.active) == (True, False)
+    assert slow.changes == 2
+    assert not Effort(load, 0.0, slow).spares
+
+
+def test_a_trial_that_a_pause_spoils_is_repeated() -> None:
+    sparing = Sparing()
+    feed(sparing, 0.0, 1.5, spared=2 * MIB)
+    assert left_out(sparing)
+    sparing.spared(MIB, needless=False, now=3600.0)
+    assert not left_out(sparing)
+    feed(sparing, 3600.0, 3605.0)
+    assert not left_out(sparing)
+    feed(sparing, 3605.0, 3613.0, spared=2 * MIB)
+    assert left_out(sparing)
+
+
+def feed(sparing: Sparing, begin: float, end: float, compressed: int = MIB, spared: int = MIB) -> None:
+    """A batch each hundredth of a second, held up all the time."""
+    now = begin
+    while now < end:
+        if sparing.active:
+            sparing.spared(spared, needless=False, now=now)
+        else:
+            sparing.compressed(compressed, held_up=True, now=now)
+        now += 0.01
+
+
+@given(
+    st.lists(st.tuples(st.floats(1e-6, 30.0), st.booleans(), st.booleans(), st.integers(1, 1 << 20)), max_size=300),
+    st.floats(0.5, 2.0),
+)
+def test_whatever_happens_it_changes_no_oftener_than_each_second(
+    batches: list[tuple[float, bool, bool, int]], better: float
+) -> None:
+    """But to give up a trial that goes badly, after a quarter of one."""
+    sparing, now, changed = Sparing(), 0.0, float("-inf")
+    for passed, held_up, needless, length in batches:
+        now += passed
+        was = sparing.active
+        if was:
+            sparing.spared(int(length * better), needless=needless, now=now)
+        else:
+            sparing.compressed(length, held_up=held_up, now=now)
+        if sparing.active != was:
+            assert now - changed >= (0.25 if was else 0.0)
+            changed = now
+            assert not was or not sparing.active
+    assert sparing.changes <= 2 * now + 1
+
+
+def test_the_loop_is_watched() -> None:
+    load = CompressionLoad()
+    for tick in range(200):
+        load.turn(tick * 0.008, tick * 0.01)
+    assert load.busy == pytest.approx(0.8, rel=0.02)
+    load.turn(200 * 0.008, 30.0)
+    assert load.busy < 0.01
