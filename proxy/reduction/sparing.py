@@ -17,6 +17,8 @@ _SURE = 1.0
 """Seconds for which what calls for a change has to hold, and that a trial takes."""
 _TOLD = 0.25
 """Seconds after which a trial that goes badly can be told."""
+_PAUSE = 0.25
+"""Seconds without a batch through which nothing has held up anything."""
 _BADLY = 0.8
 _WORTH = 1.05
 """What a trial has to make of the rate."""
@@ -53,10 +55,11 @@ class Sparing:
         """A batch was. `held_up`: the loop has no time left, and spends much of it on compressing."""
         if self.active:
             return
+        before, self._seen = self._seen, now
         if not held_up or now < self._no_trial_before or self._capped():
             self._since = None
             return
-        if self._since is None:
+        if self._since is None or now - before > _PAUSE:
             self._since, self._bytes = now, 0
         self._bytes += length
         if now - self._since >= _SURE:

@@ -113,11 +113,14 @@ def test_a_source_that_becomes_slow_has_its_bytes_compressed() -> None:
     assert at(stream) == 0
 
 
-def test_what_comes_after_a_pause_is_compressed_first() -> None:
+@pytest.mark.parametrize("anew", [False, True])
+def test_what_comes_after_a_pause_is_compressed_first(anew: bool) -> None:
+    """From the stream that was spared, and from another one."""
     core = Core(FAST)
     (stream,) = core.streams(1)
     core.run(10, stream)
     core.now += 5.0
+    (stream,) = core.streams(1) if anew else (stream,)
     core.run(0.5, stream)
     assert not left_out(core.sparing)
     core.run(3, stream)
@@ -201,6 +204,17 @@ def test_a_trial_that_a_pause_spoils_is_repeated() -> None:
     assert not left_out(sparing)
     feed(sparing, 3605.0, 3613.0, spared=2 * MIB)
     assert left_out(sparing)
+
+
+def test_a_pause_is_no_time_in_which_anything_was_held_up() -> None:
+    sparing = Sparing()
+    feed(sparing, 0.0, 0.9)
+    sparing.compressed(MIB, held_up=True, now=30.0)
+    feed(sparing, 30.0, 30.9)
+    assert not left_out(sparing)
+    feed(sparing, 30.9, 32.0, spared=MIB // 2)  # the rate to be beaten is that of the last second
+    assert not left_out(sparing)
+    assert sparing.changes == 2
 
 
 def feed(sparing: Sparing, begin: float, end: float, compressed: int = MIB, spared: int = MIB) -> None:
