@@ -101,12 +101,17 @@ class Front:
                 self.supervisor.reloading()
             await self.site.reload()
             listener = await self.listener.reload() if self.listener is not None else ""
-            problem = "; ".join(each for each in (self.site.certificates.problem, listener) if each)
+            problem = _together(self.site.certificates.problem, " ".join(listener.split()))
             code, words = (codes.RELOAD_FAILED, problem) if problem else (codes.RELOADED, "certificates were read anew")
             self.watching.journal.note(code, "site", words, time.time())
             if not self.stop.is_set():
                 self.supervisor.ready(_running(self.site))
             return problem
+
+
+def _together(one: str, other: str) -> str:
+    """Both problems; once, what both are about."""
+    return one if other in one else "; ".join(each for each in (one, other) if each)
 
 
 MakeStatusListener = Callable[[socket.socket, Front], StatusListener]

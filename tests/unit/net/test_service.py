@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from proxy.net.service import Front, reload_when_told
+from proxy.net.service import Front, StatusListener, reload_when_told
 from proxy.net.site import Site
 from proxy.net.supervisor import Supervisor
 from proxy.net.watching import Watching
@@ -16,7 +16,7 @@ from proxy.observe.journal import Journal
 class Stage:
     """A site whose certificates take as long to read as a test wants, and what its supervisor is told."""
 
-    def __init__(self) -> None:
+    def __init__(self, problem: str = "") -> None:
         self.begun, self.read = asyncio.Event(), asyncio.Event()
         self.stop = asyncio.Event()
         self.told: list[str] = []
@@ -26,7 +26,7 @@ class Stage:
             config=SimpleNamespace(site=SimpleNamespace(name="east")),
             reload=self.reload,
             alarms=list,
-            certificates=SimpleNamespace(problem=""),
+            certificates=SimpleNamespace(problem=problem),
         )
         supervisor: Any = SimpleNamespace(reloading=lambda: self.told.append("reloading"), ready=self.told.append)
         watching: Any = SimpleNamespace(journal=self.journal)
@@ -61,6 +61,31 @@ def test_a_reload_is_finished_though_who_asked_has_gone() -> None:
         assert await stage.front.reload() == ""  # waits for the one before
         assert stage.told == ["reloading", "site east"] * 2
         assert stage.events == ["IST-205"]
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize(
+    ("certificates", "listener", "told"),
+    [
+        ("", "", ""),
+        ("the old ones stay in use: a is missing", "", "the old ones stay in use: a is missing"),
+        ("", "status.token: is missing", "status.token: is missing"),
+        ("the old ones stay in use: a", "status.token: b", "the old ones stay in use: a; status.token: b"),
+        ("the old ones stay in use: token: b", "token:\n  b", "the old ones stay in use: token: b"),
+    ],
+)
+def test_what_two_parts_have_found_is_told_once(certificates: str, listener: str, told: str) -> None:
+    """The site's whole file is checked for certificates, the listener's part of it for the listener."""
+
+    async def listens() -> str:
+        return listener
+
+    async def scene() -> None:
+        stage = Stage(certificates)
+        stage.read.set()
+        stage.front.listener = cast(StatusListener, SimpleNamespace(reload=listens))
+        assert await stage.front.reload() == told
 
     asyncio.run(scene())
 
