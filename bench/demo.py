@@ -202,7 +202,7 @@ def lacking_for_iscsi(volume_size: int, directory: Path) -> str:
 
 def show(report: Report, console: Console) -> None:
     """The table and, below it, what went wrong or was left out."""
-    title = f"{report.volume_size / MIB:,.0f} MiB a volume, {report.store} store, TLS 1.3"
+    title = f"{report.volume_size / MIB:,.0f} MiB a volume, {report.store} store, TLS 1.3, zstd 1"
     figures = ("array, MB", "WAN, MB", "dedup.", "compr.", "elapsed", "MB/s")
     table = plain_table(title, "volume", "pass", *figures, "verified", figures=figures)
     for each in report.passes:
