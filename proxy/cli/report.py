@@ -32,8 +32,9 @@ ASKED = ("health", "warnings")
 """What is asked for beside the status: paths below /api/v1."""
 MOST_STREAMS = 40
 """Streams that are listed; --json has all."""
-BAR = 24
-"""Characters of the longest bar."""
+BAR = 20
+"""Characters of the longest bar: with the longest figures it fits into 80 columns."""
+
 
 _STATES = {"up": "green", "outage": "red", "connecting": "yellow", "waiting": "yellow"}
 

@@ -87,8 +87,8 @@ HEALTH: dict[str, Any] = {
 SMALL = {"code": "IST-504", "subject": "store", "words": "replaces what is asked for", "remedy": "a larger one"}
 
 
-def shown(status: dict[str, Any], **more: dict[str, Any]) -> str:
-    console = Console(width=160)
+def shown(status: dict[str, Any], width: int = 160, **more: dict[str, Any]) -> str:
+    console = Console(width=width)
     with console.capture() as captured:
         console.print(report({"status": status, **more}, 100.0))
     return captured.get()
@@ -143,6 +143,14 @@ def test_what_the_table_says() -> None:
         assert any(row[0] == step and row[-1] == bar for row in found), step
     assert ["on the wire", "130 MiB", "13.0%", "█" * 3] in found
     assert ["verified", "900 MiB"] in found
+
+
+def test_the_longest_bar_fits_beside_the_longest_figures() -> None:
+    """Into 80 columns."""
+    most = 1023 << 40
+    counts = {"raw": most, "after_deduplication": most, "after_compression": most, "wire": round(1.2 * most)}
+    bars = [line for line in shown(STATUS | {"bytes": counts}, width=80).splitlines() if "█" in line]
+    assert [line.count("█") for line in bars] == [BAR] * 4
 
 
 def test_what_is_open_on_demand_is_shown() -> None:
