@@ -299,8 +299,8 @@ class Effort:
 
     @property
     def _may_spare(self) -> bool:
-        """It compresses, as fast as can be."""
-        return not self._at and not self._in_vain
+        """It compresses, as fast as can be, and has shown what that costs."""
+        return not self._at and not self._in_vain and 0 in self._costs
 
     def _is_held_up(self, now: float) -> bool:
         """By compression."""

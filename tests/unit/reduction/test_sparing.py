@@ -163,6 +163,20 @@ def test_what_does_not_compress_does_not_join() -> None:
     assert not silent.spares
 
 
+def test_a_stream_that_gives_way_joins_as_soon_as_it_has_compressed_so_fast() -> None:
+    """It has forgotten what that cost before."""
+    core = Core(5.6e6)
+    (first,) = core.streams(1)
+    core.run(40, first)
+    core.rate = FAST
+    (second,) = core.streams(1)
+    core.run(20, first, second)
+    assert (at(first), first.spares, second.spares) == (1, False, True)
+    core.costs = tuple(1.8 * step.cost for step in STEPS)
+    core.run(5, first, second)
+    assert (at(first), first.spares, second.spares) == (0, True, True)
+
+
 def test_where_there_is_a_cap_all_is_compressed() -> None:
     capped = True
     core = Core(FAST, sparing=Sparing(lambda: capped))
