@@ -10,7 +10,7 @@ from proxy.net.worker import StoreWorker
 from proxy.observe.processor import Processor
 from proxy.protocol.tunnel import TunnelSettings
 from proxy.reduction.beginnings import Beginnings
-from proxy.reduction.effort import CompressionLoad
+from proxy.reduction.load import CompressionLoad
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
 from proxy.reduction.comparison import Comparison
 from proxy.reduction.compression import WORTH_TRYING, Rest, zstd
 from proxy.reduction.contexts import ContextWriter
-from proxy.reduction.effort import Effort, Measured
+from proxy.reduction.effort import Effort
+from proxy.reduction.load import Measured
 
 SPARED = "none, for speed"
 """What is shown while the line is faster than compression."""

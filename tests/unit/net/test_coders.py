@@ -15,7 +15,8 @@ from proxy.protocol.codes import Capability
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.adaptive import AdaptiveCompression
 from proxy.reduction.beginnings import Beginnings
-from proxy.reduction.effort import CompressionLoad, Effort, Measured
+from proxy.reduction.effort import Effort
+from proxy.reduction.load import CompressionLoad, Measured
 from proxy.reduction.spans import SpanEncoder
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import site

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 
 from proxy.reduction.compression import Rest
-from proxy.reduction.effort import STEPS, CompressionLoad, Effort, Measured
+from proxy.reduction.effort import STEPS, Effort
+from proxy.reduction.load import CompressionLoad, Measured
 from proxy.reduction.sparing import Sparing
 
 BATCH = 64 << 10

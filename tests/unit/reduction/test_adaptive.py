@@ -10,7 +10,8 @@ from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
 from proxy.reduction.comparison import BYTES
 from proxy.reduction.compression import decode
 from proxy.reduction.contexts import ContextReader
-from proxy.reduction.effort import STEPS, CompressionLoad, Effort, Measured, Step
+from proxy.reduction.effort import STEPS, Effort, Step
+from proxy.reduction.load import CompressionLoad, Measured
 from proxy.reduction.windows import ContextMemory
 from tests.unit.reduction.batches import encoded
 from tests.unit.reduction.sites import noise

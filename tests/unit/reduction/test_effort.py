@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from proxy.reduction.effort import LONG, STEPS, CompressionLoad, Effort, Measured
+from proxy.reduction.effort import LONG, STEPS, Effort
+from proxy.reduction.load import CompressionLoad, Measured
 from tests.unit.reduction.core import LAST, QUEUE, Core, at
 
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.reduction.effort import LONG, STEPS, CompressionLoad, Effort, Measured
+from proxy.reduction.effort import LONG, STEPS, Effort
+from proxy.reduction.load import CompressionLoad, Measured
 from proxy.reduction.sparing import Sparing
 from tests.unit.reduction.core import BATCH, OTHER_COST, TYPICAL, Core, at
 

@@ -1,0 +1,96 @@
+"""What compression costs one loop, or would cost it, of all its streams together."""
+
+from math import exp
+from typing import NamedTuple
+
+_BUSY = 0.1
+"""Of the loop's time."""
+
+
+class Measured(NamedTuple):
+    """What came of compressing a batch's literals."""
+
+    length: int
+    encoded: int
+    seconds: float
+    """Until it was done: on a machine that others use as well, more than it cost."""
+    cpu_seconds: float
+
+
+class CompressionLoad:
+    """What all streams of one loop compress, over about the last 0.4 s. `now` in seconds, monotonic."""
+
+    _SPAN = 0.4
+    _LONGEST = 0.25
+    """Seconds. A longer pause or outage makes nothing be forgotten: what comes after it is taken to be as before."""
+
+    def __init__(self) -> None:
+        self._bytes = self._passed = self._spared = self._seconds = self._cpu_seconds = self._at = 0.0
+        self._busy = self._turned = self._used = 0.0
+
+    def turn(self, used: float, now: float) -> None:
+        """The loop has come to another batch; `used`: CPU seconds that it has taken so far, for anything."""
+        passed = now - self._turned
+        if passed > 0:
+            self._busy += ((used - self._used) / passed - self._busy) * (1 - exp(-passed / self._SPAN))
+            self._turned, self._used = now, used
+
+    def note(self, batch: Measured, now: float) -> None:
+        """A batch was compressed."""
+        self._age(now)
+        self._bytes += batch.length
+        self._seconds += batch.seconds
+        self._cpu_seconds += batch.cpu_seconds
+
+    def passed(self, length: int, now: float) -> None:
+        """So many bytes went as they are, since those before them did not compress."""
+        self._age(now)
+        self._passed += length
+
+    def spared(self, length: int, now: float) -> None:
+        """So many bytes went as they are, since the line is faster than compression."""
+        self._age(now)
+        self._spared += length
+
+    @property
+    def busy(self) -> float:
+        """Share of a core that the loop takes for everything it does, when `turn` was told last."""
+        return self._busy
+
+    def sparing(self, now: float) -> float:
+        """Bytes a second that are spared compression."""
+        self._age(now)
+        return self._spared / self._SPAN
+
+    def rate(self, now: float) -> float:
+        """Bytes a second."""
+        self._age(now)
+        return self._bytes / self._SPAN
+
+    def passing(self, now: float) -> float:
+        """Bytes a second that go as they are."""
+        self._age(now)
+        return self._passed / self._SPAN
+
+    def share(self, now: float) -> float:
+        """Of the loop's time."""
+        self._age(now)
+        return self._seconds / self._SPAN
+
+    def compresses(self, now: float) -> bool:
+        """True while that is so much that batches follow each other, and nothing else comes in between."""
+        return self.share(now) > _BUSY
+
+    def cpu_share(self, now: float) -> float:
+        """Of a core; less than `share` on a machine that others use as well."""
+        self._age(now)
+        return self._cpu_seconds / self._SPAN
+
+    def _age(self, now: float) -> None:
+        fading = exp(-min(max(now - self._at, 0.0), self._LONGEST) / self._SPAN)
+        self._bytes *= fading
+        self._passed *= fading
+        self._spared *= fading
+        self._seconds *= fading
+        self._cpu_seconds *= fading
+        self._at = now
