@@ -159,10 +159,9 @@ class Effort:
         if self._in_a_row > _IN_A_ROW:
             self._in_a_row = 0
             return False
-        self._load.spared(length, now)
-        busy, wanted = self._load.busy, self._load.sparing(now) * self._costs[0]
-        needless = (busy + wanted) * self._stretch < BUSY or wanted < MUCH * busy
-        self._sparing.spared(length, needless=needless, now=now)
+        cost = length * self._costs[0]
+        self._load.spared(length, cost * self._stretch, cost, now)
+        self._sparing.spared(length, needless=self._is_needless(now), now=now)
         return True
 
     def note(self, batch: Measured, *, pressed: bool, now: float) -> None:
@@ -211,9 +210,16 @@ class Effort:
         return not self._at and not self._in_vain and 0 in self._costs
 
     def _is_held_up(self, now: float) -> bool:
-        """By compression."""
+        """By compression: of all streams, since each may send little, and of a kind that takes long."""
         busy = self._load.busy
-        return busy * self._stretch > BUSY and self._load.cpu_share(now) > MUCH * busy
+        stretch = min(self._load.stretch(now), _CROWDED)
+        return busy * stretch > BUSY and self._load.cpu_share(now) > MUCH * busy
+
+    def _is_needless(self, now: float) -> bool:
+        """The loop has time to compress all that is spared, or would need little."""
+        busy, wanted = self._load.busy, self._load.spared_share(now)
+        stretch = min(self._load.stretch(now), _CROWDED)
+        return (busy + wanted) * stretch < BUSY or wanted < MUCH * busy
 
     def _is_too_much(self, now: float) -> bool:
         if not self._at or now - self._changed < _RECOVERED:

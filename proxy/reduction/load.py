@@ -25,7 +25,8 @@ class CompressionLoad:
     """Seconds. A longer pause or outage makes nothing be forgotten: what comes after it is taken to be as before."""
 
     def __init__(self) -> None:
-        self._bytes = self._passed = self._spared = self._seconds = self._cpu_seconds = self._at = 0.0
+        self._bytes = self._passed = self._seconds = self._cpu_seconds = self._at = 0.0
+        self._spared = self._spared_seconds = self._spared_cpu_seconds = 0.0
         self._busy = self._turned = self._used = 0.0
 
     def turn(self, used: float, now: float) -> None:
@@ -47,10 +48,12 @@ class CompressionLoad:
         self._age(now)
         self._passed += length
 
-    def spared(self, length: int, now: float) -> None:
-        """So many bytes went as they are, since the line is faster than compression."""
+    def spared(self, length: int, seconds: float, cpu_seconds: float, now: float) -> None:
+        """So many bytes went as they are, since the line is faster than compression, and what that would have taken."""
         self._age(now)
         self._spared += length
+        self._spared_seconds += seconds
+        self._spared_cpu_seconds += cpu_seconds
 
     @property
     def busy(self) -> float:
@@ -86,11 +89,24 @@ class CompressionLoad:
         self._age(now)
         return self._cpu_seconds / self._SPAN
 
+    def spared_share(self, now: float) -> float:
+        """Of a core: what it would take to compress what is spared that."""
+        self._age(now)
+        return self._spared_cpu_seconds / self._SPAN
+
+    def stretch(self, now: float) -> float:
+        """How many times what it costs compression takes, or would take, since others use the machine as well."""
+        self._age(now)
+        cost = self._cpu_seconds + self._spared_cpu_seconds
+        return max((self._seconds + self._spared_seconds) / cost, 1.0) if cost > 0 else 1.0
+
     def _age(self, now: float) -> None:
         fading = exp(-min(max(now - self._at, 0.0), self._LONGEST) / self._SPAN)
         self._bytes *= fading
         self._passed *= fading
         self._spared *= fading
+        self._spared_seconds *= fading
+        self._spared_cpu_seconds *= fading
         self._seconds *= fading
         self._cpu_seconds *= fading
         self._at = now

@@ -1,5 +1,7 @@
 """When streams leave compression out: only where it is what holds the line up, and only as long."""
 
+from dataclasses import dataclass
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,6 +103,50 @@ def test_a_line_that_becomes_fast_is_too() -> None:
     core.run(60, stream)
     core.rate = FAST
     core.run(8, stream)
+    assert left_out(core.sparing)
+
+
+@dataclass
+class Beside:
+    """A stream of short messages, five in a second, which cost many times as much a byte."""
+
+    core: Core
+    stretch: float
+    length: int = 100
+    cost: float = 4e-6
+
+    def run(self, seconds: float, bulk: Effort, messages: Effort) -> None:
+        core = self.core
+        end = core.now + seconds
+        while core.now < end:
+            core.run(0.2, bulk)
+            messages.turn(core.worked, core.now)
+            if not messages.spare(self.length, core.now):
+                messages.note(
+                    Measured(self.length, self.length // 2, self.stretch * self.cost, self.cost),
+                    pressed=False,
+                    now=core.now,
+                )
+
+
+@pytest.mark.parametrize("stretch", [1.0, 3.0])
+@pytest.mark.parametrize("rate", [20e6, 60e6])
+def test_messages_beside_bulk_do_not_keep_it_from_being_compressed(rate: float, stretch: float) -> None:
+    """Each costs much, all of them nothing."""
+    core = Core(FAST)
+    beside, streams = Beside(core, stretch), core.streams(2)
+    beside.run(10, *streams)
+    assert left_out(core.sparing)
+    core.rate = rate
+    beside.run(6, *streams)
+    assert not left_out(core.sparing)
+
+
+def test_messages_beside_bulk_do_not_have_it_compressed() -> None:
+    """Others use the machine, and messages are too short to be stretched by that."""
+    core = Core(FAST, crowd=1.6)
+    beside, streams = Beside(core, 1.0), core.streams(2)
+    beside.run(10, *streams)
     assert left_out(core.sparing)
 
 
