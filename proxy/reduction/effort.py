@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from proxy.reduction.compression import GAIN
 from proxy.reduction.load import CompressionLoad, Measured
-from proxy.reduction.sparing import BUSY, MUCH, Sparing
+from proxy.reduction.sparing import BUSY, LITTLE, MUCH, Sparing
 
 
 class Step(NamedTuple):
@@ -140,7 +140,7 @@ class Effort:
 
     def spend(self, seconds: float, cpu_seconds: float, now: float) -> None:
         """A comparison took the loop's time."""
-        self._load.note(Measured(0, 0, seconds, cpu_seconds), now)
+        self._count(Measured(0, 0, seconds, cpu_seconds), now)
 
     def passed(self, length: int, now: float) -> None:
         """So many literals went as they are, since those before them did not compress."""
@@ -160,13 +160,14 @@ class Effort:
             self._in_a_row = 0
             return False
         cost = length * self._costs[0]
-        self._load.spared(length, cost * self._stretch, cost, now)
+        for load in (self._load, self._sparing.load):
+            load.spared(length, cost * self._stretch, cost, now)
         self._sparing.spared(length, needless=self._is_needless(now), now=now)
         return True
 
     def note(self, batch: Measured, *, pressed: bool, now: float) -> None:
         """A batch was compressed. `pressed`: the stream waits for the line, with it or with earlier ones."""
-        self._load.note(batch, now)
+        self._count(batch, now)
         self._measure(batch)
         self._watch(pressed, now)
         if self._may_spare:
@@ -179,6 +180,10 @@ class Effort:
             self._begin(now)
         elif self._may_raise(now):
             self._raise(now)
+
+    def _count(self, batch: Measured, now: float) -> None:
+        self._load.note(batch, now)
+        self._sparing.load.note(batch, now)
 
     def _measure(self, batch: Measured) -> None:
         length = batch.length
@@ -211,15 +216,23 @@ class Effort:
 
     def _is_held_up(self, now: float) -> bool:
         """By compression: of all streams, since each may send little, and of a kind that takes long."""
-        busy = self._load.busy
+        busy, own = self._load.busy, self._sparing.load.cpu_share(now)
         stretch = min(self._load.stretch(now), _CROWDED)
-        return busy * stretch > BUSY and self._load.cpu_share(now) > MUCH * busy
+        return busy * stretch > BUSY and self._load.cpu_share(now) > MUCH * busy and own > LITTLE * busy
 
     def _is_needless(self, now: float) -> bool:
-        """The loop has time to compress all that is spared, or would need little."""
-        busy, wanted = self._load.busy, self._load.spared_share(now)
-        stretch = min(self._load.stretch(now), _CROWDED)
-        return (busy + wanted) * stretch < BUSY or wanted < MUCH * busy
+        """The loop has time to compress all that is spared, or would need little for all, or for the tunnel.
+
+        If it has no time at all: with what is compressed all the same, or the next trial would follow at once.
+        """
+        busy, stretch = self._load.busy, min(self._load.stretch(now), _CROWDED)
+        everything, own = self._load.spared_share(now), self._sparing.load.spared_share(now)
+        if (busy + everything) * stretch < BUSY:
+            return True
+        if busy * stretch > BUSY:
+            everything += self._load.cpu_share(now)
+            own += self._sparing.load.cpu_share(now)
+        return everything < MUCH * busy or own < LITTLE * busy
 
     def _is_too_much(self, now: float) -> bool:
         if not self._at or now - self._changed < _RECOVERED:

@@ -3,16 +3,21 @@
 Only a loop that has no time left, and spends much of it on compressing, is held up by that. What it brings to leave it
 out is tried, for the line may have no room for so many bytes more: unless they then go faster, they are compressed
 again, and the next trial waits twice as long. So they are once the loop has time for it, since the line or the source
-may have become slower, or once it would take little, since the data may have become another. Whoever sets a cap does
-not want to see the line full: where there is one nothing is left out.
+may have become slower, or once it would take little, since the data may have become another. A loop that has several
+tunnels may have no time because of another one: so what little a tunnel needs for itself it is given. Whoever sets a
+cap does not want to see the line full: where there is one nothing is left out.
 """
 
 from collections.abc import Callable
 
+from proxy.reduction.load import CompressionLoad
+
 BUSY = 0.85
 """Share of its time from which on the loop has none left."""
 MUCH = 0.3
-"""Of the time that the loop is busy."""
+"""Of the time that the loop is busy: for all its tunnels."""
+LITTLE = 0.1
+"""Of it for one of several tunnels: what makes up less does not hold that one up."""
 _SURE = 1.0
 """Seconds for which what calls for a change has to hold, and that a trial takes."""
 _TOLD = 0.25
@@ -42,6 +47,8 @@ class Sparing:
         self.active = False
         """Compression is left out."""
         self.changes = 0
+        self.load = CompressionLoad()
+        """Of the tunnel alone."""
         self._capped = capped
         self._since: float | None = None  # what calls for a change has held
         self._seen = float("-inf")

@@ -59,6 +59,10 @@ class Core:
             for stream in streams:
                 self._batch(stream)
 
+    def rest(self, seconds: float) -> None:
+        """The loop has nothing to do for the line, which goes on."""
+        self._pass(seconds)
+
     def _batch(self, stream: Effort) -> None:
         pressed = self.queued > LANE
         stream.turn(self.worked, self.now)
@@ -98,6 +102,31 @@ class Core:
         self.sent += gone
         self.queued -= gone
         self.now += seconds
+
+
+class Hub:
+    """One loop that has several lines."""
+
+    def __init__(self, *rates: float) -> None:
+        load = CompressionLoad()
+        self.lines = [Core(rate, load=load) for rate in rates]
+
+    def run(self, seconds: float, *streams: Effort) -> None:
+        """One of each line, in turn. Where a line is full only its own one waits."""
+        end = self.lines[0].now + seconds
+        while self.lines[0].now < end:
+            free = [(line, stream) for line, stream in zip(self.lines, streams, strict=True) if line.queued <= QUEUE]
+            for line, stream in free:
+                line.run(1e-9, stream)
+                self._follow(line)
+            if not free:
+                self.lines[0].rest(5e-4)
+                self._follow(self.lines[0])
+
+    def _follow(self, worked: Core) -> None:
+        for line in self.lines:
+            line.rest(worked.now - line.now)
+            line.now, line.worked = worked.now, worked.worked
 
 
 def at(stream: Effort) -> int:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from proxy.reduction.effort import LONG, STEPS, Effort
 from proxy.reduction.load import CompressionLoad, Measured
 from proxy.reduction.sparing import Sparing
-from tests.unit.reduction.core import BATCH, OTHER_COST, TYPICAL, Core, at
+from tests.unit.reduction.core import BATCH, OTHER_COST, TYPICAL, Core, Hub, at
 
 FAST = 1250e6
 MIB = 1 << 20
@@ -253,6 +253,28 @@ def test_two_tunnels_decide_for_themselves() -> None:
     assert (fast.active, slow.active) == (True, False)
     assert slow.changes == 2
     assert not Effort(load, 0.0, slow).spares
+
+
+@pytest.mark.parametrize("rate", [5.6e6, 20e6, 40e6])
+def test_a_line_that_becomes_slow_is_noticed_while_another_keeps_the_loop_busy(rate: float) -> None:
+    """A hub: it has no time, but would need little of it for this tunnel."""
+    hub = Hub(FAST, FAST)
+    streams = [line.streams(1)[0] for line in hub.lines]
+    hub.run(10, *streams)
+    assert [left_out(line.sparing) for line in hub.lines] == [True, True]
+    hub.lines[1].rate = rate
+    hub.run(6, *streams)
+    assert [left_out(line.sparing) for line in hub.lines] == [True, False]
+
+
+@pytest.mark.parametrize("rate", [60e6, 80e6])
+def test_tunnels_of_one_loop_come_to_rest(rate: float) -> None:
+    """What one compresses counts also where it is asked whether the other one could do so."""
+    hub = Hub(FAST, rate)
+    streams = [line.streams(1)[0] for line in hub.lines]
+    hub.run(40, *streams)
+    assert [left_out(line.sparing) for line in hub.lines] == [True, False]
+    assert [line.sparing.changes for line in hub.lines] == [1, 2]
 
 
 def test_a_trial_that_a_pause_spoils_is_repeated() -> None:
