@@ -78,7 +78,7 @@ class Sparing:
         before, self._seen = self._seen, now
         self._bytes += length
         if self._to_beat is not None:
-            self._judge(self._to_beat, now)
+            self._judge(self._to_beat, now, spoilt=now - before > _PAUSE)
         elif self._capped():
             self._change(active=False, now=now)
         elif not needless:
@@ -88,11 +88,16 @@ class Sparing:
             if now - self._since >= _SURE:
                 self._change(active=False, now=now)
 
-    def _judge(self, to_beat: float, now: float) -> None:
+    def _judge(self, to_beat: float, now: float, *, spoilt: bool) -> None:
+        """`spoilt`: by a pause, so that the trial tells nothing, and the next one need not wait longer."""
         passed = now - self._changed
         if passed < _TOLD:
             return
-        if self._bytes < passed * to_beat * (_WORTH if passed >= _SURE else _BADLY):
+        if spoilt:
+            self._no_trial_before = now + self._rest
+            self._to_beat = None
+            self._change(active=False, now=now)
+        elif self._bytes < passed * to_beat * (_WORTH if passed >= _SURE else _BADLY):
             self._no_trial_before = now + self._rest
             self._rest = min(2 * self._rest, _LONGEST_REST)
             self._to_beat = None

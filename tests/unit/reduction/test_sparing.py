@@ -289,6 +289,17 @@ def test_a_trial_that_a_pause_spoils_is_repeated() -> None:
     assert left_out(sparing)
 
 
+def test_trials_that_pauses_spoil_do_not_put_off_the_next_one_ever_longer() -> None:
+    """A source that has data for two seconds a minute, and at last for long."""
+    core = Core(FAST)
+    (stream,) = core.streams(1)
+    for _ in range(12):
+        core.run(2, stream)
+        core.now += 60.0
+    core.run(15, stream)
+    assert left_out(core.sparing)
+
+
 def test_a_pause_is_no_time_in_which_anything_was_held_up() -> None:
     sparing = Sparing()
     feed(sparing, 0.0, 0.9)
