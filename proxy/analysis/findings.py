@@ -10,6 +10,7 @@ from proxy.analysis.compressibility import Compressed
 from proxy.analysis.stores import Hits
 from proxy.plan.line import Line
 from proxy.plan.replication import Way, Work, ways
+from proxy.reduction.compression import GAIN
 from proxy.reduction.tokens import learn_token, literal_token, reference_token
 
 ARRAY_WINDOWS = (72_000, 1_000_000)
@@ -18,6 +19,9 @@ SLIGHT = 0.005
 """Share of all bytes for which it is not worth to have twice as many chunks: each costs CPU and memory."""
 THOROUGH_RATE = 170e6 * 8
 """Bits of literals a second that level 3 with a context compresses on a middling core (ARCHITECTURE.md)."""
+SPARED_RATE = 1.3e9
+"""Bits a second that a line carries from which on a site leaves compression out, if nothing else holds it up
+(ARCHITECTURE.md)."""
 UPDATED, RUN, SPOILT = 0.01, 18 << 10, 1.5
 """What is taken to have changed when the data is replicated again: that share of it, in runs of so many bytes; a run
 takes about so many chunks with it. `make bench-chunking` measures the like: the figures agree within half."""
@@ -79,6 +83,10 @@ class Findings:
     def compressed_for(self, line: Line) -> Compressed:
         """As a site compresses on that line: thoroughly, unless the line takes more than that yields."""
         return self.quick if line.goodput / max(self.thorough.ratio, 0.01) > THOROUGH_RATE else self.thorough
+
+    def spared(self, line: Line) -> bool:
+        """Whether a site would compress on that line only until it has found that this holds it up."""
+        return line.goodput > SPARED_RATE and self.compressed_for(line).ratio < GAIN
 
     @property
     def best(self) -> Chunked:

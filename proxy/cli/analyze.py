@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +107,15 @@ def _line(findings: Findings, line: Line) -> dict[str, Any]:
         for window, way in findings.times(line)
     ]
     told = {"rate": line.rate, "round_trip": line.round_trip, "loss": line.loss}
-    return told | {"replication": times, "notes": [*notes(line), *bounds(line)]}
+    return told | {"replication": times, "notes": [*notes(line), *bounds(line), *_spared(findings, line)]}
+
+
+def _spared(findings: Findings, line: Line) -> Iterator[str]:
+    if findings.spared(line):
+        yield (
+            "a line faster than compression: a site soon leaves that out, so all that is new crosses as it is;"
+            " where a rate or a level is set, as shown"
+        )
 
 
 def _nothing(paths: Sequence[Path], remarks: Remarks) -> str:

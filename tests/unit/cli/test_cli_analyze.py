@@ -63,6 +63,14 @@ def test_a_line_that_is_worse_than_its_times_say(isthmus: Isthmus, volume: Path)
     assert f"! {bounded}" in shown
 
 
+@pytest.mark.parametrize(("line", "said"), [("1Gbit", False), ("10Gbit", True)])
+def test_a_line_on_which_a_site_leaves_compression_out(
+    isthmus: Isthmus, volume: Path, line: str, *, said: bool
+) -> None:
+    (found,) = json.loads(isthmus("analyze", volume, "--line", line, "--rtt", "1ms", "--json").stdout)["lines"]
+    assert [note[:36] for note in found["notes"]] == ["a line faster than compression: a si"] * said
+
+
 def test_nothing_is_written(isthmus: Isthmus, volume: Path) -> None:
     before = {path: path.stat() for path in (volume, volume.parent)}
     assert isthmus("analyze", volume.parent).exit_code == 0
