@@ -1,6 +1,7 @@
 """What an effort's steps become: frames, one long frame, or nothing, and never anything that cannot be decoded."""
 
 import random
+from typing import NamedTuple
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,8 +11,9 @@ from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
 from proxy.reduction.comparison import BYTES
 from proxy.reduction.compression import decode
 from proxy.reduction.contexts import ContextReader
-from proxy.reduction.effort import STEPS, Effort, Step
+from proxy.reduction.effort import LONG, STEPS, Effort, Step
 from proxy.reduction.load import CompressionLoad, Measured
+from proxy.reduction.sparing import Sparing
 from proxy.reduction.windows import ContextMemory
 from tests.unit.reduction.batches import encoded
 from tests.unit.reduction.sites import noise
@@ -220,3 +222,76 @@ def test_any_steps_in_any_order_are_decoded(batches: list[tuple[Step, int, bool]
         content = random.Random(length).randbytes(length) if random_bytes else (TEXT * 2)[:length]
         codec, data = encoded(ours, content)
         assert far.takes(codec, data, len(content)) == content
+
+
+class Course:
+    """A clock and the loop's CPU time, which go on as a test says."""
+
+    def __init__(self) -> None:
+        self.now = self.used = 0.0
+        self.cost = 0.0
+        """Seconds that a look at either takes."""
+
+    def goes_on(self, seconds: float, busy: float) -> None:
+        self.now += seconds
+        self.used += busy * seconds
+
+    def time(self) -> float:
+        self.goes_on(self.cost, 1.0)
+        return self.now
+
+    def cpu_time(self) -> float:
+        self.goes_on(self.cost, 1.0)
+        return self.used
+
+
+class Phase(NamedTuple):
+    """Some batches alike, of one stream or of all in turn."""
+
+    content: bytes
+    seconds: float
+    """From one to the next."""
+    busy: float
+    """Share of them for which the loop is."""
+    cost: float
+    """Seconds that a look at a clock takes, so that compressing takes about twice as much."""
+    pressed: bool = False
+    times: int = 120
+
+
+LINES, NOISE = TEXT[:2000], noise(3000)
+HELD_UP = Phase(LINES, 0.01, 1.0, 0.005)
+AT_EASE = Phase(LINES, 0.02, 0.1, 1e-5)
+FULL = Phase(LINES, 0.02, 0.1, 1e-5, pressed=True)
+DEAR = Phase(LINES, 0.02, 1.0, 0.05, times=40)
+IN_VAIN = Phase(NOISE, 0.01, 1.0, 0.005)
+MIXED = Phase(NOISE + LINES, 0.01, 0.9, 0.002)
+SHORT = Phase(b"short", 0.5, 0.1, 1e-5, times=5)
+PAUSE = Phase(LINES, 4000.0, 0.0, 1e-5, times=1)
+PHASES = (HELD_UP, AT_EASE, FULL, DEAR, IN_VAIN, MIXED, SHORT, PAUSE)
+STREAMS = 3
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(PHASES), st.sets(st.integers(0, STREAMS - 1), min_size=1)), max_size=8),
+    st.sampled_from([0.0, LONG]),
+)
+def test_streams_of_a_tunnel_whatever_the_line_and_the_loop_do(
+    phases: list[tuple[Phase, set[int]]], round_trip: float
+) -> None:
+    """Each byte is decoded, and nothing is raised, also while compression is left out."""
+    course, load, sparing = Course(), CompressionLoad(), Sparing()
+    efforts = [Effort(load, round_trip, sparing) for _ in range(STREAMS)]
+    pressed: list[bool] = []
+    ours = [
+        AdaptiveCompression(effort, lambda: pressed[-1], lambda: 20, course.time, course.cpu_time) for effort in efforts
+    ]
+    far = [Far() for _ in ours]
+    for phase, who in phases:
+        course.cost = phase.cost
+        pressed.append(phase.pressed)
+        for _ in range(phase.times):
+            course.goes_on(phase.seconds, phase.busy)
+            for number in who:
+                codec, data = encoded(ours[number], phase.content)
+                assert far[number].takes(codec, data, len(phase.content)) == phase.content
