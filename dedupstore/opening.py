@@ -181,7 +181,7 @@ def _open_pair(path: Path, sizes: Sizes, walk: bool) -> tuple[ContainerFile, Ind
     try:
         if walk:  # before LMDB sees the index: on a damaged one it may end the process
             _walk(path / "index")
-        index = _open_index(path / "index", sizes)
+        index = _open_index(path / "index", sizes, walked=walk)
     except BaseException:
         containers.close()
         raise
@@ -200,11 +200,17 @@ def _open_containers(path: Path) -> ContainerFile:
         raise Damaged("`containers` is a directory") from error
 
 
-def _open_index(path: Path, sizes: Sizes) -> Index:
+def _open_index(path: Path, sizes: Sizes, *, walked: bool) -> Index:
     # Of a store that has shrunk the index may be larger than it should; making it smaller takes room of its own.
     data = path / "data.mdb"
     present = data.stat().st_size if data.is_file() else 0
-    return Index(path, sizes.index_bytes if present <= sizes.index_bytes else present + _LEAST_INDEX)
+    try:
+        return Index(path, sizes.index_bytes if present <= sizes.index_bytes else present + _LEAST_INDEX)
+    except StoreFault as fault:
+        if type(fault) is StoreFault and not walked:
+            with suppress(OSError):
+                _walk(path)  # LMDB may lack the memory for as many pages as a damaged index says that it has
+        raise
 
 
 def _walk(index: Path) -> None:

@@ -1,0 +1,46 @@
+"""Where LMDB does not open the index: damage is set aside, trouble of the host's is not."""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from dedupstore.errors import StoreUnusable
+from tests.conformance.filling import healthy, held
+from tests.unit.dedupstore.stores import FIVE, opened
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        pytest.param(20, id="version"),
+        pytest.param(141, id="more pages than there is memory for"),
+        pytest.param(142, id="more pages than LMDB maps"),
+    ],
+)
+def test_a_bit_for_which_lmdb_does_not_open_the_index_is_no_reason_to_refuse(filled: Path, at: int) -> None:
+    """It takes some for trouble of the host's, and an index that was closed in order is not walked otherwise."""
+    data = filled / "index" / "data.mdb"
+    content = bytearray(data.read_bytes())
+    for meta in (0, 4096):
+        content[meta + at] ^= 0x80
+    data.write_bytes(content)
+    store = opened(filled)
+    assert "the index is damaged" in store.alarms[0]
+    assert list(filled.glob("set-aside-*"))
+    store.close()
+
+
+def test_trouble_of_the_hosts_is_no_reason_to_set_an_index_aside(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def out_of_memory(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("dedupstore.index.lmdb.open", out_of_memory)
+        with pytest.raises(StoreUnusable, match="Cannot allocate memory"):
+            opened(filled)
+    store = opened(filled)
+    assert held(store, FIVE) == list(FIVE)
+    assert healthy(store)
+    store.close()
