@@ -113,15 +113,13 @@ class DiskStore(DiskCache):
             containers = list(self._roster)
         scratch = Slab(1, self._layout.slot_bytes).take()
         assert scratch is not None
-        sound = dropped = 0
+        sound, invalid = 0, self._figures.invalid
         for done, container in enumerate(containers, 1):
-            good, bad = self._verify_container(container, scratch)
-            sound += good
-            dropped += bad
+            sound += self._verify_container(container, scratch)
             if progress:
                 progress(done, len(containers))
         self._write_all()
-        return sound, dropped
+        return sound, self._figures.invalid - invalid
 
     def close(self) -> None:
         """As ChunkStore says. Waits for the disk."""
@@ -204,12 +202,13 @@ class DiskStore(DiskCache):
         known = {container.id for container in written}
         with self._lock:
             waiting = set(self._displaced.values())  # for the container that takes their slot
+            recounted = self._recounted.union(self._lost.values())
             return Change(
                 next=self._next,
                 removed={gone: names or [] for gone, names in self._removed.items() if gone not in waiting},
                 added=[(container, self._roster[container.id]) for container in written],
                 lost=dict(self._lost),
-                rows={gone: self._roster[gone] for gone in self._lost.values() if self._settled(gone)},
+                rows={fewer: self._roster[fewer] for fewer in recounted if self._settled(fewer)},
                 notes=self._notes.changes(lambda container: container in known or self._settled(container)),
             )
 
@@ -225,6 +224,7 @@ class DiskStore(DiskCache):
         for name, gone in change.lost.items():
             if self._lost.get(name) == gone:
                 del self._lost[name]
+        self._recounted.clear()  # by the writer, too
         if written:
             self._pause = 0.0
         if not self._doubtful:

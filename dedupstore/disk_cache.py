@@ -72,6 +72,8 @@ class DiskCache(ContainerStore):
         """By slot: the container that is still in it, and has to make room."""
         self._lost: dict[bytes, int] = {}
         """Invalid chunks that the index has to forget, each with its container."""
+        self._recounted: set[int] = set()
+        """Containers whose rows counted more chunks than the index leads to."""
         self._failed_at = 0.0
         self._pause = 0.0
         """Seconds after that during which nothing is learned."""
@@ -328,46 +330,69 @@ class DiskCache(ContainerStore):
         except StoreFault:
             return []
 
-    def _verify_container(self, container: int, scratch: memoryview) -> tuple[int, int]:
-        """(sound, dropped), by the disk's account even where memory has the same."""
+    def _verify_container(self, container: int, scratch: memoryview) -> int:
+        """How many chunks of it are sound, by the disk's account even where memory has the same."""
         with self._lock:
             row = self._roster.get(container)
             held = self._containers.get(container)
         if row is None:
-            return 0, 0
+            return 0
         if row.settled or held is None:
             try:
                 held = self._file.load(row.slot, container, scratch)
             except StoreFault as fault:
-                return self._verified_in_vain(container, row, fault)
-        if row.settled and row.entries and not any(map(self._locate, held.fingerprints)):
+                return self._verified_in_vain(container, fault)
+        if row.settled and row.entries and not any(map(self._find_elsewhere, held.fingerprints)):
             stale = Damaged(f"container {container} lists other chunks than the index")
-            return self._verified_in_vain(container, row, stale)
-        verdicts = [self._verify_chunk(held, entry) for entry in range(len(held.fingerprints))]
-        return verdicts.count(True), verdicts.count(False)
+            return self._verified_in_vain(container, stale)
+        verdicts = [self._verify_chunk(held, entry, row) for entry in range(len(held.fingerprints))]
+        sound = verdicts.count(True)
+        if row.entries > sound:
+            self._recount(held, row, sound, [entry for entry, verdict in enumerate(verdicts) if verdict is None])
+        return sound
 
-    def _verified_in_vain(self, container: int, row: Row, fault: StoreFault) -> tuple[int, int]:
-        entries = row.entries
+    def _verified_in_vain(self, container: int, fault: StoreFault) -> int:
         with self._lock:
             self._abandon(container, fault)
-        return 0, entries
+        return 0
 
-    def _verify_chunk(self, held: Container, entry: int) -> bool | None:
+    def _verify_chunk(self, held: Container, entry: int, row: Row) -> bool | None:
         """Whether the chunk is sound; None if the store has it elsewhere or no more."""
         name, place = held.fingerprints[entry], (held.id, entry)
-        located = self._locate(name)
+        located = self._indexed_at(name) if row.settled else self._places.get(name)
         if located != place:
-            return self._verify_astray(name) if located is not None else None
+            return None
         if fingerprint(held.chunk(entry)) == name:
             return True
         with self._lock:
             self._drop_chunk(name, place, held.length(entry))
         return False
 
-    def _verify_astray(self, name: bytes) -> bool | None:
-        """False if the chunk is not where the index says, either."""
-        self.load(name)
-        return None if self._locate(name) is not None else False
+    def _indexed_at(self, name: bytes) -> Place | None:
+        found = self._find_elsewhere(name)
+        return None if found is None else found[0]
+
+    def _recount(self, held: Container, row: Row, sound: int, others: list[int]) -> None:
+        """The row counts more chunks than are `sound`: the index is damaged, and some of the others are lost."""
+        mistaken = [(entry, self._mistaken(held.fingerprints[entry], held.id)) for entry in others]
+        lost = [(entry, container) for entry, container in mistaken if container is not None]
+        with self._lock:
+            missing = max(0, row.entries - sound) if self._roster.get(held.id) is row else 0
+            for entry, container in lost[:missing]:
+                self._lost.setdefault(held.fingerprints[entry], container)
+                self._figures.invalid += 1
+                self._roster.lose(held.id, held.length(entry))
+                self._recounted.add(held.id)
+
+    def _mistaken(self, name: bytes, container: int) -> int | None:
+        """The container for which the index leads to no chunk of that name; None if it leads to one.
+
+        `container`: if the index does not know the name.
+        """
+        place = self._indexed_at(name)
+        if place is None:
+            return container
+        return None if self._names(place[0])[place[1] : place[1] + 1] == [name] else place[0]
 
 
 def _physical_memory() -> int:

@@ -68,7 +68,7 @@ class Change:
     notes: Notes | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.removed or self.added or self.lost or self.notes)
+        return bool(self.removed or self.added or self.lost or self.rows or self.notes)
 
     def forget(self, container: int) -> None:
         """It has gone since the change was put together: note nothing about it."""

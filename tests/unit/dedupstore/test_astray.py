@@ -1,9 +1,11 @@
 """Places that lead to containers which do not have the chunk: it is missed, and nobody has it loaded for ever."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from struct import Struct
 
+import lmdb
 import pytest
 
 from dedupstore import open_store, verify_store
@@ -17,11 +19,11 @@ ASTRAY = name_of(0)
 PLACE = Struct("<QHII")
 
 
-def lead_to(path: Path, container: int) -> None:
-    """A bit of the index has flipped: it says that the chunk lies in that container."""
+def lead_to(path: Path, container: int, entry: int = 0) -> None:
+    """A bit of the index has flipped: it says that the chunk lies there."""
     place = put_in_index(path, b"chunk", ASTRAY, b"")
     assert place is not None
-    put_in_index(path, b"chunk", ASTRAY, PLACE.pack(container, *PLACE.unpack(place)[1:]))
+    put_in_index(path, b"chunk", ASTRAY, PLACE.pack(container, entry, *PLACE.unpack(place)[2:]))
 
 
 def loaded(store: ChunkStore, name: bytes) -> bytes | None:
@@ -60,15 +62,53 @@ def test_a_place_in_a_container_that_is_being_filled_is_a_miss(filled: Path) -> 
     store.close()
 
 
-def test_verifying_finds_a_place_in_another_container(filled: Path) -> None:
-    lead_to(filled, 3)
-    found = verify_store(filled, SIZE, 32 << 20)
-    assert (found.sound, found.dropped, found.whole) == (len(FIVE) - 1, 1, False)
-    found = verify_store(filled, SIZE, 32 << 20)
-    assert (found.sound, found.dropped, found.whole) == (len(FIVE) - 1, 0, True)
+def of_another_name(path: Path) -> None:
+    """A bit of a key has flipped."""
+    with lmdb.open(str(path / "index"), max_dbs=8) as index, index.begin(write=True) as txn:
+        place = txn.pop(ASTRAY, db=index.open_db(b"chunk", txn))
+        assert place is not None
+        txn.put(ASTRAY[:-1] + bytes((ASTRAY[-1] ^ 1,)), place, db=index.open_db(b"chunk", txn))
+
+
+def of_another_entry(path: Path) -> None:
+    lead_to(path, 1, 20)
+
+
+@pytest.mark.parametrize(
+    "spoil", [of_another_name, of_another_entry, lambda path: lead_to(path, 3), lambda path: lead_to(path, 99)]
+)
+def test_verifying_finds_a_chunk_that_the_index_does_not_lead_to(filled: Path, spoil: Callable[[Path], None]) -> None:
+    """Its container says that there should be one more."""
+    spoil(filled)
+    rest = len(FIVE) - 1
+    assert verify_store(filled, SIZE, 32 << 20)[:3] == (rest, 1, False)
     store = opened(filled)
     assert held(store, FIVE) == list(FIVE)[1:]
+    assert store.figures().chunks == rest
+    assert [fetch(store, name_of(number)) for number in FIVE[1:]] == [chunk(number) for number in FIVE[1:]]
     store.close()
+    assert verify_store(filled, SIZE, 32 << 20)[:3] == (rest, 0, True)
+
+
+def test_a_chunk_that_was_stored_anew_is_not_missed_where_it_was(filled: Path) -> None:
+    lead_to(filled, 3)
+    store = opened(filled)
+    with pytest.raises(ChunkMissing):
+        loaded(store, ASTRAY)
+    put(store, 0)
+    store.close()
+    assert verify_store(filled, SIZE, 32 << 20)[:3] == (len(FIVE), 0, True)
+
+
+def test_verifying_counts_all_that_goes_with_a_container(filled: Path) -> None:
+    """Also if a place leads to it that belongs elsewhere."""
+    lead_to(filled, 3)
+    with (filled / "containers").open("r+b") as file:
+        file.seek(3 * CONTAINER_BYTES)
+        file.write(bytes(8))
+    rest = len(FIVE) - A_CONTAINER - 1
+    assert verify_store(filled, SIZE, 32 << 20)[:3] == (rest, A_CONTAINER + 1, False)
+    assert verify_store(filled, SIZE, 32 << 20)[:3] == (rest, 0, True)
 
 
 @pytest.fixture
