@@ -1,7 +1,9 @@
-"""Where LMDB does not open the index: damage is set aside, trouble of the host's is not."""
+"""Where LMDB does not open the index, or dies of it: damage is set aside, trouble of the host's is not."""
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,15 @@ import pytest
 from dedupstore.errors import StoreUnusable
 from tests.conformance.filling import healthy, held
 from tests.unit.dedupstore.stores import FIVE, opened
+
+
+def flip(path: Path, at: int, bit: int) -> None:
+    """In both of LMDB's first pages, one of which counts."""
+    data = path / "index" / "data.mdb"
+    content = bytearray(data.read_bytes())
+    for meta in (0, 4096):
+        content[meta + at] ^= bit
+    data.write_bytes(content)
 
 
 @pytest.mark.parametrize(
@@ -21,11 +32,7 @@ from tests.unit.dedupstore.stores import FIVE, opened
 )
 def test_a_bit_for_which_lmdb_does_not_open_the_index_is_no_reason_to_refuse(filled: Path, at: int) -> None:
     """It takes some for trouble of the host's, and an index that was closed in order is not walked otherwise."""
-    data = filled / "index" / "data.mdb"
-    content = bytearray(data.read_bytes())
-    for meta in (0, 4096):
-        content[meta + at] ^= 0x80
-    data.write_bytes(content)
+    flip(filled, at, 0x80)
     store = opened(filled)
     assert "the index is damaged" in store.alarms[0]
     assert list(filled.glob("set-aside-*"))
@@ -44,3 +51,18 @@ def test_trouble_of_the_hosts_is_no_reason_to_set_an_index_aside(filled: Path, m
     assert held(store, FIVE) == list(FIVE)
     assert healthy(store)
     store.close()
+
+
+OPEN = "from dedupstore import open_store as opened; print(opened('disk', 64 << 20, sys.argv[1]).alarms)"
+VERIFY = "from dedupstore import verify_store; print(verify_store(sys.argv[1], 64 << 20).alarms)"
+
+
+@pytest.mark.parametrize("steps", [[OPEN, OPEN], [VERIFY]], ids=["open", "verify"])
+def test_a_bit_of_which_a_process_dies_is_found_by_the_next(filled: Path, steps: list[str]) -> None:
+    """Each one died of it, also who verified the store: no page that is walked over shows the bit."""
+    flip(filled, 44, 4)
+    for step in steps:
+        command = [sys.executable, "-c", f"import sys; {step}", str(filled)]
+        last = subprocess.run(command, check=False, capture_output=True, text=True)  # the first one may die
+    assert last.returncode == 0
+    assert "the index is damaged" in last.stdout
