@@ -7,8 +7,8 @@ LATE_SECONDS = 0.05
 URGENT_SECONDS = 0.1
 """Of the rate: what urgent frames may take at once although bulk has used up the rate. Bulk then waits for them."""
 UNASKED_SECONDS = 1.0
-"""Of the rate: how long at most the next frame waits for what was sent without waiting for anything, such as TCP's
-acknowledgements: a fast line's may come to more than a slow cap, for hours."""
+"""Of the rate: how much longer at most the next frame waits for what was sent without waiting for anything, such as
+TCP's acknowledgements: a fast line's may come to more than a slow cap, for hours."""
 GRAIN_SECONDS = 0.02
 GRAIN_MIN = 4 << 10
 """A frame under a cap should take no longer than that to be paid for, unless it would be tiny."""
@@ -49,10 +49,12 @@ class Meter:
 class Cap:
     """A rate that nothing exceeds for long. What is urgent does not wait for what bulk owes, but pays the same."""
 
-    __slots__ = ("_all", "_urgent")
+    __slots__ = ("_all", "_asked", "_urgent")
 
     def __init__(self, rate: float, burst: float | None = None) -> None:
-        self._all = Meter(rate, burst or rate * LATE_SECONDS)
+        burst = burst or rate * LATE_SECONDS
+        self._all = Meter(rate, burst)
+        self._asked = Meter(rate, burst)  # without what waits for nothing
         self._urgent = Meter(rate, rate * URGENT_SECONDS)
 
     @property
@@ -62,11 +64,12 @@ class Cap:
 
     def free_at(self, urgent: bool) -> float:
         """When one more frame may go."""
-        return self._urgent.paid if urgent else self._all.paid
+        return self._urgent.paid if urgent else min(self._all.paid, self._asked.paid + UNASKED_SECONDS)
 
     def charge(self, size: float, now: float, urgent: bool) -> None:
         """A frame was sent."""
         self._all.charge(size, now)
+        self._asked.charge(size, now)
         if urgent:
             self._urgent.charge(size, now)
 
@@ -76,7 +79,8 @@ class Cap:
 
     def change(self, rate: float, now: float) -> None:
         """Another rate, with its default burst."""
-        self._all.change(rate, rate * LATE_SECONDS, now)
+        for meter in (self._all, self._asked):
+            meter.change(rate, rate * LATE_SECONDS, now)
         self._urgent.change(rate, rate * URGENT_SECONDS, now)
 
     @property

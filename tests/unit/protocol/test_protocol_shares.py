@@ -1,5 +1,7 @@
 """Caps, guarantees, priorities, turns: what goes when, on a line of fixed rate and with a clock that jumps."""
 
+from itertools import pairwise
+
 import pytest
 
 from proxy.protocol.account import LENDING_SECONDS
@@ -224,6 +226,19 @@ def test_what_waits_for_nothing_may_exceed_the_rate_for_long_and_bulk_waits_a_se
     since = line.now
     line.run(5)
     assert line.rates(stream, since=since) == pytest.approx(5 * MBIT, rel=0.05)
+
+
+@pytest.mark.parametrize("period", [0.01, 1.0, 1.003])
+def test_no_frame_of_bulk_waits_longer_than_a_second_while_that_exceeds_the_rate(period: float) -> None:
+    line = Line(100 * MBIT)
+    line.tunnel.scheduler.set_rate(5 * MBIT, 0.0)
+    stream = line.open(frame=4 * KIB)
+    while line.now < 20:
+        line.tunnel.scheduler.charge(9 * MBIT * period, line.now)
+        line.run(period)
+    times = [sent.at for sent in line.log if sent.stream == stream]
+    assert max(after - before for before, after in pairwise([*times, line.now])) < 1.1
+    assert line.rates(stream, since=1.0) < 0.02 * 5 * MBIT, "but it gets no more than that"
 
 
 def test_the_rate_changes_while_streams_wait() -> None:
