@@ -78,9 +78,10 @@ class Cap:
         self._all.charge_within(UNASKED_SECONDS, size, now)
 
     def change(self, rate: float, now: float) -> None:
-        """Another rate, with its default burst."""
+        """Another rate, with its default burst. What waited for nothing is a second of that at most, too."""
         for meter in (self._all, self._asked):
             meter.change(rate, rate * LATE_SECONDS, now)
+        self._all.paid = min(self._all.paid, max(self._asked.paid, now) + UNASKED_SECONDS)
         self._urgent.change(rate, rate * URGENT_SECONDS, now)
 
     @property

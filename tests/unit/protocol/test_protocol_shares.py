@@ -255,6 +255,20 @@ def test_the_rate_changes_while_streams_wait() -> None:
     assert line.rates(since=line.now - 0.5) > 500 * MBIT
 
 
+def test_what_waited_for_nothing_is_a_second_of_a_lower_rate_too() -> None:
+    line = Line(1000 * MBIT)
+    scheduler = line.tunnel.scheduler
+    scheduler.set_rate(100 * MBIT, 0.0)
+    stream = line.open(frame=4 * KIB)
+    line.run(1)
+    scheduler.charge(180 * MBIT, line.now)
+    scheduler.set_rate(2 * MBIT, line.now)
+    line.run(1.1)
+    since = line.now
+    line.run(10)
+    assert line.rates(stream, since=since) == pytest.approx(2 * MBIT, rel=0.05)
+
+
 def test_lanes_take_only_what_has_their_mark() -> None:
     line = Line(10 * MBIT)
     gold = line.open(Share("gold", mark=46))
