@@ -187,13 +187,16 @@ class Scheduler:
             self.cap.charge_unasked(wire, now)
 
     def repeated(self, wire: float, now: float) -> None:
-        """So many were sent again since the last time, of all shares alike: each pays by what it has sent since."""
+        """So many were sent again since the last time, of all shares alike: each pays by what it has sent since.
+
+        That may be little: what is repeated was mostly sent before, also by others.
+        """
         self.charge(wire, now)
         sent = [(account, account.lately()) for account in self.accounts.values()]
         total = sum(own for _, own in sent)
         for account, own in sent:
             if account.cap is not None and own:
-                account.cap.charge(wire * own / total, now, urgent=False)
+                account.cap.charge_unasked(wire * own / total, now)
 
     def tick(self, now: float) -> None:
         """Time has passed: who was held may ask again."""

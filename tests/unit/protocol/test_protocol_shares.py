@@ -269,6 +269,22 @@ def test_what_waited_for_nothing_is_a_second_of_a_lower_rate_too() -> None:
     assert line.rates(stream, since=since) == pytest.approx(2 * MBIT, rel=0.05)
 
 
+def test_what_the_kernel_repeats_of_others_keeps_a_share_from_its_maximum_for_a_second_at_most() -> None:
+    line = Line(100 * MBIT)
+    busy = line.open(Share("busy"))
+    stream = line.open(Share("capped", maximum=5 * MBIT), frame=4 * KIB)
+    line.run(2)
+    scheduler = line.tunnel.scheduler
+    scheduler.repeated(0.0, line.now)
+    line.sources[busy].left = 0
+    line.run(1)
+    scheduler.repeated(100 * MBIT, line.now)
+    line.run(1.1)
+    since = line.now
+    line.run(5)
+    assert line.rates(stream, since=since) == pytest.approx(5 * MBIT, rel=0.05)
+
+
 def test_lanes_take_only_what_has_their_mark() -> None:
     line = Line(10 * MBIT)
     gold = line.open(Share("gold", mark=46))
