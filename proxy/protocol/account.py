@@ -142,14 +142,14 @@ class Account:
             self.turn += min(self._ahead, self.apart)
             self._ahead = 0.0
 
-    def pay_guarantee(self, cost: float, clock: float, *, urgent: bool) -> None:
-        """So much went on account of the guarantee, by its clock."""
+    def pay_guarantee(self, cost: float, clock: float, *, urgent: bool) -> float:
+        """So much went on account of the guarantee, by its clock: what that did not claim, being urgent."""
         guarantee = self.guarantee
         assert guarantee is not None
         if urgent:
-            guarantee.charge_within(AHEAD_SECONDS, cost, clock)
-        else:
-            guarantee.charge(cost, clock)
+            return guarantee.charge_within(AHEAD_SECONDS, cost, clock)
+        guarantee.charge(cost, clock)
+        return 0.0
 
     # -- what it has -------------------------------------------------------------------------------------------
 

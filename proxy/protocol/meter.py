@@ -33,11 +33,13 @@ class Meter:
         oldest = now - self._depth
         self.paid = (self.paid if self.paid > oldest else oldest) + size / self.rate
 
-    def charge_within(self, seconds: float, size: float, now: float) -> None:
-        """As `charge`, but debts of more than so many seconds do not grow by it."""
+    def charge_within(self, seconds: float, size: float, now: float) -> float:
+        """As `charge`, but debts of more than so many seconds do not grow by it. How much of it was not charged."""
         before = self.paid
         self.charge(size, now)
-        self.paid = max(before, min(self.paid, now + seconds))
+        beyond = max(0.0, self.paid - max(before, now + seconds))
+        self.paid -= beyond
+        return beyond * self.rate
 
     def change(self, rate: float, burst: float, now: float) -> None:
         """Another rate from now on; debts stay what they are in bytes."""

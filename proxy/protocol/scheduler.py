@@ -298,9 +298,10 @@ class Scheduler:
             if cap is not None:
                 cap.charge(cost, now, urgent)
         if account.guarantee is not None and (self._owed or urgent):
-            account.pay_guarantee(cost, self._clock, urgent=urgent)
-        else:
-            account.pay_turn(cost, urgent=urgent)
+            cost = account.pay_guarantee(cost, self._clock, urgent=urgent)
+            if not cost:
+                return
+        account.pay_turn(cost, urgent=urgent)
 
 
 _turn = attrgetter("turn")

@@ -52,6 +52,18 @@ def test_what_is_urgent_counts_as_guaranteed() -> None:
     assert line.rates(*(set(line.sources) - {1})) == pytest.approx(2 * MBIT, rel=0.05)
 
 
+@pytest.mark.parametrize("guarantee", [None, 0.1, 1])
+def test_what_is_urgent_beyond_a_guarantee_counts_with_turns(guarantee: float | None) -> None:
+    line = Line(6 * MBIT)
+    same, other = (Share(name, guarantee=guarantee and guarantee * MBIT) for name in ("same", "other"))
+    bulk, beside = line.open(same), line.open(other)
+    urgent = [line.open(same, frame=4 * KIB, frames=0) for _ in range(3)]
+    line.run(20, line.asking(urgent, 0.04))
+    assert line.rates(*urgent) > 2.5 * MBIT
+    assert line.rates(beside) == pytest.approx(3 * MBIT, rel=0.05)
+    assert line.rates(bulk, *urgent) == pytest.approx(3 * MBIT, rel=0.05)
+
+
 @pytest.mark.parametrize("light", ["same", "other"])
 def test_on_a_slow_line_a_write_waits_for_frames_as_long_as_they_are_there(light: str) -> None:
     line = Line(2 * MBIT)
