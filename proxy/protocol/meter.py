@@ -74,6 +74,7 @@ class Cap:
         self._asked.charge(size, now)
         if urgent:
             self._urgent.charge(size, now)
+            self._urgent.paid = min(self._urgent.paid, self._asked.paid)  # the burst may be more than what it lends
 
     def charge_unasked(self, size: float, now: float) -> None:
         """So much was sent that waits for nothing."""

@@ -104,6 +104,28 @@ def test_a_burst_after_a_rest_is_what_was_configured() -> None:
     assert line.total() == pytest.approx(2e6 + 8 * MBIT, rel=0.02)
 
 
+def test_a_burst_is_there_for_what_is_urgent_too_which_does_not_wait_behind_bulk_that_uses_it() -> None:
+    line = Line(1000 * MBIT)
+    share = Share("bursts", maximum=MBIT, burst=2e6)
+    urgent = [line.open(share, frame=20 * KIB, frames=0) for _ in range(10)]
+    bulk = line.open(share, frames=0)
+    line.run(30)
+    for stream in urgent:
+        line.sources[stream].left = 1
+    line.sources[bulk].left = 300
+    since = line.now
+    line.run(1)
+    answered = [sent.at for sent in line.log if sent.stream in urgent and sent.at >= since]
+    assert len(answered) == len(urgent)
+    assert max(answered) < since + 0.01
+    assert line.total(since=since) == pytest.approx(2e6 + MBIT, rel=0.02)
+    for stream in urgent[:2]:
+        line.sources[stream].left = 1
+    since = line.now
+    line.run(0.3)
+    assert line.total(*urgent, since=since) > 0, "nor for what bulk owes afterwards"
+
+
 def test_shares_of_one_priority_are_alike_whatever_their_frames_and_streams() -> None:
     line = Line(50 * MBIT)
     large = line.open(Share("large"), frame=256 * KIB)
