@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 LENDING_SECONDS = 0.1
 """Of a guarantee: what a share that rested may claim at once. Everything older has been lent for good."""
+BEHIND_SECONDS = 0.6
+"""Of a guarantee: what one that waits may claim at most after a long frame of another. One of 16 KiB on 1 Mb/s takes
+longer than LENDING_SECONDS, and 4 KiB, the least that a cap asks for, take 0.54 s of 64 kb/s."""
+FRAMES_SECONDS = 5.0
+"""For how long a long frame is remembered for that."""
 APART_FRAMES = 8
 APART_MIN, APART_MAX = 64 << 10, 2 * BATCH_MAX
 """What turns of those that wait are apart at most (`apart`): frames, and bytes of the wire however long these are."""
@@ -58,7 +63,7 @@ class Account:
         self.share = share
         self.cap = None if share.maximum is None else Cap(share.maximum, share.burst or share.maximum * BURST_SECONDS)
         rate = share.guarantee
-        self.guarantee = None if rate is None else Meter(rate, rate * LENDING_SECONDS)
+        self.guarantee = None if rate is None else Meter(rate, rate * BEHIND_SECONDS)
         self.turn = 0.0
         """What it has had of what no guarantee claimed."""
         self.apart = apart(0.0)

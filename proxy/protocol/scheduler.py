@@ -14,8 +14,8 @@ from __future__ import annotations
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
-from proxy.protocol.account import LENDING_SECONDS, Account
-from proxy.protocol.meter import NEVER, Cap, Stopwatch
+from proxy.protocol.account import BEHIND_SECONDS, FRAMES_SECONDS, LENDING_SECONDS, Account
+from proxy.protocol.meter import NEVER, Cap, Meter, Stopwatch
 from proxy.protocol.reader import BATCH_MAX
 from proxy.protocol.share import WIRE, Marks, Priority, Share
 
@@ -47,6 +47,7 @@ class Scheduler:
         self._last = [0.0] * len(Priority)  # turn at which shares of that priority begin if none waits
         self._clock = 0.0  # of the guarantees
         self._clock_set = 0.0
+        self._longest = LENDING_SECONDS  # how far it lets one fall behind: as long as a frame takes
 
     # -- shares --------------------------------------------------------------------------------------------------
 
@@ -96,6 +97,8 @@ class Scheduler:
             self._order += 1
             account.add_urgent(stream, self._order)
         else:
+            if account.guarantee is not None and not account.bulk:
+                self._begin(account.guarantee, now)
             account.add_bulk(stream)
 
     @property
@@ -274,14 +277,26 @@ class Scheduler:
 
     def _behind(self, accounts: list[Account], now: float) -> Account | None:
         """The account that has had least of its guarantee, if that is too little."""
-        clock, self._clock_set = self._clock + now - self._clock_set, now
+        passed, self._clock_set = now - self._clock_set, now
+        clock = self._clock + passed
         guaranteed = [(account.guarantee.paid, account) for account in accounts if account.guarantee is not None]
         if not guaranteed:
             self._clock = clock
             return None
         paid, account = min(guaranteed, key=itemgetter(0))
-        self._clock = max(self._clock, min(clock, paid + LENDING_SECONDS))
-        return account if paid <= self._clock else None
+        self._longest = _longest(self._longest, passed)
+        self._clock = max(self._clock, min(clock, paid + self._longest))
+        if paid > self._clock:
+            return None
+        assert account.guarantee is not None
+        account.guarantee.paid = max(paid, self._clock - self._longest)
+        return account
+
+    def _begin(self, guarantee: Meter, now: float) -> None:
+        """A share that rested has bulk again. The guarantees' clock runs free as long as there is none."""
+        if not any(account.bulk for account in self._waiting):
+            self._clock, self._clock_set = self._clock + now - self._clock_set, now
+        guarantee.paid = max(guarantee.paid, self._clock - LENDING_SECONDS)
 
     def _pay(self, stream: Stream, cost: float, now: float, *, urgent: bool) -> None:
         account = stream.account
@@ -314,6 +329,13 @@ def _marked(accounts: list[Account], marks: Marks | None) -> list[Account]:
 
 def _first(account: Account) -> int:
     return account.urgent[0][0]
+
+
+def _longest(before: float, passed: float) -> float:
+    """Seconds that long frames take, forgotten within `FRAMES_SECONDS`. A line that stands still once doubles them."""
+    return max(
+        LENDING_SECONDS, min(BEHIND_SECONDS, max(before * (1 - passed / FRAMES_SECONDS), min(passed, 2 * before)))
+    )
 
 
 def _first_rank(accounts: list[Account]) -> list[Account]:

@@ -1,10 +1,9 @@
-"""Caps, guarantees, priorities, turns: what goes when, on a line of fixed rate and with a clock that jumps."""
+"""Caps, priorities, turns: what goes when, on a line of fixed rate and with a clock that jumps."""
 
 from itertools import pairwise
 
 import pytest
 
-from proxy.protocol.account import LENDING_SECONDS
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import Misuse
 from proxy.protocol.frames import OVER
@@ -13,41 +12,6 @@ from proxy.protocol.share import Priority, Share
 from tests.unit.protocol.line import MBIT, Line, on_wire
 
 KIB = 1 << 10
-
-
-def test_guarantees_of_30_and_10_on_a_line_of_45() -> None:
-    line = Line(45 * MBIT)
-    first = line.open(Share("first", guarantee=30 * MBIT))
-    second = line.open(Share("second", guarantee=10 * MBIT))
-    others = [line.open(Share("rest")) for _ in range(5)]
-    line.run(12)
-    for stream, rate in ((first, 30), (second, 10)):
-        assert min(line.windows(10, stream)) >= 0.95 * 10 * rate * MBIT
-    assert line.rates() == pytest.approx(45 * MBIT, rel=0.01), "nothing is left unused"
-    assert line.rates(*others) == pytest.approx(5 / 3 * MBIT, rel=0.1), "what is left is divided by three shares"
-
-
-def test_a_guarantee_that_rests_is_lent() -> None:
-    line = Line(45 * MBIT)
-    resting = line.open(Share("first", guarantee=30 * MBIT), frames=0)
-    busy = line.open(Share("second", guarantee=10 * MBIT))
-    line.run(3)
-    assert line.rates(busy) == pytest.approx(45 * MBIT, rel=0.01)
-    line.sources[resting].left = float("inf")
-    line.run(10)
-    assert line.rates(resting, since=3) > 0.95 * 30 * MBIT
-    early = sum(sent.wire for sent in line.log if sent.stream == resting and sent.at < 3.3)
-    assert early < 30 * MBIT * (0.3 + LENDING_SECONDS) + 5 * MBIT, "what was lent is not asked back"
-
-
-def test_a_line_slower_than_all_guarantees_is_divided_in_proportion() -> None:
-    line = Line(20 * MBIT)
-    first = line.open(Share("first", guarantee=30 * MBIT))
-    second = line.open(Share("second", guarantee=10 * MBIT))
-    line.open(Share("rest"))
-    line.run(10)
-    assert line.rates(first) == pytest.approx(15 * MBIT, rel=0.03)
-    assert line.rates(second) == pytest.approx(5 * MBIT, rel=0.03)
 
 
 def test_priorities_divide_what_no_guarantee_claims() -> None:
