@@ -29,7 +29,7 @@ class Sent:
 
     at: float
     stream: int
-    wire: int
+    wire: float
 
 
 @dataclass
@@ -45,11 +45,12 @@ class Source:
 class Line:
     """Streams that always have something to send, unless said otherwise."""
 
-    def __init__(self, rate: float) -> None:
-        """Bytes of the wire a second."""
+    def __init__(self, rate: float, wire: Callable[[int], float] = on_wire) -> None:
+        """`rate`: bytes of the wire a second; `wire`: how many a write of so many bytes comes to."""
         self.script = Script(allowed=64, keepalive=1e6, dead_after=2e6, unacked_max=1 << 30)
         self.tunnel = self.script.tunnel
         self.rate = rate
+        self._wire = wire
         self.log: list[Sent] = []
         self.sources: dict[int, Source] = {}
 
@@ -78,7 +79,7 @@ class Line:
             if not pieces:
                 self.script.at(min(self._asked(), end))
                 continue
-            wire = on_wire(sum(map(len, pieces)))
+            wire = self._wire(sum(map(len, pieces)))
             stream = self._arrived(pieces)
             self.log.append(Sent(self.now, stream, wire))
             self.script.at(self.now + wire / self.rate)
@@ -97,7 +98,7 @@ class Line:
 
         return ask
 
-    def total(self, *streams: int, since: float = 0.0) -> int:
+    def total(self, *streams: int, since: float = 0.0) -> float:
         """Bytes of the wire that went for these streams, or for all."""
         return sum(sent.wire for sent in self.log if sent.at >= since and (not streams or sent.stream in streams))
 
@@ -105,10 +106,10 @@ class Line:
         """The same in bytes a second."""
         return self.total(*streams, since=since) / (self.now - since)
 
-    def windows(self, seconds: float, *streams: int) -> Iterator[int]:
+    def windows(self, seconds: float, *streams: int) -> Iterator[float]:
         """Bytes of the wire within that time from each frame on, of these streams or of all."""
         log = [sent for sent in self.log if not streams or sent.stream in streams]
-        last, total = 0, 0
+        last, total = 0, 0.0
         for first in log:
             while last < len(log) and log[last].at < first.at + seconds:
                 total += log[last].wire
