@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from proxy.protocol.stream import Stream
 
 
+OVERDUE_SECONDS = 1.0
+"""For which bulk waits at most for what is urgent, if for nothing else: then a frame of it goes. Streams are urgent up
+to 2.6 Mb/s each, and some that always have something would leave nothing of a slow line."""
+
+
 class Scheduler:
     """Streams that may have something to send, by share. Rates in bytes of the wire a second; `now` in seconds."""
 
@@ -44,6 +49,9 @@ class Scheduler:
         self._order = 0
         self._urgent = False  # what `next` gave last is; and it goes on account of a guarantee
         self._owed = False
+        self._overdue = False  # it is not urgent, but has waited for what is for too long
+        self._overtaken_since: float | None = None  # bulk has waited, for nothing but what is urgent
+        self._paid_at = 0.0  # when caps have taken in what went of bulk
         self._last = [0.0] * len(Priority)  # turn at which shares of that priority begin if none waits
         self._clock = 0.0  # of the guarantees
         self._clock_set = 0.0
@@ -97,6 +105,8 @@ class Scheduler:
             self._order += 1
             account.add_urgent(stream, self._order)
         else:
+            if not self._has_bulk:
+                self._overtaken_since = None
             if account.guarantee is not None and not account.bulk:
                 self._begin(account.guarantee, now)
             account.add_bulk(stream)
@@ -130,7 +140,7 @@ class Scheduler:
         None if nothing waits that has one of the marks (None: any) or all of it waits for a cap, until `again_at`.
         """
         alike = not self._ruled and marks is None
-        account = self._choose_alike(express) if alike else self._choose(now, marks, express)
+        account = self._choose_alike(now, express) if alike else self._choose(now, marks, express)
         if account is None:
             return None
         return account.urgent[0][1] if self._urgent else account.bulk[0][2]
@@ -138,6 +148,7 @@ class Scheduler:
     def sent(self, stream: Stream, size: float, now: float) -> None:
         """What `next` gave has sent a frame of that many bytes; it waits again if it has more."""
         account = stream.account
+        self._note_overtaking(now)
         if self._urgent and any(other.overtaken_by(stream) for other in self._waiting):
             self.overtaken_at = now
         self._pay(stream, size * WIRE, now, urgent=self._urgent)
@@ -225,31 +236,65 @@ class Scheduler:
 
     # -- choosing ------------------------------------------------------------------------------------------------
 
-    def _choose_alike(self, express: bool) -> Account | None:
+    @property
+    def _has_bulk(self) -> bool:
+        for account in self._waiting:  # noqa: SIM110 (as above)
+            if account.bulk:
+                return True
+        return False
+
+    def _is_overdue(self, now: float, express: bool) -> bool:
+        """Bulk waits, and none has gone for long: what is urgent for good is more than the line has room for."""
+        since = self._overtaken_since
+        return since is not None and not express and now - since > OVERDUE_SECONDS and self._has_bulk
+
+    def _note_overtaking(self, now: float) -> None:
+        if not self._urgent or not self._has_bulk:
+            self._overtaken_since = None
+        elif self._overtaken_since is None:
+            self._overtaken_since = max(now, self._paid_at)
+
+    def _choose_alike(self, now: float, express: bool) -> Account | None:
         """The share whose turn it is if all are alike."""
         waiting = self._waiting
         if not waiting:
             return None
+        overdue = self._is_overdue(now, express)
         if len(waiting) == 1:  # mostly: no list for that
-            self._urgent = bool(waiting[0].urgent)
+            self._urgent = bool(waiting[0].urgent) and not overdue
             return waiting[0] if self._urgent or not express else None
         urgent = [account for account in waiting if account.urgent]
-        self._urgent = bool(urgent)
-        if urgent:
+        self._urgent = bool(urgent) and not overdue
+        if self._urgent:
             return min(urgent, key=_first)
+        if overdue:
+            waiting = [account for account in waiting if account.bulk]
         return None if express else _least(waiting)
 
     def _choose(self, now: float, marks: Marks | None, express: bool) -> Account | None:
         """The share whose turn it is, and in `_urgent` and `_owed` on account of what."""
-        self._urgent, self._owed = True, False
+        self._urgent, self._owed, self._overdue = True, False, False
         urgent = self._free([account for account in self._waiting if account.urgent], now)
-        if suited := _marked(urgent, marks):
+        suited = _marked(urgent, marks)
+        if suited and self._is_overdue(now, express):
+            self._overdue = True
+            best = self._choose_bulk(
+                self._free([account for account in self._waiting if account.bulk], now), now, marks
+            )
+            if best is not None:
+                self._urgent = False
+                return best
+        self._overdue = False
+        if suited:
             return min(suited, key=_first)
         if express:
             return None
         self._urgent = False
         free = self._free([account for account in self._waiting if account.bulk], now)
         self._held_all = not (urgent or free)
+        return self._choose_bulk(free, now, marks)
+
+    def _choose_bulk(self, free: list[Account], now: float, marks: Marks | None) -> Account | None:
         bulk = _marked(free, marks if self.cap is None or self.rivals is None else self.rivals)
         if not bulk:
             return None
@@ -311,7 +356,9 @@ class Scheduler:
         self.held.stop(now)
         for cap in (self.cap, account.cap):
             if cap is not None:
-                cap.charge(cost, now, urgent)
+                cap.charge(cost, now, urgent or self._overdue)
+                if not urgent:
+                    self._paid_at = max(self._paid_at, now + cost / cap.rate)
         if account.guarantee is not None and (self._owed or urgent):
             cost = account.pay_guarantee(cost, self._clock, urgent=urgent)
             if not cost:

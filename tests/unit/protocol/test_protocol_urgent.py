@@ -1,8 +1,12 @@
 """Shares and streams that are urgent now and bulk then: what each has, and that nobody stands still for it later."""
 
+from collections.abc import Callable
+from itertools import pairwise
+
 import pytest
 
 from proxy.protocol.account import AHEAD_SECONDS, APART_MAX
+from proxy.protocol.scheduler import OVERDUE_SECONDS
 from proxy.protocol.share import Priority, Share
 from tests.unit.protocol.line import MBIT, Line
 
@@ -110,3 +114,71 @@ def test_beside_a_share_with_much_that_is_urgent_the_others_are_alike(ruled: boo
     for stream in others:
         assert line.rates(stream) == pytest.approx(left / 2, rel=0.1)
     assert line.rates(bulk) < left / 10, "its share has had more than its part"
+
+
+def answering(line: Line, *streams: int) -> Callable[[], None]:
+    """For `run`: each of them has a next frame as soon as one has gone, as an array that waits for answers."""
+    for stream in streams:
+        line.sources[stream].left = 1
+
+    def again() -> None:
+        if line.log and line.log[-1].stream in streams:
+            line.sources[line.log[-1].stream].left = 1
+
+    return again
+
+
+def longest_wait(line: Line, stream: int) -> float:
+    """Seconds from one frame of the stream to the next, at most."""
+    times = [0.0, *(sent.at for sent in line.log if sent.stream == stream), line.now]
+    return max(after - before for before, after in pairwise(times))
+
+
+@pytest.mark.parametrize("rate", [0.064, 0.5, 2])
+@pytest.mark.parametrize("share", ["same", "other", "guaranteed"])
+def test_what_is_urgent_for_good_leaves_bulk_a_frame_a_second(rate: float, share: str) -> None:
+    """On a slow line, which some streams that each send little at a time fill alone."""
+    line = Line(rate * MBIT)
+    bulk = line.open(Share(share, guarantee=0.03 * MBIT if share == "guaranteed" else None), frame=4 * KIB)
+    urgent = [line.open(Share("same"), frame=4 * KIB, frames=0) for _ in range(2)]
+    line.run(60, answering(line, *urgent))
+    frame = 4.5 * KIB / (rate * MBIT)
+    assert longest_wait(line, bulk) < OVERDUE_SECONDS + 3 * frame
+    assert line.rates(*urgent) > 0.6 * line.rate
+
+
+def test_of_bulk_that_waits_for_what_is_urgent_who_is_behind_a_guarantee_goes_first() -> None:
+    line = Line(2 * MBIT)
+    line.open(Share("high", Priority.HIGH), frame=4 * KIB)
+    guaranteed = line.open(Share("low", Priority.LOW, guarantee=MBIT), frame=4 * KIB)
+    urgent = [line.open(Share("asking"), frame=4 * KIB, frames=0) for _ in range(2)]
+    line.run(60, answering(line, *urgent))
+    assert longest_wait(line, guaranteed) < OVERDUE_SECONDS + 0.1
+
+
+@pytest.mark.parametrize("tunnel", [True, False])
+def test_nor_does_bulk_stand_still_under_a_cap_which_holds(tunnel: bool) -> None:
+    line = Line(100 * MBIT)
+    share = Share("capped", maximum=None if tunnel else 2 * MBIT)
+    line.tunnel.scheduler.set_rate(2 * MBIT if tunnel else None, 0.0)
+    bulk = line.open(share, frame=4 * KIB)
+    urgent = [line.open(share, frame=4 * KIB, frames=0) for _ in range(12)]
+    line.run(60, answering(line, *urgent))
+    assert longest_wait(line, bulk) < OVERDUE_SECONDS + 0.3
+    assert max(line.windows(10, *line.sources)) < 1.05 * 10 * 2 * MBIT
+
+
+def test_what_is_urgent_does_not_wait_for_bulk_that_nothing_urgent_has_held_up() -> None:
+    """Not when it comes after a pause, nor when bulk owes seconds of a cap."""
+    line = Line(10 * MBIT)
+    line.tunnel.scheduler.set_rate(5 * MBIT, 0.0)
+    bulk = line.open(frame=512 * KIB, frames=0)
+    small = line.open(frame=512, frames=0)
+    for _ in range(5):
+        line.run(30)
+        line.sources[bulk].left = line.sources[small].left = 1
+        asked = line.now
+        line.run(1e-6)
+        first = next(sent for sent in line.log if sent.at >= asked)
+        assert first.stream == small
+        line.run(5)
