@@ -51,13 +51,14 @@ class Meter:
 class Cap:
     """A rate that nothing exceeds for long. What is urgent does not wait for what bulk owes, but pays the same."""
 
-    __slots__ = ("_all", "_asked", "_urgent")
+    __slots__ = ("_all", "_asked", "_patient_until", "_urgent")
 
     def __init__(self, rate: float, burst: float | None = None) -> None:
         burst = burst or rate * LATE_SECONDS
         self._all = Meter(rate, burst)
         self._asked = Meter(rate, burst)  # without what waits for nothing
         self._urgent = Meter(rate, rate * URGENT_SECONDS)
+        self._patient_until = float("-inf")
 
     @property
     def rate(self) -> float:
@@ -66,12 +67,13 @@ class Cap:
 
     def free_at(self, urgent: bool) -> float:
         """When one more frame may go."""
-        return self._urgent.paid if urgent else min(self._all.paid, self._asked.paid + UNASKED_SECONDS)
+        return self._urgent.paid if urgent else min(self._all.paid, self._patient_until)
 
     def charge(self, size: float, now: float, urgent: bool) -> None:
         """A frame was sent."""
         self._all.charge(size, now)
         self._asked.charge(size, now)
+        self._be_patient(now)
         if urgent:
             self._urgent.charge(size, now)
             self._urgent.paid = min(self._urgent.paid, self._asked.paid)  # the burst may be more than what it lends
@@ -84,8 +86,13 @@ class Cap:
         """Another rate, with its default burst. What waited for nothing is a second of that at most, too."""
         for meter in (self._all, self._asked):
             meter.change(rate, rate * LATE_SECONDS, now)
-        self._all.paid = min(self._all.paid, max(self._asked.paid, now) + UNASKED_SECONDS)
+        self._be_patient(now)
+        self._all.paid = min(self._all.paid, self._patient_until)
         self._urgent.change(rate, rate * URGENT_SECONDS, now)
+
+    def _be_patient(self, now: float) -> None:
+        """Bulk waits for what waited for nothing, until then at most, also if it has saved a burst of seconds."""
+        self._patient_until = max(self._asked.paid, now) + UNASKED_SECONDS
 
     @property
     def grain(self) -> int:

@@ -227,6 +227,17 @@ def test_no_frame_of_bulk_waits_longer_than_a_second_while_that_exceeds_the_rate
     assert line.rates(stream, since=1.0) < 0.02 * 5 * MBIT, "but it gets no more than that"
 
 
+@pytest.mark.parametrize("seconds", [0.1, 1.5, 5.0])
+def test_what_waits_for_nothing_counts_whatever_the_burst_of_a_maximum(seconds: float) -> None:
+    """Once the burst has gone. What the kernel repeats is less than the maximum, so that bulk has the rest."""
+    line = Line(100 * MBIT)
+    stream = line.open(Share("bursts", maximum=2 * MBIT, burst=seconds * 2 * MBIT), frame=4 * KIB)
+    while line.now < 40:
+        line.tunnel.scheduler.repeated(0.3 * 2 * MBIT, line.now)
+        line.run(1)
+    assert line.rates(stream, since=20) == pytest.approx(0.7 * 2 * MBIT, rel=0.05)
+
+
 def test_the_rate_changes_while_streams_wait() -> None:
     line = Line(1000 * MBIT)
     scheduler = line.tunnel.scheduler
