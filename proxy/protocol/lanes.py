@@ -212,7 +212,7 @@ class Lanes:
         """What bulk these lanes serve together; None if each serves all."""
         lanes = [lane for lane in map(self.get, numbers) if lane is not None and lane.number not in self.express]
         served = [self.marks_of(lane, shares) for lane in lanes]
-        return None if None in served or not served else {mark for marks in served for mark in marks or ()}
+        return None if None in served else {mark for marks in served for mark in marks or ()}
 
 
 def smoothed(average: float | None, sample: float) -> float:

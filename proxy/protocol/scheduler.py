@@ -50,8 +50,8 @@ class Scheduler:
         self._urgent = False  # what `next` gave last is; and it goes on account of a guarantee
         self._owed = False
         self._overdue = False  # it is not urgent, but has waited for what is for too long
-        self._overtaken_since: float | None = None  # bulk has waited, for nothing but what is urgent
-        self._paid_at = 0.0  # when caps have taken in what went of bulk
+        self._marks: Marks | None = None  # of the lane that asked last
+        self._paid_at = 0.0  # when the cap has taken in what went of bulk
         self._last = [0.0] * len(Priority)  # turn at which shares of that priority begin if none waits
         self._clock = 0.0  # of the guarantees
         self._clock_set = 0.0
@@ -105,10 +105,10 @@ class Scheduler:
             self._order += 1
             account.add_urgent(stream, self._order)
         else:
-            if not self._has_bulk:
-                self._overtaken_since = None
-            if account.guarantee is not None and not account.bulk:
-                self._begin(account.guarantee, now)
+            if not account.bulk:
+                account.overtaken = None
+                if account.guarantee is not None:
+                    self._begin(account.guarantee, now)
             account.add_bulk(stream)
 
     @property
@@ -139,6 +139,7 @@ class Scheduler:
 
         None if nothing waits that has one of the marks (None: any) or all of it waits for a cap, until `again_at`.
         """
+        self._marks = marks
         alike = not self._ruled and marks is None
         account = self._choose_alike(now, express) if alike else self._choose(now, marks, express)
         if account is None:
@@ -148,7 +149,7 @@ class Scheduler:
     def sent(self, stream: Stream, size: float, now: float) -> None:
         """What `next` gave has sent a frame of that many bytes; it waits again if it has more."""
         account = stream.account
-        self._note_overtaking(now)
+        self._note_overtaking(account, now)
         if self._urgent and any(other.overtaken_by(stream) for other in self._waiting):
             self.overtaken_at = now
         self._pay(stream, size * WIRE, now, urgent=self._urgent)
@@ -236,55 +237,53 @@ class Scheduler:
 
     # -- choosing ------------------------------------------------------------------------------------------------
 
-    @property
-    def _has_bulk(self) -> bool:
-        for account in self._waiting:  # noqa: SIM110 (as above)
-            if account.bulk:
-                return True
-        return False
+    def _late(self, now: float) -> list[Account]:
+        """Bulk of theirs waits, and for long: what is urgent for good is more than the line or a cap has room for."""
+        since = now - OVERDUE_SECONDS
+        return [
+            account
+            for account in self._waiting
+            if account.bulk and account.overtaken is not None and account.overtaken < since
+        ]
 
-    def _is_overdue(self, now: float, express: bool) -> bool:
-        """Bulk waits, and none has gone for long: what is urgent for good is more than the line has room for."""
-        since = self._overtaken_since
-        return since is not None and not express and now - since > OVERDUE_SECONDS and self._has_bulk
-
-    def _note_overtaking(self, now: float) -> None:
-        if not self._urgent or not self._has_bulk:
-            self._overtaken_since = None
-        elif self._overtaken_since is None:
-            self._overtaken_since = max(now, self._paid_at)
+    def _note_overtaking(self, account: Account, now: float) -> None:
+        """A frame of the account goes. Where bulk does, others wait for a turn: if not for their cap, or their lane."""
+        if self._urgent:
+            for other in self._waiting:
+                if other.bulk and other.overtaken is None:
+                    other.overtaken = max(now, self._paid_at, other.paid_at)
+            return
+        for other in _marked(self._waiting, self._marks):
+            if other.cap is None or other.cap.free_at(False) <= now:
+                other.overtaken = None
+        account.overtaken = None
 
     def _choose_alike(self, now: float, express: bool) -> Account | None:
         """The share whose turn it is if all are alike."""
         waiting = self._waiting
         if not waiting:
             return None
-        overdue = self._is_overdue(now, express)
+        late = None if express else self._late(now)
         if len(waiting) == 1:  # mostly: no list for that
-            self._urgent = bool(waiting[0].urgent) and not overdue
+            self._urgent = bool(waiting[0].urgent) and not late
             return waiting[0] if self._urgent or not express else None
         urgent = [account for account in waiting if account.urgent]
-        self._urgent = bool(urgent) and not overdue
+        self._urgent = bool(urgent) and not late
         if self._urgent:
             return min(urgent, key=_first)
-        if overdue:
-            waiting = [account for account in waiting if account.bulk]
-        return None if express else _least(waiting)
+        return None if express else _least(late or waiting)
 
     def _choose(self, now: float, marks: Marks | None, express: bool) -> Account | None:
         """The share whose turn it is, and in `_urgent` and `_owed` on account of what."""
         self._urgent, self._owed, self._overdue = True, False, False
         urgent = self._free([account for account in self._waiting if account.urgent], now)
         suited = _marked(urgent, marks)
-        if suited and self._is_overdue(now, express):
-            self._overdue = True
-            best = self._choose_bulk(
-                self._free([account for account in self._waiting if account.bulk], now), now, marks
-            )
+        if urgent and (late := self._free(self._late(now), now)):
+            best = None if express else self._choose_bulk(late, now, marks)
             if best is not None:
-                self._urgent = False
+                self._urgent, self._overdue = False, True
                 return best
-        self._overdue = False
+            suited = self._give_way(suited, late, express)
         if suited:
             return min(suited, key=_first)
         if express:
@@ -293,6 +292,13 @@ class Scheduler:
         free = self._free([account for account in self._waiting if account.bulk], now)
         self._held_all = not (urgent or free)
         return self._choose_bulk(free, now, marks)
+
+    def _give_way(self, suited: list[Account], late: list[Account], express: bool) -> list[Account]:
+        """What is urgent and need not leave the room below a cap to bulk that another lane takes now."""
+        late = _marked(late, self.rivals)
+        if self.cap is None:
+            return [account for account in suited if account.cap is None or account not in late] if express else suited
+        return [] if late and (express or self.rivals is not None) else suited
 
     def _choose_bulk(self, free: list[Account], now: float, marks: Marks | None) -> Account | None:
         bulk = _marked(free, marks if self.cap is None or self.rivals is None else self.rivals)
@@ -357,8 +363,11 @@ class Scheduler:
         for cap in (self.cap, account.cap):
             if cap is not None:
                 cap.charge(cost, now, urgent or self._overdue)
-                if not urgent:
-                    self._paid_at = max(self._paid_at, now + cost / cap.rate)
+        if not urgent:
+            if self.cap is not None:
+                self._paid_at = now + cost / self.cap.rate
+            if account.cap is not None:
+                account.paid_at = now + cost / account.cap.rate
         if account.guarantee is not None and (self._owed or urgent):
             cost = account.pay_guarantee(cost, self._clock, urgent=urgent)
             if not cost:

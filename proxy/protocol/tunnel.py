@@ -315,7 +315,7 @@ class Tunnel:
     def lanes_with_room(self, lanes: Iterable[int]) -> None:
         """These lanes will be asked now, in any order: what a cap lets go is for the share whose turn it is."""
         self._streams.copies.begin()
-        if self.scheduler.cap is not None:
+        if self.scheduler.capped:
             self.scheduler.rivals = self._lanes.rivals(lanes, self.scheduler.accounts)
 
     def _take_own(self, lane: Lane) -> list[bytes]:

@@ -7,7 +7,7 @@ import pytest
 
 from proxy.protocol.account import AHEAD_SECONDS, APART_MAX
 from proxy.protocol.scheduler import OVERDUE_SECONDS
-from proxy.protocol.share import Priority, Share
+from proxy.protocol.share import Marks, Priority, Share
 from tests.unit.protocol.line import MBIT, Line
 
 KIB = 1 << 10
@@ -166,6 +166,68 @@ def test_nor_does_bulk_stand_still_under_a_cap_which_holds(tunnel: bool) -> None
     line.run(60, answering(line, *urgent))
     assert longest_wait(line, bulk) < OVERDUE_SECONDS + 0.3
     assert max(line.windows(10, *line.sources)) < 1.05 * 10 * 2 * MBIT
+
+
+def test_nor_under_the_maximum_of_its_share_while_bulk_of_another_one_goes() -> None:
+    line = Line(50 * MBIT)
+    share = Share("capped", maximum=2 * MBIT)
+    bulk = line.open(share, frame=4 * KIB)
+    urgent = [line.open(share, frame=4 * KIB, frames=0) for _ in range(12)]
+    other = line.open(Share("other"))
+    line.run(12, answering(line, *urgent))
+    assert longest_wait(line, bulk) < OVERDUE_SECONDS + 0.3
+    assert line.rates(bulk, *urgent) == pytest.approx(2 * MBIT, rel=0.05)
+    assert line.rates(other) == pytest.approx(48 * MBIT, rel=0.05)
+
+
+MARKED = Share("marked", mark=46)
+
+
+@pytest.mark.parametrize(
+    ("lanes", "asking", "waiting"),
+    [
+        ([(None, True), (None, False)], Share("one"), Share("one")),
+        ([(None, True), (None, False)], Share("one", maximum=2 * MBIT), Share("one", maximum=2 * MBIT)),
+        ([({46}, False), ({0}, False)], MARKED, Share("one")),
+        ([({0}, False), ({46}, False)], MARKED, Share("one")),
+        ([({46}, True), ({46}, False), ({0}, False)], MARKED, MARKED),
+    ],
+)
+def test_nor_where_a_lane_that_is_asked_first_takes_what_is_urgent(
+    lanes: list[tuple[Marks | None, bool]], asking: Share, waiting: Share
+) -> None:
+    """`lanes`: the marks of each, and whether it is for what is urgent only. All have room."""
+    line = Line(100 * MBIT)
+    scheduler = line.tunnel.scheduler
+    if asking.maximum is None:
+        scheduler.set_rate(2 * MBIT, 0.0)
+    bulk = line.open(waiting, frame=4 * KIB)
+    urgent = [line.open(asking, frame=4 * KIB, frames=0) for _ in range(12)]
+    scheduler.rivals = None if lanes[0][0] is None else {0, 46}
+    for stream in urgent:
+        line.sources[stream].left = 1
+    times = [0.0]
+    for millisecond in range(10_000):
+        now = millisecond / 1000
+        scheduler.tick(now)
+        given = True
+        while given:
+            line.fill()
+            given = False
+            for marks, express in lanes:
+                found = scheduler.next(now, marks, express=express)
+                if found is None:
+                    continue
+                given = True
+                if found.outgoing.take_new(1) is None:
+                    scheduler.passed(found)
+                    continue
+                scheduler.sent(found, 4 * KIB, now)
+                if found.number == bulk:
+                    times.append(now)
+                else:
+                    line.sources[found.number].left = 1
+    assert max(after - before for before, after in pairwise([*times, 10.0])) < OVERDUE_SECONDS + 0.1
 
 
 def test_what_is_urgent_does_not_wait_for_bulk_that_nothing_urgent_has_held_up() -> None:
