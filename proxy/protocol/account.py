@@ -153,12 +153,15 @@ class Account:
             self.turn += min(self._ahead, self.apart)
             self._ahead = 0.0
 
-    def pay_guarantee(self, cost: float, clock: float, *, urgent: bool) -> float:
-        """So much went on account of the guarantee, by its clock: what that did not claim, being urgent."""
+    def pay_guarantee(self, cost: float, clock: float, passed: float, *, urgent: bool) -> float:
+        """So much went on account of the guarantee, by its clock: what that did not claim, being urgent.
+
+        `passed`: seconds that the clock will make up for as soon as bulk goes.
+        """
         guarantee = self.guarantee
         assert guarantee is not None
         if urgent:
-            return guarantee.charge_within(AHEAD_SECONDS, cost, clock)
+            return guarantee.charge_within(AHEAD_SECONDS + passed, cost, clock)
         guarantee.charge(cost, clock)
         return 0.0
 

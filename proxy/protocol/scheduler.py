@@ -369,7 +369,8 @@ class Scheduler:
             if account.cap is not None:
                 account.paid_at = now + cost / account.cap.rate
         if account.guarantee is not None and (self._owed or urgent):
-            cost = account.pay_guarantee(cost, self._clock, urgent=urgent)
+            passed = min(now - self._clock_set, OVERDUE_SECONDS)  # which the clock does only when bulk is to go
+            cost = account.pay_guarantee(cost, self._clock, passed, urgent=urgent)
             if not cost:
                 return
         account.pay_turn(cost, urgent=urgent)

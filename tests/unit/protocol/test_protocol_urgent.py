@@ -180,6 +180,16 @@ def test_nor_under_the_maximum_of_its_share_while_bulk_of_another_one_goes() -> 
     assert line.rates(other) == pytest.approx(48 * MBIT, rel=0.05)
 
 
+def test_nor_beside_a_guaranteed_share_that_has_more_than_that_as_what_is_urgent() -> None:
+    line = Line(2 * MBIT)
+    guaranteed = Share("guaranteed", guarantee=0.3 * MBIT)
+    line.open(guaranteed, frame=4 * KIB)
+    urgent = [line.open(guaranteed, frame=4 * KIB, frames=0) for _ in range(3)]
+    bulk = line.open(Share("other"), frame=4 * KIB)
+    line.run(30, answering(line, *urgent))
+    assert longest_wait(line, bulk) < 2 * OVERDUE_SECONDS + 0.3
+
+
 MARKED = Share("marked", mark=46)
 
 
