@@ -346,10 +346,9 @@ class DiskCache(ContainerStore):
             stale = Damaged(f"container {container} lists other chunks than the index")
             return self._verified_in_vain(container, stale)
         verdicts = [self._verify_chunk(held, entry, row) for entry in range(len(held.fingerprints))]
-        sound = verdicts.count(True)
-        if row.entries > sound:
-            self._recount(held, row, sound, [entry for entry, verdict in enumerate(verdicts) if verdict is None])
-        return sound
+        if row.settled and row.entries > verdicts.count(True):
+            self._recount(held, row, verdicts)
+        return verdicts.count(True)
 
     def _verified_in_vain(self, container: int, fault: StoreFault) -> int:
         with self._lock:
@@ -372,17 +371,20 @@ class DiskCache(ContainerStore):
         found = self._find_elsewhere(name)
         return None if found is None else found[0]
 
-    def _recount(self, held: Container, row: Row, sound: int, others: list[int]) -> None:
-        """The row counts more chunks than are `sound`: the index is damaged, and some of the others are lost."""
-        mistaken = [(entry, self._mistaken(held.fingerprints[entry], held.id)) for entry in others]
-        lost = [(entry, container) for entry, container in mistaken if container is not None]
+    def _recount(self, held: Container, row: Row, verdicts: list[bool | None]) -> None:
+        """The row counts more chunks than are sound: the index is damaged, and some of the others are lost."""
+        sound = [held.length(entry) for entry, verdict in enumerate(verdicts) if verdict]
+        others = [held.fingerprints[entry] for entry, verdict in enumerate(verdicts) if verdict is None]
+        mistaken = [(name, self._mistaken(name, held.id)) for name in others]
+        lost = [(name, container) for name, container in mistaken if container is not None]
         with self._lock:
-            missing = max(0, row.entries - sound) if self._roster.get(held.id) is row else 0
-            for entry, container in lost[:missing]:
-                self._lost.setdefault(held.fingerprints[entry], container)
+            if self._roster.get(held.id) is not row:
+                return
+            for name, container in lost[: max(0, row.entries - len(sound))]:
+                self._lost.setdefault(name, container)
                 self._figures.invalid += 1
-                self._roster.lose(held.id, held.length(entry))
-                self._recounted.add(held.id)
+            self._roster.recount(held.id, len(sound), sum(sound))  # which of those that went before is not known
+            self._recounted.add(held.id)
 
     def _mistaken(self, name: bytes, container: int) -> int | None:
         """The container for which the index leads to no chunk of that name; None if it leads to one.

@@ -81,6 +81,14 @@ class Roster:
         self.chunks -= 1
         self.bytes -= length
 
+    def recount(self, container: int, entries: int, used: int) -> None:
+        """Note that the container has no more than so many chunks, of so many bytes in all."""
+        row = self._rows[container]
+        entries, used = min(entries, row.entries), min(used, row.bytes)
+        self.chunks += entries - row.entries
+        self.bytes += used - row.bytes
+        row.entries, row.bytes = entries, used
+
     def remove(self, container: int) -> Row:
         """Take a container out."""
         row = self._rows.pop(container)

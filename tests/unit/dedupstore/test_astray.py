@@ -1,6 +1,5 @@
 """Places that lead to containers which do not have the chunk: it is missed, and nobody has it loaded for ever."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from struct import Struct
@@ -62,12 +61,12 @@ def test_a_place_in_a_container_that_is_being_filled_is_a_miss(filled: Path) -> 
     store.close()
 
 
-def of_another_name(path: Path) -> None:
+def of_another_name(path: Path, name: bytes = ASTRAY) -> None:
     """A bit of a key has flipped."""
     with lmdb.open(str(path / "index"), max_dbs=8) as index, index.begin(write=True) as txn:
-        place = txn.pop(ASTRAY, db=index.open_db(b"chunk", txn))
+        place = txn.pop(name, db=index.open_db(b"chunk", txn))
         assert place is not None
-        txn.put(ASTRAY[:-1] + bytes((ASTRAY[-1] ^ 1,)), place, db=index.open_db(b"chunk", txn))
+        txn.put(name[:-1] + bytes((name[-1] ^ 1,)), place, db=index.open_db(b"chunk", txn))
 
 
 def of_another_entry(path: Path) -> None:
@@ -111,17 +110,40 @@ def test_verifying_counts_all_that_goes_with_a_container(filled: Path) -> None:
     assert verify_store(filled, SIZE, 32 << 20)[:3] == (rest, 0, True)
 
 
-@pytest.fixture
-def stale(filled: Path, tmp_path: Path) -> Path:
-    """A store whose first slot never took its container, and has an older one of the same id from before a crash."""
-    other = tmp_path / "other"
+@pytest.mark.parametrize("small", [4096, 64 << 10])
+def test_a_container_of_which_little_is_left_can_lose_a_chunk(tmp_path: Path, small: int) -> None:
+    """Which ones were dropped before is not known: with a large one of them less than nothing was left."""
+    store = opened(tmp_path)
+    put(store, 9)
+    put(store, 0, small)
+    put(store, 1, small)
+    store.close()
+    with (tmp_path / "containers").open("r+b") as file:
+        file.seek(CONTAINER_BYTES + 40960)
+        file.write(b"?" * 8)
+    assert verify_store(tmp_path, SIZE, 32 << 20) == (2, 1, False, ())
+    of_another_name(tmp_path, name_of(0, small))
+    assert verify_store(tmp_path, SIZE, 32 << 20) == (1, 1, False, ())
+    assert verify_store(tmp_path, SIZE, 32 << 20) == (1, 0, True, ())
+    store = opened(tmp_path)
+    assert (store.figures().chunks, store.figures().used_bytes) == (1, small)
+    store.close()
+
+
+def take_older(filled: Path, other: Path, numbers: range) -> None:
+    """The first slot never took its container, and has an older one of the same id from before a crash."""
     store = open_store("disk", SIZE, other, cache_bytes=32 << 20)
-    fill(store, range(1000, 1000 + A_CONTAINER))
+    fill(store, numbers)
     store.close()
     with (other / "containers").open("rb") as source, (filled / "containers").open("r+b") as slot:
         source.seek(CONTAINER_BYTES)
         slot.seek(CONTAINER_BYTES)
-        shutil.copyfileobj(source, slot)
+        slot.write(source.read(CONTAINER_BYTES))
+
+
+@pytest.fixture
+def stale(filled: Path, tmp_path: Path) -> Path:
+    take_older(filled, tmp_path / "other", range(1000, 1000 + A_CONTAINER))
     return filled
 
 
