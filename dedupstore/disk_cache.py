@@ -342,11 +342,11 @@ class DiskCache(ContainerStore):
                 held = self._file.load(row.slot, container, scratch)
             except StoreFault as fault:
                 return self._verified_in_vain(container, fault)
-        if row.settled and row.entries and not any(map(self._find_elsewhere, held.fingerprints)):
-            stale = Damaged(f"container {container} lists other chunks than the index")
-            return self._verified_in_vain(container, stale)
         verdicts = [self._verify_chunk(held, entry, row) for entry in range(len(held.fingerprints))]
         if row.settled and row.entries > verdicts.count(True):
+            if verdicts.count(None) == len(verdicts):
+                stale = Damaged(f"container {container} lists other chunks than the index")
+                return self._verified_in_vain(container, stale)
             self._recount(held, row, verdicts)
         return verdicts.count(True)
 

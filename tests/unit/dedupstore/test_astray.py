@@ -147,6 +147,19 @@ def stale(filled: Path, tmp_path: Path) -> Path:
     return filled
 
 
+@pytest.mark.parametrize("first", [1, A_CONTAINER, A_CONTAINER + 3])
+def test_verifying_finds_an_older_container_with_what_others_have(filled: Path, tmp_path: Path, first: int) -> None:
+    """After the crash its chunks were sent again."""
+    take_older(filled, tmp_path / "other", range(first, first + A_CONTAINER))
+    rest = len(FIVE) - A_CONTAINER
+    assert verify_store(filled, SIZE, 32 << 20)[:3] == (rest, A_CONTAINER, False)
+    assert verify_store(filled, SIZE, 32 << 20)[:3] == (rest, 0, True)
+    store = opened(filled)
+    assert held(store, FIVE) == list(FIVE)[A_CONTAINER:]
+    assert store.figures().chunks == rest
+    store.close()
+
+
 def test_an_older_container_of_the_same_id_has_nothing_of_it(stale: Path) -> None:
     store = opened(stale)
     for number in range(A_CONTAINER):
