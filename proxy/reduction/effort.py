@@ -223,15 +223,15 @@ class Effort:
     def _is_needless(self, now: float) -> bool:
         """The loop has time to compress all that is spared, or would need little for all, or for the tunnel.
 
-        If it has no time at all: with what is compressed all the same, or the next trial would follow at once.
+        That is with what is compressed all the same, by streams with a context: so it is asked whether they are held
+        up, and the next trial would follow at once.
         """
         busy, stretch = self._load.busy, min(self._load.stretch(now), _CROWDED)
         everything, own = self._load.spared_share(now), self._sparing.load.spared_share(now)
         if (busy + everything) * stretch < BUSY:
             return True
-        if busy * stretch > BUSY:
-            everything += self._load.cpu_share(now)
-            own += self._sparing.load.cpu_share(now)
+        everything += self._load.cpu_share(now)
+        own += self._sparing.load.cpu_share(now)
         return everything < MUCH * busy or own < LITTLE * busy
 
     def _is_too_much(self, now: float) -> bool:

@@ -210,6 +210,20 @@ def test_what_does_not_compress_does_not_join() -> None:
     assert not silent.spares
 
 
+def test_a_stream_beside_those_that_keep_a_context_comes_to_rest() -> None:
+    """They compress for two fifths of the time, and a line that it fills without that leaves the loop a little."""
+    core = Core(160e6)
+    (stream,) = core.streams(1)
+    while core.now < 20:
+        core.run(0.006, stream)
+        for load in (core.load, core.sparing.load):
+            load.note(Measured(MIB // 8, MIB // 16, 0.004, 0.004), core.now)
+        core.worked += 0.004
+        core.rest(0.004)
+    assert left_out(core.sparing)
+    assert core.sparing.changes == 1, "each second or two it was begun or ended"
+
+
 def test_a_stream_that_gives_way_joins_as_soon_as_it_has_compressed_so_fast() -> None:
     """It has forgotten what that cost before."""
     core = Core(5.6e6)
