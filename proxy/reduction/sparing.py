@@ -3,9 +3,10 @@
 Only a loop that has no time left, and spends much of it on compressing, is held up by that. What it brings to leave it
 out is tried, for the line may have no room for so many bytes more: unless they then go faster, they are compressed
 again, and the next trial waits twice as long. So they are once the loop has time for it, since the line or the source
-may have become slower, or once it would take little, since the data may have become another. A loop that has several
-tunnels may have no time because of another one: so what little a tunnel needs for itself it is given. Whoever sets a
-cap does not want to see the line full: where there is one nothing is left out.
+may have become slower, once it would take little, since the data may have become another, or once they go slower than
+they did with it: a loop that has several tunnels may have no time because of another one. So what little a tunnel
+needs for itself it is given, too. Whoever sets a cap does not want to see the line full: where there is one nothing is
+left out.
 """
 
 from collections.abc import Callable
@@ -55,6 +56,8 @@ class Sparing:
         self._bytes = 0  # since then, or since the trial began
         self._changed = float("-inf")
         self._to_beat: float | None = None  # while on trial: the rate before
+        self._beaten = 0.0  # since the trial: that rate
+        self._counted = float("-inf")  # since when `_bytes` are, after it
         self._no_trial_before = float("-inf")
         self._rest = _REST
 
@@ -79,7 +82,7 @@ class Sparing:
         self._bytes += length
         if self._to_beat is not None:
             self._judge(self._to_beat, now, spoilt=now - before > _PAUSE)
-        elif self._capped():
+        elif self._capped() or self._has_become_slower(now, paused=now - before > _PAUSE):
             self._change(active=False, now=now)
         elif not needless:
             self._since = None
@@ -104,7 +107,17 @@ class Sparing:
             self._change(active=False, now=now)
         elif passed >= _SURE:
             self._rest = _REST
-            self._to_beat = None
+            self._beaten, self._to_beat = to_beat, None
+            self._counted, self._bytes = now, 0
+
+    def _has_become_slower(self, now: float, *, paused: bool) -> bool:
+        """Than what was compressed before: then the line may be, though another tunnel keeps the loop busy."""
+        passed = now - self._counted
+        if not paused and passed < _SURE:
+            return False
+        slower = not paused and self._bytes * _WORTH < passed * self._beaten
+        self._counted, self._bytes = now, 0
+        return slower
 
     def _change(self, *, active: bool, now: float) -> None:
         self.active = active

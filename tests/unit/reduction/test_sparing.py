@@ -269,7 +269,7 @@ def test_two_tunnels_decide_for_themselves() -> None:
     assert not Effort(load, 0.0, slow).spares
 
 
-@pytest.mark.parametrize("rate", [5.6e6, 20e6, 40e6])
+@pytest.mark.parametrize("rate", [5.6e6, 20e6, 40e6, 60e6])
 def test_a_line_that_becomes_slow_is_noticed_while_another_keeps_the_loop_busy(rate: float) -> None:
     """A hub: it has no time, but would need little of it for this tunnel."""
     hub = Hub(FAST, FAST)
@@ -301,6 +301,18 @@ def test_a_trial_that_a_pause_spoils_is_repeated() -> None:
     assert not left_out(sparing)
     feed(sparing, 3605.0, 3613.0, spared=2 * MIB)
     assert left_out(sparing)
+
+
+def test_what_becomes_slower_than_it_was_with_compression_is_compressed_again() -> None:
+    """Not for a pause, nor while it is still faster."""
+    sparing = Sparing()
+    feed(sparing, 0.0, 10.0, spared=2 * MIB)
+    feed(sparing, 12.0, 20.0, spared=MIB * 11 // 10)
+    assert left_out(sparing)
+    assert sparing.changes == 1
+    feed(sparing, 20.0, 21.8, spared=MIB * 9 // 10)
+    assert not left_out(sparing)
+    assert sparing.changes == 2
 
 
 def test_trials_that_pauses_spoil_do_not_put_off_the_next_one_ever_longer() -> None:
