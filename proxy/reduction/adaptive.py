@@ -63,15 +63,15 @@ class AdaptiveCompression:
         """Codec and encoded bytes, of a batch that will be sent: the next one may build on it."""
         if length < WORTH_TRYING:
             return CODEC_NONE, literals
-        pressed = self._pressed()
+        if self._rest.passes():
+            self._effort.passed(length, self._clock())
+            return CODEC_NONE, literals
         begun, cpu = self._clock(), self._cpu_clock()
         self._effort.turn(cpu, begun)
-        if self._rest.passes():
-            self._effort.passed(length, begun)
-            return CODEC_NONE, literals
         if self._effort.spare(length, begun):
             self.spared += length
             return CODEC_NONE, literals
+        pressed = self._pressed()
         joined = b"".join(literals)
         codec, encoded = self._compress(joined)
         now, cpu = self._clock(), self._cpu_clock() - cpu

@@ -65,7 +65,7 @@ class Core:
 
     def _batch(self, stream: Effort) -> None:
         pressed = self.queued > LANE
-        stream.turn(self.worked, self.now)
+        begun, used = self.now, self.worked
         if self.queued > QUEUE:
             self._pass((self.queued - QUEUE / 2) / self.rate)
         rest = self.rests.setdefault(stream, Rest()) if self.rests is not None else None
@@ -73,6 +73,7 @@ class Core:
             stream.passed(BATCH, self.now)
             self._send(BATCH)
             return
+        stream.turn(used, begun)
         if stream.spare(BATCH, self.now):
             self._send(BATCH)
             return
