@@ -101,6 +101,8 @@ class CompressionLoad:
         return max((self._seconds + self._spared_seconds) / cost, 1.0) if cost > 0 else 1.0
 
     def _age(self, now: float) -> None:
+        if now == self._at:  # each batch asks several things
+            return
         fading = exp(-min(max(now - self._at, 0.0), self._LONGEST) / self._SPAN)
         self._bytes *= fading
         self._passed *= fading

@@ -53,11 +53,10 @@ class Sparing:
         self._capped = capped
         self._since: float | None = None  # what calls for a change has held
         self._seen = float("-inf")
-        self._bytes = 0  # since then, or since the trial began
-        self._changed = float("-inf")
-        self._to_beat: float | None = None  # while on trial: the rate before
-        self._beaten = 0.0  # since the trial: that rate
-        self._counted = float("-inf")  # since when `_bytes` are, after it
+        self._bytes = 0
+        self._counted = float("-inf")  # since when these are: since it was held up, a change, a trial's end, a look
+        self._to_beat = 0.0  # the rate before it was left out
+        self._on_trial = False
         self._no_trial_before = float("-inf")
         self._rest = _REST
 
@@ -70,19 +69,21 @@ class Sparing:
             self._since = None
             return
         if self._since is None or now - before > _PAUSE:
-            self._since, self._bytes = now, 0
+            self._since = now
+            self._count_anew(now)
         self._bytes += length
         if now - self._since >= _SURE:
-            self._to_beat = self._bytes / (now - self._since)
+            self._to_beat = self._bytes / (now - self._counted)
             self._change(active=True, now=now)
 
     def spared(self, length: int, *, needless: bool, now: float) -> None:
         """A batch went as it is. `needless`: the loop has time to compress all that is spared, or would need little."""
         before, self._seen = self._seen, now
+        paused = now - before > _PAUSE
         self._bytes += length
-        if self._to_beat is not None:
-            self._judge(self._to_beat, now, spoilt=now - before > _PAUSE)
-        elif self._capped() or self._has_become_slower(now, paused=now - before > _PAUSE):
+        if self._on_trial:
+            self._judge(now, spoilt=paused)
+        elif self._capped() or self._has_become_slower(now, paused=paused):
             self._change(active=False, now=now)
         elif not needless:
             self._since = None
@@ -91,36 +92,35 @@ class Sparing:
             if now - self._since >= _SURE:
                 self._change(active=False, now=now)
 
-    def _judge(self, to_beat: float, now: float, *, spoilt: bool) -> None:
+    def _judge(self, now: float, *, spoilt: bool) -> None:
         """`spoilt`: by a pause, so that the trial tells nothing, and the next one need not wait longer."""
-        passed = now - self._changed
+        passed = now - self._counted
         if passed < _TOLD:
             return
-        if spoilt:
+        if spoilt or self._bytes < passed * self._to_beat * (_WORTH if passed >= _SURE else _BADLY):
             self._no_trial_before = now + self._rest
-            self._to_beat = None
-            self._change(active=False, now=now)
-        elif self._bytes < passed * to_beat * (_WORTH if passed >= _SURE else _BADLY):
-            self._no_trial_before = now + self._rest
-            self._rest = min(2 * self._rest, _LONGEST_REST)
-            self._to_beat = None
+            self._rest = self._rest if spoilt else min(2 * self._rest, _LONGEST_REST)
             self._change(active=False, now=now)
         elif passed >= _SURE:
             self._rest = _REST
-            self._beaten, self._to_beat = to_beat, None
-            self._counted, self._bytes = now, 0
+            self._on_trial = False
+            self._count_anew(now)
 
     def _has_become_slower(self, now: float, *, paused: bool) -> bool:
         """Than what was compressed before: then the line may be, though another tunnel keeps the loop busy."""
         passed = now - self._counted
         if not paused and passed < _SURE:
             return False
-        slower = not paused and self._bytes * _WORTH < passed * self._beaten
-        self._counted, self._bytes = now, 0
+        slower = not paused and self._bytes * _WORTH < passed * self._to_beat
+        self._count_anew(now)
         return slower
 
     def _change(self, *, active: bool, now: float) -> None:
         self.active = active
         self.changes += 1
-        self._changed = now
-        self._since, self._bytes = None, 0
+        self._on_trial = active
+        self._since = None
+        self._count_anew(now)
+
+    def _count_anew(self, now: float) -> None:
+        self._counted, self._bytes = now, 0
