@@ -54,7 +54,6 @@ class Account:
         "held",
         "listed",
         "overtaken",
-        "paid_at",
         "share",
         "turn",
         "urgent",
@@ -78,8 +77,6 @@ class Account:
         """The scheduler knows that it has something to send."""
         self.overtaken: float | None = None
         """Since then its bulk has waited, for nothing but what is urgent."""
-        self.paid_at = 0.0
-        """When its cap has taken in what went of its bulk."""
         self.urgent: deque[tuple[int, Stream]] = deque()
         self.bulk: list[tuple[float, int, Stream]] = []
         self._ahead = 0.0  # what it has had since its last turn, as something urgent

@@ -51,7 +51,7 @@ class Meter:
 class Cap:
     """A rate that nothing exceeds for long. What is urgent does not wait for what bulk owes, but pays the same."""
 
-    __slots__ = ("_all", "_asked", "_patient_until", "_urgent")
+    __slots__ = ("_all", "_asked", "_patient_until", "_urgent", "bulk_paid")
 
     def __init__(self, rate: float, burst: float | None = None) -> None:
         burst = burst or rate * LATE_SECONDS
@@ -59,6 +59,8 @@ class Cap:
         self._asked = Meter(rate, burst)  # without what waits for nothing
         self._urgent = Meter(rate, rate * URGENT_SECONDS)
         self._patient_until = float("-inf")
+        self.bulk_paid = float("-inf")
+        """When the rate has taken in the last frame of bulk, if nothing else goes."""
 
     @property
     def rate(self) -> float:

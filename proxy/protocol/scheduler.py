@@ -1,6 +1,7 @@
 """Whose frame goes next, and when, if a cap has to be waited for.
 
-1. Urgent streams, first come first served: they sent little lately, or have frames that others wait for.
+1. Urgent streams, first come first served: they sent little lately, or have frames that others wait for. Where they
+   leave nothing of a line or a cap for a second, a frame of bulk goes.
 2. Shares that have had less than their guarantee, the one that is furthest behind first.
 3. By priority; among equals the share that has had least of what no guarantee claimed.
 
@@ -51,7 +52,6 @@ class Scheduler:
         self._owed = False
         self._overdue = False  # it is not urgent, but has waited for what is for too long
         self._marks: Marks | None = None  # of the lane that asked last
-        self._paid_at = 0.0  # when the cap has taken in what went of bulk
         self._last = [0.0] * len(Priority)  # turn at which shares of that priority begin if none waits
         self._clock = 0.0  # of the guarantees
         self._clock_set = 0.0
@@ -194,7 +194,7 @@ class Scheduler:
         """Bytes that a frame of the stream should have at most."""
         if not self._ruled:
             return BATCH_MAX
-        return min((cap.grain for cap in (self.cap, stream.account.cap) if cap is not None), default=BATCH_MAX)
+        return min((cap.grain for cap in self._caps(stream.account)), default=BATCH_MAX)
 
     def charge(self, wire: float, now: float) -> None:
         """So many bytes of the wire went for no stream: they wait for nobody, but count."""
@@ -212,6 +212,10 @@ class Scheduler:
         for account, own in sent:
             if account.cap is not None and own:
                 account.cap.charge_unasked(wire * own / total, now)
+
+    def _caps(self, account: Account) -> list[Cap]:
+        """That hold for the account."""
+        return [cap for cap in (self.cap, account.cap) if cap is not None]
 
     def tick(self, now: float) -> None:
         """Time has passed: who was held may ask again."""
@@ -251,7 +255,7 @@ class Scheduler:
         if self._urgent:
             for other in self._waiting:
                 if other.bulk and other.overtaken is None:
-                    other.overtaken = max(now, self._paid_at, other.paid_at)
+                    other.overtaken = max([now, *(cap.bulk_paid for cap in self._caps(other))])
             return
         for other in _marked(self._waiting, self._marks):
             if other.cap is None or other.cap.free_at(False) <= now:
@@ -360,14 +364,10 @@ class Scheduler:
             return
         account.held.stop(now)
         self.held.stop(now)
-        for cap in (self.cap, account.cap):
-            if cap is not None:
-                cap.charge(cost, now, urgent or self._overdue)
-        if not urgent:
-            if self.cap is not None:
-                self._paid_at = now + cost / self.cap.rate
-            if account.cap is not None:
-                account.paid_at = now + cost / account.cap.rate
+        for cap in self._caps(account):
+            cap.charge(cost, now, urgent or self._overdue)
+            if not urgent:
+                cap.bulk_paid = now + cost / cap.rate
         if account.guarantee is not None and (self._owed or urgent):
             passed = min(now - self._clock_set, OVERDUE_SECONDS)  # which the clock does only when bulk is to go
             cost = account.pay_guarantee(cost, self._clock, passed, urgent=urgent)
