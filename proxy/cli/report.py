@@ -35,7 +35,6 @@ MOST_STREAMS = 40
 BAR = 20
 """Characters of the longest bar: with the longest figures it fits into 80 columns."""
 
-
 _STATES = {"up": "green", "outage": "red", "connecting": "yellow", "waiting": "yellow"}
 
 

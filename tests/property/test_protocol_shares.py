@@ -1,7 +1,5 @@
 """Any shares on any line: what each gets is what its rules say, caps hold, and no stream loses or disorders a frame."""
 
-from itertools import pairwise
-
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -160,5 +158,4 @@ def test_nobody_who_has_something_stands_still(
         line.run(seconds, line.asking(asking, ASKED_EVERY))
         for stream, activity in doing.items():
             if activity == FILLS and streams[stream].maximum is None:
-                times = [sent.at for sent in line.log if sent.stream == stream and sent.at >= began]
-                assert max(after - before for before, after in pairwise([began, *times, line.now])) <= longest
+                assert line.longest_wait(stream, began) <= longest

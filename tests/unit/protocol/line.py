@@ -6,6 +6,7 @@ whole milliseconds only, as with an event loop's timers.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil
 
 from proxy.protocol.codes import FrameType
@@ -105,6 +106,11 @@ class Line:
     def rates(self, *streams: int, since: float = 0.0) -> float:
         """The same in bytes a second."""
         return self.total(*streams, since=since) / (self.now - since)
+
+    def longest_wait(self, stream: int, since: float = 0.0) -> float:
+        """Seconds from one frame of the stream to the next, at most; until its first one, and from its last one on."""
+        times = [since, *(sent.at for sent in self.log if sent.stream == stream and sent.at >= since), self.now]
+        return max(after - before for before, after in pairwise(times))
 
     def windows(self, seconds: float, *streams: int) -> Iterator[float]:
         """Bytes of the wire within that time from each frame on, of these streams or of all."""

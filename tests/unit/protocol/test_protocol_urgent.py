@@ -128,12 +128,6 @@ def answering(line: Line, *streams: int) -> Callable[[], None]:
     return again
 
 
-def longest_wait(line: Line, stream: int) -> float:
-    """Seconds from one frame of the stream to the next, at most."""
-    times = [0.0, *(sent.at for sent in line.log if sent.stream == stream), line.now]
-    return max(after - before for before, after in pairwise(times))
-
-
 @pytest.mark.parametrize("rate", [0.064, 0.5, 2])
 @pytest.mark.parametrize("share", ["same", "other", "guaranteed"])
 def test_what_is_urgent_for_good_leaves_bulk_a_frame_a_second(rate: float, share: str) -> None:
@@ -143,7 +137,7 @@ def test_what_is_urgent_for_good_leaves_bulk_a_frame_a_second(rate: float, share
     urgent = [line.open(Share("same"), frame=4 * KIB, frames=0) for _ in range(2)]
     line.run(60, answering(line, *urgent))
     frame = 4.5 * KIB / (rate * MBIT)
-    assert longest_wait(line, bulk) < OVERDUE_SECONDS + 3 * frame
+    assert line.longest_wait(bulk) < OVERDUE_SECONDS + 3 * frame
     assert line.rates(*urgent) > 0.6 * line.rate
 
 
@@ -153,7 +147,7 @@ def test_of_bulk_that_waits_for_what_is_urgent_who_is_behind_a_guarantee_goes_fi
     guaranteed = line.open(Share("low", Priority.LOW, guarantee=MBIT), frame=4 * KIB)
     urgent = [line.open(Share("asking"), frame=4 * KIB, frames=0) for _ in range(2)]
     line.run(60, answering(line, *urgent))
-    assert longest_wait(line, guaranteed) < OVERDUE_SECONDS + 0.1
+    assert line.longest_wait(guaranteed) < OVERDUE_SECONDS + 0.1
 
 
 @pytest.mark.parametrize("tunnel", [True, False])
@@ -164,7 +158,7 @@ def test_nor_does_bulk_stand_still_under_a_cap_which_holds(tunnel: bool) -> None
     bulk = line.open(share, frame=4 * KIB)
     urgent = [line.open(share, frame=4 * KIB, frames=0) for _ in range(12)]
     line.run(60, answering(line, *urgent))
-    assert longest_wait(line, bulk) < OVERDUE_SECONDS + 0.3
+    assert line.longest_wait(bulk) < OVERDUE_SECONDS + 0.3
     assert max(line.windows(10, *line.sources)) < 1.05 * 10 * 2 * MBIT
 
 
@@ -175,7 +169,7 @@ def test_nor_under_the_maximum_of_its_share_while_bulk_of_another_one_goes() -> 
     urgent = [line.open(share, frame=4 * KIB, frames=0) for _ in range(12)]
     other = line.open(Share("other"))
     line.run(12, answering(line, *urgent))
-    assert longest_wait(line, bulk) < OVERDUE_SECONDS + 0.3
+    assert line.longest_wait(bulk) < OVERDUE_SECONDS + 0.3
     assert line.rates(bulk, *urgent) == pytest.approx(2 * MBIT, rel=0.05)
     assert line.rates(other) == pytest.approx(48 * MBIT, rel=0.05)
 
@@ -187,7 +181,7 @@ def test_nor_beside_a_guaranteed_share_that_has_more_than_that_as_what_is_urgent
     urgent = [line.open(guaranteed, frame=4 * KIB, frames=0) for _ in range(3)]
     bulk = line.open(Share("other"), frame=4 * KIB)
     line.run(30, answering(line, *urgent))
-    assert longest_wait(line, bulk) < 2 * OVERDUE_SECONDS + 0.3
+    assert line.longest_wait(bulk) < 2 * OVERDUE_SECONDS + 0.3
 
 
 MARKED = Share("marked", mark=46)
