@@ -153,10 +153,10 @@ def test_nobody_reads_the_log(isthmus: Isthmus, local_pair: Path, serve: Start) 
         with socket.create_connection((host, int(port)), timeout=PATIENCE) as stranger:
             stranger.sendall(b"no TLS at all\r\n")
             stranger.recv(1)
-    while isthmus("status", local_pair / "west.toml").exit_code != 0:  # the last reload ends connections
+    answered = 0
+    while answered < 3:  # one after another: reloads end connections, and more than one may still be to come
         assert time.monotonic() < deadline
-    for _ in range(3):
-        assert isthmus("status", local_pair / "west.toml").exit_code == 0
+        answered = answered + 1 if isthmus("status", local_pair / "west.toml").exit_code == 0 else 0
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE) == 0
 
