@@ -6,13 +6,13 @@ Beside `proxy.web` and the bench this is all that may import asyncio, ssl and so
   `worker` waits for its disk, `tls` holds the certificates, `supervisor` speaks to systemd, `survey` and `watching`
   feed `proxy.observe`.
 - **Arrays.** `forward` accepts their connections, `redirected` finds where one was meant to go, `portals` opens
-  forwards on demand. On the far side `asking` reads an OPEN and `connecting` reaches the export. A `relay` joins
-  socket and stream through its `coders`; `relay_owner` is what it needs of its peer. When it reads and sends: `turns`,
-  `allowance`, `pauses`, `packing`, `gathering`. How it ends: `blaming` says by whose fault, `endings` how the array
-  sees it; every end goes through `Relay.close`, with a reason.
+  forwards on demand. On the far side `asking` reads an OPEN, and `arrays` reaches the export through `connecting`. A
+  `relay` joins socket and stream through its `coders`; `relay_owner` is what it needs of its peer. When it reads and
+  sends: `turns`, `allowance`, `pauses`, `packing`, `gathering`. How it ends: `blaming` says by whose fault, `endings`
+  how the array sees it, `ended` counts; every end goes through `Relay.close`, with a reason.
 - **Peers.** A `peer` drives the `Tunnel` of `proxy.protocol`. `dialler` and `door` bring up a `lane`, `handshake` says
   why one failed. `lanes`, `lane_count` and `loss`: how many there are, and what each gets. `outlet`: how little of it
-  the kernel is given. `sparing`, `steadying` and `unpaused`: so that BBR does not pause. `shares`: what forwards and
+  the kernel is given. `renewing`, `steadying` and `unpaused`: so that BBR does not pause. `shares`: what forwards and
   exports are granted. `misses` and `fills`: what is asked for, and sent after all.
 - **Why slow.** `waits` times what a relay waits for, `lookout` judges that for a peer. **Volumes.** `tally` counts what
   one iSCSI connection reads and writes.

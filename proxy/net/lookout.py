@@ -1,27 +1,41 @@
 """Watches what limits the streams of a peer: samples once a second, verdicts when asked."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from proxy.net.environment import Environment
+from proxy.net.lanes import Lanes
 from proxy.net.relay import Relay
+from proxy.net.shares import Shares
 from proxy.observe.verdict import Figures, Verdict, judge, with_rates
 from proxy.observe.waiting import Recent, Spell, Waiting, blend, moved_by
-
-if TYPE_CHECKING:
-    from proxy.net.peer import Peer
+from proxy.protocol.tunnel import Tunnel
 
 
 class Lookout:
     """Loop thread. One for each peer."""
 
-    def __init__(self, peer: "Peer", environment: Environment, now: float) -> None:
-        """`now`, here and in `sample`: seconds of the loop's clock."""
+    def __init__(
+        self,
+        peer: str,
+        relays: Mapping[int, Relay],
+        tunnel: Tunnel,
+        lanes: Lanes,
+        shares: Shares,
+        environment: Environment,
+        now: float,
+    ) -> None:
+        """`peer`: its name; `relays`: those that live; `now`, here and in `sample`: seconds of the loop's clock."""
         self._peer = peer
+        self._relays = relays
+        self._tunnel = tunnel
+        self._lanes = lanes
+        self._shares = shares
         self._sampled = now
         self._processor = environment.processor
+        self._worker = environment.worker
         self._unacked_max = environment.tunnel_settings.unacked_max
         self._peers = len(environment.config.peers)
         self._ended: list[tuple[Spell, Spell]] = []  # of relays that have ended since the last sample
@@ -34,13 +48,13 @@ class Lookout:
         """Once a second."""
         self.look()
         samples, self._ended = self._ended, []
-        samples += [self._sample(relay) for relay in self._peer.relays.values()]
+        samples += [self._sample(relay) for relay in self._relays.values()]
         passed, self._sampled = now - self._sampled, now
-        self._recent.note(blend(chain.from_iterable(samples)), moved_by(samples) | self._lanes(), passed)
+        self._recent.note(blend(chain.from_iterable(samples)), moved_by(samples) | self._line(), passed)
 
     def look(self) -> None:
         """Have all streams see anew what they wait for."""
-        for relay in self._peer.relays.values():
+        for relay in self._relays.values():
             relay.waits.look()
 
     def ended(self, relay: Relay) -> None:
@@ -52,49 +66,47 @@ class Lookout:
     def waited(self) -> Counter[Waiting]:
         """Nanoseconds of all streams and both directions, up to the last sample."""
         total = Counter(self._ended_total)
-        for relay in self._peer.relays.values():
+        for relay in self._relays.values():
             total.update(relay.waits.total)
         return total
 
     def verdict(self) -> Verdict:
         """What limited the tunnel over the last ten seconds."""
-        flows = [flow for stream in self._peer.relays if (flow := self._peer.tunnel.flow(stream)) is not None]
-        figures = replace(
-            self._figures(), window=max((flow.window for flow in flows), default=0), cap=self._peer.shares.cap
-        )
+        flows = [flow for stream in self._relays if (flow := self._tunnel.flow(stream)) is not None]
+        figures = replace(self._figures(), window=max((flow.window for flow in flows), default=0), cap=self._shares.cap)
         return judge(self._recent.times, with_rates(figures, self._recent))
 
     def verdict_of(self, relay: Relay) -> Verdict:
         """What limited one stream."""
-        flow = self._peer.tunnel.flow(relay.stream)
+        flow = self._tunnel.flow(relay.stream)
         window, arrived = (flow.window, flow.arrived) if flow is not None else (0, 0)
-        cap = self._peer.shares.cap_of(relay.name, forward=relay.opener)
+        cap = self._shares.cap_of(relay.name, forward=relay.opener)
         return relay.waits.verdict(replace(self._figures(), window=window, arrived=arrived, cap=cap))
 
     def _sample(self, relay: Relay) -> tuple[Spell, Spell]:
-        return relay.waits.sample(relay.traffic, self._peer.tunnel.figures.round_trip or 0.0)
+        return relay.waits.sample(relay.traffic, self._tunnel.figures.round_trip or 0.0)
 
     def _figures(self) -> Figures:
         """What all streams have in common."""
-        peer, recent = self._peer, self._recent
+        recent = self._recent
         line, again = recent.rate("line"), recent.rate("again")
         return Figures(
-            peer=peer.name,
-            reachable=peer.reachable,
-            streams=len(peer.relays),
+            peer=self._peer,
+            reachable=self._lanes.up,
+            streams=len(self._relays),
             line=line,
             resent=again / line if line else 0.0,
             receiver_limited=recent.rate("held_up"),
-            round_trip=peer.tunnel.figures.round_trip or 0.0,
+            round_trip=self._tunnel.figures.round_trip or 0.0,
             unacked_max=self._unacked_max,
             peers=self._peers,
             processor=self._processor.share,
-            unwritten=peer.worker.store.unwritten,
+            unwritten=self._worker.store.unwritten,
         )
 
-    def _lanes(self) -> dict[str, float]:
+    def _line(self) -> dict[str, float]:
         """What the lanes have done since the last sample: bytes, and seconds."""
-        wire = self._peer.lanes.wire()
+        wire = self._lanes.wire()
         now: dict[str, float] = {"line": wire["sent"] + wire["retransmitted"], "again": wire["retransmitted"]}
         before, self._lanes_before = self._lanes_before, now
         moved = {name: max(0.0, total - before.get(name, 0.0)) for name, total in now.items()}
@@ -102,6 +114,6 @@ class Lookout:
 
     def _held_up(self) -> float:
         """Seconds for which the other end's window held a lane back since the last sample, the mean of all lanes."""
-        now = {lane.number: lane.tcp_info().receiver_limited_seconds for lane in self._peer.lanes}
+        now = {lane.number: lane.tcp_info().receiver_limited_seconds for lane in self._lanes}
         before, self._held_before = self._held_before, now
         return sum(total - before.get(number, 0.0) for number, total in now.items()) / max(1, len(now))

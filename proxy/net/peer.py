@@ -2,18 +2,16 @@
 
 import asyncio
 import logging
-import time
-from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from proxy.config.addresses import Address
 from proxy.config.model import Peer as PeerConfig
 from proxy.iscsi.portals import Portals
+from proxy.net.arrays import Arrays
 from proxy.net.asking import NotExported, granted
 from proxy.net.coders import Carries, Coders, Workbench
-from proxy.net.connecting import ADDRESS_SECONDS, connect, plain, take_over
+from proxy.net.ended import Ended, Reasons
 from proxy.net.environment import Environment
 from proxy.net.fills import Fills
 from proxy.net.lane import Lane
@@ -26,7 +24,7 @@ from proxy.net.shares import Shares
 from proxy.net.tally import Tally
 from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
-from proxy.observe.refusals import NOT_EXPORTED, UNREACHABLE, Refusals
+from proxy.observe.refusals import NOT_EXPORTED, Refusals
 from proxy.observe.volumes import Volumes
 from proxy.protocol import events
 from proxy.protocol.codes import Capability, CloseCode, ResetCode
@@ -43,8 +41,6 @@ _TIMER_SECONDS = 0.001
 """The loop's timers and clock know whole milliseconds: whoever is called earlier finds that it is not time yet."""
 
 _WITHDRAWN = "the certificate of this lane is no longer trusted"
-_REASONS_MAX = 64
-"""Reasons for which ended streams are counted apart: some of them are the peer's own words."""
 
 _OF_RELAYS: dict[type, Callable[[Relay, Any], None]] = {
     events.DataReceived: lambda relay, event: relay.data(memoryview(event.batch)),
@@ -65,23 +61,20 @@ class Peer:
 
     def __init__(self, environment: Environment, config: PeerConfig) -> None:
         self._loop = asyncio.get_running_loop()
+        now = self._loop.time()
         self.name = config.name
         self.address = config.address
         self.worker: StoreWorker = environment.worker
         self.relays: dict[int, Relay] = {}
         self.leaving: set[Relay] = set()
         """Relays that have ended in order, whose arrays have not taken the last bytes yet."""
-        self.traffic = Traffic()
-        """Of relays that have ended."""
-        self._by_share = defaultdict[str, Traffic](Traffic)
+        self.ended = Ended()
         self.resumed = self.shutdowns = self.tunnel_resets = self._lost_streams = 0
         """How often streams went on after an outage, the peer ended in order, the tunnel was lost with streams in it;
         and how many those are whose tunnel is being lost."""
-        self.resets = Counter[str]()
-        """Ended streams by reason."""
         self.refusals = Refusals(self._loop.time)
         """Connections that could not be made, in either direction."""
-        self.fallbacks = Counter[str]()
+        self.fallbacks = Reasons()
         """Times that iSCSI was not understood and went on as it is, by reason."""
         self.volumes = Volumes()
         """What iSCSI connections, ended and live, have read and written."""
@@ -93,14 +86,14 @@ class Peer:
         self._peer_store: tuple[bytes, bytes] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._deadline = float("inf")
-        self._connecting: dict[Relay, asyncio.Task[None]] = {}
+        self._arrays = Arrays(self.refusals, environment.config.tunnel.connect_timeout)
         self.tunnel = Tunnel(
             environment.tunnel_settings,
             environment.config.site.name,
             self.name,
             self.worker.store.identity,
             self.worker.store.epochs,
-            self._loop.time(),
+            now,
             software=environment.software,
             needed=(Capability.SLICES,),
         )
@@ -109,10 +102,10 @@ class Peer:
         self.fills = Fills(self.tunnel, self.worker, self.pump)
         self.misses = Misses(self.tunnel.send_miss, self.pump)
         self._workbench = Workbench(environment, self.tunnel, lambda: len(self.relays))
-        self.shares = Shares(self.tunnel, environment.config, config, self._loop.time())
+        self.shares = Shares(self.tunnel, environment.config, config, now)
         late = environment.load.compresses
         self.lanes = Lanes(self.tunnel, environment.config.tunnel.lanes, self.shares.marks, late)
-        self.lookout = Lookout(self, environment, self._loop.time())
+        self.lookout = Lookout(self.name, self.relays, self.tunnel, self.lanes, self.shares, environment, now)
         self._handlers: dict[type, Callable[[Any], None]] = {
             events.StreamOffered: self._offered,
             events.StreamAccepted: self._accepted,
@@ -192,8 +185,7 @@ class Peer:
         """A stream goes on without being understood; one that need not be iSCSI and never was is none of these."""
         if protocol == "auto" and not recognised:
             return
-        counted = reason if reason in self.fallbacks or len(self.fallbacks) < _REASONS_MAX else "other reasons"
-        self.fallbacks[counted] += 1
+        self.fallbacks.count(reason)
         log.warning("%s: an iSCSI connection goes on as plain bytes: %s", name, reason)
 
     # -- relays ------------------------------------------------------------------------------------------------
@@ -221,17 +213,14 @@ class Peer:
         """A relay has ended, for the reason that it states."""
         if self.relays.pop(relay.stream, None) is None:
             return
-        self._connect_no_more(relay)
+        self._arrays.give_up(relay)
         self.lookout.ended(relay)
         self.fills.drop(relay)
         self.misses.settle(relay.stream)
         relay.coders.close()
         if relay.in_order:
             self.leaving.add(relay)
-        self.traffic.add(relay.traffic)
-        self._by_share[relay.share].add(relay.traffic)
-        known = relay.reason in self.resets or len(self.resets) < _REASONS_MAX
-        self.resets[relay.reason if known else "other reasons"] += 1
+        self.ended.add(relay)
         log.info("stream %d of %s with %s ended: %s", relay.stream, relay.name, self.name, relay.reason)
         self.pump()
 
@@ -282,22 +271,9 @@ class Peer:
         dialled = [lane.dialler for lane in self.lanes]
         return all(dialled) or (any(dialled) and self._environment.config.site.name < self.name)
 
-    def total(self) -> Traffic:
-        """Traffic of all streams, ended and live."""
-        total = Traffic()
-        total.add(self.traffic)
-        for relay in self.relays.values():
-            total.add(relay.traffic)
-        return total
-
-    def by_share(self) -> Mapping[str, Traffic]:
-        """The same by forward and export, as shares name them."""
-        found = defaultdict[str, Traffic](Traffic)
-        for share, traffic in self._by_share.items():
-            found[share].add(traffic)
-        for relay in self.relays.values():
-            found[relay.share].add(relay.traffic)
-        return found
+    def traffic(self) -> Mapping[str, Traffic]:
+        """Of all streams, ended and live, by forward and export, as shares name them."""
+        return self.ended.traffic_with(self.relays.values())
 
     # -- lanes (LaneOwner) -------------------------------------------------------------------------------------
 
@@ -411,30 +387,7 @@ class Peer:
         coders = self._coders(event.stream, f"export {export.name}", None)
         relay = self.relays[event.stream] = Relay(self, event.stream, export.name, event.origin, coders, opener=False)
         relay.asked = str(address)
-        self._connecting[relay] = self._loop.create_task(self._connect(relay, address))
-
-    async def _connect(self, relay: Relay, address: Address) -> None:
-        try:
-            async with asyncio.timeout(self._environment.config.tunnel.connect_timeout):
-                connection = await connect(address)
-            del self._connecting[relay]  # no longer to be cancelled: that would tear what its relay already holds
-            await take_over(connection, lambda: relay)
-            self.refusals.connected(relay.share, relay.asked)
-        except (OSError, TimeoutError, ValueError) as error:  # ValueError: of a name that cannot be looked up
-            reason = f"cannot connect to {address}: {plain(error) or 'no answer in time'}"
-            log.warning("stream %d of %s: %s", relay.stream, relay.name, reason)
-            self._connecting.pop(relay, None)
-            self.refusals.refused(relay.share, relay.asked, UNREACHABLE, reason)
-            relay.close(ResetCode.UNREACHABLE, reason)
-
-    def _connect_no_more(self, relay: Relay) -> None:
-        """Whose array may have been less patient than we are."""
-        if (connecting := self._connecting.pop(relay, None)) is None:
-            return
-        connecting.cancel()
-        if (waited := time.monotonic() - relay.began) >= ADDRESS_SECONDS:
-            words = f"cannot connect to {relay.asked}: no answer in {waited:.0f} s, then it was given up"
-            self.refusals.refused(relay.share, relay.asked, UNREACHABLE, words)
+        self._arrays.connect(relay, address)
 
     def _accepted(self, event: events.StreamAccepted) -> None:
         log.info("stream %d is connected at %s", event.stream, self.name)

@@ -12,7 +12,7 @@ from proxy.net.peer import Peer
 from proxy.net.portals import Portals
 from proxy.net.relay import Relay
 from proxy.observe.advice import advise
-from proxy.observe.counters import Traffic
+from proxy.observe.counters import Traffic, together
 from proxy.observe.snapshot import LaneStatus, PeerStatus, Snapshot, StreamStatus, VerdictStatus
 from proxy.observe.verdict import Verdict
 from proxy.observe.volume_status import volume_status
@@ -65,6 +65,7 @@ def _together(peers: Iterable[PeerStatus]) -> dict[str, int]:
 def _peer(peer: Peer, portals: Portals) -> PeerStatus:
     figures = peer.tunnel.figures
     verdict = peer.lookout.verdict()
+    traffic = peer.traffic()
     return PeerStatus(
         name=peer.name,
         state=peer.state,
@@ -81,8 +82,8 @@ def _peer(peer: Peer, portals: Portals) -> PeerStatus:
         copied_bytes=figures.copied_bytes,
         references_suspended=peer.references_suspended,
         last_error=peer.last_error,
-        bytes=_bytes(peer.total(), peer.lanes.wire()),
-        ended_streams=dict(peer.resets),
+        bytes=_bytes(together(traffic.values()), peer.lanes.wire()),
+        ended_streams=dict(peer.ended.reasons),
         refused_streams=dict(peer.refusals.counts),
         refusals=peer.refusals.status(),
         fallbacks=dict(peer.fallbacks),
@@ -92,7 +93,7 @@ def _peer(peer: Peer, portals: Portals) -> PeerStatus:
         waiting_seconds=_seconds(peer.lookout.waited),
         rate_bits_per_second=peer.shares.rate,
         held_seconds=peer.shares.held_seconds,
-        shares=peer.shares.status(peer.by_share()),
+        shares=peer.shares.status(traffic),
         volumes=[volume_status(volume) for volume in peer.volumes.all()],
         advice=advise(peer.volumes.written.busiest, peer.volumes.average_write, verdict),
     )

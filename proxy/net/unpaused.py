@@ -2,8 +2,8 @@
 
 import socket
 
+from proxy.net.renewing import Renewing
 from proxy.net.sockets import BBR, begin_bbr_anew, limit_pace
-from proxy.net.sparing import Sparing
 from proxy.net.steadying import CEILING, ROOM, Act, Steadying
 from proxy.net.tcpinfo import Bbr, TcpInfo, bbr_info
 
@@ -16,14 +16,14 @@ class Unpaused:
 
     def __init__(self, connection: socket.socket, now: float) -> None:
         self._connection = connection
-        self._sparing = Sparing(now)
+        self._renewing = Renewing(now)
         self._steadying = Steadying(now)
         self._limited = False
 
     def light(self, info: TcpInfo, now: float) -> str:
         """The lane is for what is urgent, or under a cap: not to fill the line. It may have been until now."""
         self._limit(None)
-        return begin_bbr_anew(self._connection) if self._sparing.due(info, now) else BBR
+        return begin_bbr_anew(self._connection) if self._renewing.due(info, now) else BBR
 
     def bulk(self, info: TcpInfo, now: float, calm: bool) -> str:
         """The lane is for bulk; `calm`: nothing else has been about lately."""

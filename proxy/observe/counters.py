@@ -1,5 +1,6 @@
 """Counters of the data path: plain integers, raised by the loop thread, added up for a snapshot."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 
@@ -54,3 +55,11 @@ class Traffic:
     def as_dict(self) -> dict[str, int]:
         """All counts by name."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+def together(counts: Iterable[Traffic]) -> Traffic:
+    """All of them added up."""
+    total = Traffic()
+    for each in counts:
+        total.add(each)
+    return total

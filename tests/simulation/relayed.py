@@ -371,7 +371,7 @@ def tell(
     async def told() -> None:
         sites = Sites(loop, settings, Chunker(4 << 10, 16 << 10, 64 << 10), "tcp", maximum)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("proxy.net.peer.connect", sites.connect)
+            patch.setattr("proxy.net.arrays.connect", sites.connect)
             patch.setattr("proxy.net.worker.time", SimpleNamespace(monotonic=loop.time))
             sites.dial(delay, 16 << 20)
             await asyncio.sleep(1)

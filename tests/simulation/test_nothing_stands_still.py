@@ -137,7 +137,7 @@ class Story:
         if not steady and rng.random() < 0.2:
             patch.setattr("proxy.net.peer.Tunnel", partial(Tunnel, capabilities=set(Capability) - {Capability.LEAN}))
         self.sites = Sites(loop, settings, chunker, protocol, cap)
-        patch.setattr("proxy.net.peer.connect", self.sites.connect)
+        patch.setattr("proxy.net.arrays.connect", self.sites.connect)
         self.delay = rng.choice([0.0, 0.001] if steady else [0.0, 0.001, 0.02, 0.1])
         self.room = rng.choice([4 * KIB, 64 * KIB, MIB, 16 * MIB])
         pauses = [(0.001, 0.005), (0.0,), (0.0, 0.001), (0.0, 0.003, 0.03, 0.15)]

@@ -16,7 +16,7 @@ HARDLY = 0.25
 uses half of it."""
 
 
-class Sparing:
+class Renewing:
     """Says when BBR is to begin anew on one lane."""
 
     def __init__(self, now: float) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from proxy.net.lane import Lane
 from proxy.net.lanes import CALM, Lanes
+from proxy.net.renewing import EVERY, Renewing
 from proxy.net.sockets import BBR, begin_bbr_anew, choose_congestion_control
-from proxy.net.sparing import EVERY, Sparing
 from proxy.net.tcpinfo import TcpInfo, tcp_info
 from proxy.protocol.share import Share
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
@@ -24,10 +24,10 @@ FULL = WINDOW * SEGMENT / ROUND_TRIP
 
 def seen(rate: float, seconds: float) -> list[float]:
     """When it is due on a lane that sends at that rate, asked each second, from 100.0 on."""
-    sparing, found = Sparing(100.0), []
+    renewing, found = Renewing(100.0), []
     for second in range(1, int(seconds) + 1):
         info = TcpInfo(ROUND_TRIP, ROUND_TRIP, WINDOW, SEGMENT, bytes_sent=int(rate * second))
-        if sparing.due(info, 100.0 + second):
+        if renewing.due(info, 100.0 + second):
             found.append(100.0 + second)
     return found
 
@@ -47,9 +47,9 @@ def test_what_bbr_knows_of_a_busy_lane_is_kept(rate: float) -> None:
 
 
 def test_busy_only_for_a_while() -> None:
-    sparing = Sparing(0.0)
+    renewing = Renewing(0.0)
     busy = TcpInfo(ROUND_TRIP, ROUND_TRIP, WINDOW, SEGMENT, bytes_sent=int(4 * FULL))
-    assert [sparing.due(busy, now) for now in (4.0, 5.0, 8.0)] == [False, False, True]
+    assert [renewing.due(busy, now) for now in (4.0, 5.0, 8.0)] == [False, False, True]
 
 
 def test_only_lanes_that_are_kept_for_what_is_urgent() -> None:

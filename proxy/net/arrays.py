@@ -1,0 +1,53 @@
+"""Connections to the arrays behind exports: made for streams that the peer opens, given up with them."""
+
+import asyncio
+import logging
+import time
+
+from proxy.config.addresses import Address
+from proxy.net.connecting import ADDRESS_SECONDS, connect, plain, take_over
+from proxy.net.relay import Relay
+from proxy.observe.refusals import UNREACHABLE, Refusals
+from proxy.protocol.codes import ResetCode
+
+log = logging.getLogger(__name__)
+
+
+class Arrays:
+    """Of one peer. Loop thread."""
+
+    def __init__(self, refusals: Refusals, timeout: float) -> None:
+        """`timeout`: seconds for an array's answer, after which the stream is reset."""
+        self._refusals = refusals
+        self._timeout = timeout
+        self._loop = asyncio.get_running_loop()
+        self._connecting: dict[Relay, asyncio.Task[None]] = {}
+
+    def connect(self, relay: Relay, address: Address) -> None:
+        """Have the relay's array reached, or its stream reset with the reason."""
+        self._connecting[relay] = self._loop.create_task(self._connect(relay, address))
+
+    def give_up(self, relay: Relay) -> None:
+        """The stream has ended. The other array may have been less patient than we are: then say how long it was."""
+        if (connecting := self._connecting.pop(relay, None)) is None:
+            return
+        connecting.cancel()
+        if (waited := time.monotonic() - relay.began) >= ADDRESS_SECONDS:
+            self._refuse(relay, f"cannot connect to {relay.asked}: no answer in {waited:.0f} s, then it was given up")
+
+    async def _connect(self, relay: Relay, address: Address) -> None:
+        try:
+            async with asyncio.timeout(self._timeout):
+                connection = await connect(address)
+            del self._connecting[relay]  # no longer to be cancelled: that would tear what its relay already holds
+            await take_over(connection, lambda: relay)
+            self._refusals.connected(relay.share, relay.asked)
+        except (OSError, TimeoutError, ValueError) as error:  # ValueError: of a name that cannot be looked up
+            reason = f"cannot connect to {address}: {plain(error) or 'no answer in time'}"
+            log.warning("stream %d of %s: %s", relay.stream, relay.name, reason)
+            self._connecting.pop(relay, None)
+            self._refuse(relay, reason)
+            relay.close(ResetCode.UNREACHABLE, reason)
+
+    def _refuse(self, relay: Relay, reason: str) -> None:
+        self._refusals.refused(relay.share, relay.asked, UNREACHABLE, reason)

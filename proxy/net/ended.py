@@ -1,0 +1,40 @@
+"""What the streams of a peer have moved, and how they ended."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+
+from proxy.net.relay import Relay
+from proxy.observe.counters import Traffic
+
+_REASONS_MAX = 64
+"""Reasons that are counted apart: some of them are the peer's own words."""
+
+
+class Reasons(Counter[str]):
+    """How often each has come; of too many, new ones count together."""
+
+    def count(self, reason: str) -> None:
+        """Once more."""
+        self[reason if reason in self or len(self) < _REASONS_MAX else "other reasons"] += 1
+
+
+class Ended:
+    """Streams that have. Loop thread."""
+
+    def __init__(self) -> None:
+        self.reasons = Reasons()
+        self._traffic = defaultdict[str, Traffic](Traffic)
+
+    def add(self, relay: Relay) -> None:
+        """Its stream has ended, for the reason that it states."""
+        self._traffic[relay.share].add(relay.traffic)
+        self.reasons.count(relay.reason)
+
+    def traffic_with(self, live: Iterable[Relay]) -> Mapping[str, Traffic]:
+        """Of ended streams and those that are live together, by forward and export, as shares name them."""
+        found = defaultdict[str, Traffic](Traffic)
+        for share, traffic in self._traffic.items():
+            found[share].add(traffic)
+        for relay in live:
+            found[relay.share].add(relay.traffic)
+        return found
