@@ -65,6 +65,7 @@ class Relay(asyncio.BufferedProtocol):
         self._blaming = Blaming(stream, name, self._traffic, owner.breach, self.close)
         self.coders = coders
         self._encoder, self._decoder = coders.encoder, coders.decoder
+        self._underway = self._encoder.underway
         self.compression = self._encoder.compression
         self._transport: asyncio.Transport | None = None
         self._outstanding: deque[tuple[int, EncodedBatch]] = deque()
@@ -206,7 +207,7 @@ class Relay(asyncio.BufferedProtocol):
     def missed(self, names: tuple[bytes, ...]) -> None:
         """The peer lacks chunks or runs that we referred to. Raises PeerError if we did not."""
         for name in names:
-            if not self._encoder.missed(name):
+            if not self._underway.missed(name):
                 raise PeerError(f"MISS on stream {self.stream}", f"chunk {name.hex()[:16]} was not referred to")
         if chunks := sum(self.listed(name) is None for name in names):
             self._owner.holdings.missed(chunks, self._loop.time())
@@ -215,7 +216,7 @@ class Relay(asyncio.BufferedProtocol):
 
     def listed(self, name: bytes) -> bytes | None:
         """What a run of that name on its way to the peer stands for; None if there is none."""
-        return self._encoder.listed(name)
+        return self._underway.listed(name)
 
     def fill(self, name: bytes, data: bytes) -> None:
         """A chunk that the peer has missed, or a run's list, in its turn; empty: it is gone."""
@@ -235,7 +236,7 @@ class Relay(asyncio.BufferedProtocol):
         """The far array has taken everything up to that sum of costs."""
         with self._blaming:
             while self._outstanding and self._outstanding[0][0] <= cost:
-                self._encoder.delivered(self._outstanding.popleft()[1])
+                self._underway.delivered(self._outstanding.popleft()[1])
             self._owner.tunnel.trust(self._owner.holdings.proven)
             self._finish_if_done()
 
@@ -272,7 +273,7 @@ class Relay(asyncio.BufferedProtocol):
         self._gathering.close()
         self._packing.close()
         for _, batch in self._outstanding:
-            self._encoder.abandon(batch)
+            self._underway.abandon(batch)
         self._outstanding.clear()
         self._encoder.close()
         self._decoder.close()

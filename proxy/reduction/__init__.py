@@ -8,6 +8,6 @@ one frame through the whole stream, in memory that `windows` bounds. `effort` de
 the loop, `sparing` whether at all, `adaptive` does it.
 `spans` does the same for iSCSI, whose headers and payload go apart, with `payload` where addresses call for borders.
 `course` and `beginnings` say what is expected next, by `likeness` how far it is the same; `pace` whether the source has
-paused. `draft` is a batch being written; `runs` and `outstanding` are about what is on its way. `comparison` tries
+paused. `draft` is a batch being written; `underway` and `runs` are about what is on its way. `comparison` tries
 levels on the side.
 """

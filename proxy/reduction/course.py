@@ -11,6 +11,7 @@ from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.store import ChunkStore, Place
 from proxy.reduction.beginnings import PREFIX, Beginnings
 from proxy.reduction.holdings import Holdings
+from proxy.reduction.underway import Underway
 
 
 class Stored(NamedTuple):
@@ -30,10 +31,11 @@ Mark = tuple[tuple[bytes, Place] | None, tuple[bytes, Place, int] | None, bool]
 class Course:
     """Of one stream's outgoing direction. Loop thread."""
 
-    def __init__(self, store: ChunkStore, holdings: Holdings, beginnings: Beginnings) -> None:
+    def __init__(self, store: ChunkStore, holdings: Holdings, underway: Underway, beginnings: Beginnings) -> None:
         """`beginnings`: of chunks behind forced borders."""
         self._store = store
         self._holdings = holdings
+        self._underway = underway
         self._beginnings = beginnings
         self._wanted_in = 0  # the container that was last asked to be loaded
         self.wanted: bytes | None = None
@@ -46,12 +48,6 @@ class Course:
         """The incomplete chunk comes after a forced border, or is the first: it is known by how it begins."""
         self._spot: int | None = None  # how that chunk begins, once it was asked for
         self._begun: bytes | None = None  # and one that began so
-        self.learning: dict[bytes, int] = {}
-        """Chunks that are taught by batches that the peer has not consumed yet, and by how many."""
-
-    def learns(self, name: bytes) -> None:
-        """The batch that is being written teaches the peer that chunk."""
-        self.learning[name] = self.learning.get(name, 0) + 1
 
     def passed(self, name: bytes, place: Place | None) -> None:
         """The stream has come to the end of that chunk, which the store holds if it has a place."""
@@ -59,7 +55,7 @@ class Course:
 
     def may_refer(self, name: bytes, place: Place) -> bool:
         """True if the peer holds the chunk, or will when it gets to a reference."""
-        return self._holdings.referring and (self._holdings.holds(place) or name in self.learning)
+        return self._holdings.referring and (self._holdings.holds(place) or self._underway.teaches(name))
 
     def may_still(self, stored: Stored) -> bool:
         """Since the last pause it may have been evicted, or found to be unknown to the peer."""

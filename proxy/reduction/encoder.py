@@ -18,9 +18,9 @@ from proxy.reduction.course import Course, Mark, Stored
 from proxy.reduction.draft import Draft, EncodedBatch
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.likeness import alike
-from proxy.reduction.outstanding import Outstanding, uncount
-from proxy.reduction.runs import Order, Runs
+from proxy.reduction.runs import Order
 from proxy.reduction.tokens import learn_token, literal_token, more_token, slice_token
+from proxy.reduction.underway import Underway
 
 READ_BYTES = 128 << 10
 """How much is read from an array at once: each read costs some twenty calls, and more would leave the cache."""
@@ -70,18 +70,18 @@ class Encoder:
         self._store = store
         self._holdings = holdings
         self.compression = compression
+        self.underway = Underway(store, holdings, order)
+        """Batches that were taken."""
         self._view = memoryview(bytearray())  # until the source first sends: a peer may open many streams at once
         self._start = 0  # where the incomplete chunk begins
         self._sent = 0  # up to where its bytes are in a batch
         self._end = self._total = 0
         self._draft = Draft()
-        self._course = Course(store, holdings, beginnings or Beginnings(1))
+        self._course = Course(store, holdings, self.underway, beginnings or Beginnings(1))
         self._slice: tuple[bytes, int] | None = None  # chunk that SLICE named, and the offset that MORE goes on at
         self._expected: Stored | None = None  # chunk that was sent by SLICE, and where in it the incomplete one begins
         self._known = False  # the last complete chunk was sent by what is stored
         self._surprised = False  # the incomplete chunk is not the expected one
-        self._outstanding = Outstanding()
-        self._runs = Runs(order)
         self._sealed: deque[Draft] = deque()  # batches that are full
         self._sealed_plain = 0
         self.follows = False
@@ -209,19 +209,18 @@ class Encoder:
         return self._total, b"".join(draft.tokens)
 
     def take(self, section: Section = NO_SECTION) -> EncodedBatch | None:
-        """The next batch, with those records, its chunks pinned until `delivered`; None if it would deliver nothing."""
+        """The next batch, with those records; None if it would deliver nothing.
+
+        Its chunks stay pinned until `underway` is told that it was delivered, or that it never will be.
+        """
         draft = self._sealed[0] if self._sealed else self._draft  # there until it is written, so that `close` knows it
         if not (draft.plain or section.records):
             return None
-        tokens = draft.write(self._runs.room if draft.referring else 0)
+        tokens = draft.write(self.underway.runs if draft.referring else 0)
         codec, encoded = self.compression.encode(draft.literals, draft.literal)
         data = assemble(draft.plain, codec, tokens, draft.literal, encoded, section)
-        self._outstanding.send(draft.named)
-        self._runs.send(draft.lists)
+        self.underway.send(draft)
         plain, reduced = draft.plain + section.records, len(tokens) + draft.literal + section.length
-        self._holdings.referred(draft.references)
-        if draft.learned:
-            self._holdings.send([place for _, place in draft.learned])
         if self._sealed:
             self._sealed.popleft()
             self._sealed_plain -= draft.plain
@@ -231,35 +230,8 @@ class Encoder:
             data, plain, draft.literal, reduced, draft.references, draft.named, draft.lists, draft.pinned, draft.learned
         )
 
-    def delivered(self, batch: EncodedBatch) -> None:
-        """The peer has consumed the batch: its pins end, and it holds what the batch taught or had to be filled for."""
-        missed = self._outstanding.end(batch.named)
-        self._release(batch, found=not missed)
-        for name in missed:
-            if (place := self._store.find(name)) is not None:
-                self._holdings.add(place)  # it was filled
-        uncount(self._course.learning, [name for name, _ in batch.learned])
-        self._holdings.add_all([place for _, place in batch.learned])
-
-    def abandon(self, batch: EncodedBatch) -> None:
-        """The stream is over and the batch may never arrive: its pins end."""
-        self._release(batch, found=False)
-
-    def missed(self, name: bytes) -> bool:
-        """The peer lacks a chunk, or a run: False if it has asked as often as batches on their way refer to it."""
-        if not self._outstanding.miss(name):
-            return False
-        self._runs.miss(name)
-        if (place := self._store.find(name)) is not None:
-            self._holdings.doubt(place)
-        return True
-
-    def listed(self, name: bytes) -> bytes | None:
-        """What a run of that name stands for: the fingerprints of its chunks; None if none is on its way."""
-        return self._runs.listed(name)
-
     def close(self) -> None:
-        """Release the pins of what was not taken; batches that were are released by `delivered`."""
+        """Release the pins of what was not taken; batches that were are released by `Underway`."""
         for draft in (*self._sealed, self._draft):
             for container in draft.pinned:
                 self._store.unpin(container)
@@ -267,15 +239,6 @@ class Encoder:
         self._sealed_plain = 0
         self._draft = Draft()
         self.compression.close()
-
-    def _release(self, batch: EncodedBatch, *, found: bool) -> None:
-        """`found`: the peer knew what its runs stand for."""
-        self._runs.end(batch.lists, found=found)
-        self._holdings.unsend([place for _, place in batch.learned])
-        if found:
-            self._holdings.found(batch.plain - batch.literal)
-        for container in batch.pinned:
-            self._store.unpin(container)
 
     def _move(self, room: int) -> None:
         """The incomplete chunk to the beginning of so many bytes."""
@@ -450,7 +413,7 @@ class Encoder:
         self._course.passed(name, place)
         if place is not None:
             self._draft.learned.append((name, place))
-            self._course.learns(name)
+            self.underway.teach(name)
 
     def _flush_expected(self) -> bool:
         """Send the incomplete chunk's bytes as slices of what is expected, as far as they are the same.

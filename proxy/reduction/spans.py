@@ -178,6 +178,8 @@ class SpanEncoder:
         self._opener = opener
         self._fell = fell
         self._predictor = Predictor()
+        self.underway = encoder.underway
+        """As of `Encoder`."""
         self._payload = Payload(encoder)
         self.payload = self._payload.place
         """As of `Spans`."""
@@ -348,25 +350,9 @@ class SpanEncoder:
         return total + self._sent, tokens
 
     def take(self) -> EncodedBatch | None:
-        """The next batch, or None if there is none that delivers anything. Its chunks stay pinned until `delivered`."""
+        """The next batch, or None if there is none that delivers anything. As of `Encoder`."""
         self._taken += self._encoder.next_plain
         return self._encoder.take(self._section() if self._records else NO_SECTION)
-
-    def delivered(self, batch: EncodedBatch) -> None:
-        """The peer has consumed the batch."""
-        self._encoder.delivered(batch)
-
-    def abandon(self, batch: EncodedBatch) -> None:
-        """The stream is over and the batch may never arrive."""
-        self._encoder.abandon(batch)
-
-    def missed(self, name: bytes) -> bool:
-        """The peer lacks a chunk: False if it has asked for it as often as batches on their way refer to it."""
-        return self._encoder.missed(name)
-
-    def listed(self, name: bytes) -> bytes | None:
-        """As of `Encoder`."""
-        return self._encoder.listed(name)
 
     def close(self) -> None:
         """Release what was not taken."""

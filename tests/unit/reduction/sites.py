@@ -204,8 +204,8 @@ class Stream:
     def answer(self) -> None:
         """One MISS arrives, and its FILL goes back."""
         name = self.asked.popleft()
-        assert self.encoder.missed(name), "a MISS for what was not referred to"
-        data = self.encoder.listed(name) or self.near.store.read(name)
+        assert self.encoder.underway.missed(name), "a MISS for what was not referred to"
+        data = self.encoder.underway.listed(name) or self.near.store.read(name)
         if data is None:
             self.near.store.load(name)
             data = self.near.store.read(name)
@@ -225,7 +225,7 @@ class Stream:
 
     def confirm(self) -> None:
         """The news that a batch is consumed arrives."""
-        self.encoder.delivered(self.unconfirmed.popleft())
+        self.encoder.underway.delivered(self.unconfirmed.popleft())
 
     # -- the far array -----------------------------------------------------------------------------------------
 
@@ -274,7 +274,7 @@ class Stream:
     def abandon(self) -> None:
         """The stream is reset: one teardown for whatever is on its way."""
         for batch in (*self.undecoded, *self.unconfirmed):
-            self.encoder.abandon(batch)
+            self.encoder.underway.abandon(batch)
         self.encoder.close()
         self.finished = True
 
@@ -294,7 +294,7 @@ class Stream:
             return
         self._to_load = needs.load or needs.behind
         self._behind = needs.behind is not None
-        lists = sum(self.encoder.listed(name) is not None for name in needs.ask)
+        lists = sum(self.encoder.underway.listed(name) is not None for name in needs.ask)
         self.lists += lists
         self.misses += len(needs.ask) - lists
         self.asked.extend(needs.ask)

@@ -176,9 +176,9 @@ def test_what_is_referred_to_stays_until_it_is_consumed(near: Site) -> None:
     assert first.pinned
     assert second.pinned
     assert near.store.pinned == len(first.pinned) + len(second.pinned)
-    encoder.delivered(first)
+    encoder.underway.delivered(first)
     assert set(+near.store.pins) == second.pinned
-    encoder.delivered(second)
+    encoder.underway.delivered(second)
     assert near.store.pinned == 0
 
 
@@ -188,7 +188,7 @@ def test_an_abandoned_stream_pins_nothing(near: Site) -> None:
     encoder.buffer(1 << 20)[:20_000] = DATA[20_000:]
     encoder.received(20_000)
     assert near.store.pinned > len(batch.pinned)
-    encoder.abandon(batch)
+    encoder.underway.abandon(batch)
     encoder.close()
     assert near.store.pinned == 0
 
@@ -222,7 +222,7 @@ def test_an_expected_chunk_that_was_evicted_is_referred_to_no_more(near: Site) -
     start = sum(LENGTHS[:2])
     first = written(encoder, DATA[: start + 70])
     assert opcodes(first)[-1] == SLICE
-    encoder.delivered(first)
+    encoder.underway.delivered(first)
     for name in near.store.names:
         near.store.move(name)
     second = written(encoder, DATA[start + 70 : start + 75])
@@ -246,14 +246,14 @@ def test_more_of_a_chunk_needs_it_no_longer(near: Site) -> None:
 def test_only_what_is_referred_to_may_be_missed(near: Site) -> None:
     encoder = encoder_of(near)
     name = near.store.names[0]
-    assert not encoder.missed(name)
+    assert not encoder.underway.missed(name)
     batch = written(encoder, DATA[:10_000])
     assert name in batch.named
-    assert not encoder.missed(bytes(32))
-    assert encoder.missed(name)
-    assert not encoder.missed(name)
-    encoder.delivered(batch)
-    assert not encoder.missed(name)
+    assert not encoder.underway.missed(bytes(32))
+    assert encoder.underway.missed(name)
+    assert not encoder.underway.missed(name)
+    encoder.underway.delivered(batch)
+    assert not encoder.underway.missed(name)
 
 
 def test_what_was_not_taken_cannot_be_missed(near: Site) -> None:
@@ -261,19 +261,19 @@ def test_what_was_not_taken_cannot_be_missed(near: Site) -> None:
     encoder.buffer(10_000)[:] = DATA[:10_000]
     encoder.received(10_000)
     assert near.store.pinned
-    assert not encoder.missed(near.store.names[0])
+    assert not encoder.underway.missed(near.store.names[0])
 
 
 def test_what_was_taught_cannot_be_missed() -> None:
     near = site(ShelfStore())
     encoder = encoder_of(near)
     written(encoder, DATA)
-    assert not any(encoder.missed(name) for name in near.store.names)
+    assert not any(encoder.underway.missed(name) for name in near.store.names)
 
 
 def test_another_stream_cannot_miss_it(near: Site) -> None:
     written(encoder_of(near), DATA[:10_000])
-    assert not encoder_of(near).missed(near.store.names[0])
+    assert not encoder_of(near).underway.missed(near.store.names[0])
 
 
 def test_each_batch_may_miss_a_chunk_once(near: Site) -> None:
@@ -290,9 +290,9 @@ def test_each_batch_may_miss_a_chunk_once(near: Site) -> None:
         assert batch is not None
         assert name in batch.named
         batches.append(batch)
-    assert [encoder.missed(name) for _ in range(4)] == [True, True, True, False]
-    encoder.delivered(batches[0])
-    assert not encoder.missed(name)
+    assert [encoder.underway.missed(name) for _ in range(4)] == [True, True, True, False]
+    encoder.underway.delivered(batches[0])
+    assert not encoder.underway.missed(name)
 
 
 def test_a_missed_chunk_is_doubted_until_the_batch_is_consumed(near: Site) -> None:
@@ -301,10 +301,10 @@ def test_a_missed_chunk_is_doubted_until_the_batch_is_consumed(near: Site) -> No
     name = near.store.names[0]
     place = near.store.find(name)
     assert place is not None
-    assert encoder.missed(name)
+    assert encoder.underway.missed(name)
     assert not near.holdings.holds(place)
     assert LITERAL in opcodes(written(encoder_of(near), DATA[:10_000]))
-    encoder.delivered(batch)
+    encoder.underway.delivered(batch)
     assert near.holdings.holds(place)
 
 
@@ -350,7 +350,7 @@ def test_what_was_to_be_taught_is_no_longer_shared_when_the_stream_is_over() -> 
     batch = written(encoder, DATA)
     place = batch.learned[0][1]
     assert near.holdings.shares(place)
-    encoder.abandon(batch)
+    encoder.underway.abandon(batch)
     assert not near.holdings.shares(place)
 
 
@@ -392,7 +392,7 @@ def test_a_pause_at_the_end_of_an_expected_chunk_is_no_border() -> None:
     assert batch is not None
     assert opcodes(batch)[-2:] == [SLICE, LITERAL]
     assert dissect(memoryview(batch.data)).literal_length == 1
-    stream.encoder.abandon(batch)
+    stream.encoder.underway.abandon(batch)
     again = send(near, far, [DATA[:10_000], DATA[10_000:]], pauses=True)
     assert again.received == DATA
 

@@ -360,14 +360,14 @@ def test_only_runs_on_their_way_may_be_missed_each_once_a_batch() -> None:
     near, far = known()
     stream = written(near, far)
     (name,) = stream.undecoded[0].lists
-    listed = stream.encoder.listed(name)
+    listed = stream.encoder.underway.listed(name)
     assert listed is not None
     assert fingerprint(listed) == name
-    assert [stream.encoder.missed(name) for _ in range(2)] == [True, False]
-    assert all(stream.encoder.missed(listed[at : at + 32]) for at in range(0, len(listed), 32))
-    stream.encoder.delivered(stream.undecoded[0])
-    assert stream.encoder.listed(name) is None
-    assert not stream.encoder.missed(name)
+    assert [stream.encoder.underway.missed(name) for _ in range(2)] == [True, False]
+    assert all(stream.encoder.underway.missed(listed[at : at + 32]) for at in range(0, len(listed), 32))
+    stream.encoder.underway.delivered(stream.undecoded[0])
+    assert stream.encoder.underway.listed(name) is None
+    assert not stream.encoder.underway.missed(name)
 
 
 def test_a_list_stays_until_the_last_batch_that_has_it_is_consumed() -> None:
@@ -382,10 +382,10 @@ def test_a_list_stays_until_the_last_batch_that_has_it_is_consumed() -> None:
         assert taken is not None
         batches.append(taken)
     (name,) = batches[0].lists.keys() & batches[1].lists.keys()
-    encoder.delivered(batches[0])
-    assert encoder.listed(name) is not None
-    encoder.abandon(batches[1])
-    assert encoder.listed(name) is None
+    encoder.underway.delivered(batches[0])
+    assert encoder.underway.listed(name) is not None
+    encoder.underway.abandon(batches[1])
+    assert encoder.underway.listed(name) is None
 
 
 def out_of_order() -> tuple[Site, Site]:

@@ -1,0 +1,89 @@
+"""Batches that the peer has not consumed: what stays in our store for them, and what the peer may ask for meanwhile."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from dedupstore.store import ChunkStore
+from proxy.reduction.draft import Draft, EncodedBatch
+from proxy.reduction.holdings import Holdings
+from proxy.reduction.runs import Order, Runs
+
+
+class Underway:
+    """One stream's outgoing direction. Loop thread. Names are of chunks and of runs."""
+
+    def __init__(self, store: ChunkStore, holdings: Holdings, order: Order | None) -> None:
+        """`order`: of the peer's store; None if the peer knows no runs."""
+        self._store = store
+        self._holdings = holdings
+        self._runs = Runs(order)
+        self._referred: Counter[bytes] = Counter()  # by how many batches
+        self._missed: Counter[bytes] = Counter()  # how many of those the peer has asked for it
+        self._taught: dict[bytes, int] = {}  # the same of chunks that they teach, the one being written included
+
+    @property
+    def runs(self) -> int:
+        """How many more runs may be sent."""
+        return self._runs.room
+
+    def teaches(self, name: bytes) -> bool:
+        """The peer will hold that chunk when it gets to what is written next."""
+        return name in self._taught
+
+    def teach(self, name: bytes) -> None:
+        """The batch that is being written teaches the peer that chunk."""
+        self._taught[name] = self._taught.get(name, 0) + 1  # a Counter takes twice as long
+
+    def send(self, draft: Draft) -> None:
+        """The batch goes, its tokens written."""
+        self._referred.update(draft.named)
+        self._runs.send(draft.lists)
+        self._holdings.referred(draft.references)
+        if draft.learned:
+            self._holdings.send([place for _, place in draft.learned])
+
+    def delivered(self, batch: EncodedBatch) -> None:
+        """The peer has consumed the batch: its pins end, and it holds what the batch taught or had to be filled for."""
+        missed = self._missed.keys() & batch.named if self._missed else set()
+        _uncount(self._referred, batch.named)
+        _uncount(self._missed, missed)
+        self._release(batch, found=not missed)
+        for name in missed:
+            if (place := self._store.find(name)) is not None:
+                self._holdings.add(place)  # it was filled
+        _uncount(self._taught, [name for name, _ in batch.learned])
+        self._holdings.add_all([place for _, place in batch.learned])
+
+    def abandon(self, batch: EncodedBatch) -> None:
+        """The stream is over and the batch may never arrive: its pins end."""
+        self._release(batch, found=False)
+
+    def missed(self, name: bytes) -> bool:
+        """The peer lacks a chunk, or a run: False if it has asked as often as batches on their way refer to it."""
+        if self._missed[name] >= self._referred[name]:
+            return False
+        self._missed[name] += 1
+        self._runs.miss(name)
+        if (place := self._store.find(name)) is not None:
+            self._holdings.doubt(place)
+        return True
+
+    def listed(self, name: bytes) -> bytes | None:
+        """What a run of that name stands for: the fingerprints of its chunks; None if none is on its way."""
+        return self._runs.listed(name)
+
+    def _release(self, batch: EncodedBatch, *, found: bool) -> None:
+        """`found`: the peer knew what its runs stand for."""
+        self._runs.end(batch.lists, found=found)
+        self._holdings.unsend([place for _, place in batch.learned])
+        if found:
+            self._holdings.found(batch.plain - batch.literal)
+        for container in batch.pinned:
+            self._store.unpin(container)
+
+
+def _uncount(counts: dict[bytes, int], names: Iterable[bytes]) -> None:
+    """Take one from the count of each, and forget it at zero. (`del` of a Counter's is slow.)"""
+    for name in names:
+        if left := counts.pop(name) - 1:
+            counts[name] = left
