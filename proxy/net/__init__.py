@@ -7,9 +7,10 @@ Beside `proxy.web` and the bench this is all that may import asyncio, ssl and so
   feed `proxy.observe`.
 - **Arrays.** `forward` accepts their connections, `redirected` finds where one was meant to go, `portals` opens
   forwards on demand. On the far side `asking` reads an OPEN, and `arrays` reaches the export through `connecting`. A
-  `relay` joins socket and stream through its `coders`; `relay_owner` is what it needs of its peer. When it reads and
-  sends: `turns`, `allowance`, `pauses`, `packing`, `gathering`. How it ends: `blaming` says by whose fault, `endings`
-  how the array sees it, `ended` counts; every end goes through `Relay.close`, with a reason.
+  `relay` joins socket and stream through its `coders`, `delivery` is its inward half; `relay_owner` is what it needs of
+  its peer. When it reads and sends: `turns`, `allowance`, `pauses`, `packing`. When it delivers: `rounds`. How long the
+  rest of something is waited for: `silence`. How it ends: `blaming` says by whose fault, `endings` how the array sees
+  it, `ended` counts.
 - **Peers.** A `peer` drives the `Tunnel` of `proxy.protocol`. `dialler` and `door` bring up a `lane`, `handshake` says
   why one failed. `lanes`, `lane_count` and `loss`: how many there are, and what each gets. `outlet`: how little of it
   the kernel is given. `renewing`, `steadying` and `unpaused`: so that BBR does not pause. `shares`: what forwards and

@@ -11,6 +11,10 @@ from proxy.reduction.errors import BatchError, CorruptStream
 log = logging.getLogger(__name__)
 
 
+class ChunkLost(Exception):
+    """A chunk that the peer referred to can be had of nobody; nobody is to blame, but the stream cannot go on."""
+
+
 class Blaming:
     """A context that looks at errors before anybody else does; no generator: each batch passes through it.
 
@@ -47,6 +51,8 @@ class Blaming:
             self._traffic.mismatches += 1
             log.error("stream %d to %s: %s", self._stream, self._name, error)
             self._close(ResetCode.CORRUPT, str(error))
+        elif isinstance(error, ChunkLost):
+            self._close(ResetCode.CHUNK_LOST, str(error))
         else:
             self.defect(error)
         return True

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from proxy.net.coders import Coders
+from proxy.net.silence import Silence
 from proxy.net.waits import Waits
 from proxy.net.worker import StoreWorker
 from proxy.observe.waiting import Waiting
@@ -53,8 +54,12 @@ class Pauses:
         self._soon: asyncio.Handle | None = None
         self._round: asyncio.Handle | None = None
         self._patience: asyncio.TimerHandle | None = None  # a flush waits, for the store's disk or for more to come
-        self._stall: asyncio.TimerHandle | None = None
-        self._seen = 0  # bytes of the source when it was set
+        self._stall = Silence(
+            lambda: coders.held,
+            lambda: coders.came,
+            self._give_up,
+            seconds=lambda: _SURE_STALL if coders.understood else STALL,
+        )
         self._closed = False
 
     def received(self, count: int, *, full: bool) -> None:
@@ -115,7 +120,7 @@ class Pauses:
     def rest(self) -> None:
         """The source is not read for a while; `waits` knows why."""
         self._resting = True
-        self._trust()
+        self._stall.stop()
         if self._holding and self._waits.queued:
             self._came = True  # for all we know
         elif self._patience is not None:
@@ -124,7 +129,7 @@ class Pauses:
     def wait(self, *, more: bool) -> None:
         """The source is not read for a moment, while others have their turn; if `more` may be there, it is no pause."""
         self._awaiting_turn = True
-        self._trust()
+        self._stall.stop()
         if more and self._soon is not None:
             self._soon.cancel()
             self._soon = None
@@ -140,7 +145,8 @@ class Pauses:
     def close(self) -> None:
         """The stream is over."""
         self._closed = True
-        for waiting in (self._soon, self._round, self._patience, self._stall):
+        self._stall.stop()
+        for waiting in (self._soon, self._round, self._patience):
             if waiting is not None:
                 waiting.cancel()
 
@@ -202,29 +208,10 @@ class Pauses:
     # -- a source that stops within a PDU ----------------------------------------------------------------------
 
     def _watch(self) -> None:
-        if self._stall is None and self._coders.held and not (self._resting or self._awaiting_turn or self._closed):
-            self._wait_for_more(looks=2)
-
-    def _trust(self) -> None:
         """It cannot go on while it is not read."""
-        if self._stall is not None:
-            self._stall.cancel()
-            self._stall = None
+        if not (self._resting or self._awaiting_turn or self._closed):
+            self._stall.watch()
 
-    def _wait_for_more(self, looks: int) -> None:
-        """In two halves: after the first, what came while the loop was busy is read before the second ends."""
-        self._seen = self._coders.came
-        seconds = _SURE_STALL if self._coders.understood else STALL
-        self._stall = self._loop.call_later(seconds / 2, self._look, looks - 1)
-
-    def _look(self, looks: int) -> None:
-        self._stall = None
-        if not self._coders.held:
-            return
-        if self._coders.came != self._seen:
-            self._wait_for_more(looks=2)
-        elif looks:
-            self._wait_for_more(looks)
-        else:
-            self._coders.give_up()
-            self._flush()
+    def _give_up(self) -> None:
+        self._coders.give_up()
+        self._flush()

@@ -43,13 +43,13 @@ _TIMER_SECONDS = 0.001
 _WITHDRAWN = "the certificate of this lane is no longer trusted"
 
 _OF_RELAYS: dict[type, Callable[[Relay, Any], None]] = {
-    events.DataReceived: lambda relay, event: relay.data(memoryview(event.batch)),
+    events.DataReceived: lambda relay, event: relay.delivery.data(memoryview(event.batch)),
     events.Arrived: lambda relay, event: relay.arrived(),
     events.Consumed: lambda relay, event: relay.consumed(event.consumed),
     events.Writable: lambda relay, event: relay.writable(),
-    events.StreamEnded: lambda relay, event: relay.ended(event.total, memoryview(event.tokens)),
+    events.StreamEnded: lambda relay, event: relay.delivery.end(event.total, memoryview(event.tokens)),
     events.MissReceived: lambda relay, event: relay.missed(event.fingerprints),
-    events.FillReceived: lambda relay, event: relay.filled(
+    events.FillReceived: lambda relay, event: relay.delivery.filled(
         event.fingerprint, event.codec, event.size, memoryview(event.data)
     ),
 }

@@ -1,8 +1,8 @@
 """A relay joins one array connection to one stream of a tunnel.
 
 Outward: the socket is read straight into the encoder; batches go to the tunnel as long as it has credit, and while it
-has none the socket is not read. Inward: batches are decoded as long as the array takes them; while it does not, they
-wait as they came. Every end goes through `close`.
+has none the socket is not read. Inward is `Delivery`. A stream ends by `close`, or in order once both arrays have
+ended their sides (`_finish_if_done`).
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from typing import cast
 from proxy.net.allowance import divided
 from proxy.net.blaming import Blaming
 from proxy.net.coders import Coders
+from proxy.net.delivery import Delivery
 from proxy.net.endings import Leaving, reset_connection, reset_transport, socket_of
-from proxy.net.gathering import Gathering
 from proxy.net.packing import Packing
 from proxy.net.pauses import Pauses
 from proxy.net.relay_owner import RelayOwner
@@ -27,12 +27,9 @@ from proxy.observe.waiting import Waiting
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import PeerError
 from proxy.reduction.batch import CODEC_NONE
-from proxy.reduction.compression import decode
-from proxy.reduction.decoder import DecodedBatch
 from proxy.reduction.draft import EncodedBatch
-from proxy.reduction.errors import BatchError
 
-_CPU, _SOURCE, _PEER = Waiting.CPU, Waiting.SOURCE, Waiting.PEER  # each read passes here, and an enum's are slow
+_CPU, _SOURCE = Waiting.CPU, Waiting.SOURCE  # each read passes here, and an enum's are slow
 
 _WRITE_HIGH = 256 << 10
 """Bytes waiting for a slow array above which decoding rests; they count as consumed."""
@@ -64,23 +61,28 @@ class Relay(asyncio.BufferedProtocol):
         self._traffic = Traffic()
         self._blaming = Blaming(stream, name, self._traffic, owner.breach, self.close)
         self.coders = coders
-        self._encoder, self._decoder = coders.encoder, coders.decoder
+        self._encoder = coders.encoder
         self._underway = self._encoder.underway
         self.compression = self._encoder.compression
         self._transport: asyncio.Transport | None = None
         self._outstanding: deque[tuple[int, EncodedBatch]] = deque()
-        self._array_paused = False  # the array does not read
         self._resting = False  # we do not read the array
         self._awaiting_turn = False  # the same, but only until others have been read
         self._pauses = Pauses(coders, self.waits, owner.worker, self._flush, self._ship_whole)
         self._packing = Packing(owner.pump)
-        self._gathering = Gathering(lambda: self._decoder.gathered, self._interrupted, self._let_go)
+        self.delivery = Delivery(
+            owner,
+            stream,
+            coders.decoder,
+            self.waits,
+            self._traffic,
+            self._blaming,
+            answered=self._pauses.answered,
+            ended=self._finish_if_done,
+        )
         self._allowance = 0  # plain bytes that may be read
         self._asked = 0  # bytes that the read under way may bring
         self._ended_here = False
-        self._end: tuple[int, bytes] | None = None
-        self._ended_there = False
-        self._held_by: Waiting | None = None  # what delivery waits for at this site, beside the array
         self.closed = False
         self._leaving: Leaving | None = None
         self.in_order = False
@@ -112,7 +114,7 @@ class Relay(asyncio.BufferedProtocol):
         if not self.opener:
             self._owner.tunnel.accept(self.stream)
         self._renew_allowance()
-        self._deliver()
+        self.delivery.begin(transport)
         self._owner.pump()
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -157,11 +159,10 @@ class Relay(asyncio.BufferedProtocol):
         return True
 
     def pause_writing(self) -> None:
-        self._array_paused = True
+        self.delivery.pause()
 
     def resume_writing(self) -> None:
-        self._array_paused = False
-        self._deliver()
+        self.delivery.resume()
         self._owner.pump()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -173,36 +174,6 @@ class Relay(asyncio.BufferedProtocol):
         self.close(ResetCode.ORIGIN_RESET, reason)
 
     # -- the tunnel --------------------------------------------------------------------------------------------
-
-    def data(self, batch: memoryview) -> None:
-        """A batch from the peer; its memory is valid during the call."""
-        if self.closed:
-            return
-        self._traffic.received += len(batch)
-        if not self._may_deliver():
-            self._decoder.keep(batch)
-        else:
-            self.waits.inward(_CPU)
-            with self._blaming:
-                self._take_over(self._decoder.feed(batch))
-        self._note_inward()
-
-    def ended(self, total: int, tokens: memoryview) -> None:
-        """The far array has ended its side."""
-        self._end = total, bytes(tokens)
-        self._deliver()
-
-    def filled(self, name: bytes, codec: int, size: int, data: memoryview) -> None:
-        """The peer's answer to a MISS. Raises PeerError if there was none of that name."""
-        if not (self._owner.misses.asking(self.stream) and self._decoder.asks(name)):
-            raise PeerError(f"FILL on stream {self.stream}", f"the stream has not asked for {name.hex()[:16]}")
-        if size == 0:
-            self.close(ResetCode.CHUNK_LOST, "a chunk that was referred to is no longer held by either side")
-            return
-        with self._blaming:
-            self._decoder.fill(name, bytes(decode(codec, data, size)))
-            self._traffic.verified += size
-        self._deliver()
 
     def missed(self, names: tuple[bytes, ...]) -> None:
         """The peer lacks chunks or runs that we referred to. Raises PeerError if we did not."""
@@ -270,13 +241,12 @@ class Relay(asyncio.BufferedProtocol):
         self.closed = True
         self.reason = reason
         self._pauses.close()
-        self._gathering.close()
+        self.delivery.close()
         self._packing.close()
         for _, batch in self._outstanding:
             self._underway.abandon(batch)
         self._outstanding.clear()
         self._encoder.close()
-        self._decoder.close()
 
     # -- outward -----------------------------------------------------------------------------------------------
 
@@ -389,109 +359,11 @@ class Relay(asyncio.BufferedProtocol):
             self._owner.tunnel.await_room(self.stream)
             self.waits.rest()
 
-    # -- inward ------------------------------------------------------------------------------------------------
-
-    def _deliver(self) -> None:
-        with self._blaming, self._owner.rounds:
-            while self._may_deliver():
-                self.waits.inward(_CPU)
-                if not self._take_over(self._decoder.advance()):
-                    break
-            self._end_if_complete()
-        self._note_inward()
-
-    def _note_inward(self) -> None:
-        """What delivery waits for now."""
-        if self._array_paused or self._transport is None:
-            self.waits.inward(Waiting.ARRAY)
-        elif self._held_by is not None:
-            self.waits.inward(self._held_by)
-        else:
-            self.waits.inward(_PEER if self._decoder.idle else Waiting.FILL)
-
-    def _may_deliver(self) -> bool:
-        """False while the array, the store or others have to be waited for; each calls for delivery afterwards.
-
-        A batch that others wait for, to ask, is decoded even if the array does not read.
-        """
-        stopped = self._array_paused and not self._owner.misses.asking(self.stream)
-        if self.closed or self._transport is None or stopped or self._held_by is not None:
-            return False
-        if self._owner.worker.congested:
-            self._held_by = Waiting.STORE
-            self._owner.worker.when_relieved(self._go_on)
-        elif self._owner.rounds.over:
-            self._held_by = _CPU
-            self._owner.rounds.wait(self._go_on)
-        return self._held_by is None
-
-    def _take_over(self, decoded: DecodedBatch | None) -> bool:
-        """Hand decoded bytes to the array; False if there were none."""
-        if decoded is None:
-            self._obtain()
-            return False
-        assert self._transport is not None
-        self._transport.writelines(decoded.pieces)
-        self._owner.misses.settle(self.stream)
-        self._owner.tunnel.consumed(self.stream)
-        self._pauses.answered()
-        self._gathering.watch()
-        self._traffic.delivered += sum(map(len, decoded.pieces))
-        self._traffic.from_store += decoded.from_store
-        self._traffic.verified += decoded.verified
-        self._owner.worker.kick()
-        if (entered := self._decoder.entered) is not None:
-            self._decoder.entered = None
-            self._owner.worker.prefetch(entered, spare=True)
-        return True
-
-    def _interrupted(self) -> bool:
-        """What the far array has sent may be on its way, or here and not decoded."""
-        return not (self._owner.reachable and self._decoder.idle) or self._held_by is not None
-
-    def _let_go(self) -> None:
-        """The far target has stopped, or ended, within a text that was to be delivered as a whole."""
-        if self._transport is None or self.closed:
-            return
-        if pieces := self._decoder.let_go():
-            self._traffic.delivered += sum(map(len, pieces))
-            self._transport.writelines(pieces)
-
-    def _obtain(self) -> None:
-        """See to what the decoder waits for."""
-        needs = self._decoder.needs()
-        if needs is None:
-            return
-        if needs.load is not None:
-            self._held_by = Waiting.STORE
-            self._owner.worker.load(needs.load, self._go_on, patient=False)
-        elif needs.behind is not None:
-            self._held_by = Waiting.STORE
-            self._owner.worker.load_behind(needs.behind, self._go_on)
-        else:
-            self._traffic.misses += len(needs.ask)
-            self._owner.misses.ask(self.stream, needs.ask)
-
-    def _go_on(self) -> None:
-        self._held_by = None
-        self._deliver()
-        self._owner.pump()
-
-    def _end_if_complete(self) -> None:
-        if self._end is None or self._ended_there or not self._decoder.idle or self._transport is None:
-            return
-        total, tokens = self._end
-        if total != self._decoder.total:
-            raise BatchError(f"END after {total} bytes, but {self._decoder.total} were sent")
-        self._decoder.learn_last(memoryview(tokens))
-        self._ended_there = True
-        self._let_go()
-        self._transport.write_eof()
-        self._finish_if_done()
+    # -- both ----------------------------------------------------------------------------------------------------
 
     def _finish_if_done(self) -> None:
         """Both directions have ended, and the peer can ask for nothing any more: close the socket without a reset."""
-        if not (self._ended_here and self._ended_there) or self._outstanding or self.closed:
+        if not (self._ended_here and self.delivery.over) or self._outstanding or self.closed:
             return
         self.in_order = True
         self._give_back("both arrays ended it")

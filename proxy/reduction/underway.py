@@ -17,9 +17,9 @@ class Underway:
         self._store = store
         self._holdings = holdings
         self._runs = Runs(order)
-        self._referred: Counter[bytes] = Counter()  # by how many batches
+        self._referred: Counter[bytes] = Counter()  # by how many of the batches
         self._missed: Counter[bytes] = Counter()  # how many of those the peer has asked for it
-        self._taught: dict[bytes, int] = {}  # the same of chunks that they teach, the one being written included
+        self._taught: dict[bytes, int] = {}  # chunks: by how many, the one being written included
 
     @property
     def runs(self) -> int:

@@ -197,7 +197,7 @@ def test_a_stream_that_is_reset_gives_its_context_back(loop: Loop) -> None:
     memory, said = ContextMemory(), noise(1000)
     literals = ContextWriter(1, WINDOW_LOG_MIN).encode(said)
     with connection(site(ShelfStore()), memory) as made:
-        made.relay.data(memoryview(assemble(1000, CODEC_CONTEXT, literal(said), 1000, [literals])))
+        made.relay.delivery.data(memoryview(assemble(1000, CODEC_CONTEXT, literal(said), 1000, [literals])))
         assert made.transport.writelines.call_args_list == [call([said])]
         assert memory.used == 1 << WINDOW_LOG_MIN
         made.relay.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
@@ -254,11 +254,11 @@ def test_but_while_the_disk_lags_not_before_that_is_over(connected: Connected, l
 def test_an_array_that_does_not_read_keeps_nobody_from_asking(connected: Connected) -> None:
     """What its batch lacks has come: it is decoded all the same; what follows it waits for the array."""
     connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
-    connected.relay.data(batch(WHOLE, plain=1000))
+    connected.relay.delivery.data(batch(WHOLE, plain=1000))
     connected.owner.tunnel.send_miss.assert_called_once_with(1, [NAME])
     connected.relay.pause_writing()
-    connected.relay.data(batch(literal(b"more"), literals=b"more"))
-    connected.relay.filled(NAME, 0, 1000, memoryview(CHUNK))
+    connected.relay.delivery.data(batch(literal(b"more"), literals=b"more"))
+    connected.relay.delivery.filled(NAME, 0, 1000, memoryview(CHUNK))
     assert connected.transport.writelines.call_args_list == [call([CHUNK])]
     assert not connected.owner.misses.asking(1)
     connected.relay.resume_writing()
@@ -273,8 +273,8 @@ def test_what_its_peer_has_no_time_left_for_is_delivered_in_the_next_round(loop:
         with connected.owner.rounds:
             clock.now += LONGEST
             for part in (b"one", b"two"):
-                connected.relay.data(batch(literal(part), literals=part))
-            connected.relay.ended(6, memoryview(b""))
+                connected.relay.delivery.data(batch(literal(part), literals=part))
+            connected.relay.delivery.end(6, memoryview(b""))
         connected.transport.writelines.assert_not_called()
         connected.transport.write_eof.assert_not_called()
         assert connected.owner.rounds.over
@@ -289,7 +289,7 @@ def test_a_stream_may_end_while_it_waits_for_the_next_round(loop: Loop) -> None:
         connected.owner.rounds = Rounds(clock)
         with connected.owner.rounds:
             clock.now += LONGEST
-            connected.relay.data(batch(literal(b"one"), literals=b"one"))
+            connected.relay.delivery.data(batch(literal(b"one"), literals=b"one"))
         connected.relay.close(ResetCode.PEER_RESTARTED, "the peer has lost its side", tell=False)
         next_round(loop)
         connected.transport.writelines.assert_not_called()
@@ -301,9 +301,9 @@ def test_a_fill_of_what_was_not_asked_for_is_a_breach(connected: Connected, aske
     """Also one that says that the chunk is gone: nobody has named it."""
     connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
     if asked:
-        connected.relay.data(batch(WHOLE, plain=1000))
+        connected.relay.delivery.data(batch(WHOLE, plain=1000))
     with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: the stream has not asked"):
-        connected.relay.filled(OTHER_NAME, 0, size, memoryview(OTHER[:size]))
+        connected.relay.delivery.filled(OTHER_NAME, 0, size, memoryview(OTHER[:size]))
     assert not connected.relay.closed
 
 
@@ -312,14 +312,14 @@ def test_so_is_one_while_the_stream_waits_for_its_turn_to_ask(connected: Connect
     connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
     for stream in range(3, 3 + 2 * AT_ONCE, 2):
         connected.owner.misses.ask(stream, [OTHER_NAME])
-    connected.relay.data(batch(WHOLE, plain=1000))
+    connected.relay.delivery.data(batch(WHOLE, plain=1000))
     with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: the stream has not asked"):
-        connected.relay.filled(NAME, 0, size, memoryview(CHUNK[:size]))
+        connected.relay.delivery.filled(NAME, 0, size, memoryview(CHUNK[:size]))
 
 
 def test_a_chunk_that_is_gone_ends_the_stream_that_asked_for_it(connected: Connected) -> None:
     connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
-    connected.relay.data(batch(WHOLE, plain=1000))
-    connected.relay.filled(NAME, 0, 0, memoryview(b""))
+    connected.relay.delivery.data(batch(WHOLE, plain=1000))
+    connected.relay.delivery.filled(NAME, 0, 0, memoryview(b""))
     ((stream, code, _), _) = connected.owner.tunnel.reset.call_args
     assert (stream, code) == (1, ResetCode.CHUNK_LOST)

@@ -1,25 +1,33 @@
-"""When a long text is waited for no more, by a clock that the tests move."""
+"""When the rest of something is waited for no more, by a clock that the tests move."""
 
 from typing import Any
 
 import pytest
 
-from proxy.net.gathering import LONGEST, Gathering
+from proxy.net.silence import Silence
 from tests.unit.net.loop import Loop
+
+LONGEST = 1.0
 
 
 class Stage:
-    """A relay's part: what is gathered, whether something else is waited for, and whether it was let go."""
+    """Its owner's part: what is gathered, whether something else is waited for, and whether it was let go."""
 
     def __init__(self) -> None:
         self.gathered = 0
         self.interrupted = False
         self.let_go = 0
-        self.gathering = Gathering(lambda: self.gathered, lambda: self.interrupted, self._let_go)
+        self.silence = Silence(
+            lambda: self.gathered,
+            lambda: self.gathered,
+            self._let_go,
+            seconds=lambda: LONGEST,
+            interrupted=lambda: self.interrupted,
+        )
 
     def comes(self, count: int) -> None:
         self.gathered += count
-        self.gathering.watch()
+        self.silence.watch()
 
     def _let_go(self) -> None:
         self.let_go += 1
@@ -69,7 +77,7 @@ def test_an_outage_is_no_pause(loop: Loop, stage: Stage) -> None:
 
 def test_after_the_end_nothing_is(loop: Loop, stage: Stage) -> None:
     stage.comes(100)
-    stage.gathering.close()
+    stage.silence.stop()
     loop.run(10)
     assert stage.let_go == 0
 
