@@ -48,9 +48,9 @@ _OF_RELAYS: dict[type, Callable[[Relay, Any], None]] = {
     events.Consumed: lambda relay, event: relay.consumed(event.consumed),
     events.Writable: lambda relay, event: relay.writable(),
     events.StreamEnded: lambda relay, event: relay.delivery.end(event.total, memoryview(event.tokens)),
-    events.MissReceived: lambda relay, event: relay.missed(event.fingerprints),
+    events.MissReceived: lambda relay, event: relay.missed(event.names),
     events.FillReceived: lambda relay, event: relay.delivery.filled(
-        event.fingerprint, event.codec, event.size, memoryview(event.data)
+        event.name, event.codec, event.size, memoryview(event.data)
     ),
 }
 """What concerns one stream, and nobody if that has ended meanwhile."""
@@ -106,18 +106,6 @@ class Peer:
         late = environment.load.compresses
         self.lanes = Lanes(self.tunnel, environment.config.tunnel.lanes, self.shares.marks, late)
         self.lookout = Lookout(self.name, self.relays, self.tunnel, self.lanes, self.shares, environment, now)
-        self._handlers: dict[type, Callable[[Any], None]] = {
-            events.StreamOffered: self._offered,
-            events.StreamAccepted: self._accepted,
-            events.StreamReset: self._stream_reset,
-            events.PeerDraining: self._peer_draining,
-            events.LaneClosed: self._lane_closed,
-            events.LaneDead: self._lane_dead,
-            events.LaneSilent: self._lane_silent,
-            events.LanesWished: self._lanes_wished,
-            events.TunnelReset: self._tunnel_reset,
-            events.Resumed: self._resumed,
-        }
 
     @property
     def holdings(self) -> Holdings:
@@ -127,7 +115,7 @@ class Peer:
 
     @property
     def grain(self) -> int:
-        """Literal bytes that one batch should have at most, so that no frame keeps a lane busy for long."""
+        """Bytes that a frame should have at most, so that none keeps a lane busy for long."""
         return self.lanes.grain
 
     @property
@@ -369,7 +357,7 @@ class Peer:
 
     def _dispatch(self) -> None:
         while (event := self.tunnel.next_event()) is not None:
-            self._handlers.get(type(event), self._tell_relay)(event)
+            _OF_PEERS.get(type(event), Peer._tell_relay)(self, event)
 
     def _tell_relay(self, event: Any) -> None:
         if (relay := self.relays.get(event.stream)) is not None:
@@ -451,3 +439,17 @@ class Peer:
             log.warning("the store of %s is not the one that we knew: it is believed to be empty", self.name)
         self._peer_store = seen
         self._holdings = Holdings(store, key)
+
+
+_OF_PEERS: dict[type, Callable[[Peer, Any], None]] = {
+    events.StreamOffered: Peer._offered,
+    events.StreamAccepted: Peer._accepted,
+    events.StreamReset: Peer._stream_reset,
+    events.PeerDraining: Peer._peer_draining,
+    events.LaneClosed: Peer._lane_closed,
+    events.LaneDead: Peer._lane_dead,
+    events.LaneSilent: Peer._lane_silent,
+    events.LanesWished: Peer._lanes_wished,
+    events.TunnelReset: Peer._tunnel_reset,
+    events.Resumed: Peer._resumed,
+}

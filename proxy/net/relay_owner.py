@@ -23,7 +23,7 @@ class RelayOwner(WaitsOwner, Protocol):
 
     @property
     def grain(self) -> int:
-        """Literal bytes that one batch should have at most."""
+        """Bytes that a frame should have at most, so that none keeps a lane busy for long."""
 
     @property
     def holdings(self) -> Holdings:

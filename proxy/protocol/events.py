@@ -52,18 +52,18 @@ class StreamReset:
 
 @dataclass(frozen=True, slots=True)
 class MissReceived:
-    """The peer lacks these chunks, to which batches of this stream referred (the tunnel does not check that)."""
+    """The peer lacks these chunks and runs, to which batches of this stream referred; nobody has checked that yet."""
 
     stream: int
-    fingerprints: tuple[bytes, ...]
+    names: tuple[bytes, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FillReceived:
-    """A chunk that was asked for (the tunnel does not check that). `size` 0: the peer has it no more."""
+    """A chunk, or a run's list, that was asked for; nobody has checked that yet. `size` 0: the peer has it no more."""
 
     stream: int
-    fingerprint: bytes
+    name: bytes
     codec: int
     size: int
     data: bytes
@@ -71,14 +71,14 @@ class FillReceived:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """Some of what the stream has sent has arrived, since `flow` told of more than LINE or `may_fill` refused."""
+    """Some of what the stream has sent has arrived since `flow` named an obstacle but LINE, or `may_fill` refused."""
 
     stream: int
 
 
 @dataclass(frozen=True, slots=True)
 class Consumed:
-    """The far array has taken everything that we sent up to this sum of costs."""
+    """The far array was given everything that we sent up to this sum of costs."""
 
     stream: int
     consumed: int
