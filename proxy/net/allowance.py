@@ -7,7 +7,7 @@ BESIDE = 2
 """Frames beside the full ones: the one that is being filled, and one that a pause leaves short."""
 
 
-def divided(sendable: int, held: int, grain: int) -> tuple[int, int]:
+def grain_and_allowance(sendable: int, held: int, grain: int) -> tuple[int, int]:
     """The literal bytes of a frame, at most, and how many more plain bytes the encoder may be given.
 
     `sendable`: plain bytes of one frame that the credit takes; `held`: those that the encoder has, in no frame yet;

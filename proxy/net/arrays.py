@@ -33,7 +33,9 @@ class Arrays:
             return
         connecting.cancel()
         if (waited := time.monotonic() - relay.began) >= ADDRESS_SECONDS:
-            self._refuse(relay, f"cannot connect to {relay.asked}: no answer in {waited:.0f} s, then it was given up")
+            self._refuse(
+                relay, f"cannot connect to {relay.destination}: no answer in {waited:.0f} s, then it was given up"
+            )
 
     async def _connect(self, relay: Relay, address: Address) -> None:
         try:
@@ -41,7 +43,7 @@ class Arrays:
                 connection = await connect(address)
             del self._connecting[relay]  # no longer to be cancelled: that would tear what its relay already holds
             await take_over(connection, lambda: relay)
-            self._refusals.connected(relay.share, relay.asked)
+            self._refusals.connected(relay.share, relay.destination)
         except (OSError, TimeoutError, ValueError) as error:  # ValueError: of a name that cannot be looked up
             reason = f"cannot connect to {address}: {plain(error) or 'no answer in time'}"
             log.warning("stream %d of %s: %s", relay.stream, relay.name, reason)
@@ -50,4 +52,4 @@ class Arrays:
             relay.close(ResetCode.UNREACHABLE, reason)
 
     def _refuse(self, relay: Relay, reason: str) -> None:
-        self._refusals.refused(relay.share, relay.asked, UNREACHABLE, reason)
+        self._refusals.refused(relay.share, relay.destination, UNREACHABLE, reason)

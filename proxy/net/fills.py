@@ -21,7 +21,7 @@ _LOADS_MAX = 8
 """How often a chunk is loaded, if others drive it out of the cache before it is read."""
 
 
-class Filler(Protocol):
+class FillSource(Protocol):
     """What of a relay is needed here."""
 
     stream: int
@@ -52,27 +52,27 @@ class Fills:
         self._worker = worker
         self._pump = pump
         self._loop = asyncio.get_running_loop()
-        self._missed: dict[Filler, _Missed] = {}
-        self._turns: deque[Filler] = deque()
+        self._missed: dict[FillSource, _Missed] = {}
+        self._turns: deque[FillSource] = deque()
         """Those that may have a FILL to send now; the others wait for the disk, or are `_held`."""
-        self._held: set[Filler] = set()
+        self._held: set[FillSource] = set()
         """Until something of theirs is acknowledged."""
         self._later = False
 
-    def add(self, relay: Filler, names: Sequence[bytes]) -> None:
+    def add(self, relay: FillSource, names: Sequence[bytes]) -> None:
         """The peer has missed those; `go_on` has to be called."""
         if relay not in self._missed:
             self._missed[relay] = _Missed(deque())
             self._turns.append(relay)
         self._missed[relay].names.extend(names)
 
-    def drop(self, relay: Filler) -> None:
+    def drop(self, relay: FillSource) -> None:
         """The relay has ended, and what it had unacknowledged is in nobody's way any more; the caller pumps."""
         self._missed.pop(relay, None)
         self._held.discard(relay)
         self.go_on()
 
-    def arrived(self, relay: Filler) -> None:
+    def arrived(self, relay: FillSource) -> None:
         """Some of what the relay has sent has arrived; `go_on` has to be called."""
         if relay in self._held:
             self._held.discard(relay)
@@ -98,7 +98,7 @@ class Fills:
         self.go_on()
         self._pump()
 
-    def _serve(self, relay: Filler) -> None:
+    def _serve(self, relay: FillSource) -> None:
         missed = self._missed.get(relay)
         if missed is None or not self._tunnel.remembers(relay.stream):  # all may just have been lost: events tell
             return
@@ -127,7 +127,7 @@ class Fills:
         except StoreError:
             return b""
 
-    def _loaded(self, relay: Filler) -> None:
+    def _loaded(self, relay: FillSource) -> None:
         if relay in self._missed:
             relay.loading(False)
         self._turns.appendleft(relay)

@@ -193,7 +193,7 @@ class Peer:
             return None, str(refused)
         coders = self._coders(stream, f"forward {forward}", protocol, portals)
         relay = self.relays[stream] = Relay(self, stream, forward, origin, coders, opener=True)
-        relay.asked = export
+        relay.destination = export
         self.pump()
         return relay, ""
 
@@ -374,20 +374,20 @@ class Peer:
         self.tunnel.assign(event.stream, self.shares.of_export(export.name))
         coders = self._coders(event.stream, f"export {export.name}", None)
         relay = self.relays[event.stream] = Relay(self, event.stream, export.name, event.origin, coders, opener=False)
-        relay.asked = str(address)
+        relay.destination = str(address)
         self._arrays.connect(relay, address)
 
     def _accepted(self, event: events.StreamAccepted) -> None:
         log.info("stream %d is connected at %s", event.stream, self.name)
         if (relay := self.relays.get(event.stream)) is not None:
-            self.refusals.connected(relay.share, relay.asked)
+            self.refusals.connected(relay.share, relay.destination)
 
     def _stream_reset(self, event: events.StreamReset) -> None:
         if (relay := self.relays.get(event.stream)) is not None:
             self._lost_streams += not event.remote
             by = f"by {self.name}: " if event.remote else ""
             if relay.opener and event.remote:
-                self.refusals.refused(relay.share, relay.asked, event.code.name.lower(), event.reason)
+                self.refusals.refused(relay.share, relay.destination, event.code.name.lower(), event.reason)
             relay.close(event.code, f"{by}{event.reason} ({event.code.name.lower()})", tell=False)
 
     def _peer_draining(self, event: events.PeerDraining) -> None:

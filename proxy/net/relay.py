@@ -10,7 +10,7 @@ import time
 from collections import deque
 from typing import cast
 
-from proxy.net.allowance import divided
+from proxy.net.allowance import grain_and_allowance
 from proxy.net.blaming import Blaming
 from proxy.net.coders import Coders
 from proxy.net.delivery import Delivery
@@ -54,7 +54,7 @@ class Relay(asyncio.BufferedProtocol):
         self.began = time.monotonic()
         self.waits = Waits(owner, stream)
         self.reason = ""
-        self.asked = ""
+        self.destination = ""
         """The export that the peer was asked for, or the address behind ours."""
         self._owner = owner
         self._loop = asyncio.get_running_loop()
@@ -81,7 +81,7 @@ class Relay(asyncio.BufferedProtocol):
             ended=self._finish_if_done,
         )
         self._allowance = 0  # plain bytes that may be read
-        self._asked = 0  # bytes that the read under way may bring
+        self._lent = 0  # bytes of the buffer for the read under way
         self._ended_here = False
         self.closed = False
         self._leaving: Leaving | None = None
@@ -119,7 +119,7 @@ class Relay(asyncio.BufferedProtocol):
 
     def get_buffer(self, sizehint: int) -> memoryview:
         buffer = self._encoder.buffer(max(1, self._allowance))
-        self._asked = len(buffer)
+        self._lent = len(buffer)
         return buffer
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -128,7 +128,7 @@ class Relay(asyncio.BufferedProtocol):
         self.waits.outward(_CPU)
         self._traffic.raw += nbytes
         self._allowance -= nbytes
-        more = nbytes == self._asked
+        more = nbytes == self._lent
         self._pauses.received(nbytes, full=more)
         try:
             self._encoder.received(nbytes)
@@ -255,7 +255,7 @@ class Relay(asyncio.BufferedProtocol):
         frame = int(self._owner.grain / max(self.compression.ratio, _RATIO_MIN))  # what is literal will be shorter
         grain = min(frame, tunnel.grain(self.stream))
         pending, known = encoder.pending
-        encoder.grain, allowance = divided(tunnel.sendable(self.stream, known), pending - known, grain)
+        encoder.grain, allowance = grain_and_allowance(tunnel.sendable(self.stream, known), pending - known, grain)
         self._allowance = encoder.affordable(allowance)
 
     def _flush(self, *, patient: bool = False) -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dedupstore.chunker import Chunker
 from dedupstore.store import ChunkStore
-from proxy.net.allowance import divided
+from proxy.net.allowance import grain_and_allowance
 from proxy.protocol.credit import SendCredit, Trust, cost_of
 from proxy.protocol.outgoing import Outgoing, SendLedger
 from proxy.reduction.compression import Compressor
@@ -30,7 +30,7 @@ def test_frames_are_paid_for(initial: int, grain: int, last: int, at: int) -> No
     encoder = Encoder(Chunker(), cast(ChunkStore, near.store), near.holdings, Compressor(None))
 
     def renewed(grain: int) -> int:
-        encoder.grain, allowance = divided(credit.room, encoder.plain + encoder.unsent, grain)
+        encoder.grain, allowance = grain_and_allowance(credit.room, encoder.plain + encoder.unsent, grain)
         return allowance
 
     def ship() -> None:
@@ -79,7 +79,7 @@ def test_frames_are_paid_for_where_what_is_known_costs_less(
     def renewed() -> int:
         pending, known = encoder.pending
         sendable = min(outgoing.room, outgoing.beside(known))
-        encoder.grain, allowance = divided(sendable, pending - known, grain)
+        encoder.grain, allowance = grain_and_allowance(sendable, pending - known, grain)
         return allowance
 
     def ship() -> None:
@@ -118,7 +118,7 @@ def test_where_costs_are_not_lean_what_is_known_costs_as_much_as_all_else() -> N
 
 
 def test_frames_get_shorter_as_soon_as_that_can_be_paid() -> None:
-    assert divided(100 << 10, 0, 16 << 10)[0] == 16 << 10
-    assert divided(100 << 10, 90 << 10, 16 << 10)[0] == 16 << 10
-    assert divided(100 << 10, 99 << 10, 16 << 10)[0] > 16 << 10
-    assert divided(0, 1000, LEAST)[0] <= GRAIN_MAX
+    assert grain_and_allowance(100 << 10, 0, 16 << 10)[0] == 16 << 10
+    assert grain_and_allowance(100 << 10, 90 << 10, 16 << 10)[0] == 16 << 10
+    assert grain_and_allowance(100 << 10, 99 << 10, 16 << 10)[0] > 16 << 10
+    assert grain_and_allowance(0, 1000, LEAST)[0] <= GRAIN_MAX
