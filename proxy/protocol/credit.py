@@ -14,8 +14,8 @@ DATA_OVERHEAD = 256
 WIDE = 2
 """Times the largest window in plain bytes that a stream may have under way, and times the memory that all may."""
 LEAN_PART = 8
-"""Where costs are lean, the part of its plain length that a frame costs at least: so much longer, too, is the way to
-an array for what the far site knows, in bytes that the near array believes sent."""
+"""Where costs are lean, the part of its plain length that a frame costs at least: so of what the far site knows, up to
+eight times a window may be under way that the near array believes sent."""
 GROWTH_PART = 2
 """One part in so many of the memory is for windows beyond the initial credit; the rest is for streams to come."""
 OPENING_PART = 4
@@ -60,14 +60,14 @@ class Trust:
 class SendCredit:
     """What may be sent: totals of costs from the stream's beginning."""
 
-    __slots__ = ("_frames", "_full", "_most", "_trust", "consumed", "limit", "sent")
+    __slots__ = ("_frames", "_most", "_trust", "_under_way", "consumed", "limit", "sent")
 
     def __init__(self, initial: int, most: int, trust: Trust) -> None:
         """`most`: what we are willing to have under way, whatever the peer allows."""
         self._most = most
         self._trust = trust
         self._frames: deque[tuple[int, int]] = deque()  # not consumed: `sent` with it, its cost if that were not lean
-        self._full = 0  # these together
+        self._under_way = 0  # these together
         self.limit = initial
         self.sent = 0
         self.consumed = 0
@@ -76,35 +76,35 @@ class SendCredit:
     @property
     def room(self) -> int:
         """Plain bytes that one more DATA frame may carry, however badly it is reduced."""
-        costs, plain = self.costs, self.plain
+        costs, plain = self.cost_room, self.plain_room
         room = costs if costs < plain else plain
         return room if room > 0 else 0
 
     @property
-    def costs(self) -> int:
+    def cost_room(self) -> int:
         """What that frame may cost, beyond DATA_OVERHEAD."""
         return self.limit - self.sent - DATA_OVERHEAD
 
     @property
-    def plain(self) -> int:
+    def plain_room(self) -> int:
         """Plain bytes that it may carry, however well it is reduced."""
         window = self.limit - self.consumed
         most = max(window, WIDE * self._most) if self._trust.wide else window
-        return most - self._full - DATA_OVERHEAD
+        return most - self._under_way - DATA_OVERHEAD
 
     @property
     def under_way(self) -> int:
         """Plain bytes that were sent and are not consumed, DATA_OVERHEAD a frame included."""
-        return self._full
+        return self._under_way
 
-    def spend(self, cost: int, full: int) -> None:
-        """A DATA frame is on its way; `full`: its cost if that were not lean. Raises Misuse without credit for it."""
+    def spend(self, cost: int, plain_cost: int) -> None:
+        """A DATA frame is on its way; `plain_cost`: what it would cost if that were not lean. Raises Misuse without credit."""
         if self.sent + cost > self.limit:
             raise Misuse(f"a frame that costs {cost} was to be sent with credit for {self.limit - self.sent}")
         self.sent += cost
-        self._frames.append((self.sent, full))
-        self._full += full
-        self._trust.under_way += full
+        self._frames.append((self.sent, plain_cost))
+        self._under_way += plain_cost
+        self._trust.under_way += plain_cost
 
     def update(self, consumed: int, limit: int) -> bool:
         """Take a CREDIT; late ones change nothing. True if `consumed` has advanced. Raises PeerError."""
@@ -123,11 +123,11 @@ class SendCredit:
     def close(self) -> None:
         """The stream is over: nothing is under way."""
         self._frames.clear()
-        self._end(self._full)
+        self._end(self._under_way)
 
-    def _end(self, full: int) -> None:
-        self._full -= full
-        self._trust.under_way -= full
+    def _end(self, plain_cost: int) -> None:
+        self._under_way -= plain_cost
+        self._trust.under_way -= plain_cost
 
 
 class WindowBudget:
@@ -295,12 +295,12 @@ class ReceiveWindow:
         self._pressed = self.size > size
         return self._pressed
 
-    def consume(self, cost: int, full: int, now: float, round_trip: float) -> None:
-        """The array has taken data of that cost, `full` if costs were not lean. Raises Misuse if it has not arrived."""
+    def consume(self, cost: int, plain_cost: int, now: float, round_trip: float) -> None:
+        """The array has taken data of that cost, `plain_cost` if that were not lean. Raises Misuse if it has not arrived."""
         if self.consumed + cost > self.arrived:
             raise Misuse(f"{cost} consumed, but only {self.arrived - self.consumed} arrived")
         self.consumed += cost
-        self._untold += full
+        self._untold += plain_cost
         if self.consumed - self._mark >= self.size:
             self._tune(now - self._mark_time < 2 * max(round_trip, ROUND_TRIP_MIN))
             self._mark, self._mark_time = self.consumed, now

@@ -26,10 +26,10 @@ class Incoming:
     __slots__ = ("_costs", "_kept", "_kept_cost", "_lean", "_ledger", "_uncredited", "expected", "plain", "window")
 
     def __init__(self, ledger: KeptLedger, window: ReceiveWindow, *, lean: bool) -> None:
-        """`lean`: so are costs."""
+        """`lean`: DATA costs what it takes to keep (capability LEAN was agreed)."""
         self.window = window
         self._lean = lean
-        self._costs: deque[tuple[int, int]] = deque()  # of DATA that is with the driver: lean or not, and not lean
+        self._costs: deque[tuple[int, int]] = deque()  # of each DATA frame that the driver has: cost, and plain cost
         self.expected = 0
         """Number of the next frame to be delivered."""
         self.plain = 0

@@ -53,7 +53,7 @@ class SendLedger:
         self.uncredited = 0
         """Bytes that are unacknowledged and cost no credit."""
         self.waiting = 0
-        """Bytes that wait and do not wait for DATA."""
+        """Bytes of queued frames that may overtake DATA."""
 
     @property
     def fills(self) -> bool:
@@ -109,7 +109,7 @@ class Outgoing:
     )
 
     def __init__(self, ledger: SendLedger, credit: SendCredit, *, lean: bool) -> None:
-        """`lean`: so are costs."""
+        """`lean`: DATA costs what it takes to keep (capability LEAN was agreed)."""
         self.credit = credit
         self._lean = lean
         self.ended = False
@@ -148,9 +148,9 @@ class Outgoing:
         """Plain bytes that a frame may have beside so many that the peer knows, however badly they are reduced."""
         credit, ledger = self.credit, self._ledger
         shared = max(ledger.maximum - ledger.held, SHARE_MIN - self._held)
-        costs = min(credit.costs, QUEUE_MAX - self._queued, shared)
+        costs = min(credit.cost_room, QUEUE_MAX - self._queued, shared)
         lean = (costs - known // LEAN_PART - TOKENS_MAX) * LEAN_PART // (LEAN_PART + 1) if self._lean else 0
-        return min(PLAIN_MAX - known, credit.plain - known, max(costs - known, lean))
+        return min(PLAIN_MAX - known, credit.plain_room - known, max(costs - known, lean))
 
     @property
     def queued(self) -> int:
