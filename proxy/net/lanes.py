@@ -205,7 +205,7 @@ class Lanes:
         """Write what the tunnel wants sent to the lanes that take it, in turns, for what one takes another may not."""
         tunnel = self._tunnel
         while not tunnel.quiet:
-            if not self._give_round(now):
+            if not self._give_round(now) and not tunnel.stepped_aside:
                 self._note_blocked(bool(self._all) and not tunnel.quiet, now)  # a cap may hold everything now
                 return
         self._note_blocked(False, now)

@@ -208,10 +208,10 @@ class Lanes:
             return {lane.mark}
         return {lane.mark} | {share.mark for share in shares} - marks
 
-    def rivals(self, numbers: Iterable[int], shares: Collection[Share]) -> Marks | None:
-        """What bulk these lanes serve together; None if each serves all."""
-        lanes = [lane for lane in map(self.get, numbers) if lane is not None and lane.number not in self.express]
-        served = [self.marks_of(lane, shares) for lane in lanes]
+    def rivals(self, numbers: Iterable[int], shares: Collection[Share], *, urgent: bool) -> Marks | None:
+        """What these lanes serve together, of what is urgent or of bulk; None if each serves all."""
+        lanes = [lane for lane in map(self.get, numbers) if lane is not None]
+        served = [self.marks_of(lane, shares) for lane in lanes if urgent or lane.number not in self.express]
         return None if None in served else {mark for marks in served for mark in marks or ()}
 
 

@@ -44,6 +44,10 @@ class Scheduler:
         """When something urgent last went before another stream's bulk that waited."""
         self.rivals: Marks | None = None
         """Marks that the lanes with room serve: under a common cap none takes another's turn. None: each for itself."""
+        self.urgent_rivals: Marks | None = None
+        """The same of what is urgent, for which there may be lanes more."""
+        self.stepped_aside = False
+        """Something had nothing to send when its turn came: a lane that was asked before may have left room for it."""
         self._waiting: list[Account] = []  # those that have something to send
         self._ruled = False  # some share is not like the others, or there is a cap
         self._held_all = False  # everything waits for a cap, until `again_at`
@@ -154,7 +158,7 @@ class Scheduler:
             self.overtaken_at = now
         self._pay(stream, size * WIRE, now, urgent=self._urgent)
         if not stream.outgoing.waiting:
-            self.passed(stream)
+            self._pop(stream)
         elif self._urgent:
             account.pop_urgent()
             self.add(stream, now)
@@ -167,13 +171,8 @@ class Scheduler:
 
     def passed(self, stream: Stream) -> None:
         """What `next` gave has nothing that may be sent now; it has to be added again."""
-        account = stream.account
-        if self._urgent:
-            account.pop_urgent()
-        else:
-            account.pop_bulk()
-        if not (account.urgent or account.bulk):
-            self._unlist(account)
+        self.stepped_aside = True
+        self._pop(stream)
 
     def move(self, stream: Stream, share: Share, now: float) -> None:
         """The stream belongs to that share from now on."""
@@ -222,6 +221,16 @@ class Scheduler:
         if now >= self.again_at:
             self.again_at = NEVER
             self._held_all = False
+
+    def _pop(self, stream: Stream) -> None:
+        """What `next` gave waits no longer for that turn."""
+        account = stream.account
+        if self._urgent:
+            account.pop_urgent()
+        else:
+            account.pop_bulk()
+        if not (account.urgent or account.bulk):
+            self._unlist(account)
 
     def _list(self, account: Account) -> None:
         """It has something to send again, and begins where those are that wait, or where the last one ended."""
@@ -289,7 +298,8 @@ class Scheduler:
                 return best
             suited = self._give_way(suited, late, express)
         if suited:
-            return min(suited, key=_first)
+            first = min(suited, key=_first)
+            return first if self._comes_first(first, urgent) else None
         if express:
             return None
         self._urgent = False
@@ -303,6 +313,12 @@ class Scheduler:
         if self.cap is None:
             return [account for account in suited if account.cap is None or account not in late] if express else suited
         return [] if late and (express or self.rivals is not None) else suited
+
+    def _comes_first(self, first: Account, urgent: list[Account]) -> bool:
+        """True if the room below a common cap is not for what is urgent of another lane, and came before."""
+        if self.cap is None or self.urgent_rivals is None:
+            return True
+        return all(_first(first) <= _first(other) for other in _marked(urgent, self.urgent_rivals))
 
     def _choose_bulk(self, free: list[Account], now: float, marks: Marks | None) -> Account | None:
         bulk = _marked(free, marks if self.cap is None or self.rivals is None else self.rivals)

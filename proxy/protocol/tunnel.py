@@ -7,7 +7,7 @@ monotonic clock; methods that have no such argument use the latest that was give
 
 import os
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from proxy.protocol.announcements import Announcements
 from proxy.protocol.codes import FATAL, FIRST_NUMBERED, LAST, Capability, CloseCode, FrameType, ResetCode
@@ -312,11 +312,19 @@ class Tunnel:
             lanes.carries(link, now)
         return pieces
 
-    def lanes_with_room(self, lanes: Iterable[int]) -> None:
+    def lanes_with_room(self, lanes: Collection[int]) -> None:
         """These lanes will be asked now, in any order: what a cap lets go is for the share whose turn it is."""
         self._streams.copies.begin()
-        if self.scheduler.capped:
-            self.scheduler.rivals = self._lanes.rivals(lanes, self.scheduler.accounts)
+        scheduler = self.scheduler
+        scheduler.stepped_aside = False
+        if scheduler.capped:
+            scheduler.rivals = self._lanes.rivals(lanes, scheduler.accounts, urgent=False)
+            scheduler.urgent_rivals = self._lanes.rivals(lanes, scheduler.accounts, urgent=True)
+
+    @property
+    def stepped_aside(self) -> bool:
+        """True if a lane may have left its room, since `lanes_with_room`, to something that had nothing to send."""
+        return self.scheduler.stepped_aside
 
     def _take_own(self, lane: Lane) -> list[bytes]:
         """Frames of the tunnel. First our state, then nothing until the peer's has come: it may not know the lane."""

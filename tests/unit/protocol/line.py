@@ -81,7 +81,7 @@ class Line:
                 self.script.at(min(self._asked(), end))
                 continue
             wire = self._wire(sum(map(len, pieces)))
-            stream = self._arrived(pieces)
+            stream = self.arrived(pieces)
             self.log.append(Sent(self.now, stream, wire))
             self.script.at(self.now + wire / self.rate)
 
@@ -137,7 +137,7 @@ class Line:
         assert deadline is not None
         return max(ceil(deadline * 1000), ceil(self.now * 1000 + 1e-6)) / 1000
 
-    def _arrived(self, pieces: list[bytes]) -> int:
+    def arrived(self, pieces: list[bytes]) -> int:
         """The peer takes the frames: the stream of the last one."""
         found, rest = 0, 0
         for piece in pieces:

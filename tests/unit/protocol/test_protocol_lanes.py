@@ -376,8 +376,32 @@ def test_a_lane_for_what_is_urgent_has_no_part_in_the_turns_of_bulk() -> None:
     assert script.tunnel.express == {3}
     script.tunnel.lanes_with_room([1, 3])
     assert script.tunnel.scheduler.rivals == {0}
+    assert script.tunnel.scheduler.urgent_rivals == {0, 10}
     script.tunnel.lanes_with_room([1, 2, 3])
     assert script.tunnel.scheduler.rivals == {0, 10}
+
+
+def test_a_lane_that_left_its_room_to_what_had_nothing_to_send_is_asked_again() -> None:
+    """Below a common cap a frame that is acknowledged while it waits to go again comes first, and does not go."""
+    script = Script()
+    tunnel = script.tunnel
+    tunnel.scheduler.set_rate(1e6, script.now)
+    for lane, mark in ((2, 0), (3, 10)):
+        tunnel.join(script.peer, dialler=False, now=script.now)
+        tunnel.lane_up(lane, script.now, mark)
+        script.give(FrameType.ACK, 0, 0, b"", lane=lane)
+        script.take(lane)
+    plain = tunnel.open("array", "10.0.0.2", Share("plain"))
+    assert script.take(2) == ["OPEN 1#0 array"]
+    tunnel.lane_down(2, script.now)
+    script.take(1, 1)
+    script.acknowledge(plain, 1)
+    tunnel.open("array", "10.0.0.2", Share("marked", mark=10))
+    given = []
+    for _ in range(2):
+        tunnel.lanes_with_room([3, 1])
+        given.append(([text for lane in (3, 1) for text in script.take(lane)], tunnel.stepped_aside))
+    assert given == [([], True), (["OPEN 3#0 array"], False)]
 
 
 def two_lanes() -> tuple[Script, int, int]:

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 
 from proxy.protocol.account import AHEAD_SECONDS, APART_MAX
+from proxy.protocol.codes import FrameType
 from proxy.protocol.scheduler import OVERDUE_SECONDS
 from proxy.protocol.share import Marks, Priority, Share
 from tests.unit.protocol.line import MBIT, Line
@@ -232,6 +233,46 @@ def test_nor_where_a_lane_that_is_asked_first_takes_what_is_urgent(
                 else:
                     line.sources[found.number].left = 1
     assert max(after - before for before, after in pairwise([*times, 10.0])) < OVERDUE_SECONDS + 0.1
+
+
+@pytest.mark.parametrize("express", [False, True])
+@pytest.mark.parametrize("mark", [0, 46])
+def test_below_a_common_cap_what_is_urgent_goes_as_it_came_whichever_lane_is_asked_first(
+    mark: int, express: bool
+) -> None:
+    """Small writes of one mark that fill the cap, and questions of the other."""
+    line = Line(100 * MBIT)
+    script, tunnel = line.script, line.tunnel
+    tunnel.scheduler.set_rate(2 * MBIT, 0.0)
+    for _ in range(12):
+        line.open(Share("busy", mark=mark), frame=4 * KIB)
+    asks = line.open(Share("asks", mark=46 - mark), frame=512)
+    lanes = [46, 46, 0] if express else [46]
+    for lane, its in enumerate(lanes, 2):
+        tunnel.join(script.peer, dialler=False, now=0.0)
+        tunnel.lane_up(lane, 0.0, its)
+        script.give(FrameType.ACK, 0, 0, b"", lane=lane)
+        script.take(lane)
+    for stream in line.sources:
+        line.sources[stream].left = 1
+    asked, waited = 0.0, [0.0]
+    for millisecond in range(10_000):
+        script.at(millisecond / 1000)
+        given = True
+        while given:
+            line.fill()
+            tunnel.lanes_with_room(range(1, len(lanes) + 2))
+            given = False
+            for lane in range(len(lanes) + 1, 0, -1):
+                pieces = tunnel.take(lane, 1, line.now)
+                given = given or bool(pieces)
+                stream = line.arrived(pieces)
+                if stream:
+                    line.sources[stream].left = 1
+                if stream == asks:
+                    waited.append(line.now - asked)
+                    asked = line.now
+    assert max([*waited, line.now - asked]) < 0.3
 
 
 def test_what_is_urgent_does_not_wait_for_bulk_that_nothing_urgent_has_held_up() -> None:
