@@ -86,6 +86,8 @@ class Cap:
 
     def change(self, rate: float, now: float) -> None:
         """Another rate, with its default burst. What waited for nothing is a second of that at most, too."""
+        if self.bulk_paid > now:
+            self.bulk_paid = now + (self.bulk_paid - now) * self.rate / rate
         for meter in (self._all, self._asked):
             meter.change(rate, rate * LATE_SECONDS, now)
         self._be_patient(now)

@@ -80,6 +80,8 @@ class Scheduler:
         else:
             self.cap.change(rate, now)
         self._ruled = rate is not None or any(share.ruled for share in self.accounts)
+        for account in self.accounts.values():
+            account.overtaken = None  # it may be a time at which a frame would have been paid for at the rate before
         self.again_at = NEVER
         self._held_all = False
 

@@ -121,10 +121,14 @@ def answering(line: Line, *streams: int) -> Callable[[], None]:
     """For `run`: each of them has a next frame as soon as one has gone, as an array that waits for answers."""
     for stream in streams:
         line.sources[stream].left = 1
+    seen = len(line.log)
 
     def again() -> None:
-        if line.log and line.log[-1].stream in streams:
-            line.sources[line.log[-1].stream].left = 1
+        nonlocal seen
+        for sent in line.log[seen:]:  # once each, also if time passes in which nothing goes
+            if sent.stream in streams:
+                line.sources[sent.stream].left = 1
+        seen = len(line.log)
 
     return again
 
@@ -233,6 +237,27 @@ def test_nor_where_a_lane_that_is_asked_first_takes_what_is_urgent(
                 else:
                     line.sources[found.number].left = 1
     assert max(after - before for before, after in pairwise([*times, 10.0])) < OVERDUE_SECONDS + 0.1
+
+
+@pytest.mark.parametrize("later", [2, None])
+def test_bulk_goes_on_at_a_rate_that_becomes_higher_although_its_last_frame_took_long_at_the_one_before(
+    later: float | None,
+) -> None:
+    """A frame of 512 KiB takes 68 s of 64 kb/s: it was made before that rate began."""
+    line = Line(2 * MBIT)
+    bulk = line.open(frame=512 * KIB)
+    urgent = [line.open(frame=4 * KIB, frames=0) for _ in range(12)]
+    line.fill()
+    line.tunnel.scheduler.set_rate(0.064 * MBIT, line.now)
+    line.run(2.5)
+    assert line.total(bulk) > 512 * KIB, "one has gone"
+    again = answering(line, *urgent)
+    line.run(5, again)
+    assert line.log[-1].stream in urgent
+    line.tunnel.scheduler.set_rate(later and later * MBIT, line.now)
+    since = line.now
+    line.run(20, again)
+    assert line.longest_wait(bulk, since) < OVERDUE_SECONDS + 2.6
 
 
 @pytest.mark.parametrize("express", [False, True])
