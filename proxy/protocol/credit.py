@@ -98,7 +98,7 @@ class SendCredit:
         return self._under_way
 
     def spend(self, cost: int, plain_cost: int) -> None:
-        """A DATA frame is on its way; `plain_cost`: what it would cost if that were not lean. Raises Misuse without credit."""
+        """A DATA frame goes; `plain_cost`: what it would cost if that were not lean. Raises Misuse without credit."""
         if self.sent + cost > self.limit:
             raise Misuse(f"a frame that costs {cost} was to be sent with credit for {self.limit - self.sent}")
         self.sent += cost
@@ -296,7 +296,7 @@ class ReceiveWindow:
         return self._pressed
 
     def consume(self, cost: int, plain_cost: int, now: float, round_trip: float) -> None:
-        """The array has taken data of that cost, `plain_cost` if that were not lean. Raises Misuse if it has not arrived."""
+        """The array was given data of that cost, `plain_cost` were that not lean. Raises Misuse if it has not come."""
         if self.consumed + cost > self.arrived:
             raise Misuse(f"{cost} consumed, but only {self.arrived - self.consumed} arrived")
         self.consumed += cost
