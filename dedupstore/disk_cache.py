@@ -73,7 +73,7 @@ class DiskCache(ContainerStore):
         self._lost: dict[bytes, int] = {}
         """Invalid chunks that the index has to forget, each with its container."""
         self._recounted: set[int] = set()
-        """Containers whose rows counted more chunks than the index leads to."""
+        """Containers whose rows counted others than the chunks that are sound."""
         self._failed_at = 0.0
         self._pause = 0.0
         """Seconds after that during which nothing is learned."""
@@ -343,10 +343,10 @@ class DiskCache(ContainerStore):
             except StoreFault as fault:
                 return self._verified_in_vain(container, fault)
         verdicts = [self._verify_chunk(held, entry, row) for entry in range(len(held.fingerprints))]
-        if row.settled and row.entries > verdicts.count(True):
-            if verdicts.count(None) == len(verdicts):
-                stale = Damaged(f"container {container} lists other chunks than the index")
-                return self._verified_in_vain(container, stale)
+        if row.settled and row.entries and verdicts.count(None) == len(verdicts):
+            stale = Damaged(f"container {container} lists other chunks than the index")
+            return self._verified_in_vain(container, stale)
+        if row.settled:
             self._recount(held, row, verdicts)
         return verdicts.count(True)
 
@@ -372,8 +372,10 @@ class DiskCache(ContainerStore):
         return None if found is None else found[0]
 
     def _recount(self, held: Container, row: Row, verdicts: list[bool | None]) -> None:
-        """The row counts more chunks than are sound: the index is damaged, and some of the others are lost."""
-        sound = [held.length(entry) for entry, verdict in enumerate(verdicts) if verdict]
+        """The row counts others than are sound: the index is damaged. If those are fewer, some of the rest are lost."""
+        sound = {held.fingerprints[entry]: held.length(entry) for entry, verdict in enumerate(verdicts) if verdict}
+        if (row.entries, row.bytes) == (len(sound), sum(sound.values())):
+            return
         others = [held.fingerprints[entry] for entry, verdict in enumerate(verdicts) if verdict is None]
         mistaken = [(name, self._mistaken(name, held.id)) for name in others]
         lost = [(name, container) for name, container in mistaken if container is not None]
@@ -383,7 +385,8 @@ class DiskCache(ContainerStore):
             for name, container in lost[: max(0, row.entries - len(sound))]:
                 self._lost.setdefault(name, container)
                 self._figures.invalid += 1
-            self._roster.recount(held.id, len(sound), sum(sound))  # which of those that went before is not known
+            lengths = [length for name, length in sound.items() if self._lost.get(name) != held.id]
+            self._roster.recount(held.id, len(lengths), sum(lengths))
             self._recounted.add(held.id)
 
     def _mistaken(self, name: bytes, container: int) -> int | None:

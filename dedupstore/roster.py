@@ -74,17 +74,17 @@ class Roster:
         self.bytes += used
 
     def lose(self, container: int, length: int) -> None:
-        """Note that one of the container's chunks is gone."""
+        """Note that one of the container's chunks is gone.
+
+        Of a row that a damaged index says to count fewer than there are, nothing less than nothing is left: it could
+        not be written.
+        """
         row = self._rows[container]
-        row.entries -= 1
-        row.bytes -= length
-        self.chunks -= 1
-        self.bytes -= length
+        self.recount(container, max(0, row.entries - 1), max(0, row.bytes - length))
 
     def recount(self, container: int, entries: int, used: int) -> None:
-        """Note that the container has no more than so many chunks, of so many bytes in all."""
+        """Note that the container has so many chunks, of so many bytes in all."""
         row = self._rows[container]
-        entries, used = min(entries, row.entries), min(used, row.bytes)
         self.chunks += entries - row.entries
         self.bytes += used - row.bytes
         row.entries, row.bytes = entries, used

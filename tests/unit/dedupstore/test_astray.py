@@ -8,9 +8,9 @@ import lmdb
 import pytest
 
 from dedupstore import open_store, verify_store
-from dedupstore.errors import ChunkMissing
+from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
-from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
+from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
 from tests.unit.dedupstore.stores import FIVE, SIZE, opened, put_in_index
 
 ASTRAY = name_of(0)
@@ -127,6 +127,61 @@ def test_a_container_of_which_little_is_left_can_lose_a_chunk(tmp_path: Path, sm
     assert verify_store(tmp_path, SIZE, 32 << 20) == (1, 0, True, ())
     store = opened(tmp_path)
     assert (store.figures().chunks, store.figures().used_bytes) == (1, small)
+    store.close()
+
+
+ROW = Struct("<IHIQQ")
+
+
+def counts_otherwise(path: Path, field: int, bit: int) -> None:
+    """A bit of the first container's row has flipped."""
+    row = put_in_index(path, b"container", (1).to_bytes(8, "big"), b"")
+    assert row is not None
+    values = list(ROW.unpack(row))
+    values[field] ^= bit
+    put_in_index(path, b"container", (1).to_bytes(8, "big"), ROW.pack(*values))
+
+
+@pytest.mark.parametrize(
+    ("field", "bit"),
+    [
+        pytest.param(1, 8, id="fewer chunks"),
+        pytest.param(2, 1 << 21, id="fewer bytes"),
+        pytest.param(1, 1 << 14, id="more chunks"),
+        pytest.param(2, 1 << 22, id="more bytes"),
+    ],
+)
+@pytest.mark.parametrize("bad", [0, 1, 12])
+def test_verifying_counts_a_container_anew(filled: Path, field: int, bit: int, bad: int) -> None:
+    """Of one that was to have fewer chunks than went, the row could not be written, nor anything else, for ever."""
+    counts_otherwise(filled, field, bit)
+    with (filled / "containers").open("r+b") as file:
+        for entry in range(bad):
+            file.seek(CONTAINER_BYTES + 40960 + entry * LARGE)
+            file.write(b"?" * 8)
+    rest = len(FIVE) - bad
+    assert verify_store(filled, SIZE, 32 << 20) == (rest, bad, not bad, ())
+    assert verify_store(filled, SIZE, 32 << 20) == (rest, 0, True, ())
+    store = opened(filled)
+    assert (store.figures().chunks, store.figures().used_bytes) == (rest, rest * LARGE)
+    store.close()
+
+
+@pytest.mark.parametrize(("field", "bit"), [(1, 8), (2, 1 << 21)], ids=["chunks", "bytes"])
+def test_a_container_loses_more_than_its_row_counts(filled: Path, field: int, bit: int) -> None:
+    counts_otherwise(filled, field, bit)
+    with (filled / "containers").open("r+b") as file:
+        file.seek(CONTAINER_BYTES + 40960)
+        file.write(b"?" * (12 * LARGE))
+    store = opened(filled)
+    for number in range(12):
+        with pytest.raises(ChunkInvalid):
+            loaded(store, name_of(number))
+    fill(store, range(1000, 1000 + A_CONTAINER + 1))
+    assert healthy(store)
+    store.close()
+    store = opened(filled)
+    assert held(store, FIVE) == list(FIVE)[12:]
     store.close()
 
 
