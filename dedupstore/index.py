@@ -25,6 +25,7 @@ from lmdb import verify as offline
 from dedupstore.beliefs import Notes, PeerNote
 from dedupstore.container import MAX_ENTRIES, Container
 from dedupstore.errors import Damaged, DiskFull, IndexFull, StoreFault
+from dedupstore.nodes import gaps
 from dedupstore.roster import Row
 from dedupstore.store import Place
 
@@ -38,9 +39,9 @@ _ROW = Struct("<IHIQQ")
 _ID = Struct(">Q")
 _U64 = Struct("<Q")
 _BITMAP_BYTES = MAX_ENTRIES // 8
-_META = Struct("=40xIH98xQ")
-"""Of LMDB's first two pages (`MDB_meta` behind a page's header): length of a page, flags of the list of free pages, and
-the number of the transaction. The page with the greater one counts."""
+_META = Struct("=40xIH34xQ40xQ8xQ")
+"""Of LMDB's first two pages (`MDB_meta` behind a page's header): length of a page, flags of the list of free pages, the
+first page of that and of everything else, and the number of the transaction. The page with the greater one counts."""
 _DUPSORT = 0x04
 """With that flag LMDB would look there for several values of a key, and ends the process at once."""
 
@@ -399,23 +400,26 @@ def problems(path: Path) -> list[str]:
             length = os.fstat(file.fileno()).st_size
             _read_ahead(file, 0, length)
             found: list[str] = offline.verify(os.fspath(path / "data.mdb")) if length else []  # type: ignore[no-untyped-call]
-            if length and not found and _free_pages_flags(file) & _DUPSORT:
-                found = ["the list of free pages has a flag that it never has"]
+            if length and not found:
+                found = list(_unseen(file))
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return []  # whoever opens it will see
-    except (offline.VerifyError, OSError) as error:
+    except (offline.VerifyError, StructError, OSError) as error:
         if isinstance(error, OSError) and error.errno != errno.EIO:
             raise
         return [str(error)]
     return found
 
 
-def _free_pages_flags(file: BinaryIO) -> int:
-    """What the walk, which finds its way by these pages, does not look at. They are sound otherwise."""
+def _unseen(file: BinaryIO) -> Iterator[str]:
+    """What is wrong where the walk does not look. It has found nothing: page numbers and bounds are right."""
     page_bytes = _META.unpack(os.pread(file.fileno(), _META.size, 0))[0]
     metas = [_META.unpack(os.pread(file.fileno(), _META.size, at)) for at in (0, page_bytes)]
-    flags: int = max(metas, key=lambda meta: meta[2])[1]
-    return flags
+    _, flags, free, first, _ = max(metas, key=lambda meta: meta[-1])
+    if flags & _DUPSORT:
+        yield "the list of free pages has a flag that it never has"
+    for page in gaps(file, page_bytes, [free, first]):
+        yield f"the nodes of page {page} do not lie one behind the other"
 
 
 def _read_ahead(file: BinaryIO, start: int, length: int) -> None:

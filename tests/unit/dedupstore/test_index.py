@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
+import lmdb
 import pytest
 
 from dedupstore.beliefs import Notes, PeerNote
@@ -206,6 +207,27 @@ def test_a_walk_survives_whatever_a_page_holds(index: Index, path: Path, kind: s
         data.write_bytes(sound[:page] + content + sound[page + 4096 :])
         found += bool(problems(path))
     assert found > 8
+
+
+@pytest.mark.parametrize(("field", "bit"), [(6, 0x100), (6, 1), (0, 2), (0, 0x20)])
+def test_a_walk_finds_a_node_that_reaches_into_others(index: Index, path: Path, field: int, bit: int) -> None:
+    """As long as it is only read nothing is wrong with it; deleted, it takes others with it."""
+    fill(index, range(1, 3))
+    assert problems(path) == []
+    index.close()
+    data = path / "data.mdb"
+    sound = data.read_bytes()
+    with lmdb.open(os.fspath(path), max_dbs=8) as environment, environment.begin() as txn:
+        names = list(txn.cursor(environment.open_db(b"chunk", txn)).iternext(values=False))
+    name = next(name for name in names if sound.rindex(name) % 4096 < 2048)  # others lie behind it
+    spoilt = bytearray(sound)
+    at = sound.find(name)
+    while at > 0:  # of earlier versions of the page, too
+        length = int.from_bytes(sound[at - 8 + field : at - 6 + field], "little") ^ bit
+        spoilt[at - 8 + field : at - 6 + field] = length.to_bytes(2, "little")
+        at = sound.find(name, at + 1)
+    data.write_bytes(spoilt)
+    assert problems(path)
 
 
 def test_where_no_index_is_a_walk_finds_nothing(path: Path) -> None:
