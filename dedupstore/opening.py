@@ -286,15 +286,26 @@ def _fit(
     kept = [(container, row) for container, row in kept if 1 <= row.slot <= slots]
     _drop(index, meta, rows, kept)
     containers.cut(slots)
-    while index.file_bytes() > sizes.index_bytes:
+    most = sizes.index_bytes
+    while index.file_bytes() > most:
+        most = _most_live(sizes.index_bytes, containers.layout)
         index = index.compacted(sizes.index_bytes + _LEAST_INDEX)
-        if index.file_bytes() > sizes.index_bytes:
+        if index.file_bytes() > most:
             rows, kept = kept, kept[len(kept) // 4 + 1 :]
             _drop(index, meta, rows, kept)
         else:
             index.close()
             index = Index(index.path, sizes.index_bytes)
     return index, kept
+
+
+def _most_live(map_bytes: int, layout: Layout) -> int:
+    """Bytes of an index without free pages that leave as much of its map as it takes to remove a container.
+
+    With less nothing could be learned any more: nor could anything go to make room for it (`Index.crowded`).
+    """
+    usable = map_bytes * 9 // 10
+    return max(usable - 2 * layout.max_entries * PAGE_BYTES, usable // 3)
 
 
 def _within_file(rows: list[tuple[int, Row]], containers: ContainerFile) -> list[tuple[int, Row]]:

@@ -394,6 +394,20 @@ def test_a_smaller_size_makes_the_index_smaller(path: Path) -> None:
     assert opened_and_verified(path) == (1136 * SLOTS, 0)
 
 
+def test_a_smaller_size_leaves_room_in_the_index_to_learn(path: Path) -> None:
+    """It was made to fit, and so full that not even a container could go: nothing was learned, for good."""
+    store = opened(path, 1000 << 20)
+    fill(store, range(1136 * 190), 8)
+    store.close()
+    store = opened(path, 512 << 20)
+    new = range(1_000_000, 1_000_000 + 1136 * 3)
+    fill(store, new, 8)
+    assert healthy(store)
+    assert store.figures().unlearned == 0
+    assert held(store, new, 8) == list(new)
+    store.close()
+
+
 def opened_and_verified(path: Path) -> tuple[int, int]:
     store = opened(path)
     assert healthy(store)
