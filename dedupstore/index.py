@@ -34,6 +34,9 @@ _KEYS_A_PAGE = 32
 """Places of chunks in a page of the index at the least, on average."""
 _COMPACT = "compact"
 _LEAST_FREE = 1 << 20
+_READERS = 16
+_TABLE_BYTES = 192 + (_READERS - 1) * 64
+"""Of `lock.mdb` with so many readers. In a longer one LMDB would find room for more."""
 _CHUNK = Struct("<QHII")
 _ROW = Struct("<IHIQQ")
 _ID = Struct(">Q")
@@ -115,9 +118,10 @@ class Index:
         shutil.rmtree(path / _COMPACT, ignore_errors=True)
         with _translated():
             path.mkdir(mode=0o700, exist_ok=True)
+            _allocate(path / "lock.mdb")
             self._env = lmdb.open(
                 os.fspath(path), map_bytes, metasync=False, mode=0o600, readahead=False,
-                max_readers=16, max_dbs=8, max_spare_txns=2,
+                max_readers=_READERS, max_dbs=8, max_spare_txns=2,
             )  # fmt: skip
         try:
             self.clear_dead_readers()
@@ -387,6 +391,18 @@ class Index:
         # LMDB reports a write that was cut short by a full disk as an I/O error.
         free = os.statvfs(self.path)
         return free.f_bavail * free.f_frsize < _LEAST_FREE
+
+
+def _allocate(table: Path) -> None:
+    """LMDB maps its table of readers without having written it: on a full disk, touching it ends the process."""
+    file = os.open(table, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.posix_fallocate(file, 0, _TABLE_BYTES)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+    finally:
+        os.close(file)
 
 
 def problems(path: Path) -> list[str]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from dedupstore.beliefs import PeerNote
 from dedupstore.container import LARGE, SMALL, Layout
 from dedupstore.container_file import SUPERBLOCK_BYTES, ContainerFile, FileSlots
-from dedupstore.errors import Damaged, IndexFull, StoreFault, StoreUnusable
+from dedupstore.errors import Damaged, DiskFull, IndexFull, StoreFault, StoreUnusable
 from dedupstore.index import PAGE_BYTES, Change, Index, Meta, problems
 from dedupstore.lock import StoreLock
 from dedupstore.roster import Row
@@ -337,6 +337,8 @@ def _delete(path: Path) -> None:
 
 
 def _remedy(error: BaseException) -> str:
+    if isinstance(error, DiskFull):  # as LMDB reports it, it may be an I/O error
+        return _REMEDIES[errno.ENOSPC]
     cause = error.__cause__ or error
     code = getattr(cause, "errno", None) or getattr(cause, "code", None)
     return _REMEDIES.get(code, "see to the disk, or configure another path")

@@ -6,6 +6,7 @@ oldest instead of growing, and is whole when it is opened again.
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,6 +89,29 @@ def test_a_disk_without_room_for_an_empty_store(small_disk: Path) -> None:
         os.posix_fallocate(file.fileno(), 0, free(small_disk) - 8192)
     with pytest.raises(StoreUnusable, match="make room on the disk"):
         open_store("disk", SIZE, small_disk / "store")
+
+
+OPEN = """
+import sys
+from dedupstore import open_store
+from dedupstore.errors import StoreUnusable
+try:
+    open_store("disk", int(sys.argv[2]), sys.argv[1]).close()
+except StoreUnusable as refusal:
+    print(refusal)
+"""
+
+
+@pytest.mark.parametrize("pages", range(1, 9))
+def test_a_disk_with_too_little_room_for_an_empty_store(small_disk: Path, pages: int) -> None:
+    """Who opens it is refused: LMDB's table of readers is mapped, and touching it ended the process, each time."""
+    with (small_disk / "others").open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, free(small_disk) - pages * 4096)
+    command = [sys.executable, "-c", OPEN, str(small_disk / "store"), str(SIZE)]
+    for _ in range(2):
+        opening = subprocess.run(command, check=False, capture_output=True, text=True)
+        assert (opening.returncode, opening.stderr) == (0, "")
+        assert opening.stdout.endswith("; make room on the disk\n")
 
 
 def test_a_disk_that_cannot_be_written(small_disk: Path) -> None:
