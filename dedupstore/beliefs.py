@@ -102,6 +102,7 @@ class RecordedBeliefs(Beliefs):
         self._changed_peers: set[bytes] = set()
         self._disbelieved: set[bytes] = set()
         self._being_dropped: frozenset[bytes] = frozenset()
+        self._being_written: set[tuple[bytes, int]] = set()
 
     def belief(self, peer: bytes, container: int) -> int:
         """As Beliefs says."""
@@ -149,6 +150,7 @@ class RecordedBeliefs(Beliefs):
             {key: self._bits[key] for key in keys},
         )
         self._changed -= keys
+        self._being_written = keys
         self._changed_peers.clear()
         self._being_dropped = notes.disbelieved
         self._disbelieved.clear()
@@ -157,15 +159,18 @@ class RecordedBeliefs(Beliefs):
     def written(self) -> None:
         """The changes are written down."""
         self._being_dropped = frozenset()
+        self._being_written = set()
 
     def give_back(self, notes: Notes) -> None:
         """The changes could not be written down; they are due again, as far as they still hold."""
         self._disbelieved |= self._being_dropped
         self._being_dropped = frozenset()
+        self._being_written = set()
         self._changed.update(key for key in notes.bits if key in self._bits)
         self._changed_peers.update(peer for peer in notes.peers if peer in self.peers)
 
     def _hold(self, peer: bytes, container: int, bits: int) -> None:
         if len(self._bits) >= self.MOST_HELD:
-            self._bits = {key: self._bits[key] for key in self._changed}
+            unwritten = self._changed | self._being_written  # the record does not have them yet
+            self._bits = {key: bits for key, bits in self._bits.items() if key in unwritten}
         self._bits[peer, container] = bits

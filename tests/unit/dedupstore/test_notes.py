@@ -179,3 +179,25 @@ def test_so_is_belief(store: ChunkStore, tmp_path: Path) -> None:
     later = after_a_power_cut(tmp_path)
     assert (later.recall(PEER), later.belief(PEER, WRITTEN)) == (b"a newer ", 0b11)
     later.close()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_belief_that_is_being_written_is_not_forgotten(monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
+    """Others are asked for meanwhile, and the record does not have it yet."""
+    monkeypatch.setattr(RecordedBeliefs, "MOST_HELD", 4)
+    record: dict[tuple[bytes, int], int] = {(PEER, 1): 0b1}
+    beliefs = RecordedBeliefs(lambda: 0.0, {}, lambda peer, container: record.get((peer, container), 0))
+    beliefs.believe(PEER, 1, 0b11)
+    notes = beliefs.changes(lambda container: True)
+    for container in range(2, 10):
+        beliefs.belief(PEER, container)
+    assert beliefs.belief(PEER, 1) == 0b11
+    if fails:
+        beliefs.give_back(notes)
+        notes = beliefs.changes(lambda container: True)
+    record.update(notes.bits)
+    beliefs.written()
+    assert beliefs.belief(PEER, 1) == record[PEER, 1] == 0b11
+    for container in range(2, 10):
+        beliefs.belief(PEER, container)
+    assert len(beliefs._bits) <= RecordedBeliefs.MOST_HELD
