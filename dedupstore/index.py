@@ -34,6 +34,10 @@ _KEYS_A_PAGE = 32
 """Places of chunks in a page of the index at the least, on average."""
 _COMPACT = "compact"
 _LEAST_FREE = 1 << 20
+_EPOCH_BYTES = 8
+"""There is no HELLO with others."""
+_MOST_ID = 1 << 63
+"""Of containers: nobody ever gets so far, and there is no number for many more."""
 _READERS = 16
 _TABLE_BYTES = 192 + (_READERS - 1) * 64
 """Of `lock.mdb` with so many readers. In a longer one LMDB would find room for more."""
@@ -465,12 +469,14 @@ def _meta(values: dict[bytes, bytes]) -> Meta:
         meta = Meta(
             int.from_bytes(values[b"version"], "little"),
             values[b"identity"],
-            tuple(epochs[start : start + 8] for start in range(0, len(epochs), 8)),
+            tuple(epochs[start : start + _EPOCH_BYTES] for start in range(0, len(epochs), _EPOCH_BYTES)),
             _U64.unpack(values[b"next"])[0],
             values[b"clean"] == b"\1",
         )
     except Exception as error:
         raise Damaged("the index lacks the store's own data") from error
+    if len(epochs) % _EPOCH_BYTES or meta.next > _MOST_ID:
+        raise Damaged("the store's own data in the index make no sense")
     return meta
 
 

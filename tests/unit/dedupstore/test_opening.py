@@ -317,6 +317,17 @@ def test_rows_that_make_no_sense_are_no_reason_to_refuse(filled: Path, database:
     store.close()
 
 
+@pytest.mark.parametrize(("key", "value"), [(b"epochs", bytes(9)), (b"next", b"\xff" * 8)])
+def test_what_the_store_says_of_itself_has_to_make_sense(filled: Path, key: bytes, value: bytes) -> None:
+    """With an epoch of another length there was no HELLO that could be sent, as often as the site was restarted."""
+    put_in_index(filled, b"meta", key, value)
+    store = opened(filled)
+    assert "the store's own data in the index make no sense" in store.alarms[0]
+    assert [len(epoch) for epoch in store.epochs] == [8]
+    fill(store, FIVE)
+    store.close()
+
+
 def test_a_place_that_makes_no_sense_is_a_miss(filled: Path) -> None:
     put_in_index(filled, b"chunk", name_of(0), b"short")
     store = opened(filled)
