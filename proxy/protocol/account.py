@@ -13,18 +13,15 @@ from proxy.protocol.share import BURST_SECONDS, Share
 if TYPE_CHECKING:
     from proxy.protocol.stream import Stream
 
-LENDING_SECONDS = 0.1
-"""Of a guarantee: what a share that rested may claim at once. Everything older has been lent for good."""
 BEHIND_SECONDS = 0.6
-"""Of a guarantee: what one that waits may claim at most after a long frame of another. One of 16 KiB on 1 Mb/s takes
-longer than LENDING_SECONDS, and 4 KiB, the least that a cap asks for, take 0.54 s of 64 kb/s."""
-FRAMES_SECONDS = 5.0
-"""For how long a long frame is remembered for that."""
+"""Of a guarantee: what one that waits may claim at most, after a long frame of another. 4 KiB, the least that a cap
+asks for, take 0.54 s of 64 kb/s."""
+OVERDUE_SECONDS = 1.0
+"""For which bulk waits at most for what is urgent, if for nothing else: then a frame of it goes. Streams are urgent up
+to 2.6 Mb/s each, and some that always have something would leave nothing of a slow line."""
 APART_FRAMES = 8
 APART_MIN, APART_MAX = 64 << 10, 2 * BATCH_MAX
 """What turns of those that wait are apart at most (`apart`): frames, and bytes of the wire however long these are."""
-AHEAD_SECONDS = 1.0
-"""Of a guarantee: what something urgent may use up in advance. Nor is what it had beyond that asked back."""
 RATE_SECONDS = 5.0
 """The current rate is an average over so long."""
 
@@ -86,9 +83,14 @@ class Account:
 
     # -- its streams ---------------------------------------------------------------------------------------------
 
-    def __bool__(self) -> bool:
-        """True if a stream waits."""
+    @property
+    def waits(self) -> bool:
+        """A stream has something to send."""
         return bool(self.urgent or self.bulk)
+
+    def overdue(self, now: float) -> bool:
+        """Its bulk waits, and for long: what is urgent for good is more than the line or a cap has room for."""
+        return bool(self.bulk) and self.overtaken is not None and self.overtaken < now - OVERDUE_SECONDS
 
     def overtaken_by(self, stream: Stream) -> bool:
         """True if bulk of another stream waits."""
@@ -149,18 +151,6 @@ class Account:
             self.apart = apart(cost)
             self.turn += min(self._ahead, self.apart)
             self._ahead = 0.0
-
-    def pay_guarantee(self, cost: float, clock: float, passed: float, *, urgent: bool) -> float:
-        """So much went on account of the guarantee, by its clock: what that did not claim, being urgent.
-
-        `passed`: seconds that the clock will make up for as soon as bulk goes.
-        """
-        guarantee = self.guarantee
-        assert guarantee is not None
-        if urgent:
-            return guarantee.charge_within(AHEAD_SECONDS + passed, cost, clock)
-        guarantee.charge(cost, clock)
-        return 0.0
 
     # -- what it has -------------------------------------------------------------------------------------------
 

@@ -1,39 +1,27 @@
 """What a tunnel counts. Counters since it was made; sizes are as of now."""
 
-from dataclasses import dataclass, field
-
-from proxy.protocol.codes import FrameType
-
-_TYPES = max(FrameType) + 1
+from dataclasses import dataclass
 
 
 @dataclass(slots=True)
 class TunnelFigures:
-    """Lists are indexed by FrameType; bytes of frames are those of payloads. HELLO and CLOSE are the driver's."""
+    """Bytes of frames are those of payloads, but for copies."""
 
-    frames_sent: list[int] = field(default_factory=lambda: [0] * _TYPES)
-    bytes_sent: list[int] = field(default_factory=lambda: [0] * _TYPES)
-    frames_received: list[int] = field(default_factory=lambda: [0] * _TYPES)
-    bytes_received: list[int] = field(default_factory=lambda: [0] * _TYPES)
     retransmitted: int = 0
     """Frames sent again because their lane died."""
     retransmitted_bytes: int = 0
     copies: int = 0
     """Frames that went by another lane as well, because packets are lost."""
     copied_bytes: int = 0
+    """Of these, headers included."""
     duplicates: int = 0
     """Frames that arrived again."""
     late: int = 0
     """Frames that arrived for streams that were over."""
-    credit_stalls: int = 0
-    """How often a stream had to wait for the far array to take data."""
     outages: int = 0
     """How often the last lane was lost."""
-    resets: int = 0
-    """How often all streams were lost."""
     round_trip: float | None = None
     """Seconds, a moving average over pings; None until the first is answered."""
-    lanes: int = 0
     streams: int = 0
     """Live streams, and those whose reset the peer has not acknowledged."""
     unacked_bytes: int = 0

@@ -6,27 +6,22 @@
 3. By priority; among equals the share that has had least of what no guarantee claimed.
 
 Within a share the stream goes that has had least. All is counted in bytes of the wire and charged to every cap, also
-what is urgent, which only does not wait for what bulk owes. Where the line is slower than all guarantees together,
-the guarantees' clock is as slow, so that they divide the line in proportion.
+what is urgent, which only does not wait for what bulk owes.
 """
 
 from __future__ import annotations
 
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from proxy.protocol.account import BEHIND_SECONDS, FRAMES_SECONDS, LENDING_SECONDS, Account
-from proxy.protocol.meter import NEVER, Cap, Meter, Stopwatch
+from proxy.protocol.account import Account
+from proxy.protocol.guarantees import Guarantees
+from proxy.protocol.meter import NEVER, Cap, Stopwatch
 from proxy.protocol.reader import BATCH_MAX
 from proxy.protocol.share import WIRE, Marks, Priority, Share
 
 if TYPE_CHECKING:
     from proxy.protocol.stream import Stream
-
-
-OVERDUE_SECONDS = 1.0
-"""For which bulk waits at most for what is urgent, if for nothing else: then a frame of it goes. Streams are urgent up
-to 2.6 Mb/s each, and some that always have something would leave nothing of a slow line."""
 
 
 class Scheduler:
@@ -52,14 +47,12 @@ class Scheduler:
         self._ruled = False  # some share is not like the others, or there is a cap
         self._held_all = False  # everything waits for a cap, until `again_at`
         self._order = 0
-        self._urgent = False  # what `next` gave last is; and it goes on account of a guarantee
-        self._owed = False
-        self._overdue = False  # it is not urgent, but has waited for what is for too long
-        self._marks: Marks | None = None  # of the lane that asked last
+        # What `next` gave, until `sent` or `passed`: whether it is urgent, or bulk that has waited for that for too
+        # long; whether it goes on account of a guarantee; and the marks of the lane that asked.
+        self._urgent = self._overdue = self._owed = False
+        self._marks: Marks | None = None
         self._last = [0.0] * len(Priority)  # turn at which shares of that priority begin if none waits
-        self._clock = 0.0  # of the guarantees
-        self._clock_set = 0.0
-        self._longest = LENDING_SECONDS  # how far it lets one fall behind: as long as a frame takes
+        self._guarantees = Guarantees()
 
     # -- shares --------------------------------------------------------------------------------------------------
 
@@ -113,8 +106,7 @@ class Scheduler:
         else:
             if not account.bulk:
                 account.overtaken = None
-                if account.guarantee is not None:
-                    self._begin(account.guarantee, now)
+                self._guarantees.begin(account, self._waiting, now)
             account.add_bulk(stream)
 
     @property
@@ -188,7 +180,7 @@ class Scheduler:
         if stream.urgent or stream.bulk:
             account = stream.account
             account.remove(stream)
-            if not (account.urgent or account.bulk):
+            if not account.waits:
                 self._unlist(account)
 
     def grain(self, stream: Stream) -> int:
@@ -231,7 +223,7 @@ class Scheduler:
             account.pop_urgent()
         else:
             account.pop_bulk()
-        if not (account.urgent or account.bulk):
+        if not account.waits:
             self._unlist(account)
 
     def _list(self, account: Account) -> None:
@@ -253,13 +245,8 @@ class Scheduler:
     # -- choosing ------------------------------------------------------------------------------------------------
 
     def _late(self, now: float) -> list[Account]:
-        """Bulk of theirs waits, and for long: what is urgent for good is more than the line or a cap has room for."""
-        since = now - OVERDUE_SECONDS
-        return [
-            account
-            for account in self._waiting
-            if account.bulk and account.overtaken is not None and account.overtaken < since
-        ]
+        """Those whose bulk is overdue."""
+        return [each for each in self._waiting if each.overtaken is not None and each.overdue(now)]
 
     def _note_overtaking(self, account: Account, now: float) -> None:
         """A frame of the account goes. Where bulk does, others wait for a turn: if not for their cap, or their lane."""
@@ -326,7 +313,7 @@ class Scheduler:
         bulk = _marked(free, marks if self.cap is None or self.rivals is None else self.rivals)
         if not bulk:
             return None
-        owed = self._behind(bulk, now)
+        owed = self._guarantees.behind(bulk, now)
         self._owed = owed is not None
         best = _least(_first_rank(bulk)) if owed is None else owed
         return best if marks is None or best.share.mark in marks else None
@@ -348,29 +335,6 @@ class Scheduler:
                 self.again_at = min(own, self.again_at)
         return free
 
-    def _behind(self, accounts: list[Account], now: float) -> Account | None:
-        """The account that has had least of its guarantee, if that is too little."""
-        passed, self._clock_set = now - self._clock_set, now
-        clock = self._clock + passed
-        guaranteed = [(account.guarantee.paid, account) for account in accounts if account.guarantee is not None]
-        if not guaranteed:
-            self._clock = clock
-            return None
-        paid, account = min(guaranteed, key=itemgetter(0))
-        self._longest = _longest(self._longest, passed)
-        self._clock = max(self._clock, min(clock, paid + self._longest))
-        if paid > self._clock:
-            return None
-        assert account.guarantee is not None
-        account.guarantee.paid = max(paid, self._clock - self._longest)
-        return account
-
-    def _begin(self, guarantee: Meter, now: float) -> None:
-        """A share that rested has bulk again. The guarantees' clock runs free as long as there is none."""
-        if not any(account.bulk for account in self._waiting):
-            self._clock, self._clock_set = self._clock + now - self._clock_set, now
-        guarantee.paid = max(guarantee.paid, self._clock - LENDING_SECONDS)
-
     def _pay(self, stream: Stream, cost: float, now: float, *, urgent: bool) -> None:
         account = stream.account
         account.wire += cost
@@ -387,8 +351,7 @@ class Scheduler:
             if not urgent:
                 cap.bulk_paid = now + cost / cap.rate
         if account.guarantee is not None and (self._owed or urgent):
-            passed = min(now - self._clock_set, OVERDUE_SECONDS)  # which the clock does only when bulk is to go
-            cost = account.pay_guarantee(cost, self._clock, passed, urgent=urgent)
+            cost = self._guarantees.pay(account, cost, now, urgent=urgent)
             if not cost:
                 return
         account.pay_turn(cost, urgent=urgent)
@@ -404,13 +367,6 @@ def _marked(accounts: list[Account], marks: Marks | None) -> list[Account]:
 
 def _first(account: Account) -> int:
     return account.urgent[0][0]
-
-
-def _longest(before: float, passed: float) -> float:
-    """Seconds that long frames take, forgotten within `FRAMES_SECONDS`. A line that stands still once doubles them."""
-    return max(
-        LENDING_SECONDS, min(BEHIND_SECONDS, max(before * (1 - passed / FRAMES_SECONDS), min(passed, 2 * before)))
-    )
 
 
 def _first_rank(accounts: list[Account]) -> list[Account]:

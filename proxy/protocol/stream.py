@@ -56,7 +56,7 @@ _MAY_SEND = (State.OPENING, State.OPEN, State.OPEN_ENDED)
 
 
 class Stream:
-    """One stream at one site. What is not explained here is noted by `Streams` and its scheduler."""
+    """One stream at one site."""
 
     __slots__ = (
         "account",
@@ -69,7 +69,6 @@ class Stream:
         "outgoing",
         "own",
         "pressed",
-        "starved",
         "state",
         "told",
         "turn",
@@ -84,14 +83,19 @@ class Stream:
         self.outgoing = outgoing
         self.incoming = incoming
         self.awaits_room = False
+        """`Awaiting` is to tell when it has more room than `told`."""
         self.told = 0
-        self.starved = False
         self.pressed = False
+        """Somebody found that it waits for lanes, and nobody has asked since."""
         self.asked = False
+        """The driver is to be told when something of it arrives."""
         self.account = account
         self.turn = 0.0
+        """`Account` noted what it has had, in bytes of the wire."""
         self.frame = 0.0
+        """Bytes of the wire that its last bulk frame came to."""
         self.urgent = False
+        """It stands among those of its account that are; so with `bulk`."""
         self.bulk = False
 
     def deliver(self, frame: Frame, plain: int) -> Event:

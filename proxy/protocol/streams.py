@@ -4,18 +4,19 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 
 from proxy.protocol.admission import Admission
+from proxy.protocol.awaiting import Awaiting
 from proxy.protocol.codes import DATA, RESET, Capability, FrameType, ResetCode
 from proxy.protocol.copies import Copies
 from proxy.protocol.credit import WIDE, ReceiveWindow, SendCredit, Trust, WindowBudget
 from proxy.protocol.errors import Misuse, PeerError
-from proxy.protocol.events import Arrived, Consumed, Event, StreamReset, Writable
+from proxy.protocol.events import Arrived, Consumed, Event, StreamReset
 from proxy.protocol.figures import TunnelFigures
 from proxy.protocol.flow import Flow, Obstacle
 from proxy.protocol.foretold import Foretelling, Foretold
 from proxy.protocol.frames import OVER, decode_reset, encode_end, encode_open, encode_reset
 from proxy.protocol.incoming import Incoming, KeptLedger
 from proxy.protocol.notices import Notices
-from proxy.protocol.outgoing import QUEUE_LOW, ROOM_WORTH, Outgoing, SendLedger, Sent
+from proxy.protocol.outgoing import Outgoing, SendLedger, Sent
 from proxy.protocol.reader import BATCH_MAX, HEADER_BYTES, Frame
 from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
@@ -25,7 +26,10 @@ from proxy.protocol.table import StreamTable
 
 
 class Streams:
-    """Made when two sites pair, dropped whole when they lose each other. `now` is in seconds, on any one clock."""
+    """One for each state of a tunnel: made anew whenever that is given up. `now` is in seconds, on any one clock.
+
+    What is not explained here is as `Tunnel` says.
+    """
 
     def __init__(
         self,
@@ -54,8 +58,8 @@ class Streams:
         self._foretold = Foretold()
         self.copies = Copies(scheduler, figures)
         self._trust = Trust(WIDE * settings.memory)
+        self._awaiting = Awaiting(self._ledger, self.live, events)
         self._held_back: set[Stream] = set()  # they wait for acknowledgements before they may send on
-        self._crowded = False  # a stream may wait because of what all of them hold
 
     # -- the driver's side ---------------------------------------------------------------------------------------
 
@@ -78,7 +82,7 @@ class Streams:
         if stream is not None and stream.accept():
             self._push(stream, FrameType.ACCEPT, b"", now)
             self._widen(stream, now)
-            self._wake(stream)
+            self._awaiting.look(stream)
 
     def reset(self, number: int, code: ResetCode, reason: str, now: float) -> None:
         """End both directions at once."""
@@ -94,11 +98,7 @@ class Streams:
         outgoing = stream.outgoing
         room = stream.room
         if room:
-            stream.starved = False
             return min(room, outgoing.beside(known)) if known else room
-        starved = outgoing.starved
-        self._figures.credit_stalls += starved and not stream.starved
-        stream.starved = starved
         stream.pressed = stream.pressed or outgoing.pressed
         return 0
 
@@ -106,9 +106,7 @@ class Streams:
         """Have `Writable` tell, once, when `sendable` says more than it would say now."""
         stream = self._find(number)
         if stream is not None:
-            stream.awaits_room = True
-            stream.told = stream.room
-            self._crowded = self._crowded or self._ledger.crowded
+            self._awaiting.begin(stream)
 
     def pressed(self, number: int) -> bool:
         """True if DATA waits for lanes, or `sendable` found so since this was asked last."""
@@ -137,8 +135,7 @@ class Streams:
         """Lately the peer knew what it was believed to know, or it did not."""
         if given != self._trust.given:
             self._trust.given = given
-            for stream in self.live.values():
-                self._wake(stream)
+            self._awaiting.look_at_all()
 
     def may_fill(self, number: int) -> bool:
         """True if what the stream has unacknowledged does; otherwise `Arrived` will tell when that has changed."""
@@ -159,8 +156,7 @@ class Streams:
         if stream is None:
             return 0
         stream.outgoing.push_data(batch, plain)
-        if stream.awaits_room:
-            stream.told = min(stream.told, stream.room)
+        self._awaiting.sent(stream)
         self.scheduler.add(stream, now)
         return stream.outgoing.credit.sent
 
@@ -228,7 +224,7 @@ class Streams:
         for stream in self._held_back:
             self.scheduler.add(stream, now)
         self._held_back.clear()
-        self._uncrowd()
+        self._awaiting.released()
 
     def credited(self, number: int, consumed: int, limit: int) -> None:
         """An entry of CREDIT. Raises PeerError."""
@@ -240,7 +236,7 @@ class Streams:
             return
         if stream.outgoing.credit.update(consumed, limit):
             self._events.append(Consumed(number, consumed))
-        self._wake(stream)
+        self._awaiting.look(stream)
         self._settle(stream)
 
     # -- lanes ---------------------------------------------------------------------------------------------------
@@ -265,12 +261,7 @@ class Streams:
         overhead = 0 if pieces else WRITE_OVERHEAD
         while size < limit and (stream := scheduler.next(now, marks, express=express)) is not None:
             outgoing = stream.outgoing
-            sent = outgoing.take_again(lane) if outgoing.again else None
-            if sent is not None:
-                self._figures.retransmitted += 1
-                self._figures.retransmitted_bytes += len(sent.payload)
-            else:
-                sent = outgoing.take_new(lane)
+            sent = self._next_frame(outgoing, lane)
             if sent is None:
                 scheduler.passed(stream)
                 if outgoing.waiting:
@@ -283,7 +274,16 @@ class Streams:
             scheduler.sent(stream, length + overhead, now)
             overhead = 0
             if stream.awaits_room:
-                self._wake(stream)
+                self._awaiting.look(stream)
+
+    def _next_frame(self, outgoing: Outgoing, lane: int) -> Sent | None:
+        """What a lost lane may not have delivered goes before what is new."""
+        sent = outgoing.take_again(lane) if outgoing.again else None
+        if sent is None:
+            return outgoing.take_new(lane)
+        self._figures.retransmitted += 1
+        self._figures.retransmitted_bytes += len(sent.payload)
+        return sent
 
     def state(self) -> Iterator[bytes]:
         """What we say first on a lane."""
@@ -360,7 +360,7 @@ class Streams:
                 self.notices.consumed(stream.number, window.untold, now)
         elif frame.type == FrameType.ACCEPT:
             self._widen(stream, now)
-            self._wake(stream)
+            self._awaiting.look(stream)
 
     def _widen(self, stream: Stream, now: float) -> None:
         if stream.incoming.window.widen(self._settings.opening_window):
@@ -458,33 +458,12 @@ class Streams:
 
     def _write(self, number: int, sent: Sent, pieces: list[bytes]) -> int:
         pieces += sent.pieces(number)
-        length = len(sent.payload)
-        self._figures.frames_sent[sent.kind] += 1
-        self._figures.bytes_sent[sent.kind] += length
-        return HEADER_BYTES + length
-
-    def _wake(self, stream: Stream) -> None:
-        """Say Writable if that is awaited and there is more room than there was; much more, while lanes are busy."""
-        if not stream.awaits_room:
-            return
-        room, queued = stream.room, stream.outgoing.queued
-        if room > stream.told and (not queued or (room >= ROOM_WORTH and queued <= QUEUE_LOW)):
-            stream.awaits_room = False
-            self._events.append(Writable(stream.number))
-        else:
-            self._crowded = self._crowded or self._ledger.crowded
-
-    def _uncrowd(self) -> None:
-        """All streams together hold less: who waited for that may go on."""
-        if self._crowded:
-            self._crowded = False
-            for stream in self.live.values():
-                self._wake(stream)
+        return HEADER_BYTES + len(sent.payload)
 
     def _reset(self, stream: Stream, code: ResetCode, reason: str, now: float) -> None:
         self._table.reset(stream, encode_reset(code, reason))
         self.scheduler.add(stream, now)
-        self._uncrowd()
+        self._awaiting.released()
 
     def _settle(self, stream: Stream) -> None:
         if stream.over:
@@ -496,4 +475,4 @@ class Streams:
         self.scheduler.remove(stream)
         self.notices.over(stream.number)
         self._foretell()
-        self._uncrowd()
+        self._awaiting.released()

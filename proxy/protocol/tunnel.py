@@ -38,7 +38,7 @@ from proxy.protocol.frames import (
 from proxy.protocol.hello import Agreement, Hello, agree
 from proxy.protocol.lanes import Lane, Lanes, smoothed
 from proxy.protocol.pairing import Pairing
-from proxy.protocol.reader import HEADER_BYTES, Buffer, Frame
+from proxy.protocol.reader import Buffer, Frame
 from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import PLAIN, WIRE, WRITE_OVERHEAD, Share
@@ -199,7 +199,6 @@ class Tunnel:
         self._streams.lose(code, reason)
         self._events.extend(LaneDead(lane.number, reason) for lane in self._lanes)
         self._events.append(TunnelReset(reason))
-        self._figures.resets += 1
         self._figures.outages += bool(self._lanes)
         self._begin()
 
@@ -228,8 +227,6 @@ class Tunnel:
         kind = frame.type
         if kind > LAST:
             raise PeerError.of(frame, "no such type")
-        self._figures.frames_received[kind] += 1
-        self._figures.bytes_received[kind] += len(frame.payload)
         if not lane.ready and kind not in (FrameType.ACK, FrameType.CLOSE):
             raise PeerError.of(frame, "a lane begins with ACK")
         if kind >= FIRST_NUMBERED:
@@ -344,9 +341,6 @@ class Tunnel:
                 frames += streams.notices.frames(streams.live)
             if self._announcements.due:
                 frames += self._announcements.frames(self._understood(Capability.LANES))
-        for frame in frames:
-            self._figures.frames_sent[frame[0]] += 1
-            self._figures.bytes_sent[frame[0]] += len(frame) - HEADER_BYTES
         return frames
 
     def _understood(self, capability: Capability) -> bool:
@@ -491,7 +485,6 @@ class Tunnel:
     def figures(self) -> TunnelFigures:
         """The tunnel's counters, and its sizes as of now."""
         self._streams.gauge()
-        self._figures.lanes = len(self._lanes)
         return self._figures
 
 

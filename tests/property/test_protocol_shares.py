@@ -3,7 +3,8 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from proxy.protocol.account import APART_MAX, LENDING_SECONDS
+from proxy.protocol.account import APART_MAX
+from proxy.protocol.guarantees import LENDING_SECONDS
 from proxy.protocol.meter import URGENT_SECONDS
 from proxy.protocol.share import BURST_SECONDS, WIRE, WRITE_OVERHEAD, Priority, Share
 from tests.unit.protocol.line import MBIT, Line, on_wire

@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.protocol.account import LENDING_SECONDS
+from proxy.protocol.guarantees import LENDING_SECONDS
 from proxy.protocol.share import Priority, Share
 from tests.unit.protocol.line import MBIT, Line
 

@@ -166,19 +166,6 @@ def test_nobody_is_told_who_did_not_ask_to_be() -> None:
     assert script.credit(1, 0, 75000) == [Writable(1)]
 
 
-def test_stalls_for_want_of_credit_are_counted_once() -> None:
-    script = Script()
-    script.accepted(1)
-    script.tunnel.sendable(1)
-    assert script.tunnel.figures.credit_stalls == 0
-    script.tunnel.send_data(1, batch(65280), 65280)
-    for _ in range(3):
-        script.tunnel.sendable(1)
-    script.take()
-    script.tunnel.sendable(1)
-    assert script.tunnel.figures.credit_stalls == 1
-
-
 def test_take_gives_about_what_is_asked_for() -> None:
     script = rich()
     fill(script, 1, 512 * KIB)
@@ -244,14 +231,3 @@ def test_a_stream_that_the_peer_never_acknowledges_does_not_grow(frames: int) ->
     assert script.tunnel.figures.unacked_bytes == 256 + 2 + 512
     script.acknowledge(1, OVER)
     assert script.tunnel.figures.unacked_bytes == 0
-
-
-def test_figures_count_frames_by_type() -> None:
-    script = rich()
-    before = script.tunnel.figures.frames_sent[FrameType.DATA]
-    script.tunnel.send_data(1, batch(9), 9)
-    script.take()
-    figures = script.tunnel.figures
-    assert figures.frames_sent[FrameType.DATA] == before + 1
-    assert figures.bytes_sent[FrameType.DATA] == 12
-    assert figures.frames_received[FrameType.ACCEPT] == 1

@@ -367,12 +367,12 @@ def test_nothing_remains_of_streams_that_end_while_they_wait() -> None:
     for _ in range(100):
         stream = line.open(starved, frame=64 * KIB, frames=1)
         line.run(0.1)
-        assert line.tunnel.scheduler.account(starved)
+        assert line.tunnel.scheduler.account(starved).waits
         line.tunnel.reset(stream, ResetCode.ORIGIN_RESET, "")
         del line.sources[stream]
         line.run(0.1)
         line.script.acknowledge(stream, OVER)
-    assert not line.tunnel.scheduler.account(starved)
+    assert not line.tunnel.scheduler.account(starved).waits
 
 
 def test_a_stream_of_the_peer_is_assigned_to_a_share() -> None:

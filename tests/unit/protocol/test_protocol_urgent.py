@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 
-from proxy.protocol.account import AHEAD_SECONDS, APART_MAX
+from proxy.protocol.account import APART_MAX, OVERDUE_SECONDS
 from proxy.protocol.codes import FrameType
-from proxy.protocol.scheduler import OVERDUE_SECONDS
+from proxy.protocol.guarantees import AHEAD_SECONDS
 from proxy.protocol.share import Marks, Priority, Share
 from tests.unit.protocol.line import MBIT, Line
 
