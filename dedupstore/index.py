@@ -1,11 +1,12 @@
 """The LMDB index: where each chunk lies, which containers there are, and what peers hold (FORMAT.md, `index/`).
 
-The only module that knows LMDB. Every trouble leaves it as StoreFault or one of its kinds. All look up through one
-snapshot that is replaced after each commit, for a snapshot that is held keeps pages from being used again; the writer
-alone writes. It takes and gives up the snapshots, too, and only inside or right behind a transaction that writes: both
-write to the table of readers, a mapped file, with the interpreter's lock held. On a disk that does not answer that
-would wait in a page fault, and everything in the process with it; a transaction that writes begins and ends in that
-same page, without the lock. Calls that read through the snapshot, and `refresh`, are guarded by the store's lock.
+The only module that uses LMDB (`walk` and `nodes` look at its files). Every trouble leaves it as StoreFault or one of
+its kinds. All look up through one snapshot that is replaced after each commit, for a snapshot that is held keeps pages
+from being used again; the writer alone writes. It takes and gives up the snapshots, too, and only inside or right
+behind a transaction that writes: both write to the table of readers, a mapped file, with the interpreter's lock held.
+On a disk that does not answer that would wait in a page fault, and everything in the process with it; a transaction
+that writes begins and ends in that same page, without the lock. Calls that read through the snapshot, and `refresh`,
+are guarded by the store's lock.
 """
 
 import errno
@@ -20,12 +21,10 @@ from struct import error as StructError
 from typing import BinaryIO, NamedTuple
 
 import lmdb
-from lmdb import verify as offline
 
 from dedupstore.beliefs import Notes, PeerNote
 from dedupstore.container import MAX_ENTRIES, Container
 from dedupstore.errors import Damaged, DiskFull, IndexFull, StoreFault
-from dedupstore.nodes import gaps
 from dedupstore.roster import Row
 from dedupstore.store import Place
 
@@ -46,12 +45,6 @@ _ROW = Struct("<IHIQQ")
 _ID = Struct(">Q")
 _U64 = Struct("<Q")
 _BITMAP_BYTES = MAX_ENTRIES // 8
-_META = Struct("=40xIH34xQ40xQ8xQ")
-"""Of LMDB's first two pages (`MDB_meta` behind a page's header): length of a page, flags of the list of free pages, the
-first page of that and of everything else, and the number of the transaction. The page with the greater one counts."""
-_DUPSORT = 0x04
-"""With that flag LMDB would look there for several values of a key, and ends the process at once."""
-
 _DAMAGED = (
     lmdb.CorruptedError,
     lmdb.InvalidError,
@@ -407,39 +400,6 @@ def _allocate(table: Path) -> None:
             raise
     finally:
         os.close(file)
-
-
-def problems(path: Path) -> list[str]:
-    """What a walk over every page of the index in that directory finds wrong; takes 2 to 4 s for 100 MB.
-
-    LMDB has no part in it: that trusts its file, and where a page is damaged may end the process. Nothing may write
-    meanwhile. An index that is not there, or empty, has no problems. Raises OSError if it cannot be looked into.
-    """
-    try:
-        with open(path / "data.mdb", "rb") as file:
-            length = os.fstat(file.fileno()).st_size
-            _read_ahead(file, 0, length)
-            found: list[str] = offline.verify(os.fspath(path / "data.mdb")) if length else []  # type: ignore[no-untyped-call]
-            if length and not found:
-                found = list(_unseen(file))
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
-        return []  # whoever opens it will see
-    except (offline.VerifyError, StructError, OSError) as error:
-        if isinstance(error, OSError) and error.errno != errno.EIO:
-            raise
-        return [str(error)]
-    return found
-
-
-def _unseen(file: BinaryIO) -> Iterator[str]:
-    """What is wrong where the walk does not look. It has found nothing: page numbers and bounds are right."""
-    page_bytes = _META.unpack(os.pread(file.fileno(), _META.size, 0))[0]
-    metas = [_META.unpack(os.pread(file.fileno(), _META.size, at)) for at in (0, page_bytes)]
-    _, flags, free, first, _ = max(metas, key=lambda meta: meta[-1])
-    if flags & _DUPSORT:
-        yield "the list of free pages has a flag that it never has"
-    for page in gaps(file, page_bytes, [free, first]):
-        yield f"the nodes of page {page} do not lie one behind the other"
 
 
 def _read_ahead(file: BinaryIO, start: int, length: int) -> None:

@@ -14,9 +14,10 @@ from dedupstore.beliefs import PeerNote
 from dedupstore.container import LARGE, SMALL, Layout
 from dedupstore.container_file import SUPERBLOCK_BYTES, ContainerFile, FileSlots
 from dedupstore.errors import Damaged, DiskFull, IndexFull, StoreFault, StoreUnusable
-from dedupstore.index import PAGE_BYTES, Change, Index, Meta, problems
+from dedupstore.index import PAGE_BYTES, Change, Index, Meta
 from dedupstore.lock import StoreLock
 from dedupstore.roster import Row
+from dedupstore.walk import problems
 
 LEAST_BYTES = 64 << 20
 _LEAST_INDEX = 16 << 20

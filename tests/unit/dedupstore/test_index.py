@@ -13,9 +13,10 @@ import pytest
 from dedupstore.beliefs import Notes, PeerNote
 from dedupstore.container import MAX_ENTRIES, Container
 from dedupstore.errors import Damaged, IndexFull, StoreFault
-from dedupstore.index import Change, Index, problems
+from dedupstore.index import Change, Index
 from dedupstore.roster import Row
 from dedupstore.store import CONTAINER_BYTES
+from dedupstore.walk import problems
 
 MAP = 1 << 20
 PEER = b"a site, a store."

@@ -1,0 +1,99 @@
+"""What of a store still fits when it is opened: files that were cut, other sizes, slots that two claim."""
+
+import os
+from pathlib import Path
+
+import lmdb
+
+from dedupstore.store import CONTAINER_BYTES
+from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of
+from tests.unit.dedupstore.stores import FIVE, opened
+
+SLOTS = 11
+
+
+def test_a_file_too_short_loses_its_end(filled: Path) -> None:
+    os.truncate(filled / "containers", 3 * CONTAINER_BYTES + 50_000)
+    store = opened(filled)
+    assert "too short: 3 containers are lost" in store.alarms[0]
+    assert held(store, FIVE) == list(range(A_CONTAINER * 2))
+    assert fill(store, range(1000, 1000 + A_CONTAINER))[-1] is not None
+    assert fetch(store, name_of(0)) == chunk(0)
+    store.close()
+    store = opened(filled)
+    assert healthy(store)
+    store.close()
+
+
+def test_a_smaller_size_drops_what_lies_behind_and_cuts_the_file(path: Path) -> None:
+    big, many = 128 << 20, range(A_CONTAINER * 20)
+    store = opened(path, big)
+    fill(store, many)
+    store.close()
+    store = opened(path)
+    kept = held(store, many)
+    assert kept == list(range(A_CONTAINER * 11))
+    assert (path / "containers").stat().st_size <= (SLOTS + 1) * CONTAINER_BYTES
+    assert [fetch(store, name_of(number)) for number in kept] == [chunk(number) for number in kept]
+    assert store.figures().chunks == len(kept)
+    fill(store, range(1000, 1000 + SLOTS * A_CONTAINER))
+    assert store.figures().containers == SLOTS
+    assert (path / "containers").stat().st_size <= (SLOTS + 1) * CONTAINER_BYTES
+    store.close()
+
+
+def test_a_larger_size_gives_more_slots(filled: Path) -> None:
+    store = opened(filled, 128 << 20)
+    fill(store, range(1000, 1000 + 22 * A_CONTAINER))
+    assert store.figures().containers == 27
+    assert held(store, FIVE) == list(FIVE)
+    assert store.figures().evicted_containers == 0
+    store.close()
+
+
+def test_a_smaller_size_makes_the_index_smaller(path: Path) -> None:
+    store = opened(path, 1000 << 20)
+    fill(store, range(1136 * 190), 8)
+    store.close()
+    assert (path / "index" / "data.mdb").stat().st_size > 16 << 20
+    store = opened(path)
+    assert (path / "index" / "data.mdb").stat().st_size < 4 << 20
+    assert store.figures().containers == SLOTS
+    assert list(store.fingerprints()) == [name_of(number, 8) for number in range(1136 * SLOTS)]
+    store.close()
+    assert opened_and_verified(path) == (1136 * SLOTS, 0)
+
+
+def test_a_smaller_size_leaves_room_in_the_index_to_learn(path: Path) -> None:
+    """It was made to fit, and so full that not even a container could go: nothing was learned, for good."""
+    store = opened(path, 1000 << 20)
+    fill(store, range(1136 * 190), 8)
+    store.close()
+    store = opened(path, 512 << 20)
+    new = range(1_000_000, 1_000_000 + 1136 * 3)
+    fill(store, new, 8)
+    assert healthy(store)
+    assert store.figures().unlearned == 0
+    assert held(store, new, 8) == list(new)
+    store.close()
+
+
+def opened_and_verified(path: Path) -> tuple[int, int]:
+    store = opened(path)
+    assert healthy(store)
+    result = store.verify()
+    store.close()
+    return result
+
+
+def test_of_two_containers_in_one_slot_the_younger_counts(filled: Path) -> None:
+    with lmdb.open(str(filled / "index"), max_dbs=8) as index, index.begin(write=True) as txn:
+        rows = index.open_db(b"container", txn)
+        first = (1).to_bytes(8, "big")
+        row = txn.get(first, db=rows)
+        assert row is not None
+        txn.put(first, (2).to_bytes(4, "little") + row[4:], db=rows)
+    store = opened(filled)
+    assert held(store, FIVE) == list(range(A_CONTAINER, A_CONTAINER * 5))
+    store.close()
+    assert opened_and_verified(filled) == (A_CONTAINER * 4, 0)
