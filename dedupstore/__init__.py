@@ -4,9 +4,9 @@ A guided tour. `fingerprint` names a chunk and `chunker` finds where one ends. `
 `memory` implements it in memory and `disk` on disk. Both keep chunks in a `container`, some MiB that are filled in
 order of arrival, and both share what `container_store` does with containers in memory. `roster` says which container
 goes next, `beliefs` what peers are thought to hold. On disk a container takes a slot of the file that
-`container_file` keeps, `index` finds chunks in it by LMDB, which `walk` and `nodes` look over before, `opening` decides what of an
-existing store can be trusted, and `lock` keeps a second process out. What lies on disk is written down in FORMAT.md;
-what can go wrong is in `errors`.
+`container_file` keeps, and `index` finds chunks in it by LMDB. `opening` decides what of an existing store can be
+trusted, with `walk` and `nodes` that look over the index first, and `lock` keeps a second process out. What lies on
+disk is written down in FORMAT.md; what can go wrong is in `errors`.
 """
 
 import time

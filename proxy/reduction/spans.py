@@ -18,10 +18,11 @@ from proxy.iscsi.record import PLAIN
 from proxy.iscsi.weaver import Weaver
 from proxy.reduction.batch import BATCH_PLAIN_MAX, CODEC_NONE, CODEC_ZSTD, NO_SECTION, Section
 from proxy.reduction.compression import WORTH_TRYING, Compression, zstd
-from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
+from proxy.reduction.decoder import DecodedBatch, Decoder
 from proxy.reduction.draft import EncodedBatch
 from proxy.reduction.encoder import BATCH_TARGET, Encoder
 from proxy.reduction.errors import BatchError
+from proxy.reduction.obtaining import Needs
 from proxy.reduction.payload import Payload
 
 _TARGET = 2 * BATCH_TARGET
@@ -86,7 +87,7 @@ class SpanDecoder:
         return self._woven(self._decoder.feed(data))
 
     def keep(self, data: memoryview) -> None:
-        """Take a batch without decoding it yet, because the array is not reading."""
+        """Take a batch without decoding it yet: the array, the store or other streams have to be waited for."""
         self._decoder.keep(data)
 
     def advance(self) -> DecodedBatch | None:

@@ -12,10 +12,11 @@ from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
 from proxy.reduction.beginnings import Beginnings
 from proxy.reduction.compression import Compression, Compressor, zstd
 from proxy.reduction.contexts import ContextReader, ContextWriter
-from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
+from proxy.reduction.decoder import DecodedBatch, Decoder
 from proxy.reduction.draft import EncodedBatch
 from proxy.reduction.encoder import GRAIN_MAX, Encoder
 from proxy.reduction.holdings import Holdings
+from proxy.reduction.obtaining import Needs
 from proxy.reduction.runs import Order
 from proxy.reduction.windows import WINDOW_LOG_MIN, ContextMemory
 from tests.unit.reduction.shelf import ShelfStore

@@ -44,7 +44,7 @@ def test_literals_in_the_order_of_their_tokens(far: Site) -> None:
 
 
 def test_a_reference_delivers_the_chunk_verified_from_the_store(far: Site) -> None:
-    assert decoder_of(far).feed(batch(WHOLE, WHOLE, plain=2000)) == DecodedBatch([CHUNK * 2], 2000, 2000, plain=2000)
+    assert decoder_of(far).feed(batch(WHOLE, WHOLE, plain=2000)) == DecodedBatch([CHUNK * 2], 2000, 2000)
 
 
 def test_slices_and_more_of_them(far: Site) -> None:

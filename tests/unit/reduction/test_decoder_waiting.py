@@ -7,8 +7,9 @@ import pytest
 from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import BATCH_PLAIN_MAX
-from proxy.reduction.decoder import DecodedBatch, Decoder, Needs
+from proxy.reduction.decoder import DecodedBatch, Decoder
 from proxy.reduction.errors import BatchError, CorruptStream
+from proxy.reduction.obtaining import Needs
 from proxy.reduction.tokens import learn_token, literal_token, reference_token, slice_token
 from tests.unit.reduction.batches import (
     CHUNK,

@@ -8,9 +8,10 @@ from dedupstore.fingerprint import fingerprint
 from dedupstore.memory import MemoryStore
 from dedupstore.store import ChunkStore
 from proxy.reduction.batch import dissect
-from proxy.reduction.decoder import Decoder, Needs
+from proxy.reduction.decoder import Decoder
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.holdings import Holdings
+from proxy.reduction.obtaining import Needs
 from proxy.reduction.runs import Order
 from proxy.reduction.tokens import (
     LITERAL,

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from dedupstore.fingerprint import fingerprint
-from proxy.reduction.decoder import Decoder, Needs
+from proxy.reduction.decoder import Decoder
 from proxy.reduction.errors import BatchError, CorruptStream
+from proxy.reduction.obtaining import Needs
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, decoder_of, site
 from tests.unit.reduction.span_sites import span_decoder

@@ -1,0 +1,241 @@
+"""What the tokens of a batch name is obtained: from the store, from its disk, or from the peer.
+
+What is not at hand stops the batch, not the loop: `needs` says what to load from disk and what to ask the peer for.
+While the disk does not answer, the peer is asked for what lies there, too.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from dedupstore.chunker import LARGEST_CHUNK
+from dedupstore.errors import ChunkInvalid, ChunkMissing
+from dedupstore.fingerprint import CHECK_BYTES, FINGERPRINT_BYTES, fingerprint
+from dedupstore.store import ChunkStore, Place
+from proxy.reduction.errors import BatchError, CorruptStream
+from proxy.reduction.holdings import Holdings
+from proxy.reduction.runs import stored_behind
+from proxy.reduction.tokens import LEARN, REFERENCE, RUN, SLICE, Token
+
+_LOOK_AHEAD = 1024
+"""How many chunks and runs may be asked for at once: what one MISS frame holds."""
+
+KEPT_MAX = 4 << 20
+"""What was filled is kept until its batch is decoded, and what is sliced until it is or has to wait: a batch may
+name so much of it, each once, however often and however little of each it delivers. (Other references deliver what
+they cost.) Batches of our encoder name less (its NAMED_MAX, and the lists of its runs)."""
+
+
+@dataclass(slots=True)
+class Needs:
+    """Why a stream waits: a chunk to be loaded from disk, or chunks and runs to ask the peer for (each named once)."""
+
+    load: bytes | None = None
+    behind: bytes | None = None
+    """A chunk to be loaded, and what was stored behind its container as well."""
+    ask: list[bytes] = field(default_factory=list)
+
+
+class Obtaining:
+    """Of one stream's incoming direction, batch by batch. Loop thread.
+
+    Where `chunk`, `sliced` or `run` yields nothing, the batch has to `wait`. Once what it `needs` has been seen to, and
+    the peer owes nothing (`asking`), that token is tried again. A batch all of whose tokens were served is `done`.
+    """
+
+    def __init__(self, store: ChunkStore, holdings: Holdings, writer: int, silent: Callable[[], bool]) -> None:
+        """`writer`: what the store is to keep together. `silent`: whether the store's disk does not answer."""
+        self._store = store
+        self._holdings = holdings
+        self._writer = writer
+        self._silent = silent
+        self._asked: set[bytes] = set()
+        self._lists: set[bytes] = set()  # of these, runs
+        self._kept: dict[bytes, bytes] = {}
+        self._sliced: list[bytes] = []  # of what is kept, and the store has, too
+        self._counted: set[bytes] = set()  # what the batch has sliced, and was filled for it
+        self._counted_bytes = 0
+        self._verified = 0  # bytes that the batch has had from the store
+        self._looked = False  # the store has had all loaded that may help with the run that is tried
+        self._place: Place | None = None  # of the chunk that was had last, if it came from the store
+        self._container = 0
+        self._learned: list[Place] = []  # what holdings have not been told
+        self._needs: Needs | None = None
+        self.entered: bytes | None = None
+        """The first chunk that was read from another container than the one before: what follows it is wanted next."""
+
+    # -- for the tokens of a batch -----------------------------------------------------------------------------
+
+    def chunk(self, name: bytes) -> bytes | None:
+        """The verified chunk, or None if the batch has to wait for it."""
+        self._place = None
+        return self._kept.get(name) or self._stored(name)
+
+    def sliced(self, name: bytes) -> bytes | None:
+        """As `chunk`, for a part of it: it is kept, so that however many parts are delivered, it is verified once."""
+        data = self.chunk(name)
+        if data is not None and name not in self._kept:
+            self._keep(name, data)
+            self._sliced.append(name)
+        return data
+
+    def run(self, n: int, name: bytes, before: bytes) -> list[bytes]:
+        """The names of the run's n chunks, or none if the batch has to wait. `before`: the chunk that it follows."""
+        return self._listed(n, name) or self._behind(n, name, before)
+
+    def learn(self, name: bytes, data: bytes | memoryview) -> None:
+        """The peer has taught this chunk, so it holds it, too."""
+        place = self._store.put(name, data, self._writer)
+        if place is not None:
+            self._learned.append(place)
+
+    def wait(self, rest: list[Token]) -> None:
+        """The batch waits: the first of these tokens names what was not at hand.
+
+        If the peer is to be asked for that, it is asked at once for all else that they name and is not at hand.
+        """
+        needs = self._needs
+        if needs is not None and needs.ask:
+            needs.ask = list(dict.fromkeys([*needs.ask, *self._lacking(rest)]))[:_LOOK_AHEAD]
+            self._asked.update(needs.ask)
+            self._lists.update({token[3] for token in rest if token[0] == RUN}.intersection(needs.ask))
+        for name in self._sliced:  # it may wait for long, and so may many
+            del self._kept[name]
+        self._sliced.clear()
+
+    def done(self) -> int:
+        """The batch is decoded, or the stream is over: nothing is kept. How many bytes of the store were verified."""
+        self._kept.clear()
+        self._sliced.clear()
+        self._counted.clear()
+        self._counted_bytes = 0
+        self._note_learned()
+        verified, self._verified = self._verified, 0
+        return verified
+
+    # -- while it waits ----------------------------------------------------------------------------------------
+
+    @property
+    def asking(self) -> bool:
+        """True until the peer has filled all that it was asked for; the batch waits for all of it.
+
+        Also for what has come to the store by another way: the peer must see the MISS before it hears that the batch is
+        consumed. And what is sliced is had again after each wait.
+        """
+        return bool(self._asked)
+
+    def needs(self) -> Needs | None:
+        """What the batch waits for, once; None if nothing new."""
+        needs, self._needs = self._needs, None
+        return needs
+
+    def asks(self, name: bytes) -> bool:
+        """True if the peer has yet to fill the chunk or run of that name."""
+        return name in self._asked
+
+    def fill(self, name: bytes, data: bytes) -> None:
+        """The peer's answer to a MISS, decoded. Raises BatchError if it was not asked for, CorruptStream if wrong."""
+        if not self.asks(name):
+            raise BatchError(f"FILL of {name.hex()[:16]} was not asked for")
+        if not 1 <= len(data) <= LARGEST_CHUNK or fingerprint(data) != name:
+            raise CorruptStream(f"filled chunk {name.hex()[:16]} does not match its fingerprint")
+        self._asked.discard(name)
+        self._keep(name, data)
+        if name in self._lists:
+            self._lists.discard(name)
+            return
+        place = self._store.put(name, data, self._writer)
+        if place is not None:
+            self._holdings.add(place)
+
+    # ----------------------------------------------------------------------------------------------------------
+
+    def _stored(self, name: bytes) -> bytes | None:
+        """The chunk from the store; None if it has to be loaded or asked for first."""
+        place = self._held(name)
+        try:
+            data = self._store.read(name) if place is not None else b""
+        except (ChunkMissing, ChunkInvalid):
+            data = b""
+        if data is None and not self._silent():
+            self._needs = Needs(load=name)
+        elif not data:
+            self._needs = Needs(ask=[name])
+        else:
+            self._verified += len(data)
+            self._place = place
+            if place is not None and place[0] != self._container:
+                self._container = place[0]
+                self.entered = name
+        return data or None
+
+    def _listed(self, n: int, name: bytes) -> list[bytes]:
+        """The run's chunks, if the peer has said which these are."""
+        data = self._kept.get(name)
+        if data is None:
+            return []
+        if len(data) != n * FINGERPRINT_BYTES:
+            raise BatchError(f"a list of {len(data)} bytes for a RUN of {n} chunks")
+        return [data[at : at + FINGERPRINT_BYTES] for at in range(0, len(data), FINGERPRINT_BYTES)]
+
+    def _behind(self, n: int, name: bytes, before: bytes) -> list[bytes]:
+        """The run's chunks, if they are what the store holds; none if that is not known yet, or the peer is asked."""
+        place = self._place or self._held(before)
+        names = stored_behind(self._store, self._holdings, place, n) if place is not None else []
+        if len(names) < n and not self._looked and not self._silent():
+            self._looked = True
+            self._needs = Needs(behind=names[-1] if names else before)
+            return []
+        self._looked = False
+        if len(names) == n and fingerprint(b"".join(names)) == name:
+            return names
+        self._needs = Needs(ask=[name])
+        return []
+
+    def _keep(self, name: bytes, data: bytes) -> None:
+        self._kept[name] = data
+        if name not in self._counted:
+            self._counted.add(name)
+            self._counted_bytes += len(data)
+        if self._counted_bytes > KEPT_MAX:
+            raise BatchError(f"a batch slices, or had to be filled, more than {KEPT_MAX} bytes of chunks")
+
+    def _lacking(self, tokens: list[Token]) -> Iterator[bytes]:
+        """What the tokens name and is not at hand, unless they teach it; and runs behind such chunks.
+
+        All runs, if they begin with one that was not found: there will be others.
+        """
+        taught = {name for opcode, _, _, name in tokens if opcode == LEARN}
+        astray = tokens[0][0] == RUN
+        lacking = False
+        for opcode, _, _, name in tokens:
+            if opcode in (REFERENCE, SLICE):
+                lacking = name[:CHECK_BYTES] not in taught and not self._at_hand(name)
+                if lacking:
+                    yield name
+            elif opcode == RUN and (lacking or astray) and not self._at_hand(name):
+                yield name
+
+    def _at_hand(self, name: bytes) -> bool:
+        """True if the chunk or run need not be asked for."""
+        return name in self._kept or (self._held(name) is not None and self._readable(name))
+
+    def _readable(self, name: bytes) -> bool:
+        """What is held can be had: while the disk does not answer, only what is in memory."""
+        if not self._silent():
+            return True
+        with suppress(ChunkMissing, ChunkInvalid):
+            return self._store.read(name) is not None
+        return False
+
+    def _held(self, name: bytes) -> Place | None:
+        """Where the chunk lies, if we have it and the peer may refer to it."""
+        if self._learned:
+            self._note_learned()
+        place = self._store.find(name)
+        return place if place is not None and self._holdings.shares(place) else None
+
+    def _note_learned(self) -> None:
+        """What the peer has taught it holds: said before anything is looked up, and when a batch is complete."""
+        self._holdings.add_all(self._learned)
+        self._learned.clear()
