@@ -141,7 +141,7 @@ def disk(config: SiteConfig, facts: Disk | NoDisk | None, again: str = "") -> It
     room = facts.free + facts.used
     remedy = f"free {show_size(to_come - facts.free)}"
     if room >= LEAST_BYTES:
-        remedy += f", or lower store.size to at most {show_size(room)}"
+        remedy += f', or lower store.size: at most "{room >> 20}MiB"'  # as a site's file has it, not rounded up
     yield problem(STORE, f"{has}: the disk is full before the store is, and what comes then is not learned", remedy)
 
 

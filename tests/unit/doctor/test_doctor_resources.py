@@ -161,13 +161,21 @@ def test_a_disk_that_is_full_before_the_store_is(west: SiteConfig) -> None:
     finding = only(list(disk(west, room(3 * GIB, used=2 * GIB))))
     assert finding.level is Level.PROBLEM
     assert "2 GiB of 10 GiB are there already, 3 GiB are free" in finding.found
-    assert finding.remedy == "free 5 GiB, or lower store.size to at most 5 GiB"
+    assert finding.remedy == 'free 5 GiB, or lower store.size: at most "5120MiB"'
 
 
 def test_a_disk_without_room_for_the_smallest_store(west: SiteConfig) -> None:
     assert only(list(disk(west, room(0)))).remedy == "free 10 GiB"
     assert only(list(disk(west, room(64 * MIB - 1)))).remedy == "free 9.94 GiB"
-    assert only(list(disk(west, room(64 * MIB)))).remedy == "free 9.94 GiB, or lower store.size to at most 64 MiB"
+    assert only(list(disk(west, room(64 * MIB)))).remedy == 'free 9.94 GiB, or lower store.size: at most "64MiB"'
+
+
+def test_the_smaller_size_is_one_that_a_file_takes_and_that_fits(west: SiteConfig) -> None:
+    """79.1 MiB are no whole bytes, and a size with a space is none."""
+    here = room(27 * MIB + MIB // 5, used=52 * MIB)
+    remedy = only(list(disk(west, here))).remedy
+    smaller = site(WEST.replace("10GiB", remedy.rpartition("at most ")[2].strip('"')))
+    assert only(list(disk(smaller, here))).level is Level.OK
 
 
 def test_a_directory_that_cannot_be_written(west: SiteConfig) -> None:
