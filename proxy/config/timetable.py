@@ -19,7 +19,7 @@ _SPAN = rf"({'|'.join(NAMES)})(-({'|'.join(NAMES)}))?"
 DAYS_PATTERN = rf"^{_SPAN}(,{_SPAN})*$"
 DAYS_REMEDY = 'write days of mon, tue, wed, thu, fri, sat, sun, such as "mon-fri" or "mon,wed,sat-sun"'
 CLOCK_PATTERN = r"^([01][0-9]|2[0-3]):[0-5][0-9]$|^24:00$"
-CLOCK_REMEDY = 'write a time from "00:00" to "24:00"'
+CLOCK_REMEDY = 'write hours and minutes, two digits each, from "00:00" to "24:00"'
 
 
 def parse_days(text: str) -> frozenset[int]:

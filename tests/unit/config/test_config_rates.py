@@ -63,6 +63,7 @@ ONE = [
     ),
     ("no such day", table('days = "mo"\n' + DAY), "peer[0].schedule[0].days", "not a list of days", "mon-fri"),
     ("no such time", table(DAY.replace("18:00", "6pm")), "peer[0].schedule[0].to", "not a time of day", '"24:00"'),
+    ("one digit", table(DAY.replace("08:00", "8:00")), "peer[0].schedule[0].from", "not a time of day", "two digits"),
     ("no time at all", table(DAY.replace("18:00", "08:00")), "peer[0].schedule[0].to", "same as from", '"24:00"'),
     (
         "from one midnight to the same one",
