@@ -136,7 +136,8 @@ def agree(mine: Hello, theirs: Hello, needed: Collection[int] = ()) -> Agreement
         raise HelloRefused(CloseCode.WRONG_NAME, f"both sites are called {mine.site!r}")
     if (theirs.site, theirs.peer) != (mine.peer, mine.site):
         said = f"{theirs.site!r} calling {theirs.peer!r}"
-        raise HelloRefused(CloseCode.WRONG_NAME, f"{said} came to {mine.site!r} expecting {mine.peer!r}")
+        rule = "the peer.name of each has to be the site.name of the other"
+        raise HelloRefused(CloseCode.WRONG_NAME, f"{said} came to {mine.site!r} expecting {mine.peer!r}; {rule}")
     version = min(mine.highest, theirs.highest)
     if version < max(mine.lowest, theirs.lowest):
         offers = (

@@ -145,6 +145,11 @@ def test_the_highest_common_version() -> None:
         (replace(EAST, peer="east"), CloseCode.WRONG_NAME, "both sites are called 'east'"),
         (replace(WEST, site="north"), CloseCode.WRONG_NAME, "'north' calling 'east' came to 'east' expecting 'west'"),
         (replace(WEST, peer="north"), CloseCode.WRONG_NAME, "'west' calling 'north' came to 'east' expecting 'west'"),
+        (
+            replace(WEST, peer="north"),
+            CloseCode.WRONG_NAME,
+            "the peer.name of each has to be the site.name of the other",
+        ),
         (replace(WEST, site="a\nb"), CloseCode.WRONG_NAME, "'a\\nb' calling"),
         (
             replace(WEST, lowest=2, highest=3),
