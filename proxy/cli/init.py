@@ -35,6 +35,15 @@ _OPTIONS = {
     ("peer", 0, "rate"): "--rate",
 }
 """By what is given what stands in the file. What is not here is a forward or an export."""
+_MISSING = {
+    ("site", "name"): "name this site, such as --site east",
+    (
+        "tunnel",
+        "listen",
+    ): "add --listen 198.18.0.1:4500, or say where the other site is dialled: --peer west=198.18.0.2:4500",
+    ("peer", 0, "name"): "name the other site, such as --peer west",
+}
+"""What to add where nothing was typed: the file, of which the remedies of `proxy.config` speak, is not there yet."""
 
 
 def run(options: Options, out: Path) -> None:
@@ -84,13 +93,16 @@ def _way(text: str) -> Way:
 
 
 def _mistakes(wishes: Wishes, config: Path) -> Iterator[str]:
+    typed = {("site", "name"): wishes.site, ("tunnel", "listen"): wishes.listen, ("peer", 0, "name"): wishes.peer}
     for mistake in sitefile.mistakes(wishes, config):
-        yield _as_option(mistake)
+        yield _as_option(mistake, missing=not typed.get(mistake.where, True))
 
 
-def _as_option(mistake: Mistake) -> str:
+def _as_option(mistake: Mistake, *, missing: bool) -> str:
     """The mistake in the file as one of what was typed."""
     where = mistake.where
+    if missing:
+        return f"{_OPTIONS[where]} is missing; {_MISSING[where]}"
     option = _OPTIONS.get(where) or (f"--{where[0]}" if where and where[0] in ("forward", "export") else mistake.key)
     return str(Mistake((option,), mistake.value, mistake.wrong, mistake.remedy))
 

@@ -102,10 +102,10 @@ NEW = "--site", "east", "--peer", "west", "--listen"
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--peer", "west"), '--site = ""'),
-        (("--site", "east"), '--peer = ""'),
+        (("--peer", "west"), "--site is missing; name this site"),
+        (("--site", "east"), "--peer is missing; name the other site"),
         (("--site", "east", "--peer", "EAST", "--listen", "127.0.0.1:1"), "is the name of this site itself"),
-        (("--site", "east", "--peer", "west"), "--listen\n    is missing, but peer[0] has no address"),
+        (("--site", "east", "--peer", "west"), "--listen is missing; add --listen 198.18.0.1:4500, or say where"),
         ((*NEW, "0.0.0.0:4500"), "--reach is missing"),
         (
             (*NEW, "0.0.0.0:4500", "--reach", "0.0.0.0:4500"),
