@@ -61,8 +61,7 @@ class Bundle:
         try:
             content = make()
         except Exception as error:  # one part that cannot be had must not cost the others
-            reason = error.message if isinstance(error, OperatorError) else f"{type(error).__name__}: {error}"
-            self.contents.append(f"{name}: missing: {printable(reason)}")
+            self.contents.append(f"{name}: missing: {printable(_reason(error))}")
             return
         if content is None:
             self.contents.append(f"{name}: missing: there is none")
@@ -71,6 +70,15 @@ class Bundle:
         cut = len(clean) > LARGEST_PART
         self.parts[name] = clean[-LARGEST_PART:]
         self.contents.append(f"{name}: {len(self.parts[name])} bytes{', its end' if cut else ''}")
+
+
+def _reason(error: Exception) -> str:
+    """As an operator reads it; only what nobody foresaw has the name of its class."""
+    if isinstance(error, OperatorError):
+        return error.message
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return f"{type(error).__name__}: {error}"
 
 
 def run(config: Path, output: Path | None) -> None:

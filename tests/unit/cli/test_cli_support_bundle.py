@@ -92,6 +92,7 @@ def test_of_a_site_that_is_down(isthmus: Isthmus, pair: Path, bundle: Path) -> N
     assert {"configuration.toml", "doctor.json", "versions.txt"} <= set(found)
     assert "status.json: missing: no status of site east" in found["contents.txt"].decode()
     assert "status.json: missing: no status of site east" in shown.stdout
+    assert f"events.json: missing: {pair / 'east-history.db'}: No such file or directory" in shown.stdout
 
 
 def test_of_a_site_whose_listener_cannot_be_known(isthmus: Isthmus, pair: Path, bundle: Path) -> None:
