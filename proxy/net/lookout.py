@@ -101,6 +101,7 @@ class Lookout:
             unacked_max=self._unacked_max,
             peers=self._peers,
             processor=self._processor.share,
+            processor_seconds=self._processor.seconds,
             unwritten=self._worker.store.unwritten,
         )
 

@@ -18,7 +18,10 @@ class Processor:
     @property
     def share(self) -> float:
         """Of a core, over the last ten seconds; 0 before there are two readings."""
-        if len(self._readings) < 2:
-            return 0.0
-        (used_before, before), (used, now) = self._readings[0], self._readings[-1]
-        return (used - used_before) / (now - before) if now > before else 0.0
+        seconds = self.seconds
+        return (self._readings[-1][0] - self._readings[0][0]) / seconds if seconds > 0 else 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Over which `share` is an average."""
+        return self._readings[-1][1] - self._readings[0][1] if self._readings else 0.0

@@ -22,6 +22,8 @@ SLOW_ANSWER = 2.0
 """Round trips from which on an answer owes most of its time to the far array."""
 STARVED = 0.6
 """Part of its working time for which the event loop has a core, below which others are to blame."""
+ALL_THE_TIME = 0.9
+"""Part of the time for which one stream at least was there, from which on the loop's share of a core is about it."""
 LOSS_WORTH_SAYING = 0.001
 
 
@@ -87,7 +89,10 @@ class Figures:
     peers: int = 1
     """How many share tunnel.unacked; `unacked_max` is one's part."""
     processor: float = 0.0
-    """Share of a core that the event loop uses."""
+    """Share of a core that the event loop uses, and of how many seconds that is the average."""
+    processor_seconds: float = 0.0
+    lived: float = 0.0
+    """Of these, for how many one stream at least was there."""
     unwritten: int = 0
     """Bytes that wait for the store's disk."""
 
@@ -109,6 +114,7 @@ def with_rates(figures: Figures, recent: Recent) -> Figures:
         sent=recent.rate("sent"),
         delivered=recent.rate("delivered"),
         answer=recent.rate("answering") / SECOND / answers if answers else 0.0,
+        lived=recent.total("lived") / SECOND,
     )
 
 
@@ -181,7 +187,8 @@ def _shaping(figures: Figures, times: Times, share: float) -> str:
 
 def _cpu(figures: Figures, times: Times, share: float) -> str:
     works = f"this process works {share:.0%} of the time"
-    if not figures.processor:  # it is not known in the first seconds
+    # It is not known in the first seconds; and before a stream came, and after it went, there was nothing to work at.
+    if not figures.processor or figures.lived < ALL_THE_TIME * figures.processor_seconds:
         return works
     if figures.processor < share * STARVED:
         return f"{works}, but gets only {figures.processor:.0%} of a core: its host is busy with something else"

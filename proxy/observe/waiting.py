@@ -117,13 +117,16 @@ def blend(spells: Iterable[Spell]) -> dict[Waiting, int]:
 
 
 def moved_by(spells: Iterable[tuple[Spell, Spell]]) -> dict[str, float]:
-    """Counts of one second: plain bytes outward and inward, answers, and the seconds that were spent on them."""
+    """Counts of one second: plain bytes outward and inward, answers, the nanoseconds that were spent on them, and for
+    how many one stream at least was there.
+    """
     counts = Counter[str]()
     for outward, inward in spells:
         counts["sent"] += outward.moved
         counts["delivered"] += inward.moved
         counts["answers"] += outward.answers
         counts["answering"] += outward.times.get(Waiting.ANSWER, 0)
+        counts["lived"] = max(counts["lived"], sum(outward.times.values()))
     return dict(counts)
 
 
@@ -147,7 +150,11 @@ class Recent:
             total.update({state: round(time * seconds) for state, time in times.items()})
         return total
 
+    def total(self, name: str) -> float:
+        """A count of all samples together."""
+        return sum(counts.get(name, 0.0) for _, counts, _ in self._samples)
+
     def rate(self, name: str) -> float:
         """A count for each second; 0 before any has passed."""
         passed = sum(seconds for _, _, seconds in self._samples)
-        return sum(counts.get(name, 0.0) for _, counts, _ in self._samples) / passed if passed else 0.0
+        return self.total(name) / passed if passed else 0.0

@@ -5,11 +5,11 @@ from proxy.observe.processor import Processor
 
 def test_nothing_is_known_at_first() -> None:
     processor = Processor()
-    assert processor.share == 0
+    assert (processor.share, processor.seconds) == (0, 0)
     processor.note(3.0, 100.0)
-    assert processor.share == 0
+    assert (processor.share, processor.seconds) == (0, 0)
     processor.note(3.0, 100.0)
-    assert processor.share == 0
+    assert (processor.share, processor.seconds) == (0, 0)
 
 
 def test_the_last_ten_seconds() -> None:
@@ -18,4 +18,4 @@ def test_the_last_ten_seconds() -> None:
         processor.note(float(max(0, second - 20)), 100.0 + second)
     assert processor.share == 0.9
     processor.note(10.0, 130.0)
-    assert processor.share == 1.0
+    assert (processor.share, processor.seconds) == (1.0, 10.0)

@@ -209,6 +209,18 @@ def test_rates_of_the_last_seconds() -> None:
     assert (found.sent, found.delivered, found.answer, found.line) == (3, 1, 0.2, FIGURES.line)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.4, ""), (8.9, ""), (9.1, ", but gets only 4% of a core: its host is busy with something else")],
+)
+def test_a_host_is_not_busy_with_others_because_there_was_no_stream(seconds: float, words: str) -> None:
+    """A short stream was worked at for all its life, and the loop had nothing to do in the rest of ten seconds."""
+    recent = Recent()
+    recent.note(account(cpu=1), {"lived": seconds * SECOND}, 1.0)
+    figures = replace(FIGURES, processor=0.04, processor_seconds=10.0)
+    assert judge(recent.times, with_rates(figures, recent)).words == f"this process works 100% of the time{words}"
+
+
 @pytest.mark.parametrize("times", [{}, account(source=0)])
 def test_before_anything_is_known(times: Times) -> None:
     assert judge(times, FIGURES).words == "nothing is known yet"
