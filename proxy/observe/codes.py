@@ -49,7 +49,8 @@ FLAPPING = Code(
     "IST-105",
     _WARNING,
     "The tunnel was lost three times or more within ten minutes, and not because the peer ended in order.",
-    "have the line checked; the lanes' loss and round trip are in the status",
+    "have the line checked; the lanes' loss and round trip are in the status; but where the log says each time that a"
+    " site has lost its side of the tunnel, a site dies again and again, or two run with one key: stop the wrong one",
 )
 LANE_SILENT = Code(
     "IST-106",

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from proxy.observe.codes import FLAPPING
 from proxy.protocol.codes import CloseCode, ResetCode
 from proxy.protocol.errors import HelloRefused
 from proxy.protocol.events import LaneDead, StreamReset, TunnelReset
@@ -93,6 +94,17 @@ def test_the_answerer_finds_that_the_dialler_has_restarted() -> None:
     ]
     assert theirs.half != old
     assert theirs.known_half == b"another half    "
+
+
+def test_two_sites_with_one_key_take_the_tunnel_from_each_other() -> None:
+    """It looks like a line that comes and goes, so what is advised for that names the words by which to tell."""
+    pair = paired()
+    second = replace(tunnel("right", "left").hello(), half=b"that of a second")
+    for hello in (second, pair.right.hello(), second):
+        answer(pair.left, replace(hello, known_half=None))
+        assert TunnelReset(LOST) in events_of(pair.left)
+    assert LOST.removeprefix("right ") in FLAPPING.remedy
+    assert "two run with one key" in FLAPPING.remedy
 
 
 def test_a_second_lane_of_a_restarted_dialler_finds_the_new_state() -> None:
