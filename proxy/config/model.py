@@ -310,8 +310,8 @@ class Status(Section):
         None,
     )
     control_token: FilePath | None = setting(
-        "File with the token that `drain` and `reload` need, written likewise; who shows it may read, too. Without it,"
-        " these two are allowed on a loopback address only.",
+        "File with the token that `drain` and `reload` need, 16 characters at least, readable by its owner only; who"
+        " shows it may read, too. Without it, these two are allowed on a loopback address only.",
         None,
     )
     clients: FilePath | None = setting(
