@@ -7,6 +7,7 @@ from proxy.observe.answers import Caution, HealthAnswer, Level, PeerHealth, Reas
 from proxy.observe.codes import CODES, Code
 from proxy.observe.journal import Journal
 from proxy.observe.snapshot import PeerStatus, Snapshot
+from proxy.observe.wording import number_of_streams
 
 _BY_NAME = {code.code: code for code in CODES}
 _TOLD_ELSEWHERE = {codes.TUNNEL_DOWN.code, codes.DRAINING.code, codes.RELOAD_FAILED.code}
@@ -50,7 +51,9 @@ class Chronicle:
         if peer.tunnel_resets > resets:
             note(codes.STREAMS_RESET, subject, f"the streams with {peer.name} were reset", now)
         if peer.resumed > resumed:
-            note(codes.RESUMED, subject, f"the tunnel to {peer.name} resumed with {peer.streams} streams", now)
+            # A stream may have gone on and ended within this second.
+            live = f" with {number_of_streams(peer.streams)}" if peer.streams else ""
+            note(codes.RESUMED, subject, f"the tunnel to {peer.name} resumed{live}", now)
         elif again or (is_up and (fell or not was_up)):
             note(codes.TUNNEL_UP, subject, f"the tunnel to {peer.name} is up", now)
         if is_up or again:

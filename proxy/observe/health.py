@@ -13,7 +13,7 @@ from proxy.observe.readings import lane_counter, peer_counter, store_counter
 from proxy.observe.refusals import UNREACHABLE
 from proxy.observe.snapshot import CertificateStatus, LaneStatus, PeerStatus, RefusalStatus, Snapshot
 from proxy.observe.trend import Trend
-from proxy.observe.wording import size
+from proxy.observe.wording import number_of_streams, size
 
 OF_LATE = 10.0
 """Seconds that rates and loss are of."""
@@ -266,7 +266,7 @@ def _of_tunnel(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> Iterable[F
 
 
 def _down(peer: PeerStatus) -> str:
-    rest = f"; {peer.streams} streams wait" if peer.streams else ""
+    rest = f"; {number_of_streams(peer.streams)} {'waits' if peer.streams == 1 else 'wait'}" if peer.streams else ""
     waited = "it has not dialled in" if peer.state == "waiting" else "it does not answer"
     why = "nothing is heard on its lanes" if peer.lanes else peer.last_error or waited
     return f"there is no tunnel to {peer.name}: {why}{rest}"
@@ -301,9 +301,11 @@ def _together(peers: list[PeerHealth]) -> Level:
 
 
 def _words(reasons: list[Reason], store: StoreHealth, peers: list[PeerHealth]) -> str:
-    every = [*reasons, *store.reasons]
+    """The worst reason's. Those of a lane speak of "it", so it is named."""
+    every = [(reason, "") for reason in (*reasons, *store.reasons)]
     for peer in peers:
-        every += [*peer.tunnel.reasons, *peer.reasons]
-        every += [reason for lane in peer.tunnel.lanes for reason in lane.reasons]
-    found = max(every, key=lambda reason: _ORDER.index(reason.level), default=None)
-    return "replication is healthy" if found is None else found.words
+        every += [(reason, "") for reason in (*peer.tunnel.reasons, *peer.reasons)]
+        for lane in peer.tunnel.lanes:
+            every += [(reason, f"lane {lane.number} of peer {peer.name}: ") for reason in lane.reasons]
+    found, whose = max(every, key=lambda each: _ORDER.index(each[0].level), default=(None, ""))
+    return "replication is healthy" if found is None else f"{whose}{found.words}"

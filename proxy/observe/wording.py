@@ -21,6 +21,11 @@ def size(count: float) -> str:
     return f"{_three(count / (1 << 20))} MiB" if count >= 1 << 20 else f"{_three(count / 1024)} KiB"
 
 
+def number_of_streams(count: int) -> str:
+    """1 stream, 2 streams"""
+    return f"{count} {'stream' if count == 1 else 'streams'}"
+
+
 def _three(value: float) -> str:
     """Three figures, without an exponent."""
     return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}" if value >= 0.001 else "0"

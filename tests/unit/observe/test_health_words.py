@@ -1,0 +1,31 @@
+"""The whole in one sentence, and what is told of the end of an outage."""
+
+from typing import Any
+
+import pytest
+
+from proxy.observe.history import History
+from proxy.observe.journal import Journal
+from proxy.observe.snapshot import Snapshot
+from proxy.observe.watch import Watch
+from tests.unit.observe.snapshots import NOW, changed, lane, peer
+
+
+def of_peer(**changes: Any) -> Snapshot:
+    return changed(peers=[peer(**changes)])
+
+
+def test_the_lane_is_named() -> None:
+    watch = Watch(Journal(), History(0.0), changed())
+    watch.note(of_peer(lanes=[lane(silent=True), lane(number=2)]), NOW, 1.0)
+    assert watch.health.words == "lane 1 of peer west: nothing is heard on it"
+
+
+@pytest.mark.parametrize(("streams", "wait", "live"), [(0, "", ""), (1, "; 1 stream waits", " with 1 stream")])
+def test_few_streams_are_counted_in_words_that_fit(streams: int, wait: str, live: str) -> None:
+    """Of one that has gone on and ended within a second, the event does not say that the tunnel resumed without it."""
+    watch = Watch(Journal(), History(0.0), changed())
+    watch.note(of_peer(state="outage", lanes=[], outages=1, streams=streams, last_error="reset by peer"), NOW, 1.0)
+    assert watch.health.words == f"there is no tunnel to west: reset by peer{wait}"
+    watch.note(of_peer(outages=1, resumed=1, streams=streams), NOW + 1, 2.0)
+    assert watch.journal.after(0, 1000).events[-1].words == f"the tunnel to west resumed{live}"
