@@ -39,6 +39,7 @@ def reload(config: Path) -> int:
         problem = printable(str(answer.get("problem") or "it does not say why"))
         raise OperatorError(f"{site.site.name} keeps what it had: {problem}; `isthmus check {config}` says more")
     say(f"{site.site.name} has read its certificates, keys, pins and tokens anew.")
+    say(f"What else was changed in {config} takes effect with a restart.")
     return ExitCode.OK
 
 

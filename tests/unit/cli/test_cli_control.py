@@ -47,6 +47,17 @@ def test_no_token_where_one_is_named(isthmus: Isthmus, pair: Path, east: StatusS
     assert f"{token} does not exist; {remedy}" in shown.stderr
 
 
+def test_what_is_not_read_anew_is_said(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
+    """Who has changed an address, or added a peer, is not to take the answer for that."""
+    east.answers({"site": "east", "reloaded": True})
+    shown = isthmus("reload", pair / "east.toml")
+    assert shown.exit_code == ExitCode.OK
+    assert shown.stdout.splitlines() == [
+        "east has read its certificates, keys, pins and tokens anew.",
+        f"What else was changed in {pair / 'east.toml'} takes effect with a restart.",
+    ]
+
+
 @pytest.mark.parametrize("command", ["drain", "reload"])
 def test_another_site_is_told_nothing(isthmus: Isthmus, pair: Path, east: StatusSite, command: str) -> None:
     east.answers({"site": "west", "reloaded": True})
