@@ -100,12 +100,14 @@ def _lanes(value: Any) -> int | None:
     if value == "auto":
         return None
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LANES_MAX:
-        raise mistaken(f'is neither "auto" nor a number from 1 to {LANES_MAX}', 'write "auto"')
+        raise mistaken(
+            f'is neither "auto" nor a number from 1 to {LANES_MAX}', 'write "auto", or a number without quotes'
+        )
     return value
 
 
 def _dscp(value: Any) -> int:
-    remedy = 'write a name such as "ef", "af21", "cs1" or "le", or a number from 0 to 63'
+    remedy = 'write a name such as "ef", "af21", "cs1" or "le", or a number from 0 to 63 without quotes'
     if isinstance(value, str) and value in DSCP_NAMES:
         return DSCP_NAMES[value]
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 63:

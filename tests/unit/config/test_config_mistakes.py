@@ -186,6 +186,7 @@ ONE = [
         "no time before dead_after (20s)",
         "longer than keepalive",
     ),
+    ("lanes in quotes", change("[tunnel]", '[tunnel]\nlanes = "4"'), "tunnel.lanes", "neither", "without quotes"),
     ("dead too soon", change("[tunnel]", '[tunnel]\ndead_after = "5s"'), "tunnel.dead_after", "no time", "four times"),
     (
         "window too large",

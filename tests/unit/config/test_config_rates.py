@@ -37,6 +37,7 @@ ONE = [
     ),
     ("no such name", EAST + 'dscp = "af24"\n', "forward[0].dscp", "is not a DSCP", '"af21"'),
     ("number too high", EAST + "dscp = 64\n", "forward[0].dscp", "is not a DSCP", "0 to 63"),
+    ("mark in quotes", EAST + 'dscp = "46"\n', "forward[0].dscp", "is not a DSCP", "without quotes"),
     ("truth for a mark", EAST + "dscp = true\n", "forward[0].dscp", "is not a DSCP", "0 to 63"),
     ("export, too", EAST + EXPORT + 'guarantee = "1"\n', "export[0].guarantee", "is not a rate", '"45Mbit"'),
     (
