@@ -54,6 +54,14 @@ def test_the_defaults(pair: Path) -> None:
     assert (east.log.level, east.log.format) == ("info", "auto")
 
 
+def test_the_first_example_says_how_one_host_gets_both_addresses() -> None:
+    """Otherwise neither of the two starts there: their tunnels listen on addresses that no host has by itself."""
+    examples = [(ROOT / "deploy" / "examples" / f"{name}.toml").read_text() for name in ("east", "west")]
+    for example in examples:
+        listen = tomllib.loads(example)["tunnel"]["listen"].rpartition(":")[0]
+        assert f"ip address add {listen}/32 dev lo" in examples[0]
+
+
 @pytest.mark.parametrize(("name", "contract"), [("east", EAST), ("west", WEST)])
 def test_the_examples_are_the_contract(pair: Path, name: str, contract: str) -> None:
     example = (ROOT / "deploy" / "examples" / f"{name}.toml").read_text()
