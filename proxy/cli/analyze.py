@@ -25,7 +25,7 @@ MOST_LOSS = 0.5
 
 def run(paths: Sequence[Path], rates: Sequence[str], round_trip: str, loss: str, as_json: bool) -> None:
     """Read everything, and show what was found. Raises OperatorError."""
-    seconds, lost = quantities.duration("--rtt", round_trip), quantities.share("--loss", loss, MOST_LOSS)
+    seconds, lost = quantities.duration("--round-trip", round_trip), quantities.share("--loss", loss, MOST_LOSS)
     lines = [Line(quantities.rate("--line", rate), seconds, lost) for rate in rates]
     remarks = Remarks()
     try:

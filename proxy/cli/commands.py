@@ -20,6 +20,7 @@ _to_be_read = click.Path(path_type=Path, readable=False)
 _config: Callable[[Any], Any] = click.argument("config", type=_to_be_read)
 """The path of a site's file."""
 _json: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+_ROUND_TRIP = ("--round-trip", "--rtt", "round_trip")
 
 
 @click.group(
@@ -263,7 +264,7 @@ def purge(config: Path, yes: bool) -> int | None:
     )
 )
 @click.option("--rate", metavar="RATE", help="Of the line, such as 45Mbit.")
-@click.option("--round-trip", metavar="TIME", help="There and back, such as 100ms.")
+@click.option(*_ROUND_TRIP, metavar="TIME", help="There and back, such as 100ms.")
 @click.option("--loss", default="0%", show_default=True, metavar="PERCENT", help="Packets lost at random.")
 @click.option("--mtu", default=1500, show_default=True, type=int, metavar="BYTES", help="Of the path.")
 @click.option("--distance", metavar="LENGTH", help="Of the fibre, such as 6000km: is the round trip plausible?")
@@ -290,23 +291,23 @@ def plan(as_json: bool, **options: Any) -> int | None:
 @root.command(
     epilog=_examples(
         "isthmus analyze /srv/exports",
-        "isthmus analyze /dev/sdb --line 45Mbit --rtt 100ms --loss 1%",
+        "isthmus analyze /dev/sdb --line 45Mbit --round-trip 100ms --loss 1%",
         "isthmus analyze volume.img --line 45Mbit --line 1Gbit --json",
     )
 )
 @click.argument("paths", nargs=-1, required=True, type=_to_be_read, metavar="PATH...")
 @click.option("--line", "lines", multiple=True, metavar="RATE", help="How long over it? May be repeated.")
-@click.option("--rtt", default="100ms", show_default=True, metavar="TIME", help="Of the line, there and back.")
+@click.option(*_ROUND_TRIP, default="100ms", show_default=True, metavar="TIME", help="Of the line.")
 @click.option("--loss", default="0%", show_default=True, metavar="PERCENT", help="Packets lost at random.")
 @_json
-def analyze(paths: tuple[Path, ...], lines: tuple[str, ...], rtt: str, loss: str, as_json: bool) -> int | None:
+def analyze(paths: tuple[Path, ...], lines: tuple[str, ...], round_trip: str, loss: str, as_json: bool) -> int | None:
     """Show what reduction would save on data.
 
     Reads files, directories and devices, as one volume, and changes nothing: how much repeats and compresses, what
     would cross the line, which chunk size is best, how large a store pays, how long a replication takes. Memory stays
     within about 300 MiB whatever the size; where figures come from a sample, they say so.
     """
-    return _perform("analyze", paths, lines, rtt, loss, as_json)
+    return _perform("analyze", paths, lines, round_trip, loss, as_json)
 
 
 @root.command(
@@ -318,7 +319,7 @@ def analyze(paths: tuple[Path, ...], lines: tuple[str, ...], rtt: str, loss: str
 )
 @_config
 @click.option("--rate", metavar="RATE", help="Of the line, such as 45Mbit: are buffers large enough?")
-@click.option("--round-trip", metavar="TIME", help="Of the line, such as 100ms. [default: measured]")
+@click.option(*_ROUND_TRIP, metavar="TIME", help="Of the line, such as 100ms. [default: measured]")
 @_json
 def doctor(config: Path, rate: str | None, round_trip: str | None, as_json: bool) -> int | None:
     """See whether this host and its peers are fit.

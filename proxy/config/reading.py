@@ -6,6 +6,7 @@ that an operator sees all mistakes at once.
 
 import codecs
 import difflib
+import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -63,6 +64,10 @@ class Draft:
         self.mistakes.append(Mistake(where, self.raw(where), wrong, remedy))
 
 
+_TWICE = re.compile(r"Cannot declare \((.+?),?\) twice (.*)")
+_AGAIN = "Cannot overwrite a value "
+
+
 def read_tree(content: bytes) -> Table | Mistake:
     """The TOML tree, or the one mistake that keeps it from being read."""
     if content.startswith(codecs.BOM_UTF8):
@@ -73,9 +78,20 @@ def read_tree(content: bytes) -> Table | Mistake:
         line = content.count(b"\n", 0, error.start) + 1
         return Mistake((), ABSENT, f"line {line} is not UTF-8", "save the file as UTF-8")
     except tomllib.TOMLDecodeError as error:
-        return Mistake((), ABSENT, f"is not TOML: {error}", "correct that line; text values stand in double quotes")
+        return _not_toml(str(error))
     except (ValueError, RecursionError):
         return Mistake((), ABSENT, "has a number or a nesting beyond all measure", "remove it")
+
+
+def _not_toml(why: str) -> Mistake:
+    """`why`: Python's words. Those for what stands twice are about tuples, and tell nobody what to do."""
+    if twice := _TWICE.fullmatch(why):
+        section = ".".join(re.findall(r"'([^']*)'", twice[1]))
+        remedy = f"keep one [{section}] with all its keys, or write [[{section}]] above each if there may be several"
+        return Mistake((), ABSENT, f"has section [{section}] a second time {twice[2]}", remedy)
+    if why.startswith(_AGAIN):
+        return Mistake((), ABSENT, f"sets a key a second time {why.removeprefix(_AGAIN)}", "keep one of the two")
+    return Mistake((), ABSENT, f"is not TOML: {why}", "correct that line; text values stand in double quotes")
 
 
 def read_draft(tree: Table, source: Path) -> Draft:

@@ -88,9 +88,9 @@ def test_nothing_is_written(isthmus: Isthmus, volume: Path) -> None:
         (["empty"], ExitCode.FAILED, "there is no file with any content"),
         ([], ExitCode.USAGE, "Missing argument"),
         (["empty", "--line", "fast"], ExitCode.USAGE, "--line 'fast'"),
-        (["empty", "--line", "1Mbit", "--rtt", "0s"], ExitCode.USAGE, "--rtt"),
+        (["empty", "--line", "1Mbit", "--rtt", "0s"], ExitCode.USAGE, "--round-trip"),
         (["empty", "--line", "1Mbit", "--loss", "99%"], ExitCode.USAGE, "--loss"),
-        (["empty", "--rtt", "soon"], ExitCode.USAGE, "--rtt 'soon' is not a duration"),
+        (["empty", "--round-trip", "soon"], ExitCode.USAGE, "--round-trip 'soon' is not a duration"),
         (["empty", "--loss", "some"], ExitCode.USAGE, "--loss 'some' is not a percentage"),
     ],
 )
