@@ -51,13 +51,14 @@ class Meter:
 class Cap:
     """A rate that nothing exceeds for long. What is urgent does not wait for what bulk owes, but pays the same."""
 
-    __slots__ = ("_all", "_asked", "_patient_until", "_urgent", "bulk_paid")
+    __slots__ = ("_all", "_asked", "_instalments", "_patient_until", "_urgent", "bulk_paid")
 
     def __init__(self, rate: float, burst: float | None = None) -> None:
         burst = burst or rate * LATE_SECONDS
         self._all = Meter(rate, burst)
         self._asked = Meter(rate, burst)  # without what waits for nothing
         self._urgent = Meter(rate, rate * URGENT_SECONDS)
+        self._instalments = 0.0
         self._patient_until = float("-inf")
         self.bulk_paid = float("-inf")
         """When the rate has taken in the last frame of bulk, if nothing else goes."""
@@ -71,14 +72,24 @@ class Cap:
         """When one more frame may go."""
         return self._urgent.paid if urgent else min(self._all.paid, self._patient_until)
 
-    def charge(self, size: float, now: float, urgent: bool) -> None:
-        """A frame was sent."""
+    def charge(self, size: float, now: float, *, urgent: bool, overdue: bool = False) -> None:
+        """A frame was sent. `overdue`: it is bulk that what is urgent for good has left nothing, and now pays for."""
+        if self._asked.paid <= now:
+            self._instalments = 0.0  # it has been paid for without that
         self._all.charge(size, now)
         self._asked.charge(size, now)
         self._be_patient(now)
-        if urgent:
-            self._urgent.charge(size, now)
+        if overdue:
+            self._instalments += size
+        elif urgent:
+            part = min(size, self._instalments)  # a frame may take seconds, for which all that is urgent would wait
+            self._instalments -= part
+            self._urgent.charge(size + part, now)
             self._urgent.paid = min(self._urgent.paid, self._asked.paid)  # the burst may be more than what it lends
+
+    def settled(self, now: float) -> bool:
+        """Nothing overdue is left to be paid for by what is urgent, so that this has half of the rate at least."""
+        return self._instalments == 0 or self._asked.paid <= now
 
     def charge_unasked(self, size: float, now: float) -> None:
         """So much was sent that waits for nothing."""

@@ -245,8 +245,9 @@ class Scheduler:
     # -- choosing ------------------------------------------------------------------------------------------------
 
     def _late(self, now: float) -> list[Account]:
-        """Those whose bulk is overdue."""
-        return [each for each in self._waiting if each.overtaken is not None and each.overdue(now)]
+        """Those whose bulk is overdue, if what is urgent has paid for the last such frame."""
+        late = [each for each in self._waiting if each.overtaken is not None and each.overdue(now)]
+        return [each for each in late if all(cap.settled(now) for cap in self._caps(each))] if late else late
 
     def _note_overtaking(self, account: Account, now: float) -> None:
         """A frame of the account goes. Where bulk does, others wait for a turn: if not for their cap, or their lane."""
@@ -347,7 +348,7 @@ class Scheduler:
         account.held.stop(now)
         self.held.stop(now)
         for cap in self._caps(account):
-            cap.charge(cost, now, urgent or self._overdue)
+            cap.charge(cost, now, urgent=urgent, overdue=self._overdue)
             if not urgent:
                 cap.bulk_paid = now + cost / cap.rate
         if account.guarantee is not None and (self._owed or urgent):

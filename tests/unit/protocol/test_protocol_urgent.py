@@ -167,6 +167,21 @@ def test_nor_does_bulk_stand_still_under_a_cap_which_holds(tunnel: bool) -> None
     assert max(line.windows(10, *line.sources)) < 1.05 * 10 * 2 * MBIT
 
 
+@pytest.mark.parametrize("rate", [0.256, 1])
+def test_frames_that_take_seconds_of_a_cap_do_not_hold_up_what_is_urgent_as_long(rate: float) -> None:
+    """They were made before the rate fell. When one is overdue, what is urgent pays for it, and has half meanwhile."""
+    line = Line(100 * MBIT)
+    bulk = [line.open(frame=512 * KIB) for _ in range(3)]
+    urgent = [line.open(frame=4 * KIB, frames=0) for _ in range(12)]
+    line.tunnel.scheduler.set_rate(rate * MBIT, 0.0)
+    line.run(200, answering(line, *urgent))
+    around = 12 * 4.5 * KIB / (rate * MBIT)
+    assert max(line.longest_wait(stream) for stream in urgent) < 2 * around + 0.2
+    assert line.rates(*urgent) == pytest.approx(0.5 * rate * MBIT, rel=0.1)
+    assert line.rates(*bulk) == pytest.approx(0.5 * rate * MBIT, rel=0.1)
+    assert max(line.windows(100, *line.sources)) < 1.05 * 100 * rate * MBIT
+
+
 def test_nor_under_the_maximum_of_its_share_while_bulk_of_another_one_goes() -> None:
     line = Line(50 * MBIT)
     share = Share("capped", maximum=2 * MBIT)
@@ -257,7 +272,8 @@ def test_bulk_goes_on_at_a_rate_that_becomes_higher_although_its_last_frame_took
     line.tunnel.scheduler.set_rate(later and later * MBIT, line.now)
     since = line.now
     line.run(20, again)
-    assert line.longest_wait(bulk, since) < OVERDUE_SECONDS + 2.6
+    frames = 2 if later else 1  # below a cap what is urgent has half of it meanwhile
+    assert line.longest_wait(bulk, since) < OVERDUE_SECONDS + frames * 2.8
 
 
 @pytest.mark.parametrize("express", [False, True])
