@@ -166,11 +166,11 @@ class Lanes:
         urgent = EXPRESS + COPIES * lossy
         if bbr:
             self._wish(1 + urgent)
-            self._tunnel.spare(LANES_MAX)  # whoever wished for them
+            self._tunnel.reserve(LANES_MAX)  # whoever wished for them
         else:
             totals = LaneTotals(wire["sent"], wire["retransmitted"], self.blocked_seconds)
             self._wish(self._count.see(now, totals) + urgent)
-            self._tunnel.spare(urgent)
+            self._tunnel.reserve(urgent)
 
     def _wish(self, wanted: int) -> None:
         """Have so many lanes of each mark."""
@@ -205,7 +205,7 @@ class Lanes:
         """Write what the tunnel wants sent to the lanes that take it, in turns, for what one takes another may not."""
         tunnel = self._tunnel
         while not tunnel.quiet:
-            if not self._give_round(now) and not tunnel.stepped_aside:
+            if not self._give_round(now) and not tunnel.scheduler.stepped_aside:
                 self._note_blocked(bool(self._all) and not tunnel.quiet, now)  # a cap may hold everything now
                 return
         self._note_blocked(False, now)

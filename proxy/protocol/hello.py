@@ -1,7 +1,7 @@
 """HELLO: what each side says first on a lane, and what follows from both (PROTOCOL.md, "HELLO")."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from struct import Struct
 
 from proxy.protocol.codes import VERSION, CloseCode
@@ -46,7 +46,6 @@ class Agreement:
     store: bytes
     """Identity of the peer's store."""
     epochs: tuple[bytes, ...]
-    software: str = field(compare=False)
 
     def __str__(self) -> str:
         """For the reason of a refusal."""
@@ -148,9 +147,7 @@ def agree(mine: Hello, theirs: Hello, needed: Collection[int] = ()) -> Agreement
     if not common.issuperset(needed):
         offers = f"{mine.site} needs {sorted(map(int, needed))}, {theirs.site} offers {sorted(theirs.capabilities)}"
         raise HelloRefused(CloseCode.SETTINGS, f"capabilities do not suffice: {offers}")
-    return Agreement(
-        version, common, theirs.initial_credit, theirs.streams, theirs.store, theirs.epochs, theirs.software
-    )
+    return Agreement(version, common, theirs.initial_credit, theirs.streams, theirs.store, theirs.epochs)
 
 
 def _problems(hello: Hello) -> Iterator[str]:

@@ -110,7 +110,7 @@ class Lanes:
         self._working: dict[int, list[int]] = {}  # by mark
         self.express: set[int] = set()
         """Those that are kept for what is urgent."""
-        self._spared = 1
+        self._reserved = 1
 
     def __contains__(self, number: int) -> bool:
         return number in self._all
@@ -172,10 +172,10 @@ class Lanes:
 
     # -- duties --------------------------------------------------------------------------------------------------
 
-    def spare(self, number: int) -> None:
+    def reserve(self, number: int) -> None:
         """So many of each mark are kept for what is urgent, if there are more."""
-        if number != self._spared:
-            self._spared = number
+        if number != self._reserved:
+            self._reserved = number
             self.assign()
 
     def assign(self) -> None:
@@ -185,7 +185,7 @@ class Lanes:
         for lane in self:
             if lane.ready and not lane.silent:
                 self._working[lane.mark].append(lane.number)
-        self.express = {number for numbers in self._working.values() for number in numbers[1:][-self._spared :]}
+        self.express = {number for numbers in self._working.values() for number in numbers[1:][-self._reserved :]}
 
     def is_express(self, lane: Lane) -> bool:
         """The newest of several are kept for what is urgent: there it waits for nothing that bulk has lost or queued.
@@ -194,7 +194,7 @@ class Lanes:
         """
         return lane.number in self.express
 
-    def beside(self, lane: Lane) -> list[int]:
+    def others(self, lane: Lane) -> list[int]:
         """Where what is urgent and goes by `lane` may go as well: other lanes that are kept for that, or the newest."""
         others = [number for number in self._working.get(lane.mark, ()) if number != lane.number]
         return [number for number in others if number in self.express][-COPIES:] or others[-1:]

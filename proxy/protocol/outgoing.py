@@ -144,7 +144,7 @@ class Outgoing:
         room = min(PLAIN_MAX, self.credit.room, QUEUE_MAX - self._queued, shared)
         return room if room >= ROOM_MIN else 0
 
-    def beside(self, known: int) -> int:
+    def room_beside(self, known: int) -> int:
         """Plain bytes that a frame may have beside so many that the peer knows, however badly they are reduced."""
         credit, ledger = self.credit, self._ledger
         shared = max(ledger.maximum - ledger.held, SHARE_MIN - self._held)

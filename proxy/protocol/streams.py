@@ -98,7 +98,7 @@ class Streams:
         outgoing = stream.outgoing
         room = stream.room
         if room:
-            return min(room, outgoing.beside(known)) if known else room
+            return min(room, outgoing.room_beside(known)) if known else room
         stream.pressed = stream.pressed or outgoing.pressed
         return 0
 

@@ -171,9 +171,9 @@ class Tunnel:
         """Send what is urgent by several lanes: the line takes so many bytes a second and loses some. 0: by one."""
         self._streams.copies.want(line, self._now)
 
-    def spare(self, lanes: int) -> None:
+    def reserve(self, lanes: int) -> None:
         """Keep so many lanes of each mark, if there are more, for what is urgent."""
-        self._lanes.spare(lanes)
+        self._lanes.reserve(lanes)
 
     @property
     def express(self) -> Collection[int]:
@@ -286,7 +286,8 @@ class Tunnel:
     def take(self, lane: int, limit: int, now: float) -> list[bytes]:
         """What to write on the lane next: pieces of whole frames, in order, about `limit` bytes; empty if nothing.
 
-        A frame is one piece or two. Frames of the tunnel come first, then those that others wait for, then bulk.
+        A frame is one piece or two. First frames of the tunnel, then copies of what other lanes have just sent, then
+        what `Scheduler` gives. There may be events afterwards.
         """
         link = self._lanes.get(lane)
         if link is None:
@@ -304,7 +305,7 @@ class Tunnel:
             lanes.carries(link, now)
         if link.ready and self.scheduler:
             marks = lanes.marks_of(link, self.scheduler.accounts)
-            beside = lanes.beside(link) if streams.copies.wanted else ()
+            beside = lanes.others(link) if streams.copies.wanted else ()
             streams.take(lane, limit, now, pieces, marks, express=lanes.is_express(link), beside=beside)
             lanes.carries(link, now)
         return pieces
@@ -317,11 +318,6 @@ class Tunnel:
         if scheduler.capped:
             scheduler.rivals = self._lanes.rivals(lanes, scheduler.accounts, urgent=False)
             scheduler.urgent_rivals = self._lanes.rivals(lanes, scheduler.accounts, urgent=True)
-
-    @property
-    def stepped_aside(self) -> bool:
-        """True if a lane may have left its room, since `lanes_with_room`, to something that had nothing to send."""
-        return self.scheduler.stepped_aside
 
     def _take_own(self, lane: Lane) -> list[bytes]:
         """Frames of the tunnel. First our state, then nothing until the peer's has come: it may not know the lane."""
@@ -391,7 +387,7 @@ class Tunnel:
     # -- streams -------------------------------------------------------------------------------------------------
 
     def open(self, export: str, origin: str, share: Share = PLAIN) -> int:
-        """Ask the peer for a stream to its export; what we send is of `share`, `origin` for its log. OpenRefused."""
+        """Ask for a stream to an export; what goes is of `share`, `origin` for the peer's log. Raises OpenRefused."""
         if not self._lanes_seen:
             raise OpenRefused(ResetCode.UNREACHABLE, f"there is no tunnel to {self._peer}")
         return self._streams.open(export, origin, share, self._now)

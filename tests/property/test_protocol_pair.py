@@ -78,7 +78,7 @@ class Pair(RuleBasedStateMachine):
     def lose_packets(self, side: int, line: float, spared: int) -> None:
         """What is urgent goes by several lanes from now on, or no longer."""
         self.tunnels[side].copy(line)
-        self.tunnels[side].spare(spared)
+        self.tunnels[side].reserve(spared)
 
     @rule(side=SIDES, count=st.integers(1, 20), which=st.integers(0, 5))
     def deliver(self, side: int, count: int, which: int) -> None:

@@ -169,7 +169,7 @@ class Site:
             random=self.world.rng.randbytes,
             capabilities=self.capabilities,
         )
-        self.tunnel.spare(self.world.rng.choice([1, 2]))
+        self.tunnel.reserve(self.world.rng.choice([1, 2]))
         self.tunnel.scheduler.set_rate(self.world.rng.choice([None, None, 300e3, 5e6]), self.world.now)
 
     def crash(self) -> None:

@@ -78,7 +78,7 @@ def test_frames_are_paid_for_where_what_is_known_costs_less(
 
     def renewed() -> int:
         pending, known = encoder.pending
-        sendable = min(outgoing.room, outgoing.beside(known))
+        sendable = min(outgoing.room, outgoing.room_beside(known))
         encoder.grain, allowance = grain_and_allowance(sendable, pending - known, grain)
         return allowance
 
@@ -105,16 +105,16 @@ def test_what_is_known_leaves_room_for_more() -> None:
     trust = Trust(1 << 30)
     trust.given = True
     outgoing = Outgoing(SendLedger(1 << 30), SendCredit(256 << 10, 1 << 30, trust), lean=True)
-    assert outgoing.beside(0) <= outgoing.room
-    assert outgoing.beside(240 << 10) > 180 << 10
-    assert outgoing.beside(400 << 10) == 112 << 10, "a batch has a bound"
+    assert outgoing.room_beside(0) <= outgoing.room
+    assert outgoing.room_beside(240 << 10) > 180 << 10
+    assert outgoing.room_beside(400 << 10) == 112 << 10, "a batch has a bound"
     trust.given = False
-    assert outgoing.beside(240 << 10) < 16 << 10, "that much would be under way"
+    assert outgoing.room_beside(240 << 10) < 16 << 10, "that much would be under way"
 
 
 def test_where_costs_are_not_lean_what_is_known_costs_as_much_as_all_else() -> None:
     outgoing = Outgoing(SendLedger(1 << 30), SendCredit(256 << 10, 1 << 30, Trust(0)), lean=False)
-    assert outgoing.beside(240 << 10) == outgoing.room - (240 << 10)
+    assert outgoing.room_beside(240 << 10) == outgoing.room - (240 << 10)
 
 
 def test_frames_get_shorter_as_soon_as_that_can_be_paid() -> None:

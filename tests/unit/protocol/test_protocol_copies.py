@@ -28,7 +28,7 @@ def lossy(lanes: int) -> Script:
         script.take(lane)
     script.accepted()
     script.tunnel.copy(LINE)
-    script.tunnel.spare(2)
+    script.tunnel.reserve(2)
     return script
 
 
@@ -50,7 +50,7 @@ def test_a_question_goes_by_the_two_newest_of_three() -> None:
 
 def test_of_four_it_goes_by_the_three_newest() -> None:
     script = lossy(4)
-    script.tunnel.spare(3)
+    script.tunnel.reserve(3)
     ask(script)
     assert [script.take(lane) for lane in (4, 3, 2, 1)] == [["DATA 1#1 100"]] * 3 + [[]]
     assert script.tunnel.figures.copies == COPIES
@@ -58,7 +58,7 @@ def test_of_four_it_goes_by_the_three_newest() -> None:
 
 def test_of_more_it_goes_by_no_more() -> None:
     script = lossy(6)
-    script.tunnel.spare(5)
+    script.tunnel.reserve(5)
     ask(script)
     assert sum(len(script.take(lane)) for lane in (6, 5, 4, 3, 2, 1)) == 1 + COPIES
 
@@ -88,7 +88,7 @@ def test_nor_while_nothing_is_lost() -> None:
 @pytest.mark.parametrize(("spared", "express"), [(1, {3}), (2, {2, 3}), (64, {2, 3})])
 def test_one_lane_remains_for_bulk(spared: int, express: set[int]) -> None:
     script = lossy(3)
-    script.tunnel.spare(spared)
+    script.tunnel.reserve(spared)
     assert script.tunnel.express == express
 
 

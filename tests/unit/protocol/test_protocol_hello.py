@@ -132,7 +132,7 @@ def test_agreement() -> None:
     assert agreement.version == 1
     assert agreement.capabilities == {Capability.ZSTD}
     assert (agreement.initial_credit, agreement.streams) == (1 << 20, 7)
-    assert (agreement.store, agreement.epochs, agreement.software) == (WEST.store, WEST.epochs, "isthmus 0.1.0")
+    assert (agreement.store, agreement.epochs) == (WEST.store, WEST.epochs)
 
 
 def test_the_highest_common_version() -> None:

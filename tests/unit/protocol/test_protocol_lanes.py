@@ -399,7 +399,7 @@ def test_a_lane_that_left_its_room_to_what_had_nothing_to_send_is_asked_again() 
     given = []
     for _ in range(2):
         tunnel.lanes_with_room([3, 1])
-        given.append(([text for lane in (3, 1) for text in script.take(lane)], tunnel.stepped_aside))
+        given.append(([text for lane in (3, 1) for text in script.take(lane)], tunnel.scheduler.stepped_aside))
     assert given == [([], True), (["OPEN 3#0 array"], False)]
 
 
