@@ -4,6 +4,7 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -72,10 +73,21 @@ async def take_over(connection: socket.socket, protocol: Callable[[], asyncio.Ba
     """Have the loop, which is uvloop's, own a connected socket, whatever comes. `tls`: as of `create_connection`.
 
     uvloop tells the socket so only once the connection has been made. Of one that ends before, both would close the
-    descriptor: the second time it is whoever's the kernel gave it to meanwhile, such as another array's.
+    descriptor: the second time it is whoever's the kernel gave it to meanwhile, such as another array's. And where it
+    is cancelled before TLS has begun, nobody hears of an error of that, which the log would show as a defect: so it is
+    not, but ends with the connection.
     """
+    making = asyncio.ensure_future(asyncio.get_running_loop().create_connection(protocol, sock=connection, **tls))
     try:
-        await asyncio.get_running_loop().create_connection(protocol, sock=connection, **tls)
+        await asyncio.shield(making)
+    except asyncio.CancelledError:
+        if tls:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        else:
+            making.cancel()
+        await asyncio.gather(making, return_exceptions=True)
+        raise
     finally:
         connection.detach()
 

@@ -6,6 +6,7 @@ import errno
 import gc
 import os
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import cast
@@ -15,6 +16,7 @@ import uvloop
 
 from proxy.config.addresses import Address
 from proxy.net import connecting
+from proxy.net.endings import reset_connection
 
 
 @pytest.fixture
@@ -93,6 +95,46 @@ def test_a_connection_that_ends_while_it_is_made_closes_no_other_descriptor() ->
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         uvloop.run(meanwhile(listener))
+
+
+def test_a_handshake_that_is_given_up_while_the_other_side_resets_leaves_no_error_to_nobody() -> None:
+    """At whatever moment: one of them was logged as a defect, when both sites of a pair ended at once."""
+    unheard: list[str] = []
+
+    async def given_up(cancelled_in: int, reset_in: int) -> None:
+        near, far = tcp_pair()
+        near.setblocking(False)
+        making = asyncio.ensure_future(
+            connecting.take_over(near, asyncio.Protocol, ssl=ssl.create_default_context(), server_hostname="west")
+        )
+        for round_ in range(7):
+            if round_ == reset_in:
+                reset_connection(far)
+                far.close()
+            if round_ == cancelled_in:
+                making.cancel()
+            await asyncio.sleep(0)
+        with contextlib.suppress(asyncio.CancelledError, OSError):
+            await making
+
+    async def at_all_moments() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: unheard.append(str(context)))
+        for cancelled_in in range(1, 6):
+            for reset_in in range(6):
+                await given_up(cancelled_in, reset_in)
+        await asyncio.sleep(0.05)
+        gc.collect()
+        loop.set_exception_handler(None)
+
+    uvloop.run(at_all_moments())
+    assert unheard == []
+
+
+def tcp_pair() -> tuple[socket.socket, socket.socket]:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        near = socket.create_connection(listener.getsockname())
+        return near, listener.accept()[0]
 
 
 @pytest.mark.parametrize(
