@@ -10,6 +10,7 @@ test in which wrong bytes were delivered, or an end that nobody made: those in `
 import contextlib
 import gc
 import itertools
+import re
 import sys
 import warnings
 from collections.abc import Iterable
@@ -25,6 +26,8 @@ NEVER = "WrongBytes", r"where False = identical\("
 """What a failure says that has none: other bytes than were sent."""
 SAID = "held only the second time: a defect of the test or the product, to be mended"
 _LIMIT = pytest.StashKey[Settings]()
+_ONE_OF_SEVERAL = re.compile(r"^    +\| ((?:\w+\.)*\w+(?:Error|Failure|Failed|Exception)\b.*)", re.MULTILINE)
+"""Deeper than the group's own."""
 
 
 def give(items: Iterable[pytest.Item]) -> None:
@@ -84,9 +87,10 @@ def _begin_anew(item: pytest.Item) -> None:
 
 
 def _reason(report: pytest.TestReport) -> str:
-    """The first time's last word."""
+    """The first time's last word; of several errors that are told as one, each one's."""
     text = getattr(getattr(report.longrepr, "reprcrash", None), "message", None) or str(report.longrepr)
-    return text.strip().splitlines()[0] if text.strip() else str(report.when)
+    first = text.strip().splitlines()[0] if text.strip() else str(report.when)
+    return "; ".join([first, *_ONE_OF_SEVERAL.findall(str(report.longrepr))])
 
 
 def _trail(report: pytest.TestReport) -> str:

@@ -42,6 +42,20 @@ def test_once_and_something_is_left_open():
 def test_cleaning_up(late):
     pass
 
+@pytest.fixture
+def untidy():
+    yield
+    assert not first("untidy"), "a word"
+
+@pytest.fixture
+def messy():
+    yield
+    if first("messy"):
+        raise OSError("another word")
+
+def test_cleaning_up_both(untidy, messy):
+    pass
+
 def test_never():
     assert False, "as ever"
 
@@ -105,17 +119,18 @@ def test_who_is_run_again(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", *options, "."]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert "21 failed, 10 passed, 1 error, 7 rerun in" in done.stdout
+    assert "21 failed, 13 passed, 2 errors, 8 rerun in" in done.stdout
     for name in re.findall("test_(?:other|bytes|an_end|volumes)\\w*", TESTS):
         assert f"FAILED integration/test_it.py::{name} - " in done.stdout
     held = done.stdout.partition("held only the second time")[2].partition("short test summary")[0]
     assert [line.partition(": ")[0] for line in held.splitlines() if "::" in line] == [
         "integration/test_it.py::test_a_reset_of_a_stall",
         "integration/test_it.py::test_cleaning_up",
+        "integration/test_it.py::test_cleaning_up_both",
         "integration/test_it.py::test_once",
         "integration/test_it.py::test_once_and_something_is_left_open",
         "integration/test_it.py::test_what_the_file_shares",
     ]
-    assert "AssertionError" in held
+    assert "(2 sub-exceptions); AssertionError: a word; OSError: another word" in held
     line = TESTS.splitlines().index('    assert not first("once")') + 1
     assert f"test_once: AssertionError: assert not True\n    integration/test_it.py:{line}\n" in held.replace("\r", "")
