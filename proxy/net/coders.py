@@ -23,7 +23,8 @@ from proxy.reduction.effort import Effort
 from proxy.reduction.encoder import Encoder
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.runs import Order
-from proxy.reduction.spans import SpanDecoder, SpanEncoder
+from proxy.reduction.span_decoder import SpanDecoder
+from proxy.reduction.span_encoder import SpanEncoder
 from proxy.reduction.sparing import Sparing
 from proxy.reduction.windows import ContextClaims, ContextMemory
 

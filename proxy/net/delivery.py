@@ -17,7 +17,7 @@ from proxy.protocol.errors import PeerError
 from proxy.reduction.compression import decode
 from proxy.reduction.decoder import DecodedBatch, Decoder
 from proxy.reduction.errors import BatchError
-from proxy.reduction.spans import SpanDecoder
+from proxy.reduction.span_decoder import SpanDecoder
 
 _CPU, _PEER = Waiting.CPU, Waiting.PEER  # each batch passes here, and an enum's are slow
 
@@ -46,6 +46,7 @@ class Delivery:
         self._owner = owner
         self._stream = stream
         self._decoder = decoder
+        self._obtaining = decoder.obtaining
         self._waits = waits
         self._traffic = traffic
         self._blaming = blaming
@@ -105,12 +106,12 @@ class Delivery:
 
     def filled(self, name: bytes, codec: int, size: int, data: memoryview) -> None:
         """The answer to a MISS. Raises PeerError if there was none of that name."""
-        if not (self._owner.misses.asking(self._stream) and self._decoder.asks(name)):
+        if not (self._owner.misses.asking(self._stream) and self._obtaining.asks(name)):
             raise PeerError(f"FILL on stream {self._stream}", f"the stream has not asked for {name.hex()[:16]}")
         with self._blaming:
             if size == 0:
                 raise ChunkLost("a chunk that was referred to is no longer held by either side")
-            self._decoder.fill(name, bytes(decode(codec, data, size)))
+            self._obtaining.fill(name, bytes(decode(codec, data, size)))
             self._traffic.verified += size
         self._deliver()
 
@@ -156,14 +157,14 @@ class Delivery:
         self._traffic.from_store += decoded.from_store
         self._traffic.verified += decoded.verified
         self._owner.worker.kick()
-        if (entered := self._decoder.entered) is not None:
-            self._decoder.entered = None
+        if (entered := self._obtaining.entered) is not None:
+            self._obtaining.entered = None
             self._owner.worker.prefetch(entered, spare=True)
         return True
 
     def _obtain(self) -> None:
         """See to what the decoder waits for."""
-        needs = self._decoder.needs()
+        needs = self._obtaining.needs()
         if needs is None:
             return
         if needs.load is not None:

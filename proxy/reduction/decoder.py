@@ -16,7 +16,7 @@ from proxy.reduction.compression import decode
 from proxy.reduction.contexts import ContextReader
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.holdings import Holdings
-from proxy.reduction.obtaining import Needs, Obtaining
+from proxy.reduction.obtaining import Obtaining
 from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, RUN, parse
 
 
@@ -99,7 +99,8 @@ class Decoder:
 
         `silent`: whether the store's disk does not answer.
         """
-        self._obtaining = Obtaining(store, holdings, writer, silent)
+        self.obtaining = Obtaining(store, holdings, writer, silent)
+        """What a batch waits for, and is given."""
         self._context = context
         self._spans = spans
         self._runs = runs
@@ -132,7 +133,7 @@ class Decoder:
         self._waiting.append(bytes(data))
 
     def advance(self) -> DecodedBatch | None:
-        """Decode the next batch; None if there is none or if it waits (see `needs`), or after an error."""
+        """Decode the next batch; None if there is none or if it waits (see `obtaining`), or after an error."""
         if self._broken:
             return None
         self._broken = True  # unless this goes well: what follows a gap must not be delivered
@@ -144,34 +145,13 @@ class Decoder:
         if self._progress is None and self._waiting:
             self._progress = self._begin(memoryview(self._waiting.popleft()))
         progress = self._progress
-        if progress is None or self._obtaining.asking:
+        if progress is None or self.obtaining.asking:
             return None
         if not self._run(progress):
-            self._obtaining.wait(progress.batch.tokens[progress.at :])
+            self.obtaining.wait(progress.batch.tokens[progress.at :])
             self._own(progress)
             return None
         return self._complete(progress)
-
-    @property
-    def entered(self) -> bytes | None:
-        """As of `Obtaining`."""
-        return self._obtaining.entered
-
-    @entered.setter
-    def entered(self, name: bytes | None) -> None:
-        self._obtaining.entered = name
-
-    def needs(self) -> Needs | None:
-        """What the stream waits for, once; None if nothing new."""
-        return self._obtaining.needs()
-
-    def asks(self, name: bytes) -> bool:
-        """As of `Obtaining`."""
-        return self._obtaining.asks(name)
-
-    def fill(self, name: bytes, data: bytes) -> None:
-        """The peer's answer to a MISS, decoded. Raises BatchError if it was not asked for, CorruptStream if wrong."""
-        self._obtaining.fill(name, data)
 
     @property
     def gathered(self) -> int:
@@ -193,7 +173,7 @@ class Decoder:
 
     def close(self) -> None:
         """Nothing more will be fed: give back what is shared with other streams."""
-        self._obtaining.done()
+        self.obtaining.done()
         if self._context is not None:
             self._context.close()
 
@@ -213,7 +193,7 @@ class Decoder:
 
     def _run(self, progress: _Progress) -> bool:
         """Go through the tokens; False if one of them has to wait."""
-        tokens, chunk = progress.batch.tokens, self._obtaining.chunk
+        tokens, chunk = progress.batch.tokens, self.obtaining.chunk
         while progress.at < len(tokens):
             opcode, n, offset, name = tokens[progress.at]
             if opcode == RUN:
@@ -242,7 +222,7 @@ class Decoder:
         if not self._runs:
             raise BatchError("a RUN, which was not agreed on")
         tokens, at = progress.batch.tokens, progress.at
-        names = self._obtaining.run(n, name, before=tokens[at - 1][3])
+        names = self.obtaining.run(n, name, before=tokens[at - 1][3])
         if names:
             tokens[at : at + 1] = [(REFERENCE, 0, 0, each) for each in names]
         return bool(names)
@@ -253,7 +233,7 @@ class Decoder:
         records, literal = progress.batch.section.records, progress.batch.literal_length > 0
         pieces: list[bytes | memoryview] = progress.out if records else [b"".join(progress.out)]
         self._progress = None
-        verified = progress.learned + self._obtaining.done()
+        verified = progress.learned + self.obtaining.done()
         self._keep_tail()
         self.total += progress.delivered + records
         borrowed = literal and records > 0
@@ -272,7 +252,7 @@ class Decoder:
                 raise BatchError("MORE without a SLICE before it")
             name, data, offset = self._slice
         else:
-            found = self._obtaining.sliced(name)
+            found = self.obtaining.sliced(name)
             if found is None:
                 return False
             data = found
@@ -294,7 +274,7 @@ class Decoder:
         name = fingerprint(data)
         if name[:CHECK_BYTES] != check:
             raise CorruptStream(f"a learned chunk of {n} bytes does not match its check")
-        self._obtaining.learn(name, data)
+        self.obtaining.learn(name, data)
         self._border()
 
     def _border(self) -> None:

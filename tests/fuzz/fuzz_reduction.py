@@ -106,9 +106,9 @@ def array_reads(decoder: Decoder, payload: bytes) -> Iterator[DecodedBatch]:
 
 def fills_come(decoder: Decoder, payload: bytes) -> Iterator[DecodedBatch]:
     """An honest answer where there is one; otherwise the input's."""
-    needs = decoder.needs()
+    needs = decoder.obtaining.needs()
     for name in needs.ask if needs else [payload[:32]]:
-        decoder.fill(name, FILLS.get(name, payload))
+        decoder.obtaining.fill(name, FILLS.get(name, payload))
     yield from array_reads(decoder, b"")
 
 

@@ -17,7 +17,7 @@ from proxy.reduction.adaptive import AdaptiveCompression
 from proxy.reduction.beginnings import Beginnings
 from proxy.reduction.effort import Effort
 from proxy.reduction.load import CompressionLoad, Measured
-from proxy.reduction.spans import SpanEncoder
+from proxy.reduction.span_encoder import SpanEncoder
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import site
 

@@ -211,7 +211,7 @@ class Stream:
             self.near.store.load(name)
             data = self.near.store.read(name)
         assert data is not None
-        self.decoder.fill(name, data)
+        self.decoder.obtaining.fill(name, data)
         self.proceed()
 
     def load(self) -> None:
@@ -281,7 +281,7 @@ class Stream:
 
     def _delivered(self, decoded: DecodedBatch | None) -> bool:
         if decoded is None:
-            self._note(self.decoder.needs())
+            self._note(self.decoder.obtaining.needs())
             return False
         at = len(self.received)
         assert decoded.data == self.sent[at : at + len(decoded.data)], "what arrived is no prefix of what was sent"

@@ -11,7 +11,8 @@ from proxy.reduction.contexts import ContextReader
 from proxy.reduction.decoder import Decoder
 from proxy.reduction.draft import EncodedBatch
 from proxy.reduction.encoder import Encoder
-from proxy.reduction.spans import SpanDecoder, SpanEncoder
+from proxy.reduction.span_decoder import SpanDecoder
+from proxy.reduction.span_encoder import SpanEncoder
 from proxy.reduction.windows import ContextMemory
 from tests.unit.iscsi.pdus import digests, login, login_answer
 from tests.unit.reduction.sites import SMALL_CHUNKS, Site, Stream, decoder_of, encoder_of

@@ -37,12 +37,12 @@ def test_a_missing_chunk_is_asked_for_once_and_the_stream_waits() -> None:
     far = site(ShelfStore())
     decoder = decoder_of(far)
     assert decoder.feed(batch(literal_token(2), WHOLE, literals=b"ab", plain=1002)) is None
-    assert decoder.needs() == Needs(ask=[NAME])
-    assert decoder.needs() is None
+    assert decoder.obtaining.needs() == Needs(ask=[NAME])
+    assert decoder.obtaining.needs() is None
     assert decoder.feed(batch(literal_token(1), literals=b"c")) is None
     assert decoder.advance() is None
-    assert decoder.needs() is None
-    decoder.fill(NAME, CHUNK)
+    assert decoder.obtaining.needs() is None
+    decoder.obtaining.fill(NAME, CHUNK)
     decoded = [decoder.advance() for _ in range(3)]
     assert [batch and batch.data for batch in decoded] == [b"ab" + CHUNK, b"c", None]
     assert far.store.names == [NAME]
@@ -66,7 +66,7 @@ def test_a_batch_that_waits_keeps_its_plain_bytes_once(ahead: int) -> None:
     finally:
         tracemalloc.stop()
     assert kept < 2 * half + len(whole) + (64 << 10), "what was delivered and what the store has learned"
-    decoder.fill(NAME, CHUNK)
+    decoder.obtaining.fill(NAME, CHUNK)
     decoded = decoder.advance()
     assert decoded is not None
     assert decoded.data == bytes(2 * half) + CHUNK
@@ -76,7 +76,7 @@ def test_what_was_filled_is_held_from_then_on() -> None:
     far = site(ShelfStore())
     decoder = decoder_of(far)
     decoder.feed(batch(WHOLE, plain=1000))
-    decoder.fill(NAME, CHUNK)
+    decoder.obtaining.fill(NAME, CHUNK)
     assert decoder.advance() is not None
     assert delivered(decoder_of(far), batch(WHOLE, plain=1000)) == CHUNK
 
@@ -87,8 +87,8 @@ def test_another_peers_chunk_is_not_given_away(far: Site) -> None:
     for data in (batch(WHOLE, plain=1000), batch(slice_token(NAME, 5, 1), plain=1)):
         decoder = decoder_of(other)
         assert decoder.feed(data) is None
-        assert decoder.needs() == Needs(ask=[NAME])
-    decoder.fill(NAME, CHUNK)
+        assert decoder.obtaining.needs() == Needs(ask=[NAME])
+    decoder.obtaining.fill(NAME, CHUNK)
     assert delivered(decoder_of(other), batch(WHOLE, plain=1000)) == CHUNK
 
 
@@ -96,7 +96,7 @@ def test_another_peers_chunk_is_not_given_away_by_looking_ahead(far: Site) -> No
     other = site(far.store, b"a second peer's store")
     decoder = decoder_of(other)
     decoder.feed(batch(reference_token(OTHER_NAME), WHOLE, plain=1500))
-    assert decoder.needs() == Needs(ask=[OTHER_NAME, NAME])
+    assert decoder.obtaining.needs() == Needs(ask=[OTHER_NAME, NAME])
 
 
 def test_all_that_a_batch_lacks_is_asked_for_at_once(far: Site) -> None:
@@ -114,7 +114,7 @@ def test_all_that_a_batch_lacks_is_asked_for_at_once(far: Site) -> None:
     ]
     decoder = decoder_of(far)
     assert decoder.feed(batch(*tokens, literals=taught, plain=5000)) is None
-    assert decoder.needs() == Needs(ask=[*missing, OTHER_NAME])
+    assert decoder.obtaining.needs() == Needs(ask=[*missing, OTHER_NAME])
 
 
 def test_a_chunk_that_the_same_batch_teaches_is_not_asked_for() -> None:
@@ -122,8 +122,8 @@ def test_a_chunk_that_the_same_batch_teaches_is_not_asked_for() -> None:
     tokens = WHOLE, literal(OTHER), learn_token(500, OTHER_NAME), reference_token(OTHER_NAME)
     decoder = decoder_of(far)
     assert decoder.feed(batch(*tokens, literals=OTHER, plain=2000)) is None
-    assert decoder.needs() == Needs(ask=[NAME])
-    decoder.fill(NAME, CHUNK)
+    assert decoder.obtaining.needs() == Needs(ask=[NAME])
+    decoder.obtaining.fill(NAME, CHUNK)
     decoded = decoder.advance()
     assert decoded is not None
     assert decoded.data == CHUNK + OTHER + OTHER
@@ -136,11 +136,11 @@ def test_no_more_is_asked_for_at_once_than_a_frame_holds_and_no_work_done_twice(
     decoder = decoder_of(far)
     assert decoder.feed(batch(*(reference_token(fingerprint(c)) for c in chunks), plain=BATCH_PLAIN_MAX)) is None
     asked = 0
-    while (needs := decoder.needs()) is not None:
+    while (needs := decoder.obtaining.needs()) is not None:
         assert len(needs.ask) <= 1024
         for chunk in chunks[asked : asked + len(needs.ask)]:
-            assert decoder.needs() is None
-            decoder.fill(fingerprint(chunk), chunk)
+            assert decoder.obtaining.needs() is None
+            decoder.obtaining.fill(fingerprint(chunk), chunk)
             asked += 1
             if asked < len(chunks):
                 assert decoder.advance() is None
@@ -156,7 +156,7 @@ def test_a_chunk_that_comes_by_another_way_does_not_end_the_wait() -> None:
     teach = batch(literal(CHUNK), learn_token(1000, NAME), literals=CHUNK)
     assert delivered(decoder_of(far), teach) == CHUNK
     assert decoder.advance() is None
-    decoder.fill(NAME, CHUNK)
+    decoder.obtaining.fill(NAME, CHUNK)
     assert decoder.advance() is not None
 
 
@@ -168,8 +168,8 @@ def test_a_filled_chunk_serves_its_batch_even_if_the_store_refuses_it() -> None:
     data = batch(WHOLE, slice_token(NAME, 3, 4), WHOLE, plain=2004)
     for _ in range(2):
         assert decoder.feed(data) is None
-        assert decoder.needs() == Needs(ask=[NAME])
-        decoder.fill(NAME, CHUNK)
+        assert decoder.obtaining.needs() == Needs(ask=[NAME])
+        decoder.obtaining.fill(NAME, CHUNK)
         decoded = decoder.advance()
         assert decoded is not None
         assert decoded.data == CHUNK + CHUNK[3:7] + CHUNK
@@ -180,16 +180,16 @@ def test_what_the_store_has_lost_is_asked_for(far: Site, trouble: str) -> None:
     getattr(far.store, trouble)(NAME)
     decoder = decoder_of(far)
     assert decoder.feed(batch(WHOLE, plain=1000)) is None
-    assert decoder.needs() == Needs(ask=[NAME])
+    assert decoder.obtaining.needs() == Needs(ask=[NAME])
 
 
 def test_a_chunk_on_disk_is_loaded(far: Site) -> None:
     far.store.cold = True
     decoder = decoder_of(far)
     assert decoder.feed(batch(WHOLE, plain=1000)) is None
-    assert decoder.needs() == Needs(load=NAME)
+    assert decoder.obtaining.needs() == Needs(load=NAME)
     assert decoder.advance() is None
-    assert decoder.needs() == Needs(load=NAME)
+    assert decoder.obtaining.needs() == Needs(load=NAME)
     far.store.load(NAME)
     decoded = decoder.advance()
     assert decoded is not None
@@ -205,8 +205,8 @@ def test_it_says_when_it_enters_another_container() -> None:
     seen = []
     for chunk in chunks:
         decoder.feed(batch(reference_token(fingerprint(chunk)), plain=100))
-        seen.append(decoder.entered)
-        decoder.entered = None
+        seen.append(decoder.obtaining.entered)
+        decoder.obtaining.entered = None
     assert seen == [fingerprint(chunks[0]), None, fingerprint(chunks[2]), None, fingerprint(chunks[4])]
 
 
@@ -214,10 +214,10 @@ def test_a_chunk_that_cannot_be_loaded_is_asked_for(far: Site) -> None:
     far.store.cold = True
     decoder = decoder_of(far)
     assert decoder.feed(batch(WHOLE, plain=1000)) is None
-    assert decoder.needs() == Needs(load=NAME)
+    assert decoder.obtaining.needs() == Needs(load=NAME)
     far.store.lose(NAME)
     assert decoder.advance() is None
-    assert decoder.needs() == Needs(ask=[NAME])
+    assert decoder.obtaining.needs() == Needs(ask=[NAME])
 
 
 def test_while_the_disk_does_not_answer_the_peer_is_asked_for_what_is_on_it() -> None:
@@ -231,10 +231,10 @@ def test_while_the_disk_does_not_answer_the_peer_is_asked_for_what_is_on_it() ->
     far.store.load(names[3])
     decoder = decoder_of(far)
     assert decoder.feed(batch(b"".join(map(reference_token, names)), plain=500)) is None
-    assert decoder.needs() == Needs(ask=[names[1], names[2], names[4]])
+    assert decoder.obtaining.needs() == Needs(ask=[names[1], names[2], names[4]])
     far.silent = False
     for n in (1, 2, 4):
-        decoder.fill(names[n], chunks[n])
+        decoder.obtaining.fill(names[n], chunks[n])
     decoded = decoder.advance()
     assert decoded is not None
     assert decoded.data == b"".join(chunks)
@@ -244,10 +244,10 @@ def test_what_was_to_be_loaded_is_asked_for_when_the_disk_does_not_answer(far: S
     far.store.cold = True
     decoder = decoder_of(far)
     assert decoder.feed(batch(WHOLE, plain=1000)) is None
-    assert decoder.needs() == Needs(load=NAME)
+    assert decoder.obtaining.needs() == Needs(load=NAME)
     far.silent = True
     assert decoder.advance() is None
-    assert decoder.needs() == Needs(ask=[NAME])
+    assert decoder.obtaining.needs() == Needs(ask=[NAME])
 
 
 def test_it_is_idle_when_all_that_was_fed_is_decoded(far: Site) -> None:
@@ -259,7 +259,7 @@ def test_it_is_idle_when_all_that_was_fed_is_decoded(far: Site) -> None:
     seen.append(decoder.idle)
     decoder.feed(batch(reference_token(OTHER_NAME), plain=500))
     seen.append(decoder.idle)
-    decoder.fill(OTHER_NAME, OTHER)
+    decoder.obtaining.fill(OTHER_NAME, OTHER)
     decoder.advance()
     seen.append(decoder.idle)
     assert seen == [True, False, True, False, True]
@@ -281,22 +281,22 @@ def test_a_fill_that_was_not_asked_for_is_a_breach(far: Site) -> None:
     decoder = decoder_of(far)
     for name, chunk in ((OTHER_NAME, OTHER), (NAME, CHUNK)):
         with pytest.raises(BatchError, match="was not asked for"):
-            decoder.fill(name, chunk)
+            decoder.obtaining.fill(name, chunk)
     assert far.store.names == [NAME]
 
 
 def test_a_second_fill_is_a_breach() -> None:
     decoder = decoder_of(site(ShelfStore()))
     decoder.feed(batch(WHOLE, plain=1000))
-    decoder.fill(NAME, CHUNK)
+    decoder.obtaining.fill(NAME, CHUNK)
     with pytest.raises(BatchError, match="was not asked for"):
-        decoder.fill(NAME, CHUNK)
+        decoder.obtaining.fill(NAME, CHUNK)
 
 
 def test_another_streams_fill_is_a_breach(far: Site) -> None:
     decoder_of(far).feed(batch(reference_token(OTHER_NAME), plain=500))
     with pytest.raises(BatchError, match="was not asked for"):
-        decoder_of(far).fill(OTHER_NAME, OTHER)
+        decoder_of(far).obtaining.fill(OTHER_NAME, OTHER)
 
 
 @pytest.mark.parametrize("data", [OTHER, CHUNK[:-1], CHUNK + b"x", b""], ids=["other", "short", "long", "empty"])
@@ -305,7 +305,7 @@ def test_a_wrong_fill_is_neither_stored_nor_delivered(data: bytes) -> None:
     decoder = decoder_of(far)
     decoder.feed(batch(WHOLE, plain=1000))
     with pytest.raises(CorruptStream, match=NAME.hex()[:16]):
-        decoder.fill(NAME, data)
+        decoder.obtaining.fill(NAME, data)
     assert far.store.names == []
     assert decoder.advance() is None
 
@@ -316,7 +316,7 @@ def test_a_fill_longer_than_a_chunk_is_refused_even_if_it_matches() -> None:
     decoder = decoder_of(far)
     decoder.feed(batch(slice_token(fingerprint(long), 0, 1), plain=1))
     with pytest.raises(CorruptStream):
-        decoder.fill(fingerprint(long), long)
+        decoder.obtaining.fill(fingerprint(long), long)
     assert far.store.names == []
 
 
@@ -326,9 +326,9 @@ def test_what_is_filled_for_one_batch_is_bounded() -> None:
     decoder = decoder_of(site(ShelfStore()))
     decoder.feed(batch(*(slice_token(fingerprint(chunk), 0, 1) for chunk in chunks), plain=BATCH_PLAIN_MAX))
     for chunk in chunks[:16]:
-        decoder.fill(fingerprint(chunk), chunk)
+        decoder.obtaining.fill(fingerprint(chunk), chunk)
     with pytest.raises(BatchError, match="more than 4194304 bytes of chunks"):
-        decoder.fill(fingerprint(chunks[16]), chunks[16])
+        decoder.obtaining.fill(fingerprint(chunks[16]), chunks[16])
 
 
 # -- few bytes that name much ------------------------------------------------------------------------------------
@@ -378,7 +378,7 @@ def test_what_is_sliced_is_not_kept_while_the_batch_waits() -> None:
     slices = [slice_token(fingerprint(chunk), 0, 1) for chunk in chunks]
     padding = bytes(600)
     assert decoder.feed(batch(*slices, WHOLE, *slices, literal(padding), literals=padding, plain=1604)) is None
-    decoder.fill(NAME, CHUNK)
+    decoder.obtaining.fill(NAME, CHUNK)
     decoded = decoder.advance()
     assert decoded is not None
     assert decoded.data[:2] == decoded.data[1002:1004] == bytes(chunk[0] for chunk in chunks)
@@ -397,7 +397,7 @@ def test_what_is_sliced_again_after_each_wait_is_within_the_bound() -> None:
     assert decoder.feed(batch(*tokens, literal(padding), literals=padding, plain=plain)) is None
     decoded = None
     for lost in missing:
-        decoder.fill(fingerprint(lost), lost)
+        decoder.obtaining.fill(fingerprint(lost), lost)
         decoded = decoder.advance()
     assert decoded is not None
     assert decoded.data.endswith(missing[3] + padding)
@@ -407,7 +407,7 @@ def from_disk(store: ShelfStore, decoder: Decoder, data: memoryview) -> DecodedB
     """Loads what the batch waits for, as often as it does."""
     decoded = decoder.feed(data)
     while decoded is None:
-        needs = decoder.needs()
+        needs = decoder.obtaining.needs()
         assert needs is not None
         assert needs.load is not None
         store.load(needs.load)

@@ -60,7 +60,7 @@ def test_what_is_stored_behind_a_chunk_is_delivered(far: Site) -> None:
     decoded = decoder.feed(FOUR)
     assert decoded is not None
     assert (decoded.data, decoded.from_store, decoded.verified) == (b"".join(CHUNKS[:4]), 4000, 4000)
-    assert decoder.needs() is None
+    assert decoder.obtaining.needs() is None
 
 
 def test_runs_and_other_tokens(far: Site) -> None:
@@ -82,16 +82,16 @@ def test_a_run_that_is_not_known_is_asked_for_and_its_list_is_no_chunk() -> None
     hold(far, CHUNKS[0], *CHUNKS[3:0:-1])
     decoder = decoder_of(far)
     assert decoder.feed(FOUR) is None
-    assert decoder.needs() == Needs(ask=[RUN_NAME])
+    assert decoder.obtaining.needs() == Needs(ask=[RUN_NAME])
     assert decoder.advance() is None
-    assert decoder.needs() is None
-    decoder.fill(RUN_NAME, LISTED)
+    assert decoder.obtaining.needs() is None
+    decoder.obtaining.fill(RUN_NAME, LISTED)
     decoded = decoder.advance()
     assert decoded is not None
     assert decoded.data == b"".join(CHUNKS[:4])
     assert far.store.find(RUN_NAME) is None
     assert decoder.feed(FOUR) is None
-    assert decoder.needs() == Needs(ask=[RUN_NAME])
+    assert decoder.obtaining.needs() == Needs(ask=[RUN_NAME])
 
 
 def test_before_asking_what_may_follow_is_loaded() -> None:
@@ -102,7 +102,7 @@ def test_before_asking_what_may_follow_is_loaded() -> None:
     far.store.load(NAMES[0])
     decoder = decoder_of(far)
     assert decoder.feed(FOUR) is None
-    assert decoder.needs() == Needs(behind=NAMES[1])
+    assert decoder.obtaining.needs() == Needs(behind=NAMES[1])
     far.store.load(NAMES[1])
     far.store.prefetch(NAMES[1])
     decoded = decoder.advance()
@@ -117,7 +117,7 @@ def test_while_the_disk_does_not_answer_it_is_asked_for() -> None:
     far.store.load(NAMES[0])
     decoder = decoder_of(far)
     assert decoder.feed(FOUR) is None
-    assert decoder.needs() == Needs(ask=[RUN_NAME])
+    assert decoder.obtaining.needs() == Needs(ask=[RUN_NAME])
 
 
 def test_it_is_looked_for_once() -> None:
@@ -125,9 +125,9 @@ def test_it_is_looked_for_once() -> None:
     hold(far, *CHUNKS[:2])
     decoder = decoder_of(far)
     assert decoder.feed(FOUR) is None
-    assert decoder.needs() == Needs(behind=NAMES[1])
+    assert decoder.obtaining.needs() == Needs(behind=NAMES[1])
     assert decoder.advance() is None
-    assert decoder.needs() == Needs(ask=[RUN_NAME])
+    assert decoder.obtaining.needs() == Needs(ask=[RUN_NAME])
 
 
 def test_a_chunk_of_a_run_may_have_to_be_loaded_or_filled(far: Site) -> None:
@@ -139,7 +139,7 @@ def test_a_chunk_of_a_run_may_have_to_be_loaded_or_filled(far: Site) -> None:
     asked: list[Needs] = []
     decoded = None
     while decoded is None:
-        needs = decoder.needs()
+        needs = decoder.obtaining.needs()
         assert needs is not None
         asked.append(needs)
         for loaded in filter(None, (needs.load, needs.behind)):
@@ -147,7 +147,7 @@ def test_a_chunk_of_a_run_may_have_to_be_loaded_or_filled(far: Site) -> None:
         if needs.behind:
             far.store.prefetch(needs.behind)
         for one in needs.ask:
-            decoder.fill(one, listed if one == name else CHUNKS[NAMES.index(one)])
+            decoder.obtaining.fill(one, listed if one == name else CHUNKS[NAMES.index(one)])
         decoded = decoder.advance()
     assert decoded.data == b"".join(CHUNKS[3:7])
     assert [needs.ask for needs in asked if needs.ask] == [[name], [NAMES[5]]]
@@ -160,10 +160,10 @@ def test_a_run_behind_a_missing_chunk_is_asked_for_with_it(far: Site) -> None:
     decoder = decoder_of(far)
     tokens = reference_token(fingerprint(missing)), token, FIRST, RUN_TOKEN
     assert decoder.feed(batch(*tokens, plain=7000)) is None
-    assert decoder.needs() == Needs(ask=[fingerprint(missing), name])
-    decoder.fill(name, listed)
+    assert decoder.obtaining.needs() == Needs(ask=[fingerprint(missing), name])
+    decoder.obtaining.fill(name, listed)
     assert decoder.advance() is None
-    decoder.fill(fingerprint(missing), missing)
+    decoder.obtaining.fill(fingerprint(missing), missing)
     decoded = decoder.advance()
     assert decoded is not None
     assert decoded.data == missing + b"".join(CHUNKS[1:3]) + b"".join(CHUNKS[:4])
@@ -177,11 +177,11 @@ def test_with_a_run_that_is_not_known_all_others_of_the_batch_are_asked_for() ->
     token, name, listed = run_of(*NAMES[6:8])
     tokens = FIRST, RUN_TOKEN, reference_token(NAMES[5]), token, FIRST, RUN_TOKEN
     assert decoder.feed(batch(*tokens, plain=11_000)) is None
-    assert decoder.needs() == Needs(behind=NAMES[0])
+    assert decoder.obtaining.needs() == Needs(behind=NAMES[0])
     assert decoder.advance() is None
-    assert decoder.needs() == Needs(ask=[RUN_NAME, name])
-    decoder.fill(RUN_NAME, LISTED)
-    decoder.fill(name, listed)
+    assert decoder.obtaining.needs() == Needs(ask=[RUN_NAME, name])
+    decoder.obtaining.fill(RUN_NAME, LISTED)
+    decoder.obtaining.fill(name, listed)
     decoded = decoder.advance()
     assert decoded is not None
     assert decoded.data == b"".join(CHUNKS[:4] + CHUNKS[5:8] + CHUNKS[:4])
@@ -198,9 +198,9 @@ def test_another_peers_chunks_are_no_run(far: Site) -> None:
         token, name, _ = run_of(*guess)
         decoder = decoder_of(other)
         assert decoder.feed(batch(FIRST, token, plain=4000)) is None
-        assert decoder.needs() == Needs(behind=NAMES[0])
+        assert decoder.obtaining.needs() == Needs(behind=NAMES[0])
         assert decoder.advance() is None
-        assert decoder.needs() == Needs(ask=[name])
+        assert decoder.obtaining.needs() == Needs(ask=[name])
 
 
 def test_what_was_just_sent_may_be_named_as_a_run(far: Site) -> None:
@@ -225,7 +225,7 @@ def test_a_list_of_another_length_is_refused(n: int, listed: bytes, error: type[
     decoder = decoder_of(far)
     name = fingerprint(listed)
     assert decoder.feed(batch(FIRST, run_token(n, name), plain=4000)) is None
-    decoder.needs()
+    decoder.obtaining.needs()
     decoder.advance()
     with pytest.raises(error):
         filled(decoder, name, listed)
@@ -234,7 +234,7 @@ def test_a_list_of_another_length_is_refused(n: int, listed: bytes, error: type[
 
 
 def filled(decoder: Decoder, name: bytes, data: bytes) -> None:
-    decoder.fill(name, data)
+    decoder.obtaining.fill(name, data)
     decoder.advance()
 
 
@@ -245,7 +245,7 @@ def test_a_wrong_list_is_refused() -> None:
     decoder.feed(FOUR)
     decoder.advance()
     with pytest.raises(CorruptStream):
-        decoder.fill(RUN_NAME, LISTED[::-1])
+        decoder.obtaining.fill(RUN_NAME, LISTED[::-1])
 
 
 def test_a_run_that_delivers_too_much_is_refused_at_the_first_chunk_too_many(far: Site) -> None:
@@ -273,9 +273,9 @@ def test_a_chunk_that_looks_like_a_list(far: Site) -> None:
     decoder = decoder_of(far)
     tokens = reference_token(fingerprint(missing)), RUN_TOKEN, reference_token(RUN_NAME)
     assert decoder.feed(batch(*tokens, plain=4000 + len(LISTED))) is None
-    assert decoder.needs() == Needs(ask=[fingerprint(missing), RUN_NAME])
-    decoder.fill(RUN_NAME, LISTED)
-    decoder.fill(fingerprint(missing), missing)
+    assert decoder.obtaining.needs() == Needs(ask=[fingerprint(missing), RUN_NAME])
+    decoder.obtaining.fill(RUN_NAME, LISTED)
+    decoder.obtaining.fill(fingerprint(missing), missing)
     decoded = decoder.advance()
     assert decoded is not None
     assert decoded.data == missing + b"".join(CHUNKS[1:4]) + LISTED

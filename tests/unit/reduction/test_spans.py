@@ -7,7 +7,8 @@ import pytest
 from dedupstore.chunker import Chunker
 from proxy.iscsi.pdu import Sender
 from proxy.reduction.batch import BATCH_PLAIN_MAX, NO_SECTION, RECORDS_MAX, dissect
-from proxy.reduction.spans import READ_BYTES, SpanDecoder, SpanEncoder
+from proxy.reduction.span_decoder import SpanDecoder
+from proxy.reduction.span_encoder import READ_BYTES, SpanEncoder
 from tests.unit.iscsi.pdus import (
     INQUIRY,
     command,

@@ -12,7 +12,7 @@ from proxy.iscsi.record import DATA_DIGEST, PAYLOAD, PLAIN, TAIL
 from proxy.reduction.batch import CODEC_NONE, CODEC_ZSTD, RECORDS_MAX, Section, assemble
 from proxy.reduction.compression import zstd
 from proxy.reduction.errors import BatchError
-from proxy.reduction.spans import SpanDecoder
+from proxy.reduction.span_decoder import SpanDecoder
 from proxy.reduction.tokens import literal_token
 from tests.unit.iscsi.pdus import NEXT_FULL_FEATURE, data_out, login, login_answer, pdu
 from tests.unit.iscsi.sites import Cut

@@ -6,7 +6,7 @@ import pytest
 
 from dedupstore.chunker import Chunker
 from proxy.reduction.batch import RECORDS_MAX, dissect
-from proxy.reduction.spans import READ_BYTES
+from proxy.reduction.span_encoder import READ_BYTES
 from tests.unit.iscsi.pdus import command, data_out, pdu, write_10
 from tests.unit.reduction.sites import noise, two_sites
 from tests.unit.reduction.span_sites import Talk

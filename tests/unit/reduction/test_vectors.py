@@ -31,7 +31,7 @@ def take(decoder: Decoder, step: dict[str, Any]) -> str | None:
     """One step of a stream: what it delivers."""
     if "fill" in step:
         data = bytes.fromhex("".join(step["list"])) if "list" in step else step["data"].encode()
-        decoder.fill(bytes.fromhex(step["fill"]), data)
+        decoder.obtaining.fill(bytes.fromhex(step["fill"]), data)
         decoded = decoder.advance()
     else:
         decoded = decoder.feed(memoryview(bytes.fromhex(step["batch"])))
@@ -45,7 +45,7 @@ def test_streams(vector: dict[str, Any]) -> None:
     for step in vector["steps"]:
         assert take(decoder, step) == step["delivers"]
         asks = [bytes.fromhex(name) for name in step.get("asks", [])]
-        assert decoder.needs() == (Needs(ask=asks) if asks else None)
+        assert decoder.obtaining.needs() == (Needs(ask=asks) if asks else None)
     decoder.learn_last(memoryview(bytes.fromhex(vector.get("end", ""))))
     expected = [fingerprint(chunk.encode()) for chunk in vector["held"] + vector["learned"]]
     assert far.store.names == expected
