@@ -4,7 +4,7 @@ from pathlib import Path
 
 from proxy import identity
 from proxy.cli.output import say
-from proxy.config.model import NAME_REMEDY, is_name
+from proxy.config.values import NAME_REMEDY, is_name
 from proxy.errors import ExitCode, OperatorError
 
 

@@ -8,8 +8,9 @@ tcp_rmem and tcp_wmem. net.core.rmem_max and wmem_max bound only what programs s
 
 from collections.abc import Iterator
 
-from proxy.config.model import LANES_MAX, Tunnel
+from proxy.config.model import Tunnel
 from proxy.config.units import Within, parse_size
+from proxy.config.values import LANES_MAX
 from proxy.doctor.facts import Kernel
 from proxy.doctor.findings import Finding, attention, ok
 from proxy.doctor.kernel import BUFFERS

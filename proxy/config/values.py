@@ -1,0 +1,138 @@
+"""What values of a site's file can be: names, paths, levels, lanes, marks. Each tells its own mistakes and remedies."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import PlainValidator, Strict, ValidationInfo, WithJsonSchema
+
+from proxy.config.units import mistaken, shape
+
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$"
+CONGESTION_CONTROL_PATTERN = r"^[a-z0-9_]{1,15}$"
+LANES_MAX = 64
+"""Lanes of a tunnel by choice."""
+DSCP_NAMES = (
+    {f"cs{number}": 8 * number for number in range(8)}
+    | {f"af{number}{drop}": 8 * number + 2 * drop for number in range(1, 5) for drop in range(1, 4)}
+    | {"ef": 46, "va": 44, "le": 1}
+)
+"""RFC 2474 (cs), 2597 (af), 3246 (ef), 5865 (va), 8622 (le)."""
+HOST_NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$"
+NAME_RULE = (
+    "1 to 63 letters, digits, dots, dashes and underscores; the first is a letter or digit, no dot is last or beside"
+    " another"
+)
+NAME_REMEDY = f"write {NAME_RULE}"
+
+
+def is_name(text: str) -> bool:
+    """Fit for a site, a forward or an export; also for a certificate and for the tunnel's HELLO."""
+    return len(text) <= 63 and re.fullmatch(NAME_PATTERN.strip("^$"), text) is not None
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise mistaken("is not text in quotes", NAME_REMEDY)
+    if not is_name(value):
+        raise mistaken("is not a name", NAME_REMEDY)
+    return value
+
+
+def _file(value: Any, info: ValidationInfo) -> Path:
+    remedy = "write the path of a file, absolute or relative to this file"
+    if not isinstance(value, str):
+        raise mistaken("is not text in quotes", remedy)
+    if not value or any(ord(character) < 32 for character in value):
+        raise mistaken("is not a path", remedy)
+    return Path((info.context or {}).get("base", "."), value)
+
+
+def _level(value: Any) -> int | Literal["auto"]:
+    if value == "auto":
+        return "auto"
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise mistaken("is not a whole number", 'write a number without quotes, or "auto"')
+    if value < LEVELS[0]:
+        raise mistaken("is too small", f'write at least {LEVELS[0]}, or "auto"')
+    if value > LEVELS[1]:
+        raise mistaken("is too large", f'write at most {LEVELS[1]}, or "auto"')
+    return value
+
+
+LEVELS = -5, 19
+_LEVEL_SCHEMA = {
+    "title": "level",
+    "anyOf": [{"const": "auto"}, {"type": "integer", "minimum": LEVELS[0], "maximum": LEVELS[1]}],
+}
+
+Level = Annotated[int | Literal["auto"], PlainValidator(_level), WithJsonSchema(_LEVEL_SCHEMA)]
+"""Of zstd."""
+
+
+def _congestion_control(value: Any) -> str:
+    remedy = 'write "auto", or a name that `sysctl net.ipv4.tcp_available_congestion_control` shows'
+    if not isinstance(value, str):
+        raise mistaken("is not text in quotes", remedy)
+    if not re.fullmatch(CONGESTION_CONTROL_PATTERN, value):
+        raise mistaken("is not the name of a congestion control", remedy)
+    return value
+
+
+def _lanes(value: Any) -> int | None:
+    if value == "auto":
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= LANES_MAX:
+        raise mistaken(
+            f'is neither "auto" nor a number from 1 to {LANES_MAX}', 'write "auto", or a number without quotes'
+        )
+    return value
+
+
+def _dscp(value: Any) -> int:
+    remedy = 'write a name such as "ef", "af21", "cs1" or "le", or a number from 0 to 63 without quotes'
+    if isinstance(value, str) and value in DSCP_NAMES:
+        return DSCP_NAMES[value]
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 63:
+        raise mistaken("is not a DSCP", remedy)
+    return value
+
+
+CongestionControl = Annotated[str, PlainValidator(_congestion_control), shape("name", CONGESTION_CONTROL_PATTERN)]
+"""A congestion control by the kernel's name, or "auto"."""
+Lanes = Annotated[
+    int | None,
+    PlainValidator(_lanes),
+    WithJsonSchema({"title": "number", "anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 1, "maximum": 64}]}),
+]
+"""A number of lanes; None: to be found."""
+Dscp = Annotated[
+    int,
+    PlainValidator(_dscp),
+    WithJsonSchema(
+        {
+            "title": "DSCP",
+            "anyOf": [
+                {"title": "name", "type": "string", "pattern": "^(cs[0-7]|af[1-4][1-3]|ef|va|le)$"},
+                {"type": "integer", "minimum": 0, "maximum": 63},
+            ],
+        }
+    ),
+]
+"""The mark of a packet."""
+Name = Annotated[str, PlainValidator(_name), shape("name", NAME_PATTERN, maxLength=63, description=NAME_RULE)]
+"""The name of a site, a forward or an export."""
+FilePath = Annotated[Path, PlainValidator(_file), shape("path", "^[^\\u0000-\\u001f]+$")]
+"""A path, made absolute or relative to the working directory by way of the configuration file's directory."""
+Integer = Annotated[int, Strict()]
+Switch = Annotated[bool, Strict(), WithJsonSchema({"title": "`true` or `false`", "type": "boolean"})]
+
+
+def _host_name(value: Any) -> str:
+    if not isinstance(value, str) or not re.fullmatch(HOST_NAME_PATTERN, value):
+        raise mistaken("is not the name of a host", 'write a name without port, such as "east.example"')
+    return value.lower()
+
+
+HostName = Annotated[str, PlainValidator(_host_name), shape("host name", HOST_NAME_PATTERN)]
+"""As in a Host header, in small letters."""
