@@ -34,7 +34,7 @@ class Misses:
         return stream in self._asking
 
     def settle(self, stream: int) -> None:
-        """The stream has decoded its batch, or ended: others may ask, once it is known that they have not, too."""
+        """The stream has decoded its batch, or ended: others may ask, once it is known whether they have ended, too."""
         self._waiting.pop(stream, None)
         if stream in self._asking:
             self._asking.remove(stream)

@@ -138,7 +138,7 @@ class Streams:
             self._awaiting.look_at_all()
 
     def may_fill(self, number: int) -> bool:
-        """True if what the stream has unacknowledged does; otherwise `Arrived` will tell when that has changed."""
+        """True if what the stream has unacknowledged lets a FILL go; else `Arrived` tells when to ask again."""
         stream = self._find(number)
         if stream is None:
             return False

@@ -438,13 +438,13 @@ class Tunnel:
         """Our array has ended its side after `total` plain bytes."""
         self._streams.send_end(stream, total, tokens, self._now)
 
-    def send_miss(self, stream: int, fingerprints: Sequence[bytes]) -> None:
-        """Ask for 1 to 1024 chunks to which batches of the stream refer."""
-        self._streams.send_control(stream, FrameType.MISS, encode_miss(fingerprints), self._now)
+    def send_miss(self, stream: int, names: Sequence[bytes]) -> None:
+        """Ask for 1 to 1024 chunks and runs to which batches of the stream refer."""
+        self._streams.send_control(stream, FrameType.MISS, encode_miss(names), self._now)
 
-    def send_fill(self, stream: int, fingerprint: bytes, codec: int, size: int, data: bytes) -> None:
-        """Answer a MISS: a chunk of `size` bytes in that codec, or size 0 if it is gone."""
-        self._streams.send_control(stream, FrameType.FILL, encode_fill(fingerprint, codec, size, data), self._now)
+    def send_fill(self, stream: int, name: bytes, codec: int, size: int, data: bytes) -> None:
+        """Answer a MISS: a chunk, or a run's list, of `size` bytes in that codec; size 0 if it is gone."""
+        self._streams.send_control(stream, FrameType.FILL, encode_fill(name, codec, size, data), self._now)
 
     def trust(self, given: bool) -> None:
         """Lately the peer knew what it was believed to know: more of that may be under way (`Trust`)."""
