@@ -172,8 +172,15 @@ class Decoder:
         self.close()
 
     def close(self) -> None:
-        """Nothing more will be fed: give back what is shared with other streams."""
+        """Nothing more will be fed: give back what is shared with other streams, and what nobody took.
+
+        That may be as much as a window; others may have as much again at once, and the stream's parts, which know each
+        other, may stay for long.
+        """
         self.obtaining.done()
+        self._waiting.clear()
+        self._progress = None
+        self._border()
         if self._context is not None:
             self._context.close()
 

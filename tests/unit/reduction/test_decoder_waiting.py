@@ -72,6 +72,26 @@ def test_a_batch_that_waits_keeps_its_plain_bytes_once(ahead: int) -> None:
     assert decoded.data == bytes(2 * half) + CHUNK
 
 
+def test_nothing_is_kept_of_what_waits_when_the_stream_ends() -> None:
+    """Whoever still knows the stream: it may be as much as a window, which others may have again at once."""
+    size = 100 << 10
+    first = batch(literal_token(size), WHOLE, literal_token(size), literals=bytes(2 * size), plain=2 * size + 1000)
+    others = [batch(literal_token(size), literals=bytes(size)) for _ in range(4)]
+    decoder = decoder_of(site(ShelfStore()))
+    tracemalloc.start()
+    try:
+        assert decoder.feed(first) is None
+        for each in others:
+            decoder.keep(each)
+        assert tracemalloc.get_traced_memory()[0] > 6 * size
+        decoder.close()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < size // 4
+    assert decoder.advance() is None
+
+
 def test_what_was_filled_is_held_from_then_on() -> None:
     far = site(ShelfStore())
     decoder = decoder_of(far)
