@@ -3,7 +3,7 @@
 import asyncio
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -73,23 +73,28 @@ async def take_over(connection: socket.socket, protocol: Callable[[], asyncio.Ba
     """Have the loop, which is uvloop's, own a connected socket, whatever comes. `tls`: as of `create_connection`.
 
     uvloop tells the socket so only once the connection has been made. Of one that ends before, both would close the
-    descriptor: the second time it is whoever's the kernel gave it to meanwhile, such as another array's. And where it
-    is cancelled before TLS has begun, nobody hears of an error of that, which the log would show as a defect: so it is
-    not, but ends with the connection.
+    descriptor: the second time it is whoever's the kernel gave it to meanwhile, such as another array's.
     """
-    making = asyncio.ensure_future(asyncio.get_running_loop().create_connection(protocol, sock=connection, **tls))
+    making = asyncio.get_running_loop().create_connection(protocol, sock=connection, **tls)
     try:
-        await asyncio.shield(making)
-    except asyncio.CancelledError:
-        if tls:
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-        else:
-            making.cancel()
-        await asyncio.gather(making, return_exceptions=True)
-        raise
+        await (_ended_with(connection, making) if tls else making)
     finally:
         connection.detach()
+
+
+async def _ended_with(connection: socket.socket, making: Coroutine[Any, Any, Any]) -> None:
+    """`making` adds TLS to that connection; who gives it up ends that.
+
+    Cancelled before TLS has begun, uvloop would have nobody hear of an error of that: it was logged as a defect.
+    """
+    task = asyncio.ensure_future(making)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        with suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+        await asyncio.gather(task, return_exceptions=True)
+        raise
 
 
 async def _connect(
