@@ -348,7 +348,7 @@ class Scheduler:
         account.held.stop(now)
         self.held.stop(now)
         for cap in self._caps(account):
-            cap.charge(cost, now, urgent=urgent, overdue=self._overdue)
+            cap.charge(cost, now, urgent=urgent, overdue=self._overdue and not urgent)
             if not urgent:
                 cap.bulk_paid = now + cost / cap.rate
         if account.guarantee is not None and (self._owed or urgent):
