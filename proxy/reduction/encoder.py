@@ -318,6 +318,12 @@ class Encoder:
     def _follow(self, name: bytes, start: int, end: int, stored: Stored) -> None:
         """An unknown chunk: slices as far as what is stored goes on like it, the rest literally."""
         border, known = self._slice_along(start, end, stored)
+        if start < border < end and not known:
+            name = fingerprint(self._view[border:end])  # what is behind a whole chunk may have been learned alone
+            place = self._store.find(name)
+            if place and self._course.may_refer(name, place) and self._draft.may_name(name, end - border):
+                self._refer(name, place, border, end)
+                return
         mark = self.mark
         self._literal(end)
         if border < end:

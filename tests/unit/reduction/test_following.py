@@ -64,6 +64,20 @@ def test_a_chunk_that_is_a_stored_one_and_more_is_no_new_one() -> None:
     assert far.store.names == near.store.names == before
 
 
+@pytest.mark.parametrize(("cut", "learned"), [([], False), ([5000], True)])
+def test_what_is_left_behind_a_stored_chunk_may_be_one_as_well(cut: list[int], learned: bool) -> None:
+    """Immediate data of commands that take turns is a chunk of its own, and another command's is stored after it.
+
+    In one piece the chunk that begins with it is not known, but what is left of that is, or once it was learned.
+    """
+    near, far = two_sites()
+    written(near, far, DATA[:8192], [])
+    written(near, far, DATA[200_000:240_000], [])
+    written(near, far, DATA[8192:65_536], cut)
+    first, again = (written(near, far, DATA[:65_536], [], follows=True).literal for _ in range(2))
+    assert (first > 0, again) == (learned, 0)
+
+
 @pytest.mark.parametrize("beyond", [1, 36, 100, 400])
 @pytest.mark.parametrize("pauses", [False, True])
 def test_a_few_bytes_before_a_border_are_enough_to_know_what_comes_next(beyond: int, pauses: bool) -> None:
