@@ -10,6 +10,7 @@ from proxy.config.model import Forward as ForwardConfig
 from proxy.iscsi.portals import Portals
 from proxy.net.asking import asked
 from proxy.net.coders import Carries
+from proxy.net.connecting import plain
 from proxy.net.endings import reset_connection
 from proxy.net.listener import connections
 from proxy.net.peer import Peer
@@ -93,7 +94,7 @@ class Forward:
         try:
             await asyncio.get_running_loop().connect_accepted_socket(lambda: relay, connection)
         except OSError as error:
-            relay.close(ResetCode.ORIGIN_RESET, f"the array's connection failed: {error}")
+            relay.close(ResetCode.ORIGIN_RESET, f"the array's connection failed: {plain(error)}")
 
     def _wanted(self, connection: socket.socket) -> str:
         """What the peer is asked for. Raises Misdirected."""

@@ -1,6 +1,7 @@
 """A relay waits and goes on, and once it has ended does nothing more, whatever still calls it."""
 
 import asyncio
+import errno
 import select
 import socket
 from collections.abc import Callable, Iterator
@@ -154,6 +155,12 @@ def test_an_array_that_resets_its_connection_while_nobody_reads_it_is_noticed(
         connected.owner.gone.assert_called_once_with(connected.relay)
         connected.owner.tunnel.reset.assert_called_once_with(1, ResetCode.ORIGIN_RESET, connected.relay.reason)
         assert connected.relay.reason == "the array reset its connection"
+
+
+def test_why_an_array_s_connection_failed_is_said_without_python_s_words(connected: Connected) -> None:
+    connected.relay.connection_lost(BrokenPipeError(errno.EPIPE, "Broken pipe"))
+    reset = connected.owner.tunnel.reset
+    reset.assert_called_once_with(1, ResetCode.ORIGIN_RESET, "the array's connection failed: Broken pipe")
 
 
 def known(data: bytes) -> Site:
