@@ -411,7 +411,8 @@ class Peer:
         if lane is not None and replaced:
             lane.abort("nothing was heard on it, and there are others")
         elif lane is not None:
-            log.warning("lane %d with %s is silent: another one is tried beside it", event.lane, self.name)
+            wanted = "another one is tried beside it" if self.address else "until another one comes it is kept"
+            log.warning("lane %d with %s is silent: %s", event.lane, self.name, wanted)
 
     def _lanes_wished(self, event: events.LanesWished) -> None:
         self.lanes.wish_of_peer(event.counts)

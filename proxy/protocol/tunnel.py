@@ -124,7 +124,10 @@ class Tunnel:
         agreement = agree(self.hello(), theirs, self._needed)
         same = self._pairing.answered(mine or self.hello(), theirs) if dialler else self._pairing.answer(theirs)
         if not same:
-            self._drop(ResetCode.PEER_RESTARTED, f"{self._peer} has lost its side of the tunnel")
+            self._drop(
+                ResetCode.PEER_RESTARTED,
+                f"{self._peer} has lost its side of the tunnel: it began anew, or its grace was over",
+            )
         if self.agreement is not None and agreement != self.agreement:
             reason = f"{self._peer} has changed its settings while streams live: {self.agreement} became {agreement}"
             raise HelloRefused(CloseCode.SETTINGS, reason)
