@@ -27,6 +27,7 @@ from dedupstore.container import MAX_ENTRIES, Container
 from dedupstore.errors import Damaged, DiskFull, IndexFull, StoreFault
 from dedupstore.roster import Row
 from dedupstore.store import Place
+from dedupstore.walk import problems
 
 PAGE_BYTES = 4096
 _KEYS_A_PAGE = 32
@@ -122,17 +123,21 @@ class Index:
             )  # fmt: skip
         try:
             self.clear_dead_readers()
-            self._check_length()
+            with _translated():
+                self._check_length()
             self._open_databases()
         except BaseException:
             self._env.close()
             raise
 
     def _check_length(self) -> None:
-        # A page beyond the end of a mapped file is not an error that can be caught but the end of the process.
+        # A page beyond the end of a mapped file is not an error that can be caught but the end of the process. But LMDB
+        # writes no page that one transaction took and gave up again: where those are the last ones, nothing is missing.
         used = (self._env.info()["last_pgno"] + 1) * PAGE_BYTES
         if self._data.stat().st_size < used:
-            raise Damaged("the index is cut short")
+            if problems(self.path):
+                raise Damaged("the index is cut short")
+            os.truncate(self._data, used)
 
     def _open_databases(self) -> None:
         with self._writing() as txn:

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import lmdb
 
+from dedupstore import open_store, verify_store
+from dedupstore.container import DATA_OFFSET, MAX_ENTRIES
 from dedupstore.store import CONTAINER_BYTES
-from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of
-from tests.unit.dedupstore.stores import FIVE, opened
+from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
+from tests.unit.dedupstore.stores import FIVE, SIZE, opened
 
 SLOTS = 11
 
@@ -97,3 +99,17 @@ def test_of_two_containers_in_one_slot_the_younger_counts(filled: Path) -> None:
     assert held(store, FIVE) == list(range(A_CONTAINER, A_CONTAINER * 5))
     store.close()
     assert opened_and_verified(filled) == (A_CONTAINER * 4, 0)
+
+
+def test_a_store_that_lost_most_of_its_chunks_keeps_the_others(path: Path) -> None:
+    """Their places went at once, and left the index shorter than LMDB says: the next opening took it for damaged."""
+    store = open_store("disk", SIZE, path)
+    for number in range(MAX_ENTRIES * 8):
+        put(store, number, 8)
+    store.close()
+    with (path / "containers").open("r+b") as file:
+        for slot in range(1, 8):
+            file.seek(slot * CONTAINER_BYTES + DATA_OFFSET)
+            file.write(b"?" * 8 * MAX_ENTRIES)
+    assert verify_store(path, SIZE) == (MAX_ENTRIES, 7 * MAX_ENTRIES, False, ())
+    assert verify_store(path, SIZE) == (MAX_ENTRIES, 0, True, ())
