@@ -28,6 +28,7 @@ _SMALL_TO = 512 << 30
 _EPOCHS_KEPT = 16
 _SET_ASIDE_KEPT = 3
 _SET_ASIDE = "set-aside-"
+_PARTS = ("containers", "index")
 
 _REMEDIES: dict[object, str] = {
     errno.EACCES: "let this user write there",
@@ -120,12 +121,30 @@ def purge(path: Path) -> None:
     try:
         lock = StoreLock(path)
         try:
-            for name in ("containers", "index", *_set_aside_names(path)):
+            names = (*_PARTS, *_set_aside_names(path))
+            _refuse_links(path, names)
+            for name in names:
                 _delete(path / name)
         finally:
             lock.release()
     except OSError as error:
         raise StoreUnusable(f"store {path} cannot be purged: {error}; {_remedy(error)}") from error
+
+
+def _refuse_links(path: Path, names: tuple[str, ...]) -> None:
+    """What they lead to would stay, or only a part would go. Raises StoreUnusable."""
+    links = [name for name in names if (path / name).is_symlink()]
+    if links:
+        remedy = "delete the link, and what it leads to"
+        raise StoreUnusable(f"store {path} cannot be purged: {path / links[0]} is a symbolic link; {remedy}")
+
+
+def _refuse_loose_ends(path: Path) -> None:
+    """A disk that is not mounted is no reason to set aside what is there of the store. Raises StoreUnusable."""
+    loose = [path / name for name in _PARTS if (path / name).is_symlink() and not (path / name).exists()]
+    if loose:
+        remedy = "mount what it leads to, or delete it"
+        raise StoreUnusable(f"store {path} cannot be opened: {loose[0]} is a link that leads nowhere; {remedy}")
 
 
 def _make(path: Path) -> None:
@@ -138,6 +157,7 @@ def _make(path: Path) -> None:
 
 
 def _open_owned(path: Path, lock: StoreLock, sizes: Sizes, clock: Callable[[], float], walk: bool) -> StoreFiles:
+    _refuse_loose_ends(path)
     try:
         return _open_trusted(path, lock, sizes, walk, {})
     except Damaged as fault:
@@ -249,7 +269,7 @@ def _set_aside(path: Path, now: float) -> None:
     names = [name, *(f"{name}-{count}" for count in range(2, 100))]
     place = next(path / name for name in names if not (path / name).exists())
     place.mkdir(mode=0o700)
-    for part in ("containers", "index"):
+    for part in _PARTS:
         if (path / part).exists():
             (path / part).rename(place / part)
     for old in _set_aside_names(path)[:-_SET_ASIDE_KEPT]:
@@ -259,7 +279,7 @@ def _set_aside(path: Path, now: float) -> None:
 def _set_aside_names(path: Path) -> list[str]:
     """Oldest first."""
     found = [entry for entry in path.iterdir() if entry.name.startswith(_SET_ASIDE)]
-    return [entry.name for entry in sorted(found, key=lambda entry: (entry.stat().st_mtime_ns, entry.name))]
+    return [entry.name for entry in sorted(found, key=lambda entry: (entry.lstat().st_mtime_ns, entry.name))]
 
 
 def warn_of_copies(path: Path, alarms: dict[str, str]) -> None:
@@ -331,7 +351,7 @@ def _drop(index: Index, meta: Meta, rows: list[tuple[int, Row]], kept: list[tupl
 
 
 def _delete(path: Path) -> None:
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
         path.unlink(missing_ok=True)

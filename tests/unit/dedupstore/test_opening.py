@@ -418,3 +418,58 @@ def test_a_purged_store_is_another(filled: Path) -> None:
 def test_purging_nothing_is_no_trouble(tmp_path: Path) -> None:
     purge_store(tmp_path / "nothing")
     assert not (tmp_path / "nothing").exists()
+
+
+# Links
+
+
+@pytest.mark.parametrize("part", ["containers", "index"])
+def test_a_link_that_leads_nowhere_costs_nothing(filled: Path, part: str) -> None:
+    """Its disk is not mounted. The rest was set aside, and each further try drove out one more copy."""
+    elsewhere = filled.parent / "disk" / part
+    elsewhere.parent.mkdir()
+    (filled / part).rename(elsewhere)
+    (filled / part).symlink_to(elsewhere)
+    unmounted = elsewhere.parent.rename(filled.parent / "unmounted")
+    for _ in range(5):
+        with pytest.raises(StoreUnusable, match=f"{part} is a link that leads nowhere; mount what it leads to"):
+            opened(filled)
+    unmounted.rename(elsewhere.parent)
+    store = opened(filled)
+    assert held(store, FIVE) == list(FIVE)
+    assert healthy(store)
+    store.close()
+
+
+def test_a_copy_that_is_a_link_does_not_keep_a_store_from_opening(filled: Path) -> None:
+    (filled / "set-aside-moved").symlink_to(filled.parent / "nowhere")
+    store = opened(filled)
+    assert held(store, FIVE) == list(FIVE)
+    assert "delete set-aside-moved" in store.alarms[0]
+    store.close()
+
+
+def test_of_copies_that_are_links_the_link_goes(filled: Path) -> None:
+    kept = filled.parent / "kept"
+    kept.mkdir()
+    for number in range(3):
+        (filled / f"set-aside-{number}").symlink_to(kept)
+    edit(filled / "containers", 0, bytes(8))
+    opened(filled).close()
+    assert len(set_aside(filled)) == 3
+    assert kept.is_dir()
+
+
+@pytest.mark.parametrize("name", ["containers", "index", "set-aside-moved"])
+def test_purging_refuses_links_before_it_deletes_anything(filled: Path, name: str) -> None:
+    elsewhere = filled.parent / "elsewhere"
+    if (filled / name).exists():
+        (filled / name).rename(elsewhere)
+    else:
+        elsewhere.mkdir()
+    (filled / name).symlink_to(elsewhere)
+    with pytest.raises(StoreUnusable, match=f"{name} is a symbolic link; delete the link, and what it leads to"):
+        purge_store(filled)
+    store = opened(filled)
+    assert held(store, FIVE) == list(FIVE)
+    store.close()
