@@ -32,6 +32,7 @@ from dedupstore.walk import problems
 PAGE_BYTES = 4096
 _KEYS_A_PAGE = 32
 """Places of chunks in a page of the index at the least, on average."""
+_FEW = 8
 _COMPACT = "compact"
 _LEAST_FREE = 1 << 20
 _EPOCH_BYTES = 8
@@ -285,11 +286,19 @@ class Index:
         self._renew()
 
     def sweep(self, alive: Callable[[int], bool], most: int = 4096) -> None:
-        """Remove the places of chunks whose container is gone, `most` a transaction; `refresh` makes it seen."""
+        """Remove the places of chunks whose container is gone, `most` a transaction; `refresh` makes it seen.
+
+        Fewer, if the map has no room for so many: each may touch a page of its own.
+        """
         start: bytes | None = b""
         while start is not None:
-            with self._writing() as txn:
-                start = self._sweep(txn, start, alive, most)
+            try:
+                with self._writing() as txn:
+                    start = self._sweep(txn, start, alive, most)
+            except IndexFull:
+                if most < _FEW:
+                    raise
+                most //= _FEW
         self._renew()
 
     def compacted(self, map_bytes: int) -> "Index":

@@ -157,6 +157,26 @@ def test_an_index_cut_short_is_damaged(index: Index, path: Path, length: int) ->
         Index(path, MAP)
 
 
+def test_a_sweep_touches_no_more_than_the_map_has_room_for(path: Path) -> None:
+    """A store that lost some of its containers was opened no more: the index map was full, at each try."""
+    index = Index(path, MAP)
+    filled = [container(number, 50) for number in range(1, 121)]
+    for one, row in filled:
+        commit(index, Change(one.id + 1, added=[(one, row)]))
+    gone = {one.id: one.fingerprints for one, _ in filled if one.id % 8 == 0}
+    with pytest.raises(IndexFull):
+        index.commit(Change(121, removed=gone))
+    index.close()
+    index = Index(path, MAP)
+    index.sweep(lambda one: one % 8 != 0)
+    index.refresh()
+    assert index.chunks() == 50 * 105
+    assert index.find(filled[0][0].fingerprints[7]) == ((1, 7), 1)
+    assert index.find(filled[7][0].fingerprints[7]) is None
+    index.close()
+    assert problems(path) == []
+
+
 def test_garbage_is_no_index(path: Path) -> None:
     path.mkdir()
     (path / "data.mdb").write_bytes(random.Random(1).randbytes(50_000))
