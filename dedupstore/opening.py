@@ -269,11 +269,20 @@ def _set_aside(path: Path, now: float) -> None:
     names = [name, *(f"{name}-{count}" for count in range(2, 100))]
     place = next(path / name for name in names if not (path / name).exists())
     place.mkdir(mode=0o700)
-    for part in _PARTS:
-        if (path / part).exists():
-            (path / part).rename(place / part)
+    try:
+        _move(path, place)
+    except OSError:  # as with a disk that is mounted as `index`: all stays where it is, or each try would make a copy
+        _move(place, path)
+        place.rmdir()
+        raise
     for old in _set_aside_names(path)[:-_SET_ASIDE_KEPT]:
         _delete(path / old)
+
+
+def _move(source: Path, target: Path) -> None:
+    for part in _PARTS:
+        if (source / part).exists():
+            (source / part).rename(target / part)
 
 
 def _set_aside_names(path: Path) -> list[str]:

@@ -1,5 +1,6 @@
 """The rules of FORMAT.md, "Opening": what is trusted, what is set aside, what fits."""
 
+import errno
 import os
 import random
 import re
@@ -473,3 +474,26 @@ def test_purging_refuses_links_before_it_deletes_anything(filled: Path, name: st
     store = opened(filled)
     assert held(store, FIVE) == list(FIVE)
     store.close()
+
+
+@pytest.mark.parametrize("part", ["containers", "index"])
+def test_what_cannot_be_set_aside_stays_as_a_whole(filled: Path, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disk is mounted there. The rest was moved, and each further try left one more copy of nothing."""
+    rename = Path.rename
+
+    def busy(path: Path, target: Path) -> Path:
+        if path.name == part:
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(path), None, str(target))
+        return rename(path, target)
+
+    before = [(filled / "containers").stat().st_ino, (filled / "index").stat().st_ino]
+    edit(filled / "containers", 0, bytes(8))
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", busy)
+        for _ in range(5):
+            with pytest.raises(StoreUnusable, match="busy"):
+                opened(filled)
+    assert set_aside(filled) == []
+    assert [(filled / "containers").stat().st_ino, (filled / "index").stat().st_ino] == before
+    opened(filled).close()
+    assert len(set_aside(filled)) == 1
