@@ -90,7 +90,7 @@ def test_a_black_hole(bed: Bed, seconds: int) -> None:
             wan.outage(False)
         whole(receipt(CONTENT), found.result())
         whole(CONTENT, array.arrival().wait())
-        assert look_up(pair.east.status(), "peers.0.ended_streams") == {"both arrays ended it": 1}
+        eventually(pair.east, "peers.0.ended_streams", {"both arrays ended it": 1})  # once that has come back
 
 
 @pytest.mark.parametrize(("toward", "tunnel"), [("both", SHIPPED), ("west", QUICK), ("east", QUICK)])
