@@ -246,8 +246,13 @@ class Scheduler:
 
     def _late(self, now: float) -> list[Account]:
         """Those whose bulk is overdue, if what is urgent has paid for the last such frame."""
-        late = [each for each in self._waiting if each.overtaken is not None and each.overdue(now)]
-        return [each for each in late if all(cap.settled(now) for cap in self._caps(each))] if late else late
+        return [
+            each
+            for each in self._waiting
+            if each.overtaken is not None  # mostly not, and each frame passes here
+            and each.overdue(now)
+            and all(cap.settled(now) for cap in self._caps(each))
+        ]
 
     def _note_overtaking(self, account: Account, now: float) -> None:
         """A frame of the account goes. Where bulk does, others wait for a turn: if not for their cap, or their lane."""

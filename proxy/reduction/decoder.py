@@ -1,7 +1,7 @@
 """Batches in, plain bytes out: what the tokens say is delivered in order, and learned where they say so.
 
-`Obtaining` has what they refer to. A batch that needs something which is not at hand stops the stream, not the loop:
-`needs` says what is to be done, `advance` goes on when told that something has changed.
+`Obtaining` has what they refer to, and says what is to be done where that is not at hand: such a batch stops the
+stream, not the loop, and `advance` goes on when something has changed.
 """
 
 from collections import deque

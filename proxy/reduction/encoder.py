@@ -282,8 +282,7 @@ class Encoder:
         """A complete chunk: refer to it, or deliver and learn it."""
         data = self._view[start:end]
         name = fingerprint(data)
-        place = self._store.find(name)
-        if place is not None and self._course.may_refer(name, place) and self._draft.may_name(name, end - start):
+        if (place := self._known_at(name, end - start)) is not None:
             self._refer(name, place, start, end)
         elif (
             self.follows
@@ -300,6 +299,13 @@ class Encoder:
         self._slice = self._expected = None
         self._surprised = False
         self._sent = end
+
+    def _known_at(self, name: bytes, length: int) -> Place | None:
+        """Where that chunk of so many bytes lies, if the batch may refer to it."""
+        place = self._store.find(name)
+        if place is not None and self._course.may_refer(name, place) and self._draft.may_name(name, length):
+            return place
+        return None
 
     def _refer(self, name: bytes, place: Place, start: int, end: int) -> None:
         if self._sent <= start:
@@ -318,17 +324,16 @@ class Encoder:
     def _follow(self, name: bytes, start: int, end: int, stored: Stored) -> None:
         """An unknown chunk: slices as far as what is stored goes on like it, the rest literally."""
         border, known = self._slice_along(start, end, stored)
-        if start < border < end and not known:
-            name = fingerprint(self._view[border:end])  # what is behind a whole chunk may have been learned alone
-            place = self._store.find(name)
-            if place and self._course.may_refer(name, place) and self._draft.may_name(name, end - border):
+        rest = self._view[border:end]
+        if start < border < end:
+            name = fingerprint(rest)  # what is behind a whole chunk may have been learned alone
+            if not known and (place := self._known_at(name, end - border)) is not None:
                 self._refer(name, place, border, end)
                 return
         mark = self.mark
         self._literal(end)
         if border < end:
-            data = self._view[border:end]
-            self._learn(name if border == start else fingerprint(data), data)
+            self._learn(name, rest)
         if known:
             self.mark = mark
         self._known = known
