@@ -170,11 +170,8 @@ class Dialler:
         if lane.connected and not (trial or self._peer.lanes.missing()):
             lane.needless = True
             lane.close(CloseCode.SURPLUS, "another attempt was quicker")
-        try:
-            if lane.connected and not self._certificates.proves(self._peer.name, *lane.certificate):
-                lane.close(CloseCode.NOT_A_PEER, self._certificates.disown(*lane.certificate, self._peer.name))
-        except ValueError:  # TLS has ended since it was up, of which the transport has not told yet
-            lane.abort("the other side closed the connection")
+        if lane.connected and not self._certificates.proves(self._peer.name, *lane.certificate):
+            lane.close(CloseCode.NOT_A_PEER, self._certificates.disown(*lane.certificate, self._peer.name))
         if lane.connected:
             self._peer.greet(lane)
         await lane.settled.wait()

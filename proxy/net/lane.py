@@ -58,6 +58,8 @@ class Lane(asyncio.BufferedProtocol):
     _rounds: Rounds | None = None
     _waiting = False
     """For its next round: nothing is read meanwhile."""
+    certificate: tuple[bytes, dict[str, object]] = b"", {}
+    """The other end's, verified: DER, and decoded. Taken once, as TLS that has ended tells it no more."""
 
     def __init__(self, owner: LaneOwner, *, dialler: bool, congestion_control: str = "") -> None:
         """`congestion_control`: what is asked of the kernel; empty: what it does by itself."""
@@ -106,17 +108,12 @@ class Lane(asyncio.BufferedProtocol):
         """TLS is up, and the connection has not ended."""
         return self._transport is not None and not self._lost
 
-    @property
-    def certificate(self) -> tuple[bytes, dict[str, object]]:
-        """The other end's verified certificate: DER, and decoded."""
-        assert self._transport is not None
-        tls = self._transport.get_extra_info("ssl_object")
-        return tls.getpeercert(binary_form=True), tls.getpeercert()
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         transport = cast(asyncio.Transport, transport)  # uvloop's are not its subclasses
         self._transport = transport
         self.remote = name_of(transport.get_extra_info("peername"))
+        tls = transport.get_extra_info("ssl_object")
+        self.certificate = tls.getpeercert(binary_form=True), tls.getpeercert()
         connection: socket.socket = transport.get_extra_info("socket")
         self._outlet = Outlet(connection, self._room_again)
         self.congestion_control = choose_congestion_control(connection, self._wanted_congestion_control)
