@@ -202,34 +202,30 @@ class Lanes:
     # -- sending -----------------------------------------------------------------------------------------------
 
     def pump(self, now: float) -> None:
-        """Write what the tunnel wants sent to the lanes that take it, in turns, for what one takes another may not."""
+        """Write what the tunnel wants sent to the lanes that take it."""
         tunnel = self._tunnel
         while not tunnel.quiet:
-            if not self._give_round(now) and not tunnel.scheduler.stepped_aside:
+            if not self._write(now):
                 self._note_blocked(bool(self._all) and not tunnel.quiet, now)  # a cap may hold everything now
                 return
         self._note_blocked(False, now)
 
-    def _give_round(self, now: float) -> bool:
-        """Each lane that has room is given something; False if none took any."""
-        rooms = [(lane, room) for lane in self._wanting() if (room := lane.room())]
-        self._tunnel.lanes_with_room([lane.number for lane, _ in rooms])
-        given = False
-        for lane, room in rooms:
-            given = self._give(lane, room, now) or given
-        return given
+    def _write(self, now: float) -> bool:
+        """Lanes that have room are given something; False if none took any."""
+        rooms = {}
+        for lane in self._wanting():
+            if room := lane.room():
+                rooms[lane.number] = room
+                self.grain = lane.grain
+        taken = self._tunnel.take(rooms, now) if rooms else {}
+        for number, frames in taken.items():
+            self._all[number].write(frames)
+        return bool(taken)
 
     def _wanting(self) -> list[Lane]:
         """Lanes that may take what the tunnel has for them; first the newest, which is for what is urgent."""
         wanting = self._tunnel.wanting
         return [lane for lane in self._usable if lane.number in wanting and not lane.clogged]
-
-    def _give(self, lane: Lane, room: int, now: float) -> bool:
-        self.grain = lane.grain
-        frames = self._tunnel.take(lane.number, room, now)
-        if frames:
-            lane.write(frames)
-        return bool(frames)
 
     def _note_blocked(self, blocked: bool, now: float) -> None:
         if blocked and self._blocked_since is None:

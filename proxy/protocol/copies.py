@@ -19,7 +19,8 @@ from proxy.protocol.codes import FrameType
 from proxy.protocol.figures import TunnelFigures
 from proxy.protocol.meter import Meter
 from proxy.protocol.scheduler import Scheduler
-from proxy.protocol.share import WIRE, WRITE_OVERHEAD
+from proxy.protocol.share import WIRE
+from proxy.protocol.writes import Write, Writes
 
 if TYPE_CHECKING:
     from proxy.protocol.stream import Stream
@@ -40,7 +41,6 @@ class Copies:
         self._scheduler = scheduler
         self._figures = figures
         self._meter: Meter | None = None
-        self._fresh: dict[int, list[tuple[Stream, bytes]]] = {}  # by lane
 
     @property
     def wanted(self) -> bool:
@@ -56,33 +56,26 @@ class Copies:
         else:
             self._meter.change(line * PART, BURST, now)
 
-    def begin(self) -> None:
-        """All lanes that have room are asked anew: what another one did not take is no longer fresh."""
-        self._fresh.clear()
+    def place(self, writes: Writes, write: Write, stream: Stream, size: int, now: float) -> None:
+        """An urgent frame of so many bytes has just gone into that write: into those beside it, too, if they have room.
 
-    def sent(self, lane: int, stream: Stream, frame: bytes, size: int) -> None:
-        """What `scheduler.next` gave has been sent, and may go by this lane as well. If it is short, it is `frame`."""
-        if size <= COPY_MAX and self._scheduler.gave_urgent and not _works(stream, frame[0]):
-            self._fresh.setdefault(lane, []).append((stream, frame))
-
-    def take(self, lane: int, limit: int, now: float) -> list[bytes]:
-        """What the lane is to write now, at most so much."""
-        fresh = self._fresh.pop(lane, None)
-        if fresh is None:
-            return []
-        frames: list[bytes] = []
-        overhead = WRITE_OVERHEAD
-        for stream, frame in fresh:
-            limit -= len(frame)
-            if limit < 0 or self._meter is None or self._meter.paid > now:
-                break
-            self._meter.charge((len(frame) + overhead) * WIRE, now)
-            self._scheduler.copied(stream, len(frame) + overhead, now)
-            overhead = 0
-            frames.append(frame)
-        self._figures.copies += len(frames)
-        self._figures.copied_bytes += sum(map(len, frames))
-        return frames
+        It is one piece if it is short.
+        """
+        if self._meter is None or size > COPY_MAX:
+            return
+        frame = write.pieces[-1]
+        if _works(stream, frame[0]):
+            return
+        for other in writes.beside(write):
+            if other.room < size or self._meter.paid > now:
+                continue
+            cost = size + other.overhead
+            self._meter.charge(cost * WIRE, now)
+            self._scheduler.copied(stream, cost, now)
+            other.pieces.append(frame)
+            writes.took(other, size)
+            self._figures.copies += 1
+            self._figures.copied_bytes += size
 
 
 def _works(stream: Stream, kind: int) -> bool:

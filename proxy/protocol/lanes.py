@@ -1,6 +1,6 @@
 """Whether a lane lives: what was heard, pings, and the round trip; and which of several carries what."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from proxy.protocol.codes import FrameType
 from proxy.protocol.errors import PeerError
@@ -109,7 +109,10 @@ class Lanes:
         self._marks: set[int] = set()  # of those that are ready
         self._working: dict[int, list[int]] = {}  # by mark
         self.express: set[int] = set()
-        """Those that are kept for what is urgent."""
+        """The newest of several, kept for what is urgent: there it waits for nothing that bulk has lost or queued.
+
+        Bulk stays where it has gathered speed.
+        """
         self._reserved = 1
 
     def __contains__(self, number: int) -> bool:
@@ -187,13 +190,6 @@ class Lanes:
                 self._working[lane.mark].append(lane.number)
         self.express = {number for numbers in self._working.values() for number in numbers[1:][-self._reserved :]}
 
-    def is_express(self, lane: Lane) -> bool:
-        """The newest of several are kept for what is urgent: there it waits for nothing that bulk has lost or queued.
-
-        Bulk stays where it has gathered speed.
-        """
-        return lane.number in self.express
-
     def others(self, lane: Lane) -> list[int]:
         """Where what is urgent and goes by `lane` may go as well: other lanes that are kept for that, or the newest."""
         others = [number for number in self._working.get(lane.mark, ()) if number != lane.number]
@@ -207,12 +203,6 @@ class Lanes:
         if lane.mark != min(marks):
             return {lane.mark}
         return {lane.mark} | {share.mark for share in shares} - marks
-
-    def rivals(self, numbers: Iterable[int], shares: Collection[Share], *, urgent: bool) -> Marks | None:
-        """What these lanes serve together, of what is urgent or of bulk; None if each serves all."""
-        lanes = [lane for lane in map(self.get, numbers) if lane is not None]
-        served = [self.marks_of(lane, shares) for lane in lanes if urgent or lane.number not in self.express]
-        return None if None in served else {mark for marks in served for mark in marks or ()}
 
 
 def smoothed(average: float | None, sample: float) -> float:

@@ -37,20 +37,14 @@ class Scheduler:
         """When to ask again: something waits for a cap."""
         self.overtaken_at = float("-inf")
         """When something urgent last went before another stream's bulk that waited."""
-        self.rivals: Marks | None = None
-        """Marks that the lanes with room serve: under a common cap none takes another's turn. None: each for itself."""
-        self.urgent_rivals: Marks | None = None
-        """The same of what is urgent, for which there may be lanes more."""
-        self.stepped_aside = False
-        """Something had nothing to send when its turn came: a lane that was asked before may have left room for it."""
         self._waiting: list[Account] = []  # those that have something to send
         self._ruled = False  # some share is not like the others, or there is a cap
         self._held_all = False  # everything waits for a cap, until `again_at`
         self._order = 0
         # What `next` gave, until `sent` or `passed`: whether it is urgent, or bulk that has waited for that for too
-        # long; whether it goes on account of a guarantee; and the marks of the lane that asked.
+        # long; whether it goes on account of a guarantee; and for which marks of bulk there is room.
         self._urgent = self._overdue = self._owed = False
-        self._marks: Marks | None = None
+        self._bulk: Marks | None = None
         self._last = [0.0] * len(Priority)  # turn at which shares of that priority begin if none waits
         self._guarantees = Guarantees()
 
@@ -132,14 +126,14 @@ class Scheduler:
                 return True
         return False
 
-    def next(self, now: float, marks: Marks | None = None, *, express: bool = False) -> Stream | None:
-        """The stream whose turn it is, to be given to `sent` or `passed`. `express`: only of what is urgent.
+    def next(self, now: float, urgent: Marks | None = None, bulk: Marks | None = None) -> Stream | None:
+        """The stream whose turn it is, to be given to `sent` or `passed`; there is room for these marks, None: for all.
 
-        None if nothing waits that has one of the marks (None: any) or all of it waits for a cap, until `again_at`.
+        None if nothing waits that there is room for, or all of it waits for a cap, until `again_at`.
         """
-        self._marks = marks
-        alike = not self._ruled and marks is None
-        account = self._choose_alike(now, express) if alike else self._choose(now, marks, express)
+        self._bulk = bulk
+        alike = not self._ruled and urgent is None and not bulk
+        account = self._choose_alike(now, bulk is None) if alike else self._choose(now, urgent, bulk)
         if account is None:
             return None
         return account.urgent[0][1] if self._urgent else account.bulk[0][2]
@@ -165,7 +159,6 @@ class Scheduler:
 
     def passed(self, stream: Stream) -> None:
         """What `next` gave has nothing that may be sent now; it has to be added again."""
-        self.stepped_aside = True
         self._pop(stream)
 
     def move(self, stream: Stream, share: Share, now: float) -> None:
@@ -261,68 +254,50 @@ class Scheduler:
                 if other.bulk and other.overtaken is None:
                     other.overtaken = max([now, *(cap.bulk_paid for cap in self._caps(other))])
             return
-        for other in _marked(self._waiting, self._marks):
+        for other in _marked(self._waiting, self._bulk):
             if other.cap is None or other.cap.free_at(False) <= now:
                 other.overtaken = None
         account.overtaken = None
 
-    def _choose_alike(self, now: float, express: bool) -> Account | None:
-        """The share whose turn it is if all are alike."""
+    def _choose_alike(self, now: float, bulk: bool) -> Account | None:
+        """The share whose turn it is if all are alike. `bulk`: there is room for that, too."""
         waiting = self._waiting
         if not waiting:
             return None
-        late = None if express else self._late(now)
+        late = bulk and self._late(now)
         if len(waiting) == 1:  # mostly: no list for that
             self._urgent = bool(waiting[0].urgent) and not late
-            return waiting[0] if self._urgent or not express else None
+            return waiting[0] if self._urgent or bulk else None
         urgent = [account for account in waiting if account.urgent]
         self._urgent = bool(urgent) and not late
         if self._urgent:
             return min(urgent, key=_first)
-        return None if express else _least(late or waiting)
+        return _least(late or waiting) if bulk else None
 
-    def _choose(self, now: float, marks: Marks | None, express: bool) -> Account | None:
+    def _choose(self, now: float, urgent: Marks | None, bulk: Marks | None) -> Account | None:
         """The share whose turn it is, and in `_urgent` and `_owed` on account of what."""
         self._urgent, self._owed, self._overdue = True, False, False
-        urgent = self._free([account for account in self._waiting if account.urgent], now)
-        suited = _marked(urgent, marks)
-        if urgent and (late := self._free(self._late(now), now)):
-            best = None if express else self._choose_bulk(late, now, marks)
-            if best is not None:
-                self._urgent, self._overdue = False, True
-                return best
-            suited = self._give_way(suited, late, express)
-        if suited:
-            first = min(suited, key=_first)
-            return first if self._comes_first(first, urgent) else None
-        if express:
+        asking = self._free([account for account in self._waiting if account.urgent], now)
+        room = bulk is None or bool(bulk)
+        if asking and room and (late := self._choose_bulk(self._free(self._late(now), now), now, bulk)) is not None:
+            self._urgent, self._overdue = False, True
+            return late
+        if suited := _marked(asking, urgent):
+            return min(suited, key=_first)
+        if not room:
             return None
         self._urgent = False
         free = self._free([account for account in self._waiting if account.bulk], now)
-        self._held_all = not (urgent or free)
-        return self._choose_bulk(free, now, marks)
-
-    def _give_way(self, suited: list[Account], late: list[Account], express: bool) -> list[Account]:
-        """What is urgent and need not leave the room below a cap to bulk that another lane takes now."""
-        late = _marked(late, self.rivals)
-        if self.cap is None:
-            return [account for account in suited if account.cap is None or account not in late] if express else suited
-        return [] if late and (express or self.rivals is not None) else suited
-
-    def _comes_first(self, first: Account, urgent: list[Account]) -> bool:
-        """True if the room below a common cap is not for what is urgent of another lane, and came before."""
-        if self.cap is None or self.urgent_rivals is None:
-            return True
-        return all(_first(first) <= _first(other) for other in _marked(urgent, self.urgent_rivals))
+        self._held_all = not (asking or free)
+        return self._choose_bulk(free, now, bulk)
 
     def _choose_bulk(self, free: list[Account], now: float, marks: Marks | None) -> Account | None:
-        bulk = _marked(free, marks if self.cap is None or self.rivals is None else self.rivals)
-        if not bulk:
+        suited = _marked(free, marks)
+        if not suited:
             return None
-        owed = self._guarantees.behind(bulk, now)
+        owed = self._guarantees.behind(suited, now)
         self._owed = owed is not None
-        best = _least(_first_rank(bulk)) if owed is None else owed
-        return best if marks is None or best.share.mark in marks else None
+        return _least(_first_rank(suited)) if owed is None else owed
 
     def _free(self, accounts: list[Account], now: float) -> list[Account]:
         """Those that no cap makes wait; `again_at` is when one more will be."""

@@ -1,7 +1,7 @@
 """All streams of one pair of halves: what comes for them, what goes from them, what they hold together."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from proxy.protocol.admission import Admission
 from proxy.protocol.awaiting import Awaiting
@@ -20,9 +20,10 @@ from proxy.protocol.outgoing import Outgoing, SendLedger, Sent
 from proxy.protocol.reader import BATCH_MAX, HEADER_BYTES, Frame
 from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
-from proxy.protocol.share import PLAIN, WRITE_OVERHEAD, Marks, Share
+from proxy.protocol.share import PLAIN, Share
 from proxy.protocol.stream import State, Stream
 from proxy.protocol.table import StreamTable
+from proxy.protocol.writes import Writes
 
 
 class Streams:
@@ -241,38 +242,26 @@ class Streams:
 
     # -- lanes ---------------------------------------------------------------------------------------------------
 
-    def take(
-        self,
-        lane: int,
-        limit: int,
-        now: float,
-        pieces: list[bytes],
-        marks: Marks | None = None,
-        *,
-        express: bool,
-        beside: Iterable[int] = (),
-    ) -> None:
-        """Append the frames that the lane should write next, about `limit` bytes.
-
-        `marks`: only of such shares; `express`: only what is urgent; `beside`: the lanes for copies of that.
-        """
+    def take(self, writes: Writes, now: float) -> None:
+        """Have the lanes write the frames that go next, until they are full or all that is left waits for a cap."""
         scheduler = self.scheduler
-        size = 0
-        overhead = 0 if pieces else WRITE_OVERHEAD
-        while size < limit and (stream := scheduler.next(now, marks, express=express)) is not None:
+        while writes.open and (stream := scheduler.next(now, writes.urgent, writes.bulk)) is not None:
+            urgent = scheduler.gave_urgent
+            write = writes.first(stream.account.share.mark, urgent=urgent)
             outgoing = stream.outgoing
-            sent = self._next_frame(outgoing, lane)
+            sent = self._next_frame(outgoing, write.lane)
             if sent is None:
                 scheduler.passed(stream)
                 if outgoing.waiting:
                     self._held_back.add(stream)
                 continue
-            length = self._write(stream.number, sent, pieces)
-            size += length
-            for other in beside:
-                self.copies.sent(other, stream, pieces[-1], length)
-            scheduler.sent(stream, length + overhead, now)
-            overhead = 0
+            overhead = write.overhead
+            write.pieces += sent.pieces(stream.number)
+            size = HEADER_BYTES + len(sent.payload)
+            scheduler.sent(stream, size + overhead, now)
+            writes.took(write, size)
+            if urgent and write.beside:
+                self.copies.place(writes, write, stream, size, now)
             if stream.awaits_room:
                 self._awaiting.look(stream)
 
@@ -455,10 +444,6 @@ class Streams:
     def _push(self, stream: Stream, kind: FrameType, payload: bytes, now: float) -> None:
         stream.outgoing.push_control(kind, payload)
         self.scheduler.add(stream, now)
-
-    def _write(self, number: int, sent: Sent, pieces: list[bytes]) -> int:
-        pieces += sent.pieces(number)
-        return HEADER_BYTES + len(sent.payload)
 
     def _reset(self, stream: Stream, code: ResetCode, reason: str, now: float) -> None:
         self._table.reset(stream, encode_reset(code, reason))

@@ -43,6 +43,7 @@ from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import PLAIN, WIRE, WRITE_OVERHEAD, Share
 from proxy.protocol.streams import Streams
+from proxy.protocol.writes import Write, Writes
 
 __all__ = ["Tunnel", "TunnelSettings"]
 
@@ -286,41 +287,31 @@ class Tunnel:
 
     # -- frames out ----------------------------------------------------------------------------------------------
 
-    def take(self, lane: int, limit: int, now: float) -> list[bytes]:
-        """What to write on the lane next: pieces of whole frames, in order, about `limit` bytes; empty if nothing.
+    def take(self, rooms: Mapping[int, int], now: float) -> dict[int, list[bytes]]:
+        """What to write next on lanes that have room for so many bytes, about: pieces of whole frames, in order.
 
-        A frame is one piece or two. First frames of the tunnel, then copies of what other lanes have just sent, then
-        what `Scheduler` gives. There may be events afterwards.
+        A frame is one piece or two. First frames of the tunnel, then what `Scheduler` gives, each by the first lane
+        that may carry it. There may be events afterwards.
         """
-        link = self._lanes.get(lane)
-        if link is None:
-            return []
         self._now = now
-        pieces = self._take_own(link)
-        if pieces:
-            own = sum(map(len, pieces))
-            limit -= own
-            self.scheduler.charge((own + WRITE_OVERHEAD) * WIRE, now)
-        streams, lanes = self._streams, self._lanes
-        if copies := streams.copies.take(lane, limit, now):
-            pieces += copies
-            limit -= sum(map(len, copies))
-            lanes.carries(link, now)
-        if link.ready and self.scheduler:
-            marks = lanes.marks_of(link, self.scheduler.accounts)
-            beside = lanes.others(link) if streams.copies.wanted else ()
-            streams.take(lane, limit, now, pieces, marks, express=lanes.is_express(link), beside=beside)
-            lanes.carries(link, now)
-        return pieces
+        lanes = [(lane, room) for number, room in rooms.items() if (lane := self._lanes.get(number)) is not None]
+        writes = Writes([self._begin_write(lane, room) for lane, room in lanes])
+        if self.scheduler:
+            self._streams.take(writes, now)
+        for (lane, _), write in zip(lanes, writes, strict=True):
+            if write.used:
+                self._lanes.carries(lane, now)
+        return {write.lane: write.pieces for write in writes if write.pieces}
 
-    def lanes_with_room(self, lanes: Collection[int]) -> None:
-        """These lanes will be asked now, in any order: what a cap lets go is for the share whose turn it is."""
-        self._streams.copies.begin()
-        scheduler = self.scheduler
-        scheduler.stepped_aside = False
-        if scheduler.capped:
-            scheduler.rivals = self._lanes.rivals(lanes, scheduler.accounts, urgent=False)
-            scheduler.urgent_rivals = self._lanes.rivals(lanes, scheduler.accounts, urgent=True)
+    def _begin_write(self, lane: Lane, room: int) -> Write:
+        lanes, own = self._lanes, self._take_own(lane)
+        if own:
+            self.scheduler.charge((sum(map(len, own)) + WRITE_OVERHEAD) * WIRE, self._now)
+        marks = lanes.marks_of(lane, self.scheduler.accounts)
+        write = Write(lane.number, room * lane.ready, own, marks, bulk=lane.number not in lanes.express)
+        if self._streams.copies.wanted:
+            write.beside = lanes.others(lane)
+        return write
 
     def _take_own(self, lane: Lane) -> list[bytes]:
         """Frames of the tunnel. First our state, then nothing until the peer's has come: it may not know the lane."""

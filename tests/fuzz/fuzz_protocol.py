@@ -91,7 +91,7 @@ def one_tunnel(content: bytes) -> None:
             tunnel.receive(1 + frame.number % 2, frame._replace(number=frame.number // 2), 1.0)
             for event in events_of(tunnel):
                 drive(tunnel, event)
-            tunnel.take(1, 100_000, 1.0)
+            tunnel.take({1: 100_000, 2: 10_000}, 1.0)
     finally:
         tunnel.tick(2.0)
         figures = tunnel.figures
@@ -112,7 +112,7 @@ def joined_tunnel() -> Tunnel:
         stream = tunnel.open("array", "")
         tunnel.send_data(stream, b"\0\0\0\x09" + bytes(17), 9)
         tunnel.send_end(stream, 9, b"")
-    tunnel.take(1, 10_000, 0.0)
+    tunnel.take({1: 10_000}, 0.0)
     return tunnel
 
 

@@ -67,11 +67,12 @@ class Pair(RuleBasedStateMachine):
 
     @rule(side=SIDES, limit=st.sampled_from([1, 50_000, 1 << 20]), which=st.integers(0, 5))
     def write(self, side: int, limit: int, which: int) -> None:
-        """A lane takes what its tunnel wants to send."""
+        """A lane takes what its tunnel wants to send, or all do."""
         lane = self.lane(side, which)
+        lanes = [lane] if which < 3 else sorted(self.up[side], reverse=True)
         if lane:
-            pieces = self.tunnels[side].take(lane, limit, self.now)
-            self.lanes[lane][side].extend(self.cut(pieces))
+            for each, pieces in self.tunnels[side].take(dict.fromkeys(lanes, limit), self.now).items():
+                self.lanes[each][side].extend(self.cut(pieces))
             self.drain(side)
 
     @rule(side=SIDES, line=st.sampled_from([0, 1e5, 1e8]), spared=st.sampled_from([1, 2]))

@@ -241,12 +241,19 @@ class Site:
             self.soon(max(0.0, deadline - self.world.now), partial(self.tick, deadline))
 
     def write(self) -> None:
-        if self.world.chance(0.5):  # otherwise copies grow old
-            self.tunnel.lanes_with_room(self.ends)
-        for end in list(self.ends.values()):
+        """To all lanes that have room, or one after another, in any order."""
+        ends = [end for end in self.ends.values() if end.up]
+        self.world.rng.shuffle(ends)
+        rounds = [ends] if self.world.chance(0.5) else [[end] for end in ends]
+        for lanes in rounds:
             limit = self.world.rng.choice([1, 30_000, 200_000])
-            while end.up and end.pipe.can_write and (pieces := self.tunnel.take(end.lane, limit, self.world.now)):
-                end.write(pieces)
+            while rooms := {end.lane: limit for end in lanes if end.up and end.pipe.can_write}:
+                found = self.tunnel.take(rooms, self.world.now)
+                for end in lanes:
+                    if pieces := found.get(end.lane):
+                        end.write(pieces)
+                if not found:
+                    break
 
     def tick(self, at: float) -> None:
         if at != self._tick_at:  # an earlier deadline has come since, and sets the next

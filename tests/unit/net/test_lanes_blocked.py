@@ -1,6 +1,7 @@
 """How long what is to be sent waits for lanes: not for a cap, and not when it was taken."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import cast
 
 import pytest
@@ -21,9 +22,9 @@ class Scene(Tunnel):
         super().__init__(TunnelSettings(), "east", "west", bytes(16), [bytes(8)], 0.0)
         self.found = found
 
-    def take(self, lane: int, limit: int, now: float) -> list[bytes]:
+    def take(self, rooms: Mapping[int, int], now: float) -> dict[int, list[bytes]]:
         self.quiet = self.found != "nothing"
-        return [b"frame"] if self.found == "a frame" else []
+        return {lane: [b"frame"] for lane in rooms if self.found == "a frame"}
 
 
 class FakeLane:

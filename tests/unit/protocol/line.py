@@ -12,7 +12,7 @@ from math import ceil
 from proxy.protocol.codes import FrameType
 from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.share import PLAIN, Share
-from tests.unit.protocol.playbook import Script, batch
+from tests.unit.protocol.playbook import Script, batch, taken
 
 MBIT = 125_000.0
 """Bytes a second."""
@@ -75,7 +75,7 @@ class Line:
         while self.now < end:
             each()
             self.fill()
-            pieces = self.tunnel.take(1, 1, self.now)
+            pieces = taken(self.tunnel, 1, 1, self.now)
             self.script.events()
             if not pieces:
                 self.script.at(min(self._asked(), end))
@@ -84,6 +84,26 @@ class Line:
             stream = self.arrived(pieces)
             self.log.append(Sent(self.now, stream, wire))
             self.script.at(self.now + wire / self.rate)
+
+    def lanes(self, *marks: int) -> dict[int, int]:
+        """Beside the first lane others, which carry these marks; room for one frame on each, the newest first."""
+        for lane, mark in enumerate(marks, 2):
+            self.tunnel.join(self.script.peer, dialler=False, now=self.now)
+            self.tunnel.lane_up(lane, self.now, mark)
+            self.script.give(FrameType.ACK, 0, 0, b"", lane=lane)
+            self.script.take(lane)
+        return dict.fromkeys(range(len(marks) + 1, 0, -1), 1)
+
+    def by_lanes(self, rooms: dict[int, int], seconds: float) -> Iterator[tuple[float, int]]:
+        """When frames of which stream go, by lanes that always have room: it is only caps that hold anything up."""
+        end = self.now + seconds
+        while self.now < end:
+            self.fill()
+            writes = self.tunnel.take(rooms, self.now)
+            for stream in filter(None, map(self.arrived, writes.values())):
+                yield self.now, stream
+            if not writes:
+                self.script.at(self.now + 0.001)
 
     def asking(self, streams: Iterable[int], period: float) -> Callable[[], None]:
         """For `run`: from now on each of these streams has a frame to send that often, in seconds."""

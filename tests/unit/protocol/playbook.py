@@ -173,7 +173,12 @@ class Script:
 
     def take(self, lane: int = 1, limit: int = ALL) -> list[str]:
         """What the tunnel sends on that lane, PING left out."""
-        return [text for text in lines(self.tunnel.take(lane, limit, self.now)) if not text.startswith("PING")]
+        return self.take_all({lane: limit})[lane]
+
+    def take_all(self, rooms: dict[int, int]) -> dict[int, list[str]]:
+        """What it sends on lanes with so much room, asked at once, the first one first."""
+        found = self.tunnel.take(rooms, self.now)
+        return {lane: [text for text in lines(found.get(lane, [])) if not text.startswith("PING")] for lane in rooms}
 
     def at(self, now: float) -> list[Event]:
         """Time has passed."""
@@ -196,6 +201,11 @@ class Script:
         self.now += ACK_DELAY
         self.tunnel.tick(self.now)
         return self.take(lane)
+
+
+def taken(tunnel: Tunnel, lane: int, limit: int, now: float) -> list[bytes]:
+    """What it sends on that lane, if no other one has room."""
+    return tunnel.take({lane: limit}, now).get(lane, [])
 
 
 class Pair:
@@ -221,10 +231,17 @@ class Pair:
 
     def carry(self, lane: int, source: Tunnel) -> list[str]:
         """Everything that one side sends on the lane arrives at the other."""
-        found = cut(source.take(lane, ALL, self.now))
-        for frame in found:
-            self.other(source).receive(lane, frame, self.now)
-        return [line(frame) for frame in found if frame.type not in (FrameType.PING, FrameType.PONG)]
+        return self.carry_all([lane], source)[0]
+
+    def carry_all(self, lanes: list[int], source: Tunnel) -> list[list[str]]:
+        """The same on lanes that are asked at once, the first one first."""
+        writes = source.take(dict.fromkeys(lanes, ALL), self.now)
+        found = {lane: cut(writes.get(lane, [])) for lane in lanes}
+        for lane in lanes:
+            for frame in found[lane]:
+                self.other(source).receive(lane, frame, self.now)
+        hidden = (FrameType.PING, FrameType.PONG)
+        return [[line(frame) for frame in found[lane] if frame.type not in hidden] for lane in lanes]
 
     def settle(self, lane: int) -> None:
         """Carry, both ways, until nobody has anything to say."""

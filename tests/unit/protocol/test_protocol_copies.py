@@ -8,7 +8,7 @@ from proxy.protocol.lanes import COPIES
 from proxy.protocol.reader import HEADER_BYTES, PLAIN_MAX
 from proxy.protocol.share import Share
 from tests.unit.protocol.line import MBIT, on_wire
-from tests.unit.protocol.playbook import Pair, Script, batch, events_of
+from tests.unit.protocol.playbook import ALL, Pair, Script, batch, events_of
 
 
 def payload(size: int) -> bytes:
@@ -32,6 +32,12 @@ def lossy(lanes: int) -> Script:
     return script
 
 
+def taken(script: Script, *lanes: int) -> list[list[str]]:
+    """What goes by these lanes, which all have room; the first one is for what is urgent."""
+    found = script.take_all(dict.fromkeys(lanes, ALL))
+    return [found[lane] for lane in lanes]
+
+
 def ask(script: Script, stream: int = 1, question: bytes = QUESTION) -> None:
     script.tunnel.send_data(stream, question, len(question))
 
@@ -39,11 +45,9 @@ def ask(script: Script, stream: int = 1, question: bytes = QUESTION) -> None:
 def test_a_question_goes_by_the_two_newest_of_three() -> None:
     script = lossy(3)
     ask(script)
-    assert script.take(3) == ["DATA 1#1 100"]
-    assert script.tunnel.quiet, "a copy is nothing to wait for"
-    assert script.take(1) == []
-    assert script.take(2) == ["DATA 1#1 100"]
-    assert script.take(2) == []
+    assert taken(script, 3, 2, 1) == [["DATA 1#1 100"], ["DATA 1#1 100"], []]
+    assert script.tunnel.quiet
+    assert taken(script, 3, 2, 1) == [[], [], []]
     figures = script.tunnel.figures
     assert (figures.copies, figures.copied_bytes) == (1, HEADER_BYTES + len(QUESTION))
 
@@ -52,7 +56,7 @@ def test_of_four_it_goes_by_the_three_newest() -> None:
     script = lossy(4)
     script.tunnel.reserve(3)
     ask(script)
-    assert [script.take(lane) for lane in (4, 3, 2, 1)] == [["DATA 1#1 100"]] * 3 + [[]]
+    assert taken(script, 4, 3, 2, 1) == [["DATA 1#1 100"]] * 3 + [[]]
     assert script.tunnel.figures.copies == COPIES
 
 
@@ -60,14 +64,13 @@ def test_of_more_it_goes_by_no_more() -> None:
     script = lossy(6)
     script.tunnel.reserve(5)
     ask(script)
-    assert sum(len(script.take(lane)) for lane in (6, 5, 4, 3, 2, 1)) == 1 + COPIES
+    assert sum(map(len, taken(script, 6, 5, 4, 3, 2, 1))) == 1 + COPIES
 
 
 def test_of_two_lanes_bulk_takes_the_copies() -> None:
     script = lossy(2)
     ask(script)
-    assert script.take(2) == ["DATA 1#1 100"]
-    assert script.take(1) == ["DATA 1#1 100"]
+    assert taken(script, 2, 1) == [["DATA 1#1 100"]] * 2
 
 
 def test_there_is_none_by_a_single_lane() -> None:
@@ -81,8 +84,7 @@ def test_nor_while_nothing_is_lost() -> None:
     script = lossy(3)
     script.tunnel.copy(0)
     ask(script)
-    assert script.take(3) == ["DATA 1#1 100"]
-    assert script.take(2) == []
+    assert taken(script, 3, 2, 1) == [["DATA 1#1 100"], [], []]
 
 
 @pytest.mark.parametrize(("spared", "express"), [(1, {3}), (2, {2, 3}), (64, {2, 3})])
@@ -96,17 +98,14 @@ def test_what_fills_no_packet_only() -> None:
     script = lossy(3)
     for size in (COPY_MAX - HEADER_BYTES, COPY_MAX - HEADER_BYTES + 1):
         ask(script, 1, payload(size))
-        script.take(3)
-        assert bool(script.take(2)) == (size + HEADER_BYTES <= COPY_MAX)
+        assert bool(taken(script, 3, 2)[1]) == (size + HEADER_BYTES <= COPY_MAX)
 
 
 def test_a_stream_that_sends_much_is_bulk() -> None:
     script = lossy(3)
     ask(script, 1, BULK)
     ask(script)
-    assert script.take(3) == []
-    assert script.take(1) == ["DATA 1#1 60000", "DATA 1#2 100"]
-    assert script.take(2) == script.take(3) == []
+    assert taken(script, 3, 2, 1) == [[], [], ["DATA 1#1 60000", "DATA 1#2 100"]]
 
 
 def test_who_has_much_under_way_waits_for_no_single_frame() -> None:
@@ -115,8 +114,9 @@ def test_who_has_much_under_way_waits_for_no_single_frame() -> None:
     script.credit(1, 0, 1 << 30)
 
     def copied() -> bool:
-        assert script.take(3)
-        return bool(script.take(2))
+        first, second = taken(script, 3, 2)
+        assert first
+        return bool(second)
 
     plain = PLAIN_MAX - DATA_OVERHEAD
     before = MUCH // PLAIN_MAX - 1
@@ -132,21 +132,19 @@ def test_who_has_much_under_way_waits_for_no_single_frame() -> None:
     assert copied()
 
 
-def test_a_lane_that_did_not_take_them_at_once_does_not_later() -> None:
+def test_a_lane_that_had_no_room_for_them_does_not_take_them_later() -> None:
     script = lossy(3)
     ask(script)
-    script.tunnel.lanes_with_room([3])
-    script.take(3)
-    script.tunnel.lanes_with_room([2])
-    assert script.take(2) == []
+    assert taken(script, 3) == [["DATA 1#1 100"]]
+    assert taken(script, 2) == [[]]
 
 
 def test_they_keep_to_what_the_lane_takes() -> None:
     script = lossy(3)
     for _ in range(6):
         ask(script, 1, payload(1000))
-    assert len(script.take(3)) == 6
-    assert len(script.take(2, 3 * (1000 + HEADER_BYTES))) == 3
+    found = script.take_all({3: ALL, 2: 3 * (1000 + HEADER_BYTES)})
+    assert [len(found[lane]) for lane in (3, 2)] == [6, 3]
 
 
 def test_all_together_are_a_part_of_the_line() -> None:
@@ -157,8 +155,7 @@ def test_all_together_are_a_part_of_the_line() -> None:
     while script.now < began + 10:
         for _ in range(20):
             ask(script)
-        script.take(3)
-        copied += on_wire(len(script.take(2)) * (len(QUESTION) + HEADER_BYTES))
+        copied += on_wire(len(taken(script, 3, 2)[1]) * (len(QUESTION) + HEADER_BYTES))
         script.now += 0.01
     allowed = 10 * MBIT * PART * 10
     assert 0.5 * allowed < copied < allowed + 2 * BURST
@@ -173,8 +170,7 @@ def test_copies_are_paid_for() -> None:
         script.tunnel.assign(1, share)
         account = script.tunnel.scheduler.account(share)
         ask(script)
-        script.take(3)
-        script.take(2)
+        taken(script, 3, 2)
         assert account.cap is not None
         assert account.guarantee is not None
         paid.append((account.wire, account.cap.free_at(True) - script.now, account.guarantee.paid))
@@ -189,11 +185,10 @@ def test_copies_that_were_never_sent_cost_nothing() -> None:
     account = script.tunnel._streams.live[1].account
     before = account.wire
     ask(script)
-    script.take(3)
+    taken(script, 3)
     once = account.wire - before
-    script.tunnel.lanes_with_room([])
     ask(script)
-    script.take(3)
+    assert len(script.take_all({3: ALL, 2: len(QUESTION)})[2]) == 0, "it has room for less than one"
     assert account.wire - before == 2 * once
 
 
@@ -204,8 +199,7 @@ def test_a_lane_that_carries_copies_is_asked_whether_it_lives() -> None:
     assert lane is not None
     lane._busy = False
     ask(script)
-    script.take(3)
-    assert script.take(2) == ["DATA 1#1 100"]
+    assert taken(script, 3, 2)[1] == ["DATA 1#1 100"]
     assert lane._busy
 
 
@@ -216,11 +210,11 @@ def test_the_peer_takes_each_frame_once() -> None:
         pair.settle(lane)
     pair.left.copy(LINE)
     stream = pair.left.open("array", "10.0.0.2")
-    for lane in (3, 2):
-        pair.carry(lane, pair.left)
+    pair.carry_all([3, 2], pair.left)
     pair.right.accept(stream)
     pair.settle(3)
     pair.left.send_data(stream, QUESTION, len(QUESTION))
-    assert pair.carry(3, pair.left) == pair.carry(2, pair.left) != []
+    first, second = pair.carry_all([3, 2], pair.left)
+    assert first == second != []
     assert [type(event).__name__ for event in events_of(pair.right)] == ["StreamOffered", "DataReceived"]
     assert pair.right.figures.duplicates == pair.left.figures.copies == 2

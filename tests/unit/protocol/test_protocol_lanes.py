@@ -18,19 +18,19 @@ from proxy.protocol.frames import encode_close, encode_drain, encode_lanes, enco
 from proxy.protocol.hello import Hello
 from proxy.protocol.reader import Frame
 from proxy.protocol.share import Share
-from tests.unit.protocol.playbook import Pair, Script, batch, lines
+from tests.unit.protocol.playbook import ALL, Pair, Script, batch, lines, taken
 
 
 def test_a_lane_begins_with_state_and_waits_for_the_peers() -> None:
     pair = Pair()
     pair.dial(1)
     pair.left.open("array", "")
-    assert lines(pair.left.take(1, 1 << 20, 0.0)) == ["ACK 1:0", "CREDIT 1:0/98304"]
-    assert lines(pair.left.take(1, 1 << 20, 0.0)) == []
+    assert lines(taken(pair.left, 1, 1 << 20, 0.0)) == ["ACK 1:0", "CREDIT 1:0/98304"]
+    assert lines(taken(pair.left, 1, 1 << 20, 0.0)) == []
     assert 1 not in pair.left.wanting
     assert pair.carry(1, pair.right) == ["ACK"]
     assert 1 in pair.left.wanting
-    assert lines(pair.left.take(1, 1 << 20, 0.0)) == ["PING 1", "OPEN 1#0 array"]
+    assert lines(taken(pair.left, 1, 1 << 20, 0.0)) == ["PING 1", "OPEN 1#0 array"]
 
 
 def test_an_empty_state_is_an_empty_ack() -> None:
@@ -108,13 +108,13 @@ def test_one_ping_at_a_time_and_oftener_while_streams_flow() -> None:
     script.take()
     assert tunnel.next_deadline() == 3.0, "not only when it was due at rest"
     script.at(3.0)
-    assert lines(tunnel.take(1, 1 << 20, 3.0))[0] == "PING 2"
+    assert lines(taken(tunnel, 1, 1 << 20, 3.0))[0] == "PING 2"
     script.at(5.0)
-    assert "PING 3" not in lines(tunnel.take(1, 1 << 20, 5.0))
+    assert "PING 3" not in lines(taken(tunnel, 1, 1 << 20, 5.0))
     script.give(FrameType.PONG, 0, 0, encode_token(2))
     assert tunnel.next_deadline() == 6.0
     script.at(6.0)
-    assert lines(tunnel.take(1, 1 << 20, 6.0)) == ["PING 3"]
+    assert lines(taken(tunnel, 1, 1 << 20, 6.0)) == ["PING 3"]
     script.give(FrameType.PONG, 0, 0, encode_token(3))
     assert tunnel.next_deadline() == 11.0
 
@@ -333,7 +333,7 @@ def test_lanes_that_are_unknown_are_no_trouble() -> None:
     script = Script()
     script.tunnel.lane_down(9, 0.0)
     script.tunnel.heard(9, 0.0)
-    assert script.tunnel.take(9, 1000, 0.0) == []
+    assert taken(script.tunnel, 9, 1000, 0.0) == []
     script.tunnel.receive(9, Frame(FrameType.DATA, 77, 0, b""), 0.0)
     assert script.events() == []
     assert script.tunnel.figures.outages == 0
@@ -362,25 +362,29 @@ def test_marked_streams_go_by_lanes_of_their_mark() -> None:
     assert "MISS 1#1 1" in script.take(1)
 
 
-def test_a_lane_for_what_is_urgent_has_no_part_in_the_turns_of_bulk() -> None:
-    """Under a common cap bulk of a mark whose own lane is full must not keep other marks waiting."""
+def test_bulk_of_a_mark_whose_own_lane_is_full_keeps_no_other_waiting() -> None:
+    """Under a common cap, while the lane of that mark that is for what is urgent has room."""
     script = Script()
     for lane in (2, 3):
         script.tunnel.join(script.peer, dialler=False, now=script.now)
         script.tunnel.lane_up(lane, script.now, 10)
         script.give(FrameType.ACK, 0, 0, b"", lane=lane)
-    script.tunnel.scheduler.set_rate(1e6, script.now)
-    for mark in (0, 10):
-        script.tunnel.open("array", "10.0.0.2", Share(str(mark), mark=mark))
+        script.take(lane)
     assert script.tunnel.express == {3}
-    script.tunnel.lanes_with_room([1, 3])
-    assert script.tunnel.scheduler.rivals == {0}
-    assert script.tunnel.scheduler.urgent_rivals == {0, 10}
-    script.tunnel.lanes_with_room([1, 2, 3])
-    assert script.tunnel.scheduler.rivals == {0, 10}
+    script.tunnel.scheduler.set_rate(100e6, script.now)
+    shares = [Share("full", guarantee=50e6, mark=10), Share("plain")]
+    full, plain = [script.tunnel.open("array", "10.0.0.2", share) for share in shares]
+    script.take_all({3: ALL, 2: ALL, 1: ALL})
+    for stream in (full, plain):
+        script.give(FrameType.ACCEPT, stream, 0)
+        script.credit(stream, 0, 1 << 40)
+        for _ in range(2):
+            script.tunnel.send_data(stream, batch(60_000, 60_000), 60_000)
+    assert script.take_all({3: ALL, 1: 1}) == {3: [], 1: [f"DATA {plain}#1 60000"]}
+    assert script.take_all({3: ALL, 2: 1, 1: 1}) == {3: [], 2: [f"DATA {full}#1 60000"], 1: [f"DATA {plain}#2 60000"]}
 
 
-def test_a_lane_that_left_its_room_to_what_had_nothing_to_send_is_asked_again() -> None:
+def test_what_comes_first_and_has_nothing_to_send_keeps_nothing_waiting() -> None:
     """Below a common cap a frame that is acknowledged while it waits to go again comes first, and does not go."""
     script = Script()
     tunnel = script.tunnel
@@ -396,11 +400,7 @@ def test_a_lane_that_left_its_room_to_what_had_nothing_to_send_is_asked_again() 
     script.take(1, 1)
     script.acknowledge(plain, 1)
     tunnel.open("array", "10.0.0.2", Share("marked", mark=10))
-    given = []
-    for _ in range(2):
-        tunnel.lanes_with_room([3, 1])
-        given.append(([text for lane in (3, 1) for text in script.take(lane)], tunnel.scheduler.stepped_aside))
-    assert given == [([], True), (["OPEN 3#0 array"], False)]
+    assert script.take_all({3: ALL, 1: ALL}) == {3: ["OPEN 3#0 array"], 1: []}
 
 
 def two_lanes() -> tuple[Script, int, int]:
@@ -440,7 +440,7 @@ def test_a_silent_lane_is_not_counted_on() -> None:
     script, busy, _ = two_lanes()
     script.take(1)
     script.tunnel.tick(script.now + 1)
-    script.tunnel.take(1, 1 << 20, script.now + 1)
+    taken(script.tunnel, 1, 1 << 20, script.now + 1)
     script.tunnel.heard(2, script.now + 5)
     assert LaneSilent(1) in script.at(script.now + 6)
     script.tunnel.send_data(busy, batch(40_000, 40_000), 40_000)

@@ -10,7 +10,7 @@ from proxy.protocol.errors import HelloRefused
 from proxy.protocol.events import LaneDead, StreamReset, TunnelReset
 from proxy.protocol.hello import Hello
 from proxy.protocol.tunnel import Tunnel
-from tests.unit.protocol.playbook import Pair, events_of, tunnel
+from tests.unit.protocol.playbook import Pair, events_of, taken, tunnel
 
 LOST = "right has lost its side of the tunnel: it began anew, or its grace was over"
 
@@ -169,7 +169,7 @@ def test_lanes_of_a_lost_state_are_ignored() -> None:
     events_of(pair.left)
     pair.right.open("array", "")
     pair.carry(1, pair.right)
-    assert pair.left.take(1, 1000, 0.0) == []
+    assert taken(pair.left, 1, 1000, 0.0) == []
     assert events_of(pair.left) == []
 
 

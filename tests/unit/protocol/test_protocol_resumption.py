@@ -3,7 +3,7 @@
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.events import DataReceived, LaneDead, LaneSilent, Resumed, StreamReset, TunnelReset
 from proxy.protocol.notices import ACK_DELAY
-from tests.unit.protocol.playbook import Pair, Script, batch, cut, events_of, line
+from tests.unit.protocol.playbook import Pair, Script, batch, cut, events_of, line, taken
 
 
 def test_what_a_dead_lane_may_not_have_delivered_goes_by_another() -> None:
@@ -105,7 +105,7 @@ def test_an_outage() -> None:
     pair.settle(1)
     events_of(pair.left), events_of(pair.right)
     pair.left.send_data(stream, batch(10), 10)
-    lost = pair.left.take(1, 1 << 20, 0.0)
+    lost = taken(pair.left, 1, 1 << 20, 0.0)
     assert [line(frame) for frame in cut(lost)] == ["DATA 1#1 10"]
     pair.left.lane_down(1, 0.0)
     pair.left.send_data(stream, batch(20), 20)

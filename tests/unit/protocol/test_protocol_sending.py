@@ -8,7 +8,7 @@ from proxy.protocol.codes import FrameType, ResetCode
 from proxy.protocol.events import StreamAccepted, Writable
 from proxy.protocol.frames import OVER
 from proxy.protocol.notices import ACK_DELAY
-from tests.unit.protocol.playbook import Script, batch
+from tests.unit.protocol.playbook import Script, batch, taken
 
 KIB = 1 << 10
 
@@ -179,7 +179,7 @@ def test_pieces_are_not_copied_and_small_ones_are_whole() -> None:
     large = batch(64 * KIB, filling=64 * KIB)
     script.tunnel.send_data(1, large, 64 * KIB)
     script.tunnel.send_data(1, batch(9), 9)
-    pieces = script.tunnel.take(1, 1 << 30, 0.0)
+    pieces = taken(script.tunnel, 1, 1 << 30, 0.0)
     assert [len(piece) for piece in pieces] == [16, len(large), 16 + 12]
     assert pieces[1] is large
 

@@ -1,12 +1,14 @@
 """Caps, priorities, turns: what goes when, on a line of fixed rate and with a clock that jumps."""
 
+from collections import Counter
+
 import pytest
 
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import Misuse
 from proxy.protocol.frames import OVER
 from proxy.protocol.meter import URGENT_SECONDS, Cap, Meter, Stopwatch
-from proxy.protocol.share import Priority, Share
+from proxy.protocol.share import WIRE, WRITE_OVERHEAD, Priority, Share
 from tests.unit.protocol.line import MBIT, Line, on_wire
 
 KIB = 1 << 10
@@ -177,7 +179,7 @@ def test_a_tunnel_that_is_held_does_not_want_to_send_until_it_said() -> None:
     line.open(frame=64 * KIB)
     line.fill()
     assert 1 in line.tunnel.wanting
-    while line.tunnel.take(1, 1, line.now):
+    while line.tunnel.take({1: 1}, line.now):
         pass
     assert 1 not in line.tunnel.wanting, "a lane need not be asked for room"
     deadline = line.tunnel.next_deadline()
@@ -279,19 +281,34 @@ def test_what_the_kernel_repeats_of_others_keeps_a_share_from_its_maximum_for_a_
     assert line.rates(stream, since=since) == pytest.approx(5 * MBIT, rel=0.05)
 
 
-def test_lanes_take_only_what_has_their_mark() -> None:
+def test_frames_of_one_write_share_what_that_costs_beyond_them() -> None:
+    """It begins a record, and its last packet is not full."""
+    wire = []
+    for rooms in ([1, 1], [1 << 20]):
+        line = Line(10 * MBIT)
+        share = Share("plain")
+        line.open(share, frames=2)
+        line.fill()
+        before = line.tunnel.scheduler.account(share).wire
+        for room in rooms:
+            line.script.take(limit=room)
+        wire.append(line.tunnel.scheduler.account(share).wire - before)
+    assert wire[0] - wire[1] == pytest.approx(WRITE_OVERHEAD * WIRE)
+
+
+def test_only_what_there_is_room_for_has_a_turn() -> None:
     line = Line(10 * MBIT)
     gold = line.open(Share("gold", mark=46))
     plain = line.open()
+    line.run(1)
     line.fill()
     scheduler = line.tunnel.scheduler
-    first = scheduler.next(0.0, {46})
-    assert first is not None
-    assert first.number == gold
-    other = scheduler.next(0.0, {0})
-    assert other is not None
-    assert other.number == plain
-    assert scheduler.next(0.0, {10}) is None
+    for mark, stream in ((46, gold), (0, plain)):
+        found = scheduler.next(line.now, {mark}, {mark})
+        assert found is not None
+        assert found.number == stream
+    assert scheduler.next(line.now, {10}, {10}) is None
+    assert scheduler.next(line.now, {0, 46}, ()) is None, "both are bulk"
     assert scheduler.again_at == float("inf"), "no cap has to be waited for"
 
 
@@ -299,28 +316,14 @@ def test_under_a_common_cap_no_lane_takes_anothers_turn() -> None:
     line = Line(100 * MBIT)
     scheduler = line.tunnel.scheduler
     scheduler.set_rate(10 * MBIT, 0.0)
-    gold = line.open(Share("gold", guarantee=8 * MBIT, mark=46))
-    plain = line.open(Share("plain"))
-    sent = {gold: 0, plain: 0}
-    line.script.join(2)
-    line.fill()
-    now = 0.0
-    while now < 4.0:
-        now += 0.001
-        scheduler.tick(now)
-        scheduler.rivals = {0, 46}
-        for mark in (0, 46):
-            while (stream := scheduler.next(now, {mark})) is not None:
-                assert stream.account.share.mark == mark
-                sent[stream.number] += 8 * KIB
-                scheduler.sent(stream, 8 * KIB, now)
-    assert sent[gold] > 3.5 * sent[plain] > 0
-    scheduler.rivals = {0}
-    later = now + 1.0
-    assert scheduler.next(later, {46}) is None, "that lane said that it has no room"
-    served = scheduler.next(later, {0})
-    assert served is not None
-    assert served.number == plain
+    gold = line.open(Share("gold", guarantee=8 * MBIT, mark=46), frame=8 * KIB)
+    plain = line.open(Share("plain"), frame=8 * KIB)
+    rooms = line.lanes(46)
+    went = Counter(stream for _, stream in line.by_lanes(rooms, 4))
+    assert went[gold] > 3.5 * went[plain] > 0
+    del rooms[2]
+    went = Counter(stream for _, stream in line.by_lanes(rooms, 1))
+    assert (went[gold], went[plain] > 50) == (0, True), "the other lane has no room"
 
 
 def test_held_time_counts_waiting_for_a_cap_and_nothing_else() -> None:

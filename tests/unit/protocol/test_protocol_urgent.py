@@ -6,9 +6,8 @@ from itertools import pairwise
 import pytest
 
 from proxy.protocol.account import APART_MAX, OVERDUE_SECONDS
-from proxy.protocol.codes import FrameType
 from proxy.protocol.guarantees import AHEAD_SECONDS
-from proxy.protocol.share import Marks, Priority, Share
+from proxy.protocol.share import Priority, Share
 from tests.unit.protocol.line import MBIT, Line
 
 KIB = 1 << 10
@@ -208,50 +207,30 @@ MARKED = Share("marked", mark=46)
 
 
 @pytest.mark.parametrize(
-    ("lanes", "asking", "waiting"),
+    ("marks", "asking", "waiting"),
     [
-        ([(None, True), (None, False)], Share("one"), Share("one")),
-        ([(None, True), (None, False)], Share("one", maximum=2 * MBIT), Share("one", maximum=2 * MBIT)),
-        ([({46}, False), ({0}, False)], MARKED, Share("one")),
-        ([({0}, False), ({46}, False)], MARKED, Share("one")),
-        ([({46}, True), ({46}, False), ({0}, False)], MARKED, MARKED),
+        ([0], Share("one"), Share("one")),
+        ([0], Share("one", maximum=2 * MBIT), Share("one", maximum=2 * MBIT)),
+        ([46], MARKED, Share("one")),
+        ([46, 46], MARKED, Share("one")),
+        ([46, 46], MARKED, MARKED),
+        ([46, 46], Share("one"), MARKED),
     ],
 )
-def test_nor_where_a_lane_that_is_asked_first_takes_what_is_urgent(
-    lanes: list[tuple[Marks | None, bool]], asking: Share, waiting: Share
-) -> None:
-    """`lanes`: the marks of each, and whether it is for what is urgent only. All have room."""
+def test_nor_where_what_is_urgent_has_a_lane_of_its_own(marks: list[int], asking: Share, waiting: Share) -> None:
     line = Line(100 * MBIT)
-    scheduler = line.tunnel.scheduler
     if asking.maximum is None:
-        scheduler.set_rate(2 * MBIT, 0.0)
+        line.tunnel.scheduler.set_rate(2 * MBIT, 0.0)
     bulk = line.open(waiting, frame=4 * KIB)
-    urgent = [line.open(asking, frame=4 * KIB, frames=0) for _ in range(12)]
-    scheduler.rivals = None if lanes[0][0] is None else {0, 46}
-    for stream in urgent:
-        line.sources[stream].left = 1
+    urgent = [line.open(asking, frame=4 * KIB, frames=1) for _ in range(12)]
     times = [0.0]
-    for millisecond in range(10_000):
-        now = millisecond / 1000
-        scheduler.tick(now)
-        given = True
-        while given:
-            line.fill()
-            given = False
-            for marks, express in lanes:
-                found = scheduler.next(now, marks, express=express)
-                if found is None:
-                    continue
-                given = True
-                if found.outgoing.take_new(1) is None:
-                    scheduler.passed(found)
-                    continue
-                scheduler.sent(found, 4 * KIB, now)
-                if found.number == bulk:
-                    times.append(now)
-                else:
-                    line.sources[found.number].left = 1
-    assert max(after - before for before, after in pairwise([*times, 10.0])) < OVERDUE_SECONDS + 0.1
+    for at, stream in line.by_lanes(line.lanes(*marks), 10):
+        if stream == bulk:
+            times.append(at)
+        else:
+            line.sources[stream].left = 1
+    assert set(urgent) <= line.sources.keys()
+    assert max(after - before for before, after in pairwise([*times, line.now])) < OVERDUE_SECONDS + 0.1
 
 
 @pytest.mark.parametrize("later", [2, None])
@@ -276,43 +255,23 @@ def test_bulk_goes_on_at_a_rate_that_becomes_higher_although_its_last_frame_took
     assert line.longest_wait(bulk, since) < OVERDUE_SECONDS + frames * 2.8
 
 
-@pytest.mark.parametrize("express", [False, True])
+@pytest.mark.parametrize("marks", [[46], [46, 46, 0]])
 @pytest.mark.parametrize("mark", [0, 46])
-def test_below_a_common_cap_what_is_urgent_goes_as_it_came_whichever_lane_is_asked_first(
-    mark: int, express: bool
+def test_below_a_common_cap_what_is_urgent_goes_as_it_came_whichever_lane_carries_it(
+    mark: int, marks: list[int]
 ) -> None:
     """Small writes of one mark that fill the cap, and questions of the other."""
     line = Line(100 * MBIT)
-    script, tunnel = line.script, line.tunnel
-    tunnel.scheduler.set_rate(2 * MBIT, 0.0)
+    line.tunnel.scheduler.set_rate(2 * MBIT, 0.0)
     for _ in range(12):
-        line.open(Share("busy", mark=mark), frame=4 * KIB)
-    asks = line.open(Share("asks", mark=46 - mark), frame=512)
-    lanes = [46, 46, 0] if express else [46]
-    for lane, its in enumerate(lanes, 2):
-        tunnel.join(script.peer, dialler=False, now=0.0)
-        tunnel.lane_up(lane, 0.0, its)
-        script.give(FrameType.ACK, 0, 0, b"", lane=lane)
-        script.take(lane)
-    for stream in line.sources:
-        line.sources[stream].left = 1
+        line.open(Share("busy", mark=mark), frame=4 * KIB, frames=1)
+    asks = line.open(Share("asks", mark=46 - mark), frame=512, frames=1)
     asked, waited = 0.0, [0.0]
-    for millisecond in range(10_000):
-        script.at(millisecond / 1000)
-        given = True
-        while given:
-            line.fill()
-            tunnel.lanes_with_room(range(1, len(lanes) + 2))
-            given = False
-            for lane in range(len(lanes) + 1, 0, -1):
-                pieces = tunnel.take(lane, 1, line.now)
-                given = given or bool(pieces)
-                stream = line.arrived(pieces)
-                if stream:
-                    line.sources[stream].left = 1
-                if stream == asks:
-                    waited.append(line.now - asked)
-                    asked = line.now
+    for at, stream in line.by_lanes(line.lanes(*marks), 10):
+        line.sources[stream].left = 1
+        if stream == asks:
+            waited.append(at - asked)
+            asked = at
     assert max([*waited, line.now - asked]) < 0.3
 
 
