@@ -106,11 +106,13 @@ class SpanEncoder:
     def pending(self) -> tuple[int, int]:
         """Plain bytes that were not taken; and what the peer knows of these, less for records: sections may be longer.
 
-        Of the batch being written.
+        Of the batch being written. What was not looked at counts as what it may come to.
         """
         pending, known = self._encoder.pending
         records = self._records_length
-        return pending + records + self.framer.held + self._filled, known - records if known > records else 0
+        unseen = self.framer.held + self._filled
+        unseen += unseen // (_SHARE - 1)  # as `affordable` has it
+        return pending + records + unseen, known - records if known > records else 0
 
     @property
     def ready(self) -> bool:

@@ -8,13 +8,18 @@ from hypothesis import strategies as st
 
 from dedupstore.chunker import Chunker
 from dedupstore.store import ChunkStore
+from proxy.iscsi.connection import Connection
+from proxy.iscsi.framer import Framer
+from proxy.iscsi.pdu import Opcode, Sender
 from proxy.net.allowance import grain_and_allowance
 from proxy.protocol.credit import SendCredit, Trust, cost_of
 from proxy.protocol.outgoing import Outgoing, SendLedger
 from proxy.reduction.compression import Compressor
 from proxy.reduction.encoder import GRAIN_MAX, Encoder
+from proxy.reduction.span_encoder import SpanEncoder
+from tests.unit.iscsi.pdus import data_out, login, pdu
 from tests.unit.reduction.shelf import ShelfStore
-from tests.unit.reduction.sites import Site, noise, send, site, two_sites
+from tests.unit.reduction.sites import Site, encoder_of, noise, send, site, two_sites
 
 DATA = noise(4 << 20)
 LEAST = 4 << 10
@@ -122,3 +127,39 @@ def test_frames_get_shorter_as_soon_as_that_can_be_paid() -> None:
     assert grain_and_allowance(100 << 10, 90 << 10, 16 << 10)[0] == 16 << 10
     assert grain_and_allowance(100 << 10, 99 << 10, 16 << 10)[0] > 16 << 10
     assert grain_and_allowance(0, 1000, LEAST)[0] <= GRAIN_MAX
+
+
+def test_frames_of_iscsi_are_paid_for_however_much_of_them_was_not_looked_at() -> None:
+    """A long PDU, so that much is read at once, and then headers alone, which take more as records."""
+    for initial in range(256 << 10, 288 << 10, 1 << 10):
+        near, _ = two_sites()
+        outgoing = Outgoing(SendLedger(1 << 30), SendCredit(initial, initial, Trust(0)), lean=False)
+        encoder = SpanEncoder(encoder_of(near, Chunker()), Framer(Connection(), Sender.INITIATOR), lambda: 0.0)
+        said = memoryview(login() + data_out(1, DATA[: 64 << 10]) + pdu(Opcode.SNACK_REQUEST) * 6000)
+        at, allowance = 0, renewed(encoder, outgoing)
+        while allowance >= LEAST:
+            n = len(room := encoder.buffer(allowance))
+            room[:] = said[at : at + n]
+            at, allowance = at + n, allowance - n
+            encoder.received(n)
+            if encoder.ready:
+                ship(encoder, outgoing)
+                allowance = renewed(encoder, outgoing)
+            elif allowance < LEAST:
+                allowance = renewed(encoder, outgoing)
+        encoder.flush()
+        ship(encoder, outgoing)
+        assert at < len(said)
+
+
+def renewed(encoder: SpanEncoder, outgoing: Outgoing) -> int:
+    """As a relay does it."""
+    pending, known = encoder.pending
+    sendable = min(outgoing.room, outgoing.room_beside(known))
+    encoder.grain, allowance = grain_and_allowance(sendable, pending - known, GRAIN_MAX)
+    return encoder.affordable(allowance)
+
+
+def ship(encoder: SpanEncoder, outgoing: Outgoing) -> None:
+    while (batch := encoder.take()) is not None:
+        outgoing.push_data(batch.data, batch.plain)  # raises Misuse beyond the credit
