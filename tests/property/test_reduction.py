@@ -94,7 +94,7 @@ def test_single_bytes_arrive_exactly(data: Content, pauses: bool) -> None:
     assert near.store.names == far.store.names
 
 
-@given(contents(), sizes, sizes, st.sampled_from([SMALL_CHUNKS, Chunker(257, 1024, 4097), Chunker(300, 999, 2001)]))
+@given(contents(), sizes, sizes, st.sampled_from([SMALL_CHUNKS, Chunker(513, 1026, 4105), Chunker(600, 1201, 2403)]))
 def test_borders_depend_on_content_alone(data: Content, some: list[int], others: list[int], chunker: Chunker) -> None:
     """What is learned does not depend on writes and pauses, and a later pass teaches nothing."""
     whole = learned_by([data], pauses=False, chunker=chunker)

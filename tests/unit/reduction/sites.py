@@ -21,7 +21,7 @@ from proxy.reduction.runs import Order
 from proxy.reduction.windows import WINDOW_LOG_MIN, ContextMemory
 from tests.unit.reduction.shelf import ShelfStore
 
-SMALL_CHUNKS = Chunker(256, 1024, 4096)
+SMALL_CHUNKS = Chunker(512, 1024, 4096)
 """So that little data has many borders."""
 BORDERS_APART = 512
 """Bytes between two borders that whoever uses an encoder asks for, at least."""
