@@ -276,7 +276,7 @@ class Peer:
         now = self._loop.time()
         if not self._environment.proves(self.name, *lane.certificate):  # it was, when it was shown
             raise HelloRefused(CloseCode.NOT_A_PEER, _WITHDRAWN)
-        if self.lanes.full and hello.known_half == self.tunnel.hello().half:
+        if self.lanes.full and self.tunnel.pairing.continues(hello):
             silent = self.lanes.oldest_silent
             if silent is None:
                 raise HelloRefused(CloseCode.SURPLUS, f"{LANES_MAX} lanes are up already")

@@ -25,6 +25,10 @@ class Pairing:
         self.half = self._random(HALF_BYTES)
         self.other = None
 
+    def continues(self, theirs: Hello) -> bool:
+        """Its lane would be one more of the state that there is, whatever it says that it knows of our half."""
+        return self.other == theirs.half
+
     def answer(self, theirs: Hello) -> bool:
         """As answerer: pair with the dialler. False if we were paired with another half, whose streams are lost."""
         same = self.other in (None, theirs.half)

@@ -77,7 +77,8 @@ class Tunnel:
         self._capabilities = frozenset(capabilities)
         self._software = software
         self._needed = frozenset(needed)
-        self._pairing = Pairing(random)
+        self.pairing = Pairing(random)
+        """Which state lanes belong to."""
         self._events: deque[Event] = deque()
         self._figures = TunnelFigures()
         self._announcements = Announcements()
@@ -104,8 +105,8 @@ class Tunnel:
         return Hello(
             site=self._local,
             peer=self._peer,
-            half=self._pairing.half,
-            known_half=self._pairing.other,
+            half=self.pairing.half,
+            known_half=self.pairing.other,
             store=self._store,
             epochs=self._epochs,
             initial_credit=self._settings.offered_credit,
@@ -123,7 +124,7 @@ class Tunnel:
         """
         self._now = now
         agreement = agree(self.hello(), theirs, self._needed)
-        same = self._pairing.answered(mine or self.hello(), theirs) if dialler else self._pairing.answer(theirs)
+        same = self.pairing.answered(mine or self.hello(), theirs) if dialler else self.pairing.answer(theirs)
         if not same:
             self._drop(
                 ResetCode.PEER_RESTARTED,
@@ -193,7 +194,7 @@ class Tunnel:
         self._now = now
         if self.agreement is not None:
             self._drop(code, reason)
-            self._pairing.renew()
+            self.pairing.renew()
 
     def _drop(self, code: ResetCode, reason: str) -> None:
         """End all streams and lanes on this side; what was to be told of streams that are no more is not told."""

@@ -97,7 +97,7 @@ class UnlikeSite(Site):
 
     def check_promises(self) -> None:
         mine, theirs = self.tunnel, self.other.tunnel
-        if (mine._pairing.half, mine._pairing.other) != (theirs._pairing.other, theirs._pairing.half):
+        if (mine.pairing.half, mine.pairing.other) != (theirs.pairing.other, theirs.pairing.half):
             return
         for number, stream in mine._streams.live.items():
             far = theirs._streams.live.get(number)

@@ -223,6 +223,9 @@ def test_lanes_beyond_the_cap(bed: Bed) -> None:
             with stage.dial() as surplus:
                 surplus.greet(replace(mine, known_half=said.half))
                 assert surplus.close_of()[0] == CloseCode.SURPLUS
+            with stage.dial() as forgetful:  # it need not say which half of ours it knows to join what there is
+                forgetful.greet(mine)
+                assert forgetful.close_of()[0] == CloseCode.SURPLUS
             says(stage.west, "rogue", "lanes are up already")
             check_alive(first)
             assert len(peer_of(stage.west, "rogue")["lanes"]) == LANES_MAX
