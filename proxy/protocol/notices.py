@@ -89,6 +89,12 @@ class Notices:
         """There is something to say of the stream that the peer opens next."""
         self._foretold = self._credit_now = True
 
+    def ask(self, streams: Iterable[int]) -> None:
+        """Repeat ACK of these: if the peer has forgotten one, it says again that it is over."""
+        for stream in streams:
+            self._arrived.add(stream)
+            self._ack_now = True
+
     def everything(self, streams: Mapping[int, Stream]) -> None:
         """Notices may be lost: repeat those of all streams."""
         self._arrived.update(streams)

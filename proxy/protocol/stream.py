@@ -147,6 +147,11 @@ class Stream:
         """True if the peer's array ended its side and ours has everything."""
         return self.state is State.OPEN_ENDED and self.incoming.window.idle
 
+    @property
+    def waits_for_end(self) -> bool:
+        """True if nothing is left to do but to hear from the peer: of our RESET, or what its array has taken."""
+        return (self.state is State.OVER or self.received_all) and self.outgoing.sent_all
+
     def reset(self, payload: bytes) -> None:
         """End it from our side: only RESET remains, until it is acknowledged."""
         self._end()

@@ -60,6 +60,7 @@ class Streams:
         self.copies = Copies(scheduler, figures)
         self._trust = Trust(WIDE * settings.memory)
         self._awaiting = Awaiting(self._ledger, self.live, events)
+        self._ask_at = 0.0
         self._held_back: set[Stream] = set()  # they wait for acknowledgements before they may send on
 
     # -- the driver's side ---------------------------------------------------------------------------------------
@@ -285,6 +286,16 @@ class Streams:
             if stream.outgoing.lane_lost(lane):
                 self.scheduler.add(stream, now)
         self.notices.everything(self.live)
+
+    def tick(self, now: float) -> None:
+        """Time has passed. Of some streams only that they are over is to be heard: now and then that is asked for.
+
+        It may have gone by a lane that we had ended. Who said it has forgotten the stream, and cannot repeat it.
+        """
+        if now >= self._ask_at:
+            self._ask_at = now + self._settings.keepalive
+            self.notices.ask(number for number, stream in self.live.items() if stream.waits_for_end)
+        self.notices.tick(now)
 
     def lose(self, code: ResetCode, reason: str) -> None:
         """Report every stream as reset; this object is dropped afterwards."""

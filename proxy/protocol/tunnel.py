@@ -373,7 +373,7 @@ class Tunnel:
                 self._events.append(LaneSilent(lane.number))
         self._lanes.watch(self._round_trip)
         self._lanes.listen()
-        self._streams.notices.tick(now)
+        self._streams.tick(now)
         self.scheduler.tick(now)
         if self._alone_since is not None and now >= self._alone_since + self._settings.grace:
             reason = f"there was no lane to {self._peer} for {self._settings.grace:.0f} s"

@@ -1,0 +1,90 @@
+"""That a stream is over is told by a lane of which the other side has already heard that it is gone.
+
+Nobody repeats it then: who told has forgotten the stream, and who waits has repeated its own state before. Without
+another lane, which is none too few where this one was surplus, an array's connection would wait for ever.
+"""
+
+from proxy.protocol.codes import ResetCode
+from proxy.protocol.events import Consumed
+from proxy.protocol.tunnel import TunnelSettings
+from tests.unit.protocol.playbook import ALL, Pair, batch, events_of, lines
+
+
+def two_lanes() -> Pair:
+    """An accepted stream 1 of the left one, and two lanes."""
+    pair = Pair()
+    for lane in (1, 2):
+        pair.dial(lane)
+        pair.settle(lane)
+    pair.left.open("array", "")
+    pair.settle(1)
+    pair.right.accept(1)
+    pair.settle(1)
+    return pair
+
+
+def go_on(pair: Pair) -> None:
+    """As long as it takes until an idle lane says something."""
+    pair.settle(1)
+    pair.now += TunnelSettings().keepalive
+    pair.settle(1)
+
+
+def lose_what_the_right_one_says(pair: Pair) -> None:
+    """It goes by lane 2, which the left one has ended; the right one hears of that only now."""
+    assert lines(pair.right.take(2, ALL, pair.now))
+    pair.right.lane_down(2, pair.now)
+
+
+def test_of_a_stream_that_ends_in_order() -> None:
+    pair = two_lanes()
+    pair.left.send_data(1, batch(500), 500)
+    pair.left.send_end(1, 500, b"")
+    pair.right.send_end(1, 0, b"")
+    pair.settle(1)
+    pair.left.lane_down(2, pair.now)
+    pair.settle(1)
+    events_of(pair.left)
+    pair.right.consumed(1)
+    lose_what_the_right_one_says(pair)
+    go_on(pair)
+    assert pair.right.figures.streams == 0
+    assert [type(event) for event in events_of(pair.left)] == [Consumed]
+    assert pair.left.figures.streams == 0
+
+
+def test_of_a_stream_that_is_reset() -> None:
+    pair = two_lanes()
+    pair.left.lane_down(2, pair.now)
+    pair.settle(1)
+    pair.left.reset(1, ResetCode.ORIGIN_RESET, "")
+    pair.carry(1, pair.left)
+    lose_what_the_right_one_says(pair)
+    go_on(pair)
+    assert pair.left.figures.streams == 0
+
+
+def test_nobody_asks_while_something_else_is_to_come() -> None:
+    """The far array has not taken everything, or ours has not."""
+    pair = two_lanes()
+    pair.left.send_data(1, batch(500), 500)
+    pair.left.send_end(1, 500, b"")
+    pair.settle(1)
+    pair.now += TunnelSettings().keepalive
+    pair.left.tick(pair.now)
+    assert pair.carry(1, pair.left) == []
+
+
+def test_who_asks_in_vain_asks_again_in_time() -> None:
+    """The far array is slow: each time costs one entry of an ACK."""
+    pair = two_lanes()
+    pair.left.send_data(1, batch(500), 500)
+    pair.left.send_end(1, 500, b"")
+    pair.right.send_end(1, 0, b"")
+    pair.settle(1)
+    for _ in range(3):
+        pair.now += TunnelSettings().keepalive
+        pair.left.tick(pair.now)
+        assert pair.carry(1, pair.left)[0] == "ACK 1:2"
+        pair.left.tick(pair.now + 1)
+        assert pair.carry(1, pair.left) == []
