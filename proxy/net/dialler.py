@@ -134,7 +134,10 @@ class Dialler:
                     server_hostname=self._peer.name,
                     ssl_handshake_timeout=self._connect_timeout,
                 )
-        except TimeoutError:
+        except TimeoutError as error:
+            if handshake is not None and handshake.failure is not None:  # the other side has let our last words pass
+                self._failed(handshake, error)
+                return
             what = "connected, but no TLS handshake" if connection is not None else "no answer"
             self._failed(None, TimeoutError(f"{what} within {self._connect_timeout:.0f} s"))
             self._late(lane, connected=connection is not None, trial=trial)

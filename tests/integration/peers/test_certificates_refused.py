@@ -5,12 +5,17 @@ an alert, or by CLOSE, while it waits for HELLO. What a real dialler makes of th
 """
 
 import contextlib
+import socket
+import ssl
+import time
 from datetime import datetime
 from itertools import pairwise
 from operator import ge
 from pathlib import Path
+from typing import Any
 
 from bench.sites import Address, Site, SiteFailure, free_port
+from proxy.net.handshake import LAST_WORDS
 from proxy.protocol.codes import FrameType
 from proxy.protocol.frames import decode_close
 from tests.certificates import CLIENT, SERVER, make
@@ -119,6 +124,35 @@ def test_a_dialler_refuses(bed: Bed) -> None:
         assert east.stop() == 0
     assert set(heard) <= {FrameType.CLOSE}
     assert "ALERT_CERTIFICATE_EXPIRED" in answerers["old"].failures[0]
+
+
+class Unmoved(ssl.SSLContext):
+    """An answerer that does not end a connection whose other end has refused its certificate."""
+
+    def wrap_socket(self, sock: socket.socket, *_: Any, **__: Any) -> ssl.SSLSocket:
+        connection = super().wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
+        try:
+            connection.do_handshake()
+        except ssl.SSLError:
+            time.sleep(2 * LAST_WORDS)
+            connection.close()
+            raise
+        return connection
+
+
+def test_a_dialler_refuses_who_does_not_listen(bed: Bed) -> None:
+    """Why is no less clear because the other side lets the alert pass, or because the line takes more than a second."""
+    make(bed.directory / "another", "west")
+    tls = Unmoved(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(bed.directory / "another.crt", bed.directory / "another.key")
+    with Answerer(tls, lambda lane: None) as west:
+        east = bed.site("east", {"west": west.address})
+        east.start()
+        east.wait_ready()
+        says(east, "cannot connect")
+        reason = peer_of(east, "west")["last_error"]
+        assert east.stop() == 0
+    assert "its certificate is refused: self-signed certificate, and none that this site's file names" in reason
 
 
 def test_a_dialler_is_refused(bed: Bed) -> None:
