@@ -177,7 +177,12 @@ class Dialler:
             lane.close(CloseCode.NOT_A_PEER, self._certificates.disown(*lane.certificate, self._peer.name))
         if lane.connected:
             self._peer.greet(lane)
-        await lane.settled.wait()
+        try:
+            await lane.settled.wait()
+        except asyncio.CancelledError:  # it may be up at the other side, where streams would wait for another one
+            lane.needless = True
+            lane.close(CloseCode.SHUTDOWN, "the site stops")
+            raise
 
     def _failed(self, handshake: Handshake | None, error: Exception) -> None:
         reason = explain((handshake and handshake.failure) or error)
