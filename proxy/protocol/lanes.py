@@ -67,6 +67,12 @@ class Lane:
             self._asked_at = now
             self.outbox.append(encode(FrameType.PING, 0, 0, encode_token(self._token)))
 
+    def begin(self, now: float) -> None:
+        """The peer's state has come: what waited for that goes now, so a PING is under way from now on."""
+        self.ready = True
+        if self._asked_at is not None:
+            self._asked_at = now
+
     def pinged(self, token: int) -> None:
         """The peer's PING has come: queue PONG. Raises PeerError if it asks faster than it can be answered."""
         if len(self.outbox) >= PONGS_MAX:

@@ -247,7 +247,7 @@ class Tunnel:
 
     def _receive_ack(self, lane: Lane, payload: Buffer) -> None:
         if not lane.ready:
-            lane.ready = True
+            lane.begin(self._now)
             self._lanes.assign()
         for number, next_ in decode_ack(payload):
             self._streams.acknowledged(number, next_, self._now)
