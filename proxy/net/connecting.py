@@ -3,7 +3,9 @@
 import asyncio
 import os
 import socket
+import threading
 from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -48,8 +50,8 @@ def plain(error: Exception) -> str:
 async def _addresses(loop: asyncio.AbstractEventLoop, address: Address) -> list[Any]:
     """As of `getaddrinfo`; those who ask at once share one question.
 
-    uvloop asks in few threads and cannot take a question back. While no name server answers, attempts that give up and
-    begin anew would leave more questions behind than are ever answered.
+    A question cannot be taken back. While no name server answers, attempts that give up and begin anew would leave more
+    of them behind than are ever answered.
     """
     asked = _asked.setdefault(loop, {})
     task = asked.get(address)
@@ -60,7 +62,27 @@ async def _addresses(loop: asyncio.AbstractEventLoop, address: Address) -> list[
 
 
 async def _ask(loop: asyncio.AbstractEventLoop, address: Address) -> list[Any]:
-    return await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    if address.ip is not None:
+        return await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    answer: Future[list[Any]] = Future()
+    threading.Thread(target=_look_up, args=(address, answer), name="looking up", daemon=True).start()
+    return await asyncio.wrap_future(answer)
+
+
+def _look_up(address: Address, answer: "Future[list[Any]]") -> None:
+    """On a thread that ends with the process, wherever it is.
+
+    uvloop has its own threads for this, and waits for them when it is closed: while no name server answers, a site that
+    has stopped was there for half a minute more, in the way of its successor.
+    """
+    try:
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except BaseException as error:  # whatever it is, nobody may wait for it for ever
+        if answer.set_running_or_notify_cancel():
+            answer.set_exception(error)
+        return
+    if answer.set_running_or_notify_cancel():
+        answer.set_result(found)
 
 
 def _answered(asked: dict[Address, asyncio.Task[list[Any]]], address: Address, done: asyncio.Task[list[Any]]) -> None:

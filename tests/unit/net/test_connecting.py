@@ -7,6 +7,7 @@ import gc
 import os
 import socket
 import ssl
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import cast
@@ -33,10 +34,10 @@ def deaf() -> Iterator[tuple[str, int]]:
 
 def test_an_address_that_does_not_answer_hides_no_other(deaf: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
     async def connected() -> tuple[str, int]:
-        async def two(*_: object, **__: object) -> list[tuple[object, ...]]:
+        def two(*_: object, **__: object) -> list[tuple[object, ...]]:
             return [(socket.AF_INET, socket.SOCK_STREAM, 0, "", where) for where in (deaf, listener.getsockname())]
 
-        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", two)
+        monkeypatch.setattr(socket, "getaddrinfo", two)
         with await connecting.connect(Address("two.example", 1)) as connection:
             found: tuple[str, int] = connection.getpeername()
             return found
@@ -46,31 +47,62 @@ def test_an_address_that_does_not_answer_hides_no_other(deaf: tuple[str, int], m
         assert asyncio.run(connected()) == listener.getsockname()
 
 
-def test_those_who_ask_for_a_name_at_once_share_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also those who come when the first one has given up; the next question is asked when that one is answered."""
-    questions: list[asyncio.Future[list[object]]] = []
+class NameServer:
+    """Answers a question when it is told to: nobody knows the name."""
 
-    def ask(*_: object, **__: object) -> asyncio.Future[list[object]]:
-        questions.append(asyncio.get_running_loop().create_future())
-        return questions[-1]
+    def __init__(self) -> None:
+        self.questions = 0
+        self._answers = threading.Semaphore(0)
+
+    def getaddrinfo(self, *_: object, **__: object) -> list[object]:
+        self.questions += 1
+        self._answers.acquire()
+        raise socket.gaierror("nobody knows it")
+
+    def answer(self) -> None:
+        self._answers.release()
+
+
+@pytest.fixture
+def name_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameServer]:
+    server = NameServer()
+    monkeypatch.setattr(socket, "getaddrinfo", server.getaddrinfo)
+    yield server
+    for _ in range(server.questions):
+        server.answer()
+
+
+NAME = Address("two.example", 1)
+
+
+def test_those_who_ask_for_a_name_at_once_share_the_question(name_server: NameServer) -> None:
+    """Also those who come when the first one has given up; the next question is asked when that one is answered."""
 
     async def scene() -> None:
-        monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", ask)
-        name = Address("two.example", 1)
         for _ in range(3):
             with pytest.raises(TimeoutError):
-                await asyncio.wait_for(connecting.connect(name), 0.01)
-        waiting = [asyncio.create_task(connecting.connect(name)) for _ in range(3)]
+                await asyncio.wait_for(connecting.connect(NAME), 0.01)
+        waiting = [asyncio.create_task(connecting.connect(NAME)) for _ in range(3)]
         await asyncio.sleep(0.01)
-        assert len(questions) == 1
-        questions[0].set_exception(socket.gaierror("nobody answers"))
+        assert name_server.questions == 1
+        name_server.answer()
         assert [type(each) for each in await asyncio.gather(*waiting, return_exceptions=True)] == [socket.gaierror] * 3
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(connecting.connect(name), 0.01)
-        assert len(questions) == 2
-        questions[1].set_exception(socket.gaierror("nobody answers"))
+            await asyncio.wait_for(connecting.connect(NAME), 0.01)
+        assert name_server.questions == 2
 
     asyncio.run(scene())
+
+
+def test_a_loop_that_ends_waits_for_no_name_server(name_server: NameServer) -> None:
+    """A site that has stopped is gone at once, though the line to the name servers is out as well."""
+
+    async def scene() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(connecting.connect(NAME), 0.01)
+
+    uvloop.run(scene())
+    assert name_server.questions == 1
 
 
 class EndedAtOnce(asyncio.Protocol):
