@@ -1,6 +1,7 @@
 """Turns what holds into what happened: one event for each change from one second's snapshot to the next."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from proxy.observe import codes
 from proxy.observe.answers import Caution, HealthAnswer, Level, PeerHealth, Reason
@@ -96,8 +97,20 @@ def reasons_of(health: HealthAnswer) -> Iterator[tuple[str, Reason]]:
     yield from (("store", reason) for reason in health.store.reasons)
     for peer in health.peers:
         subject = f"peer {peer.name}"
-        lanes = (reason for lane in peer.tunnel.lanes for reason in lane.reasons)
-        yield from ((subject, reason) for reason in (*peer.reasons, *peer.tunnel.reasons, *lanes))
+        yield from ((subject, reason) for reason in (*peer.reasons, *peer.tunnel.reasons, *_of_lanes(peer)))
+
+
+def _of_lanes(peer: PeerHealth) -> Iterator[Reason]:
+    """Those of lanes speak of "it", and an event's subject is the peer: so the lane is named, and all others that have
+    the same fault at once, which is one event however many they are.
+    """
+    found: dict[tuple[str, Level], list[tuple[int, Reason]]] = {}
+    for lane in peer.tunnel.lanes:
+        for reason in lane.reasons:
+            found.setdefault((reason.code, reason.level), []).append((lane.number, reason))
+    for (number, reason), *others in found.values():
+        likewise = f"; likewise lane {', '.join(str(other) for other, _ in others)}" if others else ""
+        yield replace(reason, words=f"lane {number}: {reason.words}{likewise}")
 
 
 def code_named(name: str) -> Code:

@@ -21,6 +21,18 @@ def test_the_lane_is_named() -> None:
     assert watch.health.words == "lane 1 of peer west: nothing is heard on it"
 
 
+def test_an_event_of_lanes_names_them() -> None:
+    """Its subject is the peer, and "it" would be taken for that."""
+    watch = Watch(Journal(), History(0.0), changed())
+    for second, silent in enumerate([(9,), (), (9, 12, 13), (9, 12, 13)]):
+        lanes = [lane(number=number, silent=number in silent) for number in (8, 9, 12, 13)]
+        watch.note(of_peer(lanes=lanes), NOW + second, 1.0 + second)
+    assert [(event.subject, event.words) for event in watch.journal.after(1, 100).events] == [
+        ("peer west", "lane 9: nothing is heard on it"),
+        ("peer west", "lane 9: nothing is heard on it; likewise lane 12, 13"),
+    ]
+
+
 @pytest.mark.parametrize(("streams", "wait", "live"), [(0, "", ""), (1, "; 1 stream waits", " with 1 stream")])
 def test_few_streams_are_counted_in_words_that_fit(streams: int, wait: str, live: str) -> None:
     """Of one that has gone on and ended within a second, the event does not say that the tunnel resumed without it."""
