@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from proxy.observe import codes
 from proxy.observe.answers import HealthAnswer, LaneHealth, Level, PeerHealth, Reason, StoreHealth, TunnelHealth
 from proxy.observe.codes import Code
-from proxy.observe.readings import lane_counter, peer_counter, store_counter
+from proxy.observe.readings import REFUSED, lane_counter, peer_counter, store_counter
 from proxy.observe.refusals import UNREACHABLE
 from proxy.observe.snapshot import CertificateStatus, LaneStatus, PeerStatus, RefusalStatus, Snapshot
 from proxy.observe.trend import Trend
@@ -253,7 +253,7 @@ def _refusal(peer: str, refusal: RefusalStatus) -> Finding:
 def _of_tunnel(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> Iterable[Finding]:
     if peer.state != "up":
         patient = not peer.outages and snapshot.uptime_seconds < PATIENCE_AT_START
-        yield Finding(codes.TUNNEL_DOWN, Level.ATTENTION if patient else Level.CRITICAL, _down(peer))
+        yield Finding(codes.TUNNEL_DOWN, Level.ATTENTION if patient else Level.CRITICAL, _down(peer, snapshot, trend))
     if peer.short_packets:
         words = f"packets of full size to {peer.name} are lost on the way, so short ones are sent"
         yield Finding(codes.SHORT_PACKETS, Level.ATTENTION, words)
@@ -265,11 +265,18 @@ def _of_tunnel(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> Iterable[F
         yield Finding(codes.FLAPPING, Level.ATTENTION, words)
 
 
-def _down(peer: PeerStatus) -> str:
+def _down(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> str:
     rest = f"; {number_of_streams(peer.streams)} {'waits' if peer.streams == 1 else 'wait'}" if peer.streams else ""
-    waited = "it has not dialled in" if peer.state == "waiting" else "it does not answer"
+    waited = _waited(snapshot, trend) if peer.state == "waiting" else "it does not answer"
     why = "nothing is heard on its lanes" if peer.lanes else peer.last_error or waited
     return f"there is no tunnel to {peer.name}: {why}{rest}"
+
+
+def _waited(snapshot: Snapshot, trend: Trend) -> str:
+    """Who was refused has shown no certificate that is known here: nobody can tell whether it was the peer."""
+    if not trend.rise(REFUSED, A_WHILE):
+        return "it has not dialled in"
+    return f"it has not dialled in, unless it is what was refused: {snapshot.last_refusal}"
 
 
 def _of_lane(lane: LaneStatus, loss: float, lossy: float) -> Iterable[Finding]:

@@ -28,12 +28,15 @@ def store_counter(what: str) -> str:
     return f"store {what}"
 
 
+REFUSED = "tunnel listener refused"
+"""Name of the counter of connections that the tunnel listener refused."""
 _OF_STORE = ("hits", "misses", "invalid", "unlearned_bytes", "evicted_bytes")
 
 
 def counters(snapshot: Snapshot) -> dict[str, float]:
     """All of them."""
     row = {store_counter(what): float(snapshot.store[what]) for what in _OF_STORE}
+    row[REFUSED] = snapshot.refused
     for peer in snapshot.peers:
         _count_peer(row, peer)
         for share in peer.shares:

@@ -1,5 +1,6 @@
 """The whole in one sentence, and what is told of the end of an outage."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,6 +20,21 @@ def test_the_lane_is_named() -> None:
     watch = Watch(Journal(), History(0.0), changed())
     watch.note(of_peer(lanes=[lane(silent=True), lane(number=2)]), NOW, 1.0)
     assert watch.health.words == "lane 1 of peer west: nothing is heard on it"
+
+
+def test_who_is_waited_for_may_be_who_was_refused() -> None:
+    """With another certificate than the one that is known, it dials in again and again."""
+    waiting = of_peer(state="waiting", lanes=[])
+    watch = Watch(Journal(), History(0.0), waiting)
+    why = "192.0.2.2:49268, the other side refuses our certificate: unknown ca"
+    refused = replace(waiting, refused=1, last_refusal=why)
+    said = []
+    for second, snapshot in [(1.0, waiting), *((second, refused) for second in (2.0, *range(3, 700)))]:
+        watch.note(snapshot, NOW + second, float(second))
+        said.append(watch.health.words)
+    down = "there is no tunnel to west: it has not dialled in"
+    assert [*dict.fromkeys(said)] == [down, f"{down}, unless it is what was refused: {why}"]
+    assert said[-1] == down
 
 
 def test_an_event_of_lanes_names_them() -> None:
