@@ -109,7 +109,8 @@ def _of_lanes(peer: PeerHealth) -> Iterator[Reason]:
         for reason in lane.reasons:
             found.setdefault((reason.code, reason.level), []).append((lane.number, reason))
     for (number, reason), *others in found.values():
-        likewise = f"; likewise lane {', '.join(str(other) for other, _ in others)}" if others else ""
+        numbers = ", ".join(str(other) for other, _ in others)
+        likewise = f"; likewise lane{'s' * (len(others) > 1)} {numbers}" if others else ""
         yield replace(reason, words=f"lane {number}: {reason.words}{likewise}")
 
 

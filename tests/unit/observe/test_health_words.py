@@ -45,7 +45,7 @@ def test_an_event_of_lanes_names_them() -> None:
         watch.note(of_peer(lanes=lanes), NOW + second, 1.0 + second)
     assert [(event.subject, event.words) for event in watch.journal.after(1, 100).events] == [
         ("peer west", "lane 9: nothing is heard on it"),
-        ("peer west", "lane 9: nothing is heard on it; likewise lane 12, 13"),
+        ("peer west", "lane 9: nothing is heard on it; likewise lanes 12, 13"),
     ]
 
 

@@ -69,10 +69,10 @@ def test_what_a_ping_waited_for_is_no_part_of_the_round_trip() -> None:
     script = Script()
     script.at(1.0)
     script.join(2, ready=False)
-    assert lines(script.tunnel.take(2, 1 << 20, script.now)) == ["ACK"]
+    assert lines(taken(script.tunnel, 2, 1 << 20, script.now)) == ["ACK"]
     script.at(1.2)
     script.give(FrameType.ACK, 0, 0, lane=2)
-    assert lines(script.tunnel.take(2, 1 << 20, script.now)) == ["PING 1"]
+    assert lines(taken(script.tunnel, 2, 1 << 20, script.now)) == ["PING 1"]
     script.at(1.4)
     script.give(FrameType.PONG, 0, 0, encode_token(1), lane=2)
     assert script.tunnel.figures.round_trip == pytest.approx(0.2)

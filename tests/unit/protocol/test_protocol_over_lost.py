@@ -7,7 +7,7 @@ another lane, which is none too few where this one was surplus, an array's conne
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.events import Consumed
 from proxy.protocol.tunnel import TunnelSettings
-from tests.unit.protocol.playbook import ALL, Pair, batch, events_of, lines
+from tests.unit.protocol.playbook import ALL, Pair, batch, events_of, lines, taken
 
 
 def two_lanes() -> Pair:
@@ -32,7 +32,7 @@ def go_on(pair: Pair) -> None:
 
 def lose_what_the_right_one_says(pair: Pair) -> None:
     """It goes by lane 2, which the left one has ended; the right one hears of that only now."""
-    assert lines(pair.right.take(2, ALL, pair.now))
+    assert lines(taken(pair.right, 2, ALL, pair.now))
     pair.right.lane_down(2, pair.now)
 
 
