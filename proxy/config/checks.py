@@ -10,6 +10,7 @@ from pathlib import Path
 
 from proxy.config import listener, portals, rates
 from proxy.config.addresses import Address
+from proxy.config.listener import IPAddress
 from proxy.config.mistakes import ABSENT, KeyPath, show_key
 from proxy.config.reading import Draft, suggestion
 from proxy.config.units import show_duration, show_size
@@ -95,9 +96,11 @@ def listeners_differ(draft: Draft) -> None:
 
 def exports_do_not_loop(draft: Draft) -> None:
     """An export that leads to a forward of the same site would send the bytes round for ever."""
+    named = (*draft.column("forward", "listen").values(), draft.get("tunnel", "listen"), draft.get("status", "listen"))
+    own = {listen.ip for listen in named if listen is not None}
     for where, address in draft.column("export", "address").items():
         for forward, listen in draft.column("forward", "listen").items():
-            if _clash(address, listen):
+            if _clash(address, listen) and _is_here(address, own):
                 draft.wrong(where, f"is {show_key(forward)} of this site, a loop", "write the far array's address")
 
 
@@ -190,6 +193,12 @@ CHECKS: tuple[Callable[[Draft], None], ...] = (
 
 def _clash(one: Address, other: Address) -> bool:
     return one.port == other.port and one.shares_host(other)
+
+
+def _is_here(address: Address, own: set[IPAddress | None]) -> bool:
+    """As far as the file tells: a listener on all addresses, as of a transparent forward, has none of other hosts."""
+    ip = address.ip
+    return ip is not None and (ip in own or ip.is_loopback or ip.is_unspecified)
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -76,8 +76,9 @@ Each value may be right by itself, and the file is refused all the same. Beside 
 - **Listeners:** `tunnel.listen`, `status.listen` and `listen` of all forwards differ. Two with one port need
   different addresses, and `0.0.0.0` is the same as every IPv4 address, `[::]` as every IPv6 one. None of them has a
   port that is among the `ports` of a forward at the same address, and no two forwards there have `ports` in common.
-- **Loops:** no `address` of an export is a forward's `listen`; no `range` of an export has that address with that
-  port, or with one of that forward's `ports`.
+- **Loops:** no `address` of an export is a forward's `listen`, or where that stands for all addresses, has its port
+  and is a loopback address or one that another listener of this file has. No `range` of an export has that address
+  with that port, or with one of that forward's `ports`.
 - **Tunnel:** `dead_after` is longer than `keepalive`; `memory` is no less than `window`; `memory` and `unacked` have
   1MiB for each peer.
 - **Chunks:** twice `minimum` is at most `average`, and that at most `maximum`.

@@ -113,6 +113,22 @@ def test_what_is_no_mistake() -> None:
     assert len(parse(text.encode(), NOWHERE, files=False).forwards) == 2
 
 
+def both_ways(address: str) -> str:
+    """Transparent towards the far portals, and an array of its own for the peer, both with iSCSI's port."""
+    own = f'[[export]]\nname = "own"\naddress = "{address}"\npeers = ["west"]\n'
+    return EAST.replace("127.0.0.1:3260", "0.0.0.0:3260") + "transparent = true\n" + RANGE + own
+
+
+def test_who_listens_on_all_addresses_may_export_another_hosts() -> None:
+    assert parse(both_ways("192.0.2.5:3260").encode(), NOWHERE, files=False).exports
+
+
+@pytest.mark.parametrize("address", ["127.0.0.9:3260", "0.0.0.0:3260", "198.18.0.1:3260"])
+def test_who_listens_on_all_addresses_does_not_export_one_of_them(address: str) -> None:
+    with pytest.raises(ConfigError, match="of this site, a loop"):
+        parse(both_ways(address).encode(), NOWHERE, files=False)
+
+
 @pytest.mark.parametrize("text", ["10.1.0.0/255.255.255.0", "10.1.0.0/0.0.0.255", "10.1.0.0/", "10.1.0.0", "10.1.0/24"])
 def test_a_range_is_written_as_the_schema_says(text: str) -> None:
     with pytest.raises(ValueError, match="is not a network"):
