@@ -99,7 +99,7 @@ class Door:
         """Hand the lane to the peer whose certificate it showed. Raises HelloRefused."""
         peer = self._peer_of(lane)
         if peer is None:
-            raise HelloRefused(CloseCode.NOT_A_PEER, self._certificates.disown(*lane.certificate))
+            raise HelloRefused(CloseCode.NOT_A_PEER, self._why_nobody(lane))
         lane.owner = peer
         peer.hello(lane, hello)
 
@@ -121,6 +121,12 @@ class Door:
             log.info("connection from %s was a visit of %s: %s", lane.remote, peer.name, reason)
         else:
             self._refuse(lane.remote, reason)
+
+    def _why_nobody(self, lane: Lane) -> str:
+        """Certificates are read anew while the site runs, peers only at its start."""
+        if (name := self._certificates.recognise(*lane.certificate)) is not None:
+            return f"{name} was added to the site's file and is let in after a restart"
+        return self._certificates.disown(*lane.certificate)
 
     def _peer_of(self, lane: Lane) -> Peer | None:
         """Whose certificate it has shown."""

@@ -67,6 +67,26 @@ def test_a_peer_is_removed(bed: Bed) -> None:
     assert west.stop() == 0
 
 
+def test_a_peer_is_added(bed: Bed) -> None:
+    """Its certificate is known after SIGHUP, and it itself after the next start: that is what both sides are told."""
+    listening = ("127.0.0.1", free_port())
+    west = bed.site("west", {"east": None, "rogue": None}, tunnel={"listen": f"127.0.0.1:{listening[1]}"})
+    with_rogue = west.config.read_text()
+    west.config.write_text(with_rogue.replace('[[peer]]\nname = "rogue"\ncertificate = "rogue.crt"', ""))
+    west.start()
+    west.wait_ready()
+    west.config.write_text(with_rogue)
+    west.signal(signal.SIGHUP)
+    says(west, "certificates have been read anew")
+    with dial(listening, context(bed.directory / "rogue")) as lane:
+        lane.greet(hello("rogue", "west"))
+        code, reason = lane.close_of()
+        assert code == CloseCode.NOT_A_PEER
+        assert reason == "rogue was added to the site's file and is let in after a restart"
+    says(west, "refused", reason)
+    assert west.stop() == 0
+
+
 def test_a_peer_is_removed_while_the_certificate_of_another_has_ended(bed: Bed) -> None:
     """That one is refused, and told; it keeps neither a reload nor a start from taking effect."""
     listening = ("127.0.0.1", free_port())
