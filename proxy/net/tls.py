@@ -9,6 +9,7 @@ import logging
 import ssl
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -111,7 +112,7 @@ class Certificates:
         Of the site's own file only identity and trust count: a peer that is no longer in it is trusted no longer.
         """
         try:
-            self._loaded = await asyncio.to_thread(_load_anew, self.config.source)
+            self._loaded = await asyncio.to_thread(_load_anew, self.config)
         except (OperatorError, OSError, ValueError) as error:
             reason = " ".join(str(error).split())
             self._problem = f"the new certificates cannot be used, the old ones stay in use: {reason}"
@@ -149,8 +150,9 @@ def _names(decoded: dict[str, object]) -> list[str]:
     return [value for kind, value in names if kind == "DNS"]
 
 
-def _load_anew(source: Path) -> _Loaded:
-    return _load(load(source))
+def _load_anew(running: SiteConfig) -> _Loaded:
+    """The status listener keeps the files that it was started with, so it is their end that is told."""
+    return _load(load(running.source).model_copy(update={"status": running.status}))
 
 
 def _load(config: SiteConfig) -> _Loaded:
@@ -218,10 +220,16 @@ def _statuses(config: SiteConfig) -> Iterator[CertificateStatus]:
         if peer.certificate is not None:
             yield _status("peer", peer.name, peer.certificate)
     if config.status.certificate is not None:
-        yield _status("listener", config.site.name, config.status.certificate)
-    for role, path in (("ca", config.identity.ca), ("clients", config.status.clients)):
-        for each in _authorities(path):
-            yield CertificateStatus(role, each.subject.rfc4514_string(), each.not_valid_after_utc.timestamp())
+        with suppress(OSError, ValueError):  # moved away while it is in use: the listener's own reload says so
+            yield _status("listener", config.site.name, config.status.certificate)
+    yield from _statuses_of("ca", config.identity.ca)
+    with suppress(OSError, ValueError):  # likewise
+        yield from _statuses_of("clients", config.status.clients)
+
+
+def _statuses_of(role: str, path: Path | None) -> Iterator[CertificateStatus]:
+    for each in _authorities(path):
+        yield CertificateStatus(role, each.subject.rfc4514_string(), each.not_valid_after_utc.timestamp())
 
 
 def _status(role: str, name: str, path: Path) -> CertificateStatus:

@@ -1,5 +1,6 @@
 """Whose certificate it is: a pin names its one peer, the private CA those that nobody has pinned."""
 
+import asyncio
 import re
 import ssl
 import time
@@ -114,3 +115,33 @@ def test_a_sites_own_certificate_is_an_alarm_in_its_last_30_days(
     now = time.time() + later * 86400
     monkeypatch.setattr("proxy.net.tls.time", SimpleNamespace(time=lambda: now))
     assert [re.findall("ends in [0-9]+ days", alarm) for alarm in certificates.alarms] == [[each] for each in words]
+
+
+def listening(east: Site, listener: str) -> None:
+    """Write the file with that certificate of the status listener."""
+    files = f'certificate = "{listener}.crt"\nkey = "{listener}.key"\n'
+    (east.path / "east.toml").write_text(EAST.replace("[status]\n", f"[status]\n{files}"))
+
+
+def ends_of(certificates: Certificates) -> dict[str, int]:
+    """Days until certificates end, by whose they are."""
+    return {each.role: round((each.expires - time.time()) / 86400) for each in certificates.status}
+
+
+def test_the_listeners_certificate_is_the_one_that_it_was_started_with(east: Site) -> None:
+    """That the file names another one by now does not put it into use, so its end is not the one to be told."""
+    make(east.path / "old", "east", days=(-1, 5))
+    make(east.path / "new", "east", days=(-1, 400))
+    listening(east, "old")
+    certificates = Certificates(load(east.path / "east.toml"))
+    listening(east, "new")
+    make(east.path / "east", "east", signer=east.ca, days=(-1, 90))
+    asyncio.run(certificates.reload())
+    found = ends_of(certificates)
+    assert (certificates.problem, found["own"], found["listener"]) == ("", 90, 5)
+    make(east.path / "old", "east", days=(-1, 60))
+    asyncio.run(certificates.reload())
+    assert ends_of(certificates)["listener"] == 60
+    (east.path / "old.crt").unlink()
+    asyncio.run(certificates.reload())
+    assert (certificates.problem, "listener" in ends_of(certificates)) == ("", False)
