@@ -5,6 +5,7 @@ before it replaces anything, each file at once.
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -68,7 +69,8 @@ def admit(config: Path, invitation: Invitation, now: datetime, *, replace: bool 
         if draft.text != text:
             replace_all([(config, draft.text.encode(), config.stat().st_mode & 0o777)])
     except (OperatorError, OSError) as error:
-        _restore(draft.certificate, old)
+        with suppress(OSError):  # where nothing can be written nothing was, and that is what is to be told
+            _restore(draft.certificate, old)
         raise _translated(error) from None
     changed = [(draft.certificate, old != invitation.certificate), (config, draft.text != text)]
     return Admitted(draft.certificate, tuple(path for path, written in changed if written), left)

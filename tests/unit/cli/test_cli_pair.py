@@ -1,5 +1,7 @@
 """`isthmus pair` and `isthmus invite`: one line each way, and what does not fit changes nothing."""
 
+import errno
+import os
 import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -271,3 +273,21 @@ def test_the_line_can_be_had_again(isthmus: Isthmus, tmp_path: Path, hosts: dict
     for nowhere in ("x", "0.0.0.0:4500", "[::]:4500"):
         shown = isthmus("invite", tmp_path / "east" / "east.toml", "--reach", nowhere)
         assert (shown.exit_code, shown.stdout) == (ExitCode.USAGE, "")
+
+
+def test_a_read_only_file_system(
+    isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There even what is not there cannot be removed."""
+
+    def refuse(path: Path, **_: bool) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    def refuse_all(files: list[tuple[Path, bytes, int]]) -> None:
+        refuse(files[0][0])
+
+    monkeypatch.setattr("proxy.setup.admission.create_all", refuse_all)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    shown = isthmus("pair", hosts["west"], tmp_path / "east" / "east.toml")
+    assert shown.exit_code == ExitCode.FAILED
+    assert "west.crt cannot be written: Read-only file system" in shown.stderr
