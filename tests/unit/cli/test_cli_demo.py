@@ -48,3 +48,10 @@ def test_no_size(isthmus: Isthmus) -> None:
     shown = isthmus("demo", "--volume-size", "256")
     assert shown.exit_code == ExitCode.USAGE
     assert "--volume-size '256' is not a size; write a number and one of B, KiB" in shown.stderr
+
+
+@pytest.mark.parametrize("size", ["0B", "0.1B"])
+def test_a_volume_of_nothing(isthmus: Isthmus, size: str) -> None:
+    shown = isthmus("demo", "--volume-size", size)
+    assert shown.exit_code == ExitCode.USAGE
+    assert f"--volume-size '{size}' is nothing; write a number" in shown.stderr
