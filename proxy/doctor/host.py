@@ -54,10 +54,14 @@ def disk(path: Path) -> Disk | NoDisk:
 
 def unwritable(path: Path) -> str:
     """Why this user cannot write that file, which need not be there yet; empty if it can."""
-    if path.exists():
-        return "" if path.is_file() and os.access(path, os.W_OK) else "it is no file of this user's"
+    if path.exists() and not path.is_file():
+        return "it is no file of this user's"
     if not path.parent.is_dir():
         return f"{path.parent} is no directory"
+    if os.statvfs(path.parent).f_flag & os.ST_RDONLY:
+        return f"{path.parent} is mounted read-only"
+    if path.exists():
+        return "" if os.access(path, os.W_OK) else "it is no file of this user's"
     return "" if os.access(path.parent, os.W_OK | os.X_OK) else f"{path.parent} is not this user's"
 
 

@@ -1,7 +1,9 @@
 """Descriptors, memory and disk against what the configuration may come to need."""
 
+import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -210,3 +212,10 @@ def test_history_is_kept_where_it_can_be_written(tmp_path: Path) -> None:
     assert "status.history" in finding.remedy
     (tmp_path / "directory").mkdir()
     assert unwritable(tmp_path / "directory") == "it is no file of this user's"
+
+
+def test_history_on_a_disk_that_is_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whose directory it is has nothing to do with it."""
+    (tmp_path / "there.db").touch()
+    monkeypatch.setattr("os.statvfs", lambda path: SimpleNamespace(f_flag=os.ST_RDONLY))
+    assert {unwritable(tmp_path / name) for name in ("there.db", "new.db")} == {f"{tmp_path} is mounted read-only"}
