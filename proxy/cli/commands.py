@@ -200,10 +200,11 @@ def drain(config: Path, wait: bool) -> int | None:
 def reload(config: Path) -> int | None:
     """Have a running site read its certificates anew.
 
-    As SIGHUP does: certificates, keys, pins and tokens. Array connections stay; a lane whose certificate is no longer
-    trusted and connections to the status listener end. If they cannot be used the site keeps what it had, and the exit
-    code is 1. Needs the token of `status.control_token` where the file names one; of one that was replaced the site
-    knows the former until then, so send SIGHUP (systemctl reload) instead.
+    As SIGHUP does: certificates, keys, pins and tokens. Array connections stay; a lane whose certificate is no
+    longer trusted, as where its peer is no longer in the file, and connections to the status listener end. If they
+    cannot be used the site keeps what it had, and the exit code is 1. Needs the token of `status.control_token`
+    where the file names one; of one that was replaced the site knows the former until then, so send SIGHUP
+    (systemctl reload) instead.
     """
     return _perform("control", config, action="reload")
 
