@@ -194,6 +194,13 @@ BUSY = Code(
     "This process works more than 90 % of the time.",
     "a faster core; take other programs off the host",
 )
+STOOD_STILL = Code(
+    "IST-409",
+    _WARNING,
+    "This process stood still for more than 5 s. What is told of lanes and of peers just then comes from that.",
+    "see whether the host was suspended, moved or copied, or is out of memory; it is not the line",
+    logged=True,
+)
 NOT_REDUCED = Code(
     "IST-501",
     _WARNING,

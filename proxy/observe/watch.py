@@ -15,6 +15,10 @@ from proxy.observe.trend import Trend
 
 _HOUR = 3600.0
 _EVICTED = store_counter("evicted_bytes")
+_STOOD_STILL = 5.0
+"""Seconds from one second to the next."""
+_BUSY = 0.5
+"""Of a core: nobody works that much who was stopped."""
 
 
 @dataclass(slots=True)
@@ -32,6 +36,7 @@ class Watch:
     _chronicle: Chronicle = field(init=False)
     _trend: Trend = field(default_factory=lambda: Trend(A_WHILE))
     _refused: int = 0
+    _noted_at: float | None = None
     _evicted: Trend = field(default_factory=lambda: Trend(_HOUR))
 
     def __post_init__(self) -> None:
@@ -43,6 +48,7 @@ class Watch:
     def note(self, snapshot: Snapshot, now: float, clock: float) -> None:
         """One more second. `now`: seconds since 1970; `clock`: of a monotonic clock."""
         self.snapshot = snapshot
+        self._note_pause(now, clock)
         self._feed(clock)
         self.history.note(snapshot, now, clock)
         self.health = self._ladder.climb(snapshot, self._trend, now)
@@ -53,6 +59,14 @@ class Watch:
             self.journal.note(codes.REFUSED, "tunnel listener", words, now)
         self._refused = snapshot.refused
         self._chronicle.note(snapshot, self.health, self.cautions, now)
+
+    def _note_pause(self, now: float, clock: float) -> None:
+        """That came before all else that this second tells."""
+        before, self._noted_at = self._noted_at, clock
+        if before is not None and clock - before > _STOOD_STILL:
+            busy = self.snapshot.processor_share > _BUSY
+            why = "its event loop was busy with one thing" if busy else "it was stopped, or its host was"
+            self.journal.note(codes.STOOD_STILL, "site", f"the site stood still for {clock - before:.0f} s: {why}", now)
 
     def _feed(self, clock: float) -> None:
         row = counters(self.snapshot)
