@@ -60,7 +60,8 @@ _VALUES = {
     "days": "one or more of mon tue wed thu fri sat sun, or ranges of them, with commas and without spaces:"
     ' `"mon-fri"`, `"mon,wed,sat-sun"`. A range may pass Sunday: `"fri-mon"`',
     "time of day": 'hours and minutes, two digits each: `"00:00"` to `"23:59"`, and `"24:00"`, the end of the day. The'
-    " minute of `from` counts, that of `to` does not. It is the host's local time: what begins in an hour that is left"
+    " minute of `from` counts, that of `to` does not. It is the host's local time, in a"
+    " container that of `ISTHMUS_TIME_ZONE` in `.env`, UTC otherwise: what begins in an hour that is left"
     " out when clocks are set forward begins at its end, and an hour that comes twice counts twice",
     "`dscp`": "a name in small letters: cs0 to cs7, af11 to af43 (1 to 4, then 1 to 3), ef, va, le; or a number"
     " without quotes, 0 to 63",

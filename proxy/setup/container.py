@@ -33,6 +33,8 @@ def _values(site: str) -> str:
         f"ISTHMUS_IMAGE=isthmus:{__version__}\n"
         f"ISTHMUS_SITE={site}\n"
         f"ISTHMUS_USER={user()}\n"
+        "# Whose local time `[[peer.schedule]]` goes by, such as Europe/Berlin; a name that is not known is UTC.\n"
+        "ISTHMUS_TIME_ZONE=UTC\n"
         "# For --profile monitoring: a copy of the directory `monitoring` that comes with Isthmus (OPERATIONS.md).\n"
         "ISTHMUS_MONITORING=./monitoring\n"
     )

@@ -73,7 +73,16 @@ def test_a_site_cannot_write_what_its_operator_runs() -> None:
     beside, state = site["volumes"]
     assert beside == ".:/etc/isthmus:ro"
     assert state == {"type": "bind", "source": f"./{STATE}", "target": f"/etc/isthmus/{STATE}"}
-    assert site["environment"] == {"STATE_DIRECTORY": f"/etc/isthmus/{STATE}"}
+    assert site["environment"]["STATE_DIRECTORY"] == f"/etc/isthmus/{STATE}"
+
+
+def test_a_site_in_a_container_has_the_time_zone_that_its_timetables_are_meant_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ISTHMUS_TIME_ZONE", "Europe/Berlin")
+    assert composed(DEPLOY / "site" / "compose.yaml")["services"]["isthmus"]["environment"]["TZ"] == "Europe/Berlin"
+    monkeypatch.delenv("ISTHMUS_TIME_ZONE")
+    assert composed(DEPLOY / "site" / "compose.yaml")["services"]["isthmus"]["environment"]["TZ"] == "UTC"
 
 
 @pytest.mark.parametrize("place", ["site", "lab"])
