@@ -104,6 +104,19 @@ def test_a_pair_of_compose_files_replicates(sites: tuple[Beside, Beside]) -> Non
         assert docker("inspect", "--format", "{{.State.ExitCode}}", container).strip() == "0"
 
 
+def test_a_stop_right_after_the_start_is_heard(sites: tuple[Beside, Beside]) -> None:
+    """Before the site heeds SIGTERM it holds nothing, and may end at once."""
+    start(*sites, ("127.0.0.1", free_port()))
+    for each in sites:
+        assert each.project is not None
+        container = each.project.container("isthmus")
+        docker("stop", container)
+        docker("start", container)
+        docker("stop", container)
+        # 137: killed
+        assert docker("inspect", "--format", "{{.State.ExitCode}}", container).strip() in ("0", "143")
+
+
 def start(east: Beside, west: Beside, array: Address) -> Address:
     """Where east's forward listens; both tunnels are up."""
     tunnel, entrance = f"127.0.0.1:{free_port()}", ("127.0.0.1", free_port())

@@ -76,6 +76,13 @@ def test_a_site_cannot_write_what_its_operator_runs() -> None:
     assert site["environment"]["STATE_DIRECTORY"] == f"/etc/isthmus/{STATE}"
 
 
+@pytest.mark.parametrize(("place", "sites"), [("site", ["isthmus"]), ("lab", ["east", "west"])])
+def test_a_site_is_not_the_first_process_of_its_container(place: str, sites: list[str]) -> None:
+    """From that one the kernel keeps SIGTERM until it heeds it, so a stop soon after the start would be lost."""
+    services = composed(DEPLOY / place / "compose.yaml")["services"]
+    assert [services[site].get("init") for site in sites] == [True] * len(sites)
+
+
 def test_a_site_in_a_container_has_the_time_zone_that_its_timetables_are_meant_in(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
