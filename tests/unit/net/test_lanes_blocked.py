@@ -9,7 +9,10 @@ import pytest
 from proxy.net.lane import Lane
 from proxy.net.lanes import Lanes
 from proxy.net.tcpinfo import TcpInfo
+from proxy.protocol.codes import FrameType
+from proxy.protocol.frames import encode_token
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
+from tests.unit.protocol.playbook import ALL, Script
 
 
 class Scene(Tunnel):
@@ -17,6 +20,7 @@ class Scene(Tunnel):
 
     wanting = (1,)
     quiet = False
+    backlog = True
 
     def __init__(self, found: str) -> None:
         super().__init__(TunnelSettings(), "east", "west", bytes(16), [bytes(8)], 0.0)
@@ -24,15 +28,17 @@ class Scene(Tunnel):
 
     def take(self, rooms: Mapping[int, int], now: float) -> dict[int, list[bytes]]:
         self.quiet = self.found != "nothing"
+        self.backlog = not self.quiet
         return {lane: [b"frame"] for lane in rooms if self.found == "a frame"}
 
 
 class FakeLane:
     """With room, or without."""
 
-    number, mark, up, silent, clogged, grain = 1, 0, True, False, False, 16 << 10
+    mark, up, silent, clogged, grain = 0, True, False, False, 16 << 10
 
-    def __init__(self, room: int) -> None:
+    def __init__(self, room: int, number: int = 1) -> None:
+        self.number = number
         self._room = room
         self.written: list[bytes] = []
 
@@ -59,3 +65,26 @@ def test_what_counts_as_blocked(found: str, room: int, blocked: bool) -> None:
         return lanes.blocked_seconds
 
     assert (asyncio.run(run()) > 0) == blocked
+
+
+def test_a_ping_that_a_silent_lane_did_not_take_is_no_data_that_waits() -> None:
+    """Else a tunnel with nothing to do wished for more lanes, as what the dead one repeats looks like a lossy line."""
+
+    async def run() -> float:
+        script = Script(keepalive=5.0, dead_after=60.0)
+        script.join(2)
+        script.take_all({1: ALL, 2: ALL})
+        script.give(FrameType.PONG, 0, 0, encode_token(1), lane=1)
+        script.give(FrameType.PONG, 0, 0, encode_token(1), lane=2)
+        lanes, stuck, other = Lanes(script.tunnel, None), FakeLane(0, 1), FakeLane(1000, 2)
+        for lane in (stuck, other):
+            lanes.add(cast(Lane, lane))
+        script.at(5.0)
+        lanes.silence(1)
+        lanes.pump(asyncio.get_running_loop().time() - 1)
+        assert other.written
+        assert not stuck.written
+        assert not script.tunnel.quiet, "the PING is still there"
+        return lanes.blocked_seconds
+
+    assert asyncio.run(run()) == 0
