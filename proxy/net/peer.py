@@ -161,6 +161,14 @@ class Peer:
         """True while an array may still get something: from a stream, or from what the tunnel or a socket holds."""
         return bool(self.relays or self.leaving or (self.lanes and self.tunnel.figures.streams))
 
+    @property
+    def _untaken(self) -> str:
+        """Why no stream may begin, if so. Ended ones count nowhere else, and each keeps a socket and what is left."""
+        most = self._environment.tunnel_settings.streams
+        if len(self.leaving) < most:
+            return ""
+        return f"the arrays of {most} streams that have ended have not taken their last bytes yet"
+
     def agreed(self, capability: Capability) -> bool:
         """Both sites have that capability."""
         return self.tunnel.agreement is not None and capability in self.tunnel.agreement.capabilities
@@ -187,6 +195,8 @@ class Peer:
         """
         if self._holdings is None:
             return None, f"there is no tunnel to {self.name} yet"
+        if self._untaken:
+            return None, self._untaken
         try:
             stream = self.tunnel.open(export, origin, self.shares.of_forward(forward))
         except OpenRefused as refused:
@@ -370,6 +380,10 @@ class Peer:
             log.warning("peer %s asked for what it may not have: %s", self.name, refused)
             self.refusals.refused("", "", NOT_EXPORTED, str(refused))
             self.tunnel.reset(event.stream, ResetCode.NOT_EXPORTED, str(refused))
+            return
+        if reason := self._untaken:
+            log.warning("stream %d of %s with %s is refused: %s", event.stream, export.name, self.name, reason)
+            self.tunnel.reset(event.stream, ResetCode.TOO_MANY_STREAMS, reason)
             return
         self.tunnel.assign(event.stream, self.shares.of_export(export.name))
         coders = self._coders(event.stream, f"export {export.name}", None)

@@ -196,7 +196,11 @@ class Array(asyncio.Transport):
         self.ended = True
 
     def close(self) -> None:
-        self.loop.call_soon(self._protocol.connection_lost, None)
+        self.loop.call_soon(self.let_go)
+
+    def let_go(self) -> None:
+        """It has taken everything."""
+        self._protocol.connection_lost(None)
 
     def abort(self) -> None:
         self.broken = True

@@ -2,8 +2,10 @@
 
 import asyncio
 
+import pytest
+
 from proxy.protocol.tunnel import TunnelSettings
-from tests.simulation.relayed import Sites, tell
+from tests.simulation.relayed import Array, Sites, tell
 
 
 def test_both_arrays_end_while_the_far_one_is_being_connected() -> None:
@@ -23,3 +25,32 @@ def test_both_arrays_end_while_the_far_one_is_being_connected() -> None:
         assert not sites.far.leaving
 
     tell(story, TunnelSettings(), delay=0.0)
+
+
+@pytest.mark.parametrize("side", ["near", "far"])
+def test_arrays_that_do_not_take_their_last_bytes_are_no_more_than_streams_may_be(side: str) -> None:
+    """Each keeps a socket and up to a megabyte for two minutes, and its stream has ended: so they came by hundreds."""
+
+    async def story(sites: Sites) -> None:
+        kept: list[Array] = []
+        for _ in range(2):
+            near, relay = sites.open()
+            far = await sites.target()
+            kept.append(near if side == "near" else far)
+            kept[-1].close = lambda: None  # type: ignore[method-assign]
+            near.end()
+            far.end()
+            await asyncio.sleep(5)
+            assert relay.in_order
+        another, refusal = sites.near.open("replication", "array", "there")
+        await asyncio.sleep(5)
+        reason = refusal if another is None else another.reason
+        assert "the arrays of 2 streams that have ended have not taken their last bytes yet" in reason
+        for array in kept:
+            array.let_go()
+        near, relay = sites.open()
+        near.say(b"again")
+        await asyncio.sleep(5)
+        assert bytes((await sites.target()).got) == b"again"
+
+    tell(story, TunnelSettings(streams=2))
