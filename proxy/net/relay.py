@@ -312,7 +312,7 @@ class Relay(asyncio.BufferedProtocol):
 
     def _rest_if_needed(self) -> None:
         """Stop reading while the tunnel has no credit for more, or the disk lags."""
-        if self._resting or self._awaiting_turn or self._transport is None:
+        if self._resting or self._awaiting_turn or self._ended_here or self._transport is None:
             return
         self._renew_allowance()
         if self._owner.worker.congested:

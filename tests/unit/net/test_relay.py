@@ -114,6 +114,22 @@ def test_a_stream_may_end_while_it_waits_for_its_turn(connected: Connected) -> N
     connected.transport.resume_reading.assert_not_called()
 
 
+def test_an_array_that_has_ended_its_side_is_not_waited_for_although_its_last_bytes_find_the_disk_late(
+    connected: Connected,
+) -> None:
+    """It has no more to send, so nothing holds it up. Who has ended has no room, so such a wait never ended.
+
+    For as long as the far array went on the stream said that it waits for the CPU.
+    """
+    connected.relay.get_buffer(0)[:1000] = noise(1000)
+    connected.read(1000)
+    connected.owner.worker.congested = connected.owner.worker.kick.return_value = True
+    connected.relay.eof_received()
+    connected.transport.pause_reading.assert_not_called()
+    connected.owner.worker.when_relieved.assert_not_called()
+    connected.owner.tunnel.flow.assert_not_called()
+
+
 def resting(connected: Connected) -> None:
     """The tunnel has no credit."""
     connected.owner.tunnel.sendable.return_value = 0
