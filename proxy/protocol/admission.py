@@ -47,8 +47,12 @@ class Admission:
             raise PeerError("OPEN", f"{self._table.refused} resets of the peer's streams are not acknowledged yet")
         if self.refusing:
             return ResetCode.SHUTDOWN, self.refusing
-        if self._table.theirs >= self._streams:
+        if self._table.theirs >= self._streams and self._table.theirs - self._ending() >= self._streams:
             return ResetCode.TOO_MANY_STREAMS, f"at most {self._streams} streams are allowed"
         if not self._budget.reserve(self._initial):
             return ResetCode.TOO_MANY_STREAMS, "the tunnel's memory does not allow another stream"
         return None
+
+    def _ending(self) -> int:
+        """Those of the peer's that it may have forgotten: OPEN of the next one may overtake the word of that."""
+        return min(self._table.theirs_ending(), self._streams)

@@ -51,6 +51,11 @@ class StreamTable:
         self._skipped.update(range(self._highest + 2, number, 2))
         self._highest = number
 
+    def theirs_ending(self) -> int:
+        """How many of `theirs` have only to hear that they are over. Looks at all."""
+        theirs = [stream for stream in self.live.values() if not (stream.own or stream.state is State.OVER)]
+        return sum(stream.waits_for_end for stream in theirs)
+
     @property
     def next_theirs(self) -> int:
         """The lowest number of the peer's of which nothing has come yet, nor of a higher one."""

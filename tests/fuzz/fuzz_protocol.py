@@ -96,7 +96,7 @@ def one_tunnel(content: bytes) -> None:
         tunnel.tick(2.0)
         figures = tunnel.figures
         assert figures.credit_bytes <= SETTINGS.memory
-        assert figures.streams <= 6 * SETTINGS.streams
+        assert figures.streams <= 7 * SETTINGS.streams
         assert figures.unacked_bytes <= SETTINGS.unacked_max
 
 

@@ -235,7 +235,7 @@ class Pair(RuleBasedStateMachine):
             assert figures.credit_bytes <= SETTINGS.memory
             assert figures.unacked_bytes <= SETTINGS.unacked_max + 6 * SETTINGS.streams * (150 << 10)
             assert figures.kept_bytes <= SETTINGS.memory * 5 // 4
-            assert figures.streams <= 6 * SETTINGS.streams
+            assert figures.streams <= 7 * SETTINGS.streams
 
     # -- the end
 

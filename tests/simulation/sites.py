@@ -268,7 +268,7 @@ class Site:
         assert figures.credit_bytes <= SETTINGS.memory
         assert figures.unacked_bytes <= SETTINGS.unacked_max + SLACK
         assert figures.kept_bytes <= SETTINGS.memory * 9 // 8 + (16 << 20)
-        assert figures.streams <= 2 * SETTINGS.streams + 4 * SETTINGS.streams
+        assert figures.streams <= 3 * SETTINGS.streams + 4 * SETTINGS.streams
 
     # -- streams
 

@@ -10,9 +10,9 @@ from proxy.protocol.tunnel import TunnelSettings
 from tests.unit.protocol.playbook import ALL, Pair, batch, events_of, lines, taken
 
 
-def two_lanes() -> Pair:
+def two_lanes(**settings: float) -> Pair:
     """An accepted stream 1 of the left one, and two lanes."""
-    pair = Pair()
+    pair = Pair(**settings)
     for lane in (1, 2):
         pair.dial(lane)
         pair.settle(lane)
@@ -88,3 +88,22 @@ def test_who_asks_in_vain_asks_again_in_time() -> None:
         assert pair.carry(1, pair.left)[0] == "ACK 1:2"
         pair.left.tick(pair.now + 1)
         assert pair.carry(1, pair.left) == []
+
+
+def test_the_next_stream_may_come_before_the_word_that_the_last_one_is_over() -> None:
+    """Each by a lane of its own, where one more would be one too many. A peer that never says so has one more."""
+    pair = two_lanes(streams=1)
+    answers = list[str]()
+    for stream in (1, 3):
+        pair.left.send_end(stream, 0, b"")
+        pair.right.send_data(stream, batch(500), 500)
+        pair.right.send_end(stream, 500, b"")
+        pair.settle(1)
+        pair.left.consumed(stream)
+        assert "ACK" in str(lines(taken(pair.left, 2, ALL, pair.now))), "the word is under way"
+        assert pair.left.open("array", "") == stream + 2
+        pair.carry(1, pair.left)
+        pair.right.accept(stream + 2)
+        answers += pair.carry(1, pair.right)
+    assert answers == ["ACCEPT 3#0", "RESET 5#0 TOO_MANY_STREAMS"]
+    assert pair.right.figures.streams == 3
