@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -135,12 +136,17 @@ def _present(site: str, out: Path) -> Iterator[str]:
 
 
 def _write(files: list[File], out: Path) -> None:
-    """All or nothing."""
+    """All or nothing: no directory either."""
+    state = out / container.STATE
+    lacking = [place for place in (state, out, *out.parents) if not place.exists()]
     try:
         out.mkdir(parents=True, exist_ok=True)
-        (out / container.STATE).mkdir(mode=0o700, exist_ok=True)
+        state.mkdir(mode=0o700, exist_ok=True)
         create_all(files)
     except OSError as error:
+        for place in lacking:
+            with suppress(OSError):  # it was not made, or somebody has put something there meanwhile
+                place.rmdir()
         wrong = f"{error.filename or out} cannot be written: {error.strerror}"
         raise OperatorError(f"{wrong}; choose another directory (--out)") from None
 

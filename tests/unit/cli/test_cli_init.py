@@ -1,5 +1,6 @@
 """`isthmus init`: right files from flags and from answers, every mistake at once, nothing ever written over."""
 
+import errno
 import os
 import pty
 import stat
@@ -136,6 +137,24 @@ def test_a_place_that_cannot_be_written(isthmus: Isthmus, tmp_path: Path) -> Non
     shown = isthmus("init", *EAST, "--out", tmp_path / "file")
     assert shown.exit_code == ExitCode.FAILED
     assert "choose another directory (--out)" in shown.stderr
+
+
+@pytest.mark.parametrize("there", ["", "new", "new/deep/state"])
+def test_a_full_disk_keeps_nothing(
+    isthmus: Isthmus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: str
+) -> None:
+    """No empty directory either, but those that were there."""
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    (tmp_path / there).mkdir(parents=True, exist_ok=True)
+    before = sorted(tmp_path.rglob("*"))
+    monkeypatch.setattr(os, "fsync", full)
+    shown = isthmus("init", *EAST, "--out", tmp_path / "new" / "deep")
+    assert (shown.exit_code, shown.stdout) == (ExitCode.FAILED, "")
+    assert "No space left on device" in shown.stderr
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_where_nobody_can_answer_nothing_is_asked(isthmus: Isthmus, tmp_path: Path) -> None:
