@@ -10,11 +10,13 @@ from proxy.config import Forward, Peer, SiteConfig, load
 from proxy.config.units import show_size
 from proxy.doctor.trust import CA_RENEWAL, SOON
 from proxy.identity import Certificate
+from proxy.net.loops import refuse_loops
 
 
 def run(config: Path) -> None:
-    """Say what the site would do, and what it should be warned of."""
+    """Say what the site would do, and what it should be warned of. Raises ConfigError, or OperatorError."""
     site = load(config)
+    refuse_loops(site)  # where it is asked on the site's host; elsewhere these addresses are another's
     say(f"{config} is valid.")
     for what, text in _summary(site):
         say(f"  {what:<8} {text}")

@@ -23,6 +23,7 @@ from proxy.doctor.facts import Contact, Kernel, Running
 from proxy.doctor.findings import Finding, Level, attention, problem
 from proxy.errors import ExitCode, OperatorError
 from proxy.identity import Certificate, IdentityFault
+from proxy.net.loops import loops
 from proxy.net.probing import Neighbours, reach_all, try_to_bind
 from proxy.net.tls import Certificates
 
@@ -66,8 +67,7 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     for peer in site.peers:
         yield from _of_peer(site, peer, reached, tried=certificates is not None)
         yield from _of_tunnel(peer, status, running)
-    for export in site.exports:
-        yield from addresses.export(export.name, export.address, reached.exports[export.name])
+    yield from _of_exports(site, reached)
     yield from _of_listeners(site, running)
     yield from _of_line(site, line, reached, status)
     yield from _of_host(site, status, again)
@@ -160,6 +160,16 @@ def _of_tunnel(peer: Peer, status: dict[str, Any] | None, running: Running) -> I
     for state in _peers_of(status):
         if state.get("name") == peer.name:
             yield from peers.tunnel(peer.name, state)
+
+
+def _of_exports(site: SiteConfig, reached: Neighbours) -> Iterator[Finding]:
+    """What answers at one that leads back here says nothing of an array."""
+    back = {export.name: forward for export, forward in loops(site)}
+    for export in site.exports:
+        if export.name in back:
+            yield addresses.loop(export, back[export.name])
+        else:
+            yield from addresses.export(export.name, export.address, reached.exports[export.name])
 
 
 def _of_listeners(site: SiteConfig, running: Running) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ import errno
 from collections.abc import Iterator
 
 from proxy.config.addresses import Address
+from proxy.config.model import Export, Forward
 from proxy.doctor.facts import Bound, Contact, Reach, Running
 from proxy.doctor.findings import Finding, ok, problem
 from proxy.doctor.wording import milliseconds
@@ -67,6 +68,12 @@ def export(name: str, address: Address, reach: Reach) -> Iterator[Finding]:
     }
     found = f"{address}: {reach.contact.value}{f' ({reach.detail})' if reach.detail else ''}"
     yield problem(about, found, remedies.get(reach.contact, f"see the route to it: ip route get {address.host}"))
+
+
+def loop(export: Export, forward: Forward) -> Finding:
+    """An export with an address of this host, on which a forward listens because it listens on all."""
+    found = f"{export.address} is this host itself, where forward {forward.name} listens ({forward.listen}): a loop"
+    return problem(f"export {export.name}", found, "write the far array's address as export.address")
 
 
 def _in(reach: Reach) -> str:

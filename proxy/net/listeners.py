@@ -11,6 +11,7 @@ from proxy.config.addresses import Address
 from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
 from proxy.net.listener import BACKLOG, reserve
+from proxy.net.loops import refuse_loops
 
 
 @dataclass(slots=True)
@@ -43,7 +44,8 @@ class Listeners:
     """Sockets that are bound; nobody can connect before `listen`. Whoever takes one of them closes it."""
 
     def __init__(self, config: SiteConfig) -> None:
-        """Raises OperatorError naming each address that cannot be had."""
+        """Raises OperatorError naming each address that cannot be had, or each export that leads back here."""
+        refuse_loops(config)
         self._tunnel = [_Place("tunnel.listen", config.tunnel.listen)] if config.tunnel.listen is not None else []
         self._forwards = [_Place(f"forward {each.name!r} listen", each.listen) for each in config.forwards]
         self._status = _Place("status.listen", config.status.listen)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from proxy.config import Export, Forward, SiteConfig
 from proxy.errors import ExitCode
 from tests.unit.cli.conftest import Isthmus, StatusSite
 
@@ -80,6 +81,25 @@ def test_hostile_text_is_shown_as_text(isthmus: Isthmus, east: StatusSite, at_ho
     assert shown.exit_code == ExitCode.FAILED
     assert "[red]" in shown.stdout
     assert "\x1b" not in shown.stdout
+
+
+def test_an_export_that_leads_back(
+    isthmus: Isthmus, at_home: Path, monkeypatch: pytest.MonkeyPatch, free_port: Callable[[], int]
+) -> None:
+    """It is told that; that nothing listens there while the site does not run would send operators to the array."""
+    address = f"127.0.0.1:{free_port()}"
+    at_home.write_text(f'{at_home.read_text()}\n[[export]]\nname = "own"\naddress = "{address}"\npeers = ["west"]\n')
+    assert "connection refused" in findings(isthmus, at_home)["export own"]["found"]
+
+    def loops(site: SiteConfig) -> list[tuple[Export, Forward]]:
+        return [(site.exports[0], site.forwards[0])]
+
+    monkeypatch.setattr("proxy.cli.doctor.loops", loops)
+    told = [
+        each for each in json.loads(isthmus("doctor", at_home, "--json").stdout)["findings"] if "own" in each["about"]
+    ]
+    assert [each["level"] for each in told if each["about"] == "export own"] == ["problem"]
+    assert f"{address} is this host itself" in findings(isthmus, at_home)["export own"]["found"]
 
 
 def test_a_file_with_mistakes(isthmus: Isthmus, at_home: Path) -> None:

@@ -1,6 +1,7 @@
 """`isthmus keygen` and `isthmus check`, from nothing to a pair that is right."""
 
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -67,6 +68,21 @@ def test_check_says_what_forwards_stand_for_and_exports_reach(isthmus: Isthmus, 
     forward = "to array at west; stands for 10.1.0.5:3260; on demand 10.1.0.0/24:860 on ports 3261-3276\n"
     assert forward in isthmus("check", pair / "east.toml").stdout
     assert "array: 10.1.0.5:3260 and 10.1.0.0/24:860 for east\n" in isthmus("check", pair / "west.toml").stdout
+
+
+def test_check_finds_an_export_that_leads_back_to_this_host(
+    isthmus: Isthmus, pair: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or `isthmus check && systemctl restart` would leave the site down."""
+    file = pair / "east.toml"
+    own = '\n[[export]]\nname = "own"\naddress = "198.18.0.1:3260"\npeers = ["west"]\n'
+    text = re.sub(r"198\.18\.0\.1:4500", "0.0.0.0:4500", file.read_text())
+    file.write_text(re.sub(r'listen = "127\.0\.0\.1:3260"', 'listen = "0.0.0.0:3260"', text) + own)
+    assert isthmus("check", file).exit_code == 0
+    monkeypatch.setattr("proxy.net.loops.reserve", lambda address: socket.socket())
+    shown = isthmus("check", file)
+    assert (shown.exit_code, shown.stdout) == (ExitCode.CONFIGURATION, "")
+    assert "export 'own' address = 198.18.0.1:3260 is this host itself" in shown.stderr
 
 
 def test_check_says_what_the_site_would_do(isthmus: Isthmus, pair: Path) -> None:

@@ -1,0 +1,66 @@
+"""Exports that lead back to a forward of this very site, as only the host can tell: which addresses are its own.
+
+What the file itself tells, `proxy.config` refuses.
+"""
+
+from collections.abc import Iterator
+from ipaddress import IPv6Address
+from pathlib import Path
+
+from proxy.config.addresses import Address
+from proxy.config.model import Export, Forward, SiteConfig
+from proxy.errors import ExitCode, OperatorError
+from proxy.net.listener import reserve
+
+_BINDS_FOREIGN = "proc/sys/net/ipv{}/ip_nonlocal_bind"
+"""Not 0 where other hosts' addresses can be bound as well, as on one that stands by for another."""
+
+
+def loops(config: SiteConfig, root: Path = Path("/")) -> Iterator[tuple[Export, Forward]]:
+    """Each export that is an address of this host, and the forward that has it because it listens on all of them.
+
+    What a peer sends there comes back to it, or goes round for ever. Names are not looked up: what they stand for may
+    change. `root`: stands for /, for tests.
+    """
+    for export in config.exports:
+        address = _dialled(export.address)
+        for forward in config.forwards:
+            if _listens_on(forward.listen, address) and _is_own(address, root):
+                yield export, forward
+
+
+def refuse_loops(config: SiteConfig) -> None:
+    """Raises OperatorError naming each."""
+    told = [
+        f"export {export.name!r} address = {export.address} is this host itself, where forward {forward.name!r} listens"
+        f" ({forward.listen}), a loop; write the far array's address"
+        for export, forward in loops(config)
+    ]
+    if told:
+        raise OperatorError("\n".join(told), ExitCode.CONFIGURATION)
+
+
+def _listens_on(listen: Address, address: Address) -> bool:
+    everywhere = listen.ip is not None and listen.ip.is_unspecified
+    return everywhere and listen.port == address.port and listen.shares_host(address)
+
+
+def _dialled(address: Address) -> Address:
+    """An IPv4 address in the form of an IPv6 one is dialled as what it is."""
+    mapped = address.ip.ipv4_mapped if isinstance(address.ip, IPv6Address) else None
+    return address if mapped is None else address._replace(host=str(mapped))
+
+
+def _is_own(address: Address, root: Path) -> bool:
+    """Only a host's own addresses can be bound; where others can be, too, nobody can tell, and it passes."""
+    assert address.ip is not None
+    try:
+        if (root / _BINDS_FOREIGN.format(address.ip.version)).read_text().strip() != "0":
+            return False
+    except OSError:
+        pass  # this kernel knows no such setting
+    try:
+        reserve(address._replace(port=0)).close()
+    except OSError:
+        return False
+    return True
