@@ -65,8 +65,11 @@ def path(peer: Peer, reach: Reach) -> Iterator[Finding]:
         yield ok(about, found)
 
 
-def tunnel(name: str, state: Mapping[str, Any]) -> Iterator[Finding]:
-    """What the running site says of its tunnel to a peer: an entry of `peers` in its status; keys may be missing."""
+def tunnel(name: str, state: Mapping[str, Any], refusal: str = "") -> Iterator[Finding]:
+    """What the running site says of its tunnel to a peer: an entry of `peers` in its status; keys may be missing.
+
+    `refusal`: whom its tunnel listener refused last, and why. Nobody can tell whether it was the peer.
+    """
     about, said = f"tunnel to {name}", str(state.get("state", "unknown"))
     error = str(state.get("last_error") or "")
     if said == "up":
@@ -75,6 +78,7 @@ def tunnel(name: str, state: Mapping[str, Any]) -> Iterator[Finding]:
         yield ok(about, f"up, {count} {'lane' if count == 1 else 'lanes'}{_measured(state)}")
     elif said == "waiting":
         found = f"it has not dialled in{f' ({error})' if error else ''}"
+        found += f", unless it is what was refused last: {refusal}" if refusal else ""
         yield attention(about, found, "run isthmus doctor on its host: it is the side that dials")
     elif said == "connecting" and not error:
         yield attention(about, "not up yet", "run this again in some seconds")

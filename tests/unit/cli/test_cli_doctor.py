@@ -49,6 +49,12 @@ def test_a_site_that_runs(isthmus: Isthmus, east: StatusSite, at_home: Path) -> 
     assert found["memory"]["found"].endswith("beside the running site's store")
 
 
+def test_who_is_waited_for_may_be_who_was_refused(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
+    east.answers({"site": "east", "peers": [{"name": "west", "state": "waiting"}], "last_refusal": "192.0.2.2:5, why"})
+    said = findings(isthmus, at_home)["tunnel to west"]["found"]
+    assert said == "it has not dialled in, unless it is what was refused last: 192.0.2.2:5, why"
+
+
 def test_another_user_than_the_sites(isthmus: Isthmus, at_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "user" not in findings(isthmus, at_home)
     name = pwd.getpwuid(os.geteuid()).pw_name

@@ -104,6 +104,14 @@ def test_what_the_running_site_says(state: dict[str, Any], level: Level, found: 
     assert bool(finding.remedy) == (level is not Level.OK)
 
 
+def test_who_is_waited_for_may_be_who_was_refused() -> None:
+    why = "192.0.2.2:49268, the other side refuses our certificate: unknown ca"
+    (finding,) = tunnel("west", {"state": "waiting"}, why)
+    assert finding.found == f"it has not dialled in, unless it is what was refused last: {why}"
+    (up,) = tunnel("west", {"state": "up", "lanes": [{}]}, why)
+    assert up.found == "up, 1 lane"
+
+
 def test_a_peer_that_dials_in(west: SiteConfig) -> None:
     (finding,) = waited_for(west.peers[0])
     assert (finding.about, finding.level) == ("peer east", Level.OK)
