@@ -28,7 +28,7 @@ def create_all(files: Sequence[File]) -> None:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
             created.append(path)
             _fill(descriptor, content, mode)
-    except OSError:
+    except BaseException:  # Ctrl-C as well, while a slow disk is waited for
         for path in created:
             path.unlink()
         raise

@@ -16,6 +16,18 @@ def test_all_or_none(tmp_path: Path) -> None:
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("second", "mine")]
 
 
+def test_who_is_interrupted_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while the disk is slow: the next `isthmus init` would be told that its files are there already."""
+
+    def interrupted(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        create_all([(tmp_path / "first", b"1", 0o644), (tmp_path / "second", b"2", 0o644)])
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("mode", [0o600, 0o644])
 def test_the_mode_does_not_depend_on_the_umask(tmp_path: Path, mode: int) -> None:
     before = os.umask(0o077)
