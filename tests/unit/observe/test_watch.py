@@ -491,27 +491,6 @@ def test_a_process_that_is_busy_has_to_be_so_for_a_while() -> None:
     assert [caution.code for caution in site.watch.cautions] == ["IST-408"]
 
 
-@pytest.mark.parametrize(("share", "why"), [(0.02, "it was stopped, or its host was"), (0.9, "busy with one thing")])
-def test_a_process_that_stood_still_says_so_before_what_comes_from_that(share: float, why: str) -> None:
-    site = Site()
-    site.pass_(with_peer(), 2)
-    site.seconds += 52
-    site.pass_(changed(peers=[down()], processor_share=share), 1)
-    found = [event for event in site.watch.journal.after(0, 100).events if event.code in ("IST-409", "IST-102")]
-    assert [event.code for event in found] == ["IST-409", "IST-102"]
-    assert found[0].words.startswith("the site stood still for 53 s: ")
-    assert found[0].words.endswith(why)
-
-
-@pytest.mark.parametrize("seconds", [0, 4])
-def test_a_late_second_is_no_standstill(seconds: int) -> None:
-    """Nor is a start that takes long, before the first one."""
-    watch = Watch(Journal(), History(0.0), with_peer())
-    for clock in (60.0, 61.0 + seconds):
-        watch.note(with_peer(), NOW + clock, clock)
-    assert "IST-409" not in [event.code for event in watch.journal.after(0, 100).events]
-
-
 def test_every_code_can_be_told() -> None:
     """Each code of the table is used somewhere beside it: one that never comes is a promise not kept."""
     used = "".join(path.read_text() for path in PROXY.rglob("*.py") if path.name != "codes.py")
