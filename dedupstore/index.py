@@ -305,8 +305,9 @@ class Index:
         """Write the index anew without its free pages, put that in its place, and open it; this one is closed."""
         fresh = self.path / _COMPACT
         with _translated():
-            fresh.mkdir()
+            fresh.mkdir(mode=0o700)
             self._env.copy(os.fspath(fresh), compact=True)
+            os.chmod(fresh / "data.mdb", 0o600)  # LMDB makes it as the umask lets it
             self.close()
             os.replace(fresh / "data.mdb", self._data)
         return Index(self.path, map_bytes)

@@ -140,6 +140,17 @@ def test_compacting_gives_space_back(index: Index, path: Path) -> None:
         smaller.close()
 
 
+def test_nobody_else_reads_what_was_compacted(index: Index, path: Path) -> None:
+    """Whatever the umask says, and where a disk is mounted as `index`, whose root others may look into."""
+    before = os.umask(0o022)
+    try:
+        smaller = index.compacted(MAP)
+    finally:
+        os.umask(before)
+    smaller.close()
+    assert {file.name: file.stat().st_mode & 0o777 for file in path.iterdir()} == {"data.mdb": 0o600, "lock.mdb": 0o600}
+
+
 def test_what_an_interrupted_compaction_left_is_removed(index: Index, path: Path) -> None:
     index.close()
     (path / "compact").mkdir()
