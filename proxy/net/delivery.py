@@ -169,10 +169,10 @@ class Delivery:
             return
         if needs.load is not None:
             self._held_by = Waiting.STORE
-            self._owner.worker.load(needs.load, self._go_on, patient=False)
+            self._owner.worker.load(needs.load, self._go_on, self._owner.tunnel, patient=False)
         elif needs.behind is not None:
             self._held_by = Waiting.STORE
-            self._owner.worker.load_behind(needs.behind, self._go_on)
+            self._owner.worker.load_behind(needs.behind, self._go_on, self._owner.tunnel)
         else:
             self._traffic.misses += len(needs.ask)
             self._owner.misses.ask(self._stream, needs.ask)

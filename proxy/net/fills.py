@@ -110,7 +110,7 @@ class Fills:
         if data is None and missed.loads < _LOADS_MAX:
             missed.loads += 1
             relay.loading(True)
-            self._worker.load(name, lambda: self._loaded(relay))
+            self._worker.load(name, lambda: self._loaded(relay), self._tunnel)
             return
         del missed.names[0]
         missed.loads = 0

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -23,7 +23,7 @@ PATIENCE = 2.0
 """Seconds that sources rest for one stalled write; then traffic passes unlearned. Also what one read may take."""
 
 _GUESSES_MAX = 16
-"""Reads that may wait when one more is asked for that nobody waits for."""
+"""Reads that nobody waits for, of which so many may be put off when one more is asked for."""
 
 _AHEAD = 3
 """Reads that the reader has at once: what is loaded is still in the cache when the loop comes round, for a disk store
@@ -31,7 +31,11 @@ keeps memory for one more than that (dedupstore/disk_cache.py, FOR_READING)."""
 
 
 class StoreWorker:
-    """Runs `write` and `load` of a store in threads of their own, each one at a time. All methods: loop thread."""
+    """Runs `write` and `load` of a store in threads of their own, each one at a time. All methods: loop thread.
+
+    Parties take turns at the reader: batches of three hundred bytes may name seven containers each, and a peer may have
+    a thousand of them wait. What nobody waits for is one party more.
+    """
 
     def __init__(self, store: ChunkStore) -> None:
         self.store = store
@@ -41,9 +45,10 @@ class StoreWorker:
         self._writing_since: float | None = None
         self._reading_since: float | None = None  # set by the reader
         self._rested: list[Callable[[], None]] = []
-        self._reads: deque[tuple[Callable[[], None], Callable[[], None]]] = deque()  # each, and what comes then
+        self._reads: dict[Hashable, deque[tuple[Callable[[], None], Callable[[], None]]]] = {}
+        """Each, and what comes then; by party, the one whose turn it is first."""
         self._under_way = 0  # more of them
-        self._loading: dict[bytes, list[Callable[[], None]]] = {}
+        self._loading: dict[tuple[Hashable, bytes], list[Callable[[], None]]] = {}
         self._impatient: dict[Callable[[], None], None] = {}
         self._closed = False
         self._more_to_prepare = False
@@ -91,33 +96,37 @@ class StoreWorker:
         self._writing_since = time.monotonic()
         self._loop.run_in_executor(self._writer, self.store.write).add_done_callback(self._written)
 
-    def load(self, name: bytes, call: Callable[[], None], *, patient: bool = True) -> None:
-        """Load a chunk's container, then call. Calls for the same chunk share one load.
+    def load(self, name: bytes, call: Callable[[], None], party: Hashable = None, *, patient: bool = True) -> None:
+        """Load a chunk's container, then call. Calls of a party for the same chunk share one load.
 
-        Not `patient`: call also when the disk does not answer, and perhaps once more when it does.
+        `party`: for whom. Not `patient`: call also when the disk does not answer, and perhaps once more when it does.
         """
-        waiting = self._loading.setdefault(name, [])
+        waiting = self._loading.setdefault((party, name), [])
         waiting.append(call)
         if not patient:
             self._impatient[call] = None
         if len(waiting) == 1:
-            self._read(partial(self.store.load, name), partial(self._loaded, name))
+            self._read(partial(self.store.load, name), partial(self._loaded, party, name), party)
 
-    def load_behind(self, name: bytes, call: Callable[[], None]) -> None:
+    def load_behind(self, name: bytes, call: Callable[[], None], party: Hashable = None) -> None:
         """Load a chunk's container, and the one that was filled after it; then call, as if not patient."""
         self._impatient[call] = None
-        self.load(name, _nothing)
-        self._read(partial(self.store.prefetch, name), partial(self._answer, [call]))
+        self.load(name, _nothing, party)
+        self._read(partial(self.store.prefetch, name), partial(self._answer, [call]), party)
 
     def guess(self, name: bytes, call: Callable[[], None] | None = None) -> None:
-        """As `load`, for what may be wanted: not, and no call, while many reads wait."""
-        if len(self._reads) < _GUESSES_MAX:
+        """As `load`, for what may be wanted: not, and no call, while many such reads wait."""
+        if self._may_guess:
             self.load(name, call or _nothing)
 
     def prefetch(self, name: bytes, *, spare: bool = False) -> None:
         """As `guess`, for the container that was filled after that chunk's; `spare`: as the store's."""
-        if len(self._reads) < _GUESSES_MAX:
+        if self._may_guess:
             self._read(partial(self.store.prefetch, name, spare=spare), _nothing)
+
+    @property
+    def _may_guess(self) -> bool:
+        return len(self._reads.get(None, ())) < _GUESSES_MAX
 
     def prepare(self) -> None:
         """Have the store ready its memory ahead of need, a step at a time."""
@@ -152,13 +161,17 @@ class StoreWorker:
         rested, self._rested = self._rested, []
         _call(rested)
 
-    def _read(self, read: Callable[[], None], then: Callable[[], None]) -> None:
-        self._reads.append((read, then))
+    def _read(self, read: Callable[[], None], then: Callable[[], None], party: Hashable = None) -> None:
+        self._reads.setdefault(party, deque()).append((read, then))
         self._read_more()
 
     def _read_more(self) -> None:
         while self._reads and self._under_way < _AHEAD and not self._closed:
-            read, then = self._reads.popleft()
+            party = next(iter(self._reads))
+            waiting = self._reads.pop(party)
+            read, then = waiting.popleft()
+            if waiting:
+                self._reads[party] = waiting
             self._under_way += 1
             future = self._loop.run_in_executor(self._reader, self._timed, read)
             future.add_done_callback(partial(self._has_read, then))
@@ -179,8 +192,8 @@ class StoreWorker:
         finally:
             self._read_more()
 
-    def _loaded(self, name: bytes) -> None:
-        self._answer(self._loading.pop(name, []))
+    def _loaded(self, party: Hashable, name: bytes) -> None:
+        self._answer(self._loading.pop((party, name), []))
 
     def _answer(self, waiting: list[Callable[[], None]]) -> None:
         for call in waiting:

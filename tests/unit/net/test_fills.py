@@ -37,7 +37,7 @@ class Worker:
             raise ChunkMissing(name)
         return None if name in self.cold else bytes(self.length)
 
-    def load(self, name: bytes, call: Callable[[], None]) -> None:
+    def load(self, name: bytes, call: Callable[[], None], party: object) -> None:
         self.loading.append((name, call))
 
     def loaded(self, *, in_vain: bool = False) -> None:

@@ -182,6 +182,31 @@ async def guess() -> list[str]:
         return list(store.done)
 
 
+async def turns() -> list[str]:
+    """Who had a container read for it, while one has many waiting before the other asks for two."""
+    store, done, told = Store(), asyncio.Event(), list[str]()
+
+    def last() -> None:
+        told.append("few")
+        done.set()
+
+    async with worker_of(store) as worker, asyncio.timeout(PATIENCE):
+        for n in range(100):
+            worker.load(n.to_bytes(32), lambda: told.append("many"), "one peer")
+        worker.load(NAME, lambda: told.append("few"), "another", patient=False)
+        worker.load_behind(NAME, last, "another")
+        store.disk.set()
+        await done.wait()
+        return told
+
+
+def test_who_has_much_read_keeps_nobody_else_waiting() -> None:
+    """Not for the same chunk, either."""
+    told = asyncio.run(turns())
+    assert told.count("few") == 2
+    assert len(told) < 20
+
+
 async def loads() -> int:
     """While the loop sees to something else; how many were done."""
     store, done = Store(), asyncio.Event()
