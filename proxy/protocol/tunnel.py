@@ -273,6 +273,8 @@ class Tunnel:
             self._events.append(PeerDraining(reason))
 
     def _receive_lanes(self, lane: Lane, payload: Buffer) -> None:
+        if not self._understood(Capability.LANES):
+            raise PeerError("LANES", "it was not agreed on")
         self._events.append(LanesWished(decode_lanes(payload)))
 
     def _receive_close(self, lane: Lane, payload: Buffer) -> None:

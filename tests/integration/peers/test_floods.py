@@ -16,7 +16,7 @@ import pytest
 
 from dedupstore.fingerprint import fingerprint
 from proxy.net.misses import AT_ONCE
-from proxy.protocol.codes import CloseCode, ResetCode
+from proxy.protocol.codes import Capability, CloseCode, ResetCode
 from proxy.protocol.frames import LANES_MAX, OVER, FrameType, encode, encode_ack, encode_reset, encode_token
 from proxy.protocol.reader import CHUNK_MAX
 from proxy.reduction.batch import CODEC_NONE, assemble
@@ -170,8 +170,9 @@ def give_up(number: int) -> bytes:
 @pytest.mark.parametrize("kind", [FrameType.ACK, FrameType.CREDIT, FrameType.DRAIN, FrameType.LANES])
 def test_small_frames_without_end(bed: Bed, kind: FrameType) -> None:
     """Each costs far more time than bytes. The status answers meanwhile, and another peer's replication goes on."""
+    capabilities = frozenset({Capability.SLICES, Capability.LANES})
     with Array() as array, hub(bed, array.address) as stage, stage.dial() as lane:
-        lane.come_up(hello("rogue", "west"))
+        lane.come_up(hello("rogue", "west", capabilities=capabilities))
         with flood(lane, kind):
             for _ in range(3):
                 stage.west.status()

@@ -199,6 +199,12 @@ def test_wishes_are_not_said_to_a_peer_that_does_not_know_them() -> None:
     assert script.take() == []
 
 
+def test_wishes_of_a_peer_that_has_not_agreed_to_say_any() -> None:
+    script = Script(capabilities=[Capability.ZSTD, Capability.SLICES])
+    with pytest.raises(PeerError, match="LANES broke the protocol: it was not agreed on"):
+        script.give(FrameType.LANES, 0, 0, encode_lanes({0: 8}))
+
+
 @pytest.mark.parametrize(
     ("payload", "reason"),
     [
@@ -211,7 +217,7 @@ def test_wishes_are_not_said_to_a_peer_that_does_not_know_them() -> None:
 )
 def test_wishes_that_are_none(payload: bytes, reason: str) -> None:
     with pytest.raises(PeerError, match=reason):
-        Script().give(FrameType.LANES, 0, 0, payload)
+        Script(capabilities=[Capability.LANES]).give(FrameType.LANES, 0, 0, payload)
 
 
 @pytest.mark.parametrize("code", sorted(set(CloseCode) - {CloseCode.PROTOCOL_ERROR, CloseCode.SHUTDOWN}))
