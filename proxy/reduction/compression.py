@@ -148,10 +148,21 @@ def decode(codec: int, data: memoryview | bytes, length: int) -> memoryview | by
     try:
         frame = zstandard.get_frame_parameters(data)
         if frame.content_size != length or frame.window_size > WINDOW_MAX or frame.dict_id:
-            raise BatchError(f"zstd frame declares {frame.content_size} bytes where {length} are expected")
+            raise BatchError(_fault(frame, length))
         decoded = _decompressor.decompress(data, allow_extra_data=False)
     except zstandard.ZstdError as error:
         raise BatchError(f"zstd frame cannot be decoded: {error}") from None
     if len(decoded) != length:
         raise BatchError(f"zstd frame yields {len(decoded)} bytes where {length} are declared")
     return decoded
+
+
+def _fault(frame: zstandard.FrameParameters, length: int) -> str:
+    """Why a frame is refused by its header."""
+    if frame.content_size == zstandard.CONTENTSIZE_UNKNOWN:
+        return f"zstd frame does not declare its size where {length} bytes are expected"
+    if frame.content_size != length:
+        return f"zstd frame declares {frame.content_size} bytes where {length} are expected"
+    if frame.dict_id:
+        return f"zstd frame needs dictionary {frame.dict_id}"
+    return f"zstd frame has a window of {frame.window_size} bytes, at most {WINDOW_MAX} may be"

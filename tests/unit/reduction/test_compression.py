@@ -212,6 +212,22 @@ def test_frames_that_are_refused(data: bytes, length: int) -> None:
     assert peak < 64 << 10
 
 
+@pytest.mark.parametrize(
+    ("data", "length", "reason"),
+    [
+        (zstandard.ZstdCompressor(write_content_size=False).compress(bytes(SIZE)), SIZE, "does not declare its size"),
+        (FRAME, SIZE - 1, f"declares {SIZE} bytes where {SIZE - 1} are expected"),
+        (frame_declaring(SIZE, bytes(SIZE), window=(23 - 10) << 3 | 1), SIZE, "has a window of"),
+        (with_dictionary(), SIZE, "needs dictionary"),
+    ],
+    ids=["no size", "another size", "window", "dictionary"],
+)
+def test_the_reason_names_what_is_wrong(data: bytes, length: int, reason: str) -> None:
+    """It said "declares 18446744073709551615 bytes" of a frame that declares none."""
+    with pytest.raises(BatchError, match=reason):
+        decode(CODEC_ZSTD, data, length)
+
+
 def test_the_widest_window_is_accepted() -> None:
     wide = zstandard.ZstdCompressionParameters(window_log=WINDOW_MAX.bit_length() - 1, write_content_size=True)
     stream = zstandard.ZstdCompressor(compression_params=wide).compressobj(size=SIZE)
