@@ -111,9 +111,15 @@ class Delivery:
         with self._blaming:
             if size == 0:
                 raise ChunkLost("a chunk that was referred to is no longer held by either side")
-            self._obtaining.fill(name, bytes(decode(codec, data, size)))
+            self._obtaining.fill(name, self._chunk(codec, size, data))
             self._traffic.verified += size
         self._deliver()
+
+    def _chunk(self, codec: int, size: int, data: memoryview) -> bytes:
+        try:
+            return bytes(decode(codec, data, size))
+        except BatchError as error:  # blamed on DATA, it would send whoever looks for it to the wrong frame
+            raise PeerError(f"FILL on stream {self._stream}", str(error)) from None
 
     # -- delivering ----------------------------------------------------------------------------------------------
 

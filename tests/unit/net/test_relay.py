@@ -340,6 +340,14 @@ def test_so_is_one_while_the_stream_waits_for_its_turn_to_ask(connected: Connect
         connected.relay.delivery.filled(NAME, 0, size, memoryview(CHUNK[:size]))
 
 
+def test_a_fill_that_cannot_be_decoded_is_named_as_the_frame_at_fault(connected: Connected) -> None:
+    """The DATA before it is right."""
+    connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
+    connected.relay.delivery.data(batch(WHOLE, plain=1000))
+    with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: zstd frame cannot be decoded"):
+        connected.relay.delivery.filled(NAME, 1, 1000, memoryview(b"no frame"))
+
+
 def test_a_chunk_that_is_gone_ends_the_stream_that_asked_for_it(connected: Connected) -> None:
     connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
     connected.relay.delivery.data(batch(WHOLE, plain=1000))
