@@ -4,20 +4,22 @@ For each average size: the share of bytes that a second pass finds again, in fou
 costs on the wire, and how fast one core cuts and names them. The defaults of `[chunking]` rest on this table.
 """
 
-import json
 import os
 import random
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from bench.datasets import PAGE, Dataset
 from bench.ending import program
+from bench.suite import write
 from dedupstore.chunker import Chunker
 from dedupstore.fingerprint import fingerprint
+from proxy.errors import ExitCode
 
 SIZE = 128 << 20
 AVERAGES = (4 << 10, 8 << 10, 16 << 10, 24 << 10, 32 << 10, 64 << 10)
@@ -111,8 +113,8 @@ def _found(chunker: Chunker, known: set[bytes], data: bytes) -> float:
     return 100 * sum(length for name, length in named(chunker, data) if name in known) / len(data)
 
 
-def main() -> None:
-    """Print the table; JSON=FILE writes the figures as well."""
+def main() -> int:
+    """Print the table; JSON=FILE writes the figures as well. The exit status."""
     rows = run()
     table = Table(title="Chunk sizes: what a second pass finds again, % of plain bytes")
     for heading in ("average", "duplicate files", "1 % updated", "moved", "headers each 64 KiB", "references", "MB/s"):
@@ -121,9 +123,9 @@ def main() -> None:
         figures = list(asdict(row).values())
         table.add_row(f"{row.average >> 10} KiB", *(f"{value:.2f}" for value in figures[1:-1]), f"{figures[-1]:.0f}")
     Console(width=120).print(table)
-    if path := os.environ.get("JSON"):
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump([asdict(row) for row in rows], file, indent=2)
+    path = os.environ.get("JSON")
+    written = not path or write([asdict(row) for row in rows], Path(path))
+    return ExitCode.OK if written else ExitCode.FAILED
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ status is 1 if a byte differs; missed goals are shown, not punished, since they 
 """
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -27,7 +26,9 @@ from bench.figures import MANY, STORES, Measurement, Results, show
 from bench.machine import machine_facts, warn_if_busy
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Pair, keygen
+from bench.suite import FAILURES, write
 from proxy.config.units import SIZE, parse_size, show_size
+from proxy.errors import ExitCode
 
 MIB = 1 << 20
 KERNEL_SAMPLE = 64 * MIB
@@ -217,11 +218,14 @@ def name_of(kind: str) -> str:
 
 
 def size_of(text: str) -> int:
-    """Bytes, from an option."""
+    """Bytes, from an option; not so few that a connection of many would have none."""
     try:
-        return parse_size(text)
+        size = parse_size(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f'"{text}" {error}; {SIZE.remedy}') from None
+    if size < MIB:
+        raise argparse.ArgumentTypeError(f'"{text}" is too little to be measured; write 1MiB or more')
+    return size
 
 
 def main() -> int:
@@ -232,15 +236,21 @@ def main() -> int:
     options = parser.parse_args()
     console = Console()
     warn_if_busy()
-    with tempfile.TemporaryDirectory(prefix="isthmus-") as directory:
-        pipeline = Pipeline(
-            options.size, options.memory_size, Path(directory), lambda line: print(line, file=sys.stderr, flush=True)
-        )
-        pipeline.run()
-    if options.json:
-        options.json.write_text(json.dumps(asdict(pipeline.results), indent=2) + "\n")
-    show(pipeline.results, console)
-    return 0 if pipeline.results.identical else 1
+    try:
+        with tempfile.TemporaryDirectory(prefix="isthmus-") as directory:
+            pipeline = Pipeline(
+                options.size,
+                options.memory_size,
+                Path(directory),
+                lambda line: print(line, file=sys.stderr, flush=True),
+            )
+            pipeline.run()
+    except FAILURES as error:
+        print(f"bench-pipeline failed: {error}", file=sys.stderr)
+        return ExitCode.FAILED
+    show(pipeline.results, console)  # first: whether they can be written does not matter for that
+    written = not options.json or write(asdict(pipeline.results), options.json)
+    return ExitCode.OK if pipeline.results.identical and written else ExitCode.FAILED
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ class Suite:
         with tempfile.TemporaryDirectory(prefix="isthmus-") as directory:
             self.measure(Bench(Path(directory), _tell, options.scale, options.lines), options.only, results)
         show(results, {name: case.title for name, case in self.cases.items()}, Console())
-        written = not options.json or write(results, options.json)
+        written = not options.json or write(results.as_dict(), options.json)
         return ExitCode.OK if results.right and written else ExitCode.FAILED
 
     def measure(self, bench: Bench, names: list[str], results: Results) -> None:
@@ -78,10 +78,10 @@ class Suite:
         return parser.parse_args()
 
 
-def write(results: Results, file: Path) -> bool:
+def write(figures: object, file: Path) -> bool:
     """The figures as data; False, and a complaint, if that cannot be."""
     try:
-        file.write_text(json.dumps(results.as_dict(), indent=2) + "\n")
+        file.write_text(json.dumps(figures, indent=2) + "\n")
     except OSError as error:
         print(f"the figures cannot be written to {file}: {error.strerror}", file=sys.stderr)
         return False

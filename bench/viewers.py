@@ -10,7 +10,6 @@ import argparse
 import contextlib
 import heapq
 import http.client
-import json
 import selectors
 import socket
 import statistics
@@ -31,8 +30,10 @@ from bench.ending import bound, program
 from bench.goals import Goal, goal_table
 from bench.machine import machine_facts, machine_text, warn_if_busy
 from bench.sites import Pair, Site, environment
+from bench.suite import FAILURES, write
 from bench.tables import plain_table
 from proxy.config.units import show_size
+from proxy.errors import ExitCode
 
 MB, MIB = 10**6, 1 << 20
 VIEWERS = 10
@@ -189,11 +190,18 @@ def tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
+def whole(text: str) -> int:
+    """A number, from an option. Raises argparse.ArgumentTypeError."""
+    if not text.isascii() or not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f'"{text}" is not a whole number; write 1 or more')
+    return int(text)
+
+
 def main() -> int:
     """The command; its exit status."""
     parser = argparse.ArgumentParser(prog="python -m bench.viewers", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--size", type=int, default=1024, help="MiB of each transfer (default 1024)")
-    parser.add_argument("--rounds", type=int, default=8, help="transfers without and with viewers (default 8 each)")
+    parser.add_argument("--size", type=whole, default=1024, help="MiB of each transfer (default 1024)")
+    parser.add_argument("--rounds", type=whole, default=8, help="transfers without and with viewers (default 8 each)")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--view", nargs="+", type=int, metavar="PORT", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -202,12 +210,15 @@ def main() -> int:
         return 1
     warn_if_busy()
     bench = Bench(options.size * MIB, options.rounds)
-    with tempfile.TemporaryDirectory(prefix="isthmus-") as directory:
-        bench.run(Path(directory))
+    try:
+        with tempfile.TemporaryDirectory(prefix="isthmus-") as directory:
+            bench.run(Path(directory))
+    except FAILURES as error:
+        print(f"bench-viewers failed: {error}", file=sys.stderr)
+        return ExitCode.FAILED
     show(bench, Console())
-    if options.json:
-        options.json.write_text(json.dumps(figures(bench), indent=2) + "\n")
-    return 0 if bench.identical else 1
+    written = not options.json or write(figures(bench), options.json)
+    return ExitCode.OK if bench.identical and written else ExitCode.FAILED
 
 
 if __name__ == "__main__":

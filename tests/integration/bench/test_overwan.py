@@ -51,7 +51,7 @@ def test_bad_options_are_refused(arguments: list[str], complaint: str) -> None:
 
 
 def test_figures_that_cannot_be_written_are_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert not write(Results({}, 1.0), tmp_path / "nowhere" / "figures.json")
+    assert not write(Results({}, 1.0).as_dict(), tmp_path / "nowhere" / "figures.json")
     assert "figures.json: No such file or directory" in capsys.readouterr().err
 
 

@@ -1,0 +1,49 @@
+"""Figures that took minutes are shown though they cannot be written, and what goes wrong is said in a line."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.sites import environment
+
+SMALL = {
+    "bench.pipeline": ["--size", "1MiB", "--memory-size", "1MiB"],
+    "bench.viewers": ["--size", "4", "--rounds", "1"],
+}
+NOTHING = {"bench.pipeline": ["--size", "0B"], "bench.viewers": ["--rounds", "0"]}
+
+
+def ran(module: str, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment() | variables, check=False)
+
+
+@pytest.mark.parametrize("module", SMALL)
+def test_figures_that_cannot_be_written_are_shown(module: str, tmp_path: Path) -> None:
+    file = tmp_path / "nowhere" / "figures.json"
+    done = ran(module, *SMALL[module], "--json", str(file))
+    assert done.returncode == 1
+    assert "Goals" in done.stdout
+    assert done.stderr.endswith(f"the figures cannot be written to {file}: No such file or directory\n")
+
+
+@pytest.mark.parametrize("module", SMALL)
+def test_what_fails_is_said_in_a_line(module: str, tmp_path: Path) -> None:
+    """Files may have 100 KiB here: as on a full disk, what is generated cannot be written."""
+    limited = ["sh", "-c", 'ulimit -f 100; trap "" XFSZ; exec "$@"', "sh", sys.executable, "-m", module]
+    done = subprocess.run(
+        [*limited, *SMALL[module]], capture_output=True, text=True, env=environment(), check=False, cwd=tmp_path
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert f"{module.replace('.', '-')} failed: [Errno 27] File too large" in done.stderr
+
+
+@pytest.mark.parametrize("module", NOTHING)
+def test_nothing_to_measure_is_a_mistake_of_usage(module: str) -> None:
+    done = ran(module, *NOTHING[module])
+    assert done.returncode == 2
+    assert "or more" in done.stderr
+    assert "Traceback" not in done.stderr
