@@ -16,6 +16,7 @@ from typing import cast
 
 import uvloop
 
+from bench.ending import bound
 from bench.sites import Address, environment, free_port
 
 READ_BYTES = 64 << 10
@@ -112,8 +113,14 @@ def plain_pair(directory: Path, to: Address) -> Iterator[Address]:
 
 @contextmanager
 def _started(directory: Path, name: str, listen: Address, to: Address) -> Iterator[None]:
-    command = [sys.executable, "-m", "bench.baseline", name, str(directory), *map(str, (*listen, *to))]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as process:
+    command = bound([sys.executable, "-m", "bench.baseline", name, str(directory), *map(str, (*listen, *to))])
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        start_new_session=True,  # as in `bench.load`
+    ) as process:
         try:
             assert process.stdout is not None
             if process.stdout.readline() != "ready\n":

@@ -74,8 +74,13 @@ class Run:
 @contextmanager
 def listening(role: str, *arguments: str) -> Iterator[tuple[Address, Process]]:
     """A sink or an echo, its address on loopback, and the process; ended on leaving."""
-    command = bound(_command(role, *arguments))
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
+    process = subprocess.Popen(
+        bound(_command(role, *arguments)),
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        start_new_session=True,  # an interrupt from the keyboard is for us, who end it; it would show where it was
+    )
     try:
         yield (LOOPBACK, int(answer(process)["port"])), process
     finally:

@@ -107,7 +107,13 @@ def watching(sites: tuple[Site, ...]) -> Iterator[None]:
     """
     ports = [str(site.status_port) for site in sites]
     command = ["nice", "-n", "19", sys.executable, "-m", "bench.viewers", "--view", *ports]
-    with subprocess.Popen(bound(command), env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        bound(command),
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,  # as in `bench.load`
+    ) as process:
         try:
             assert process.stdout is not None
             if not process.stdout.readline():

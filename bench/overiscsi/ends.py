@@ -72,8 +72,13 @@ def write_down(conversation: Conversation, content: bytes, file: Path) -> Play:
 @contextmanager
 def target(play: Play, port: int) -> Iterator[Process]:
     """The sink, listening on that port of loopback; ended on leaving."""
-    command = _command("sink", play, "--port", str(port))
-    process = subprocess.Popen(bound(command), stdout=subprocess.PIPE, text=True, env=environment())
+    process = subprocess.Popen(
+        bound(_command("sink", play, "--port", str(port))),
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        start_new_session=True,  # as in `bench.load`
+    )
     try:
         answer(process)
         yield process
