@@ -184,12 +184,20 @@ def sink(file: Path) -> None:
     with socket.create_server((LOOPBACK, 0), backlog=1024) as listener:
         say(port=listener.getsockname()[1])
         while True:
-            total = _receive_all(listener, room, len(expected))
+            arrived = _receive_all(listener, room, len(expected))
             finished = time.monotonic()
-            say(finished=finished, bytes=total)
-            identical = same(room[: len(expected)], expected)
+            say(finished=finished, bytes=arrived.bytes)
+            over = [ended(connection) for connection in arrived.connections]
+            identical = arrived.inserted_right and all(over) and same(room[: len(expected)], expected)
             clear(room)
             say(identical=identical)
+
+
+def ended(connection: socket.socket) -> bool:
+    """Whether nothing came behind what was announced, up to the end of the other side. Closes it."""
+    connection.settimeout(PATIENCE_SECONDS)
+    with connection:
+        return not connection.recv(1)
 
 
 def clear(room: memoryview) -> None:
@@ -205,30 +213,41 @@ def same(one: memoryview, other: memoryview) -> bool:
     return all(bytes(one[at : at + READ_BYTES]) == bytes(other[at : at + READ_BYTES]) for at in pieces)
 
 
-def _receive_all(listener: socket.socket, room: memoryview, expected: int) -> int:
+@dataclass(frozen=True)
+class _Arrived:
+    """What a run has brought."""
+
+    bytes: int
     """Plain bytes, those that were inserted included."""
+    inserted_right: bool
+    """Those that were inserted are what was sent."""
+    connections: list[socket.socket]
+    """Still open."""
+
+
+def _receive_all(listener: socket.socket, room: memoryview, expected: int) -> _Arrived:
     announced = inserted = 0
-    receiving = []
+    right, connections, receiving = True, [], []
     with ThreadPoolExecutor(CONNECTIONS_MAX) as threads:
         while announced < expected:
             connection, _ = listener.accept()
             offset, length, before = HEADING.unpack(_exactly(connection, HEADING.size))
-            _exactly(connection, before)
+            right = _exactly(connection, before) == bytes(before) and right
             announced += length
             inserted += before
+            connections.append(connection)
             receiving.append(threads.submit(_receive, connection, room[offset : offset + length]))
-    return sum(each.result() for each in receiving) + inserted
+    return _Arrived(sum(each.result() for each in receiving) + inserted, right, connections)
 
 
 def _receive(connection: socket.socket, room: memoryview) -> int:
     received = 0
-    with connection:
-        while received < len(room):
-            count = connection.recv_into(room[received : received + READ_BYTES])
-            if not count:
-                raise LoadFailure(f"the connection ended after {received} of {len(room)} bytes")
-            received += count
-        connection.sendall(DONE)
+    while received < len(room):
+        count = connection.recv_into(room[received : received + READ_BYTES])
+        if not count:
+            raise LoadFailure(f"the connection ended after {received} of {len(room)} bytes")
+        received += count
+    connection.sendall(DONE)
     return received
 
 

@@ -29,6 +29,7 @@ from bench.load import (
     Process,
     Run,
     answer,
+    ended,
     mapped,
     same,
     say,
@@ -131,7 +132,9 @@ def source(file: Path, to: Address) -> None:
         for at in range(login, len(data), WRITE_BYTES):
             connection.sendall(data[at : at + WRITE_BYTES])
         listening.join()
-    say(started=started, identical=bytes(found) == expected)
+        connection.shutdown(socket.SHUT_WR)
+        over = ended(connection)
+    say(started=started, identical=over and bytes(found) == expected)
 
 
 def _take(connection: socket.socket, room: memoryview) -> None:
@@ -156,7 +159,8 @@ def sink(file: Path, port: int) -> None:
             with connection:
                 _receive(connection, room, plan)
                 finished = time.monotonic()
-                say(finished=finished, identical=same(room, expected))
+                over = ended(connection)
+            say(finished=finished, identical=over and same(room, expected))
 
 
 def _receive(connection: socket.socket, room: memoryview, plan: list[tuple[int, bytes]]) -> None:

@@ -11,6 +11,7 @@ from bench.array import IscsiTarget
 from bench.overiscsi import ends
 from bench.overiscsi.conversation import Conversation
 from bench.sites import environment, free_port
+from tests.integration.bench.surplus import Surplus
 from tests.integration.iscsi.tap import Tap
 
 COMMAND = [sys.executable, "-m", "bench.overiscsi"]
@@ -47,6 +48,17 @@ def test_the_ends_compare_what_they_get(tmp_path: Path) -> None:
             assert not ends.run(play, tap.address, sink).identical
     play.remove()
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("outward", [True, False], ids=["there", "back"])
+def test_the_ends_notice_a_byte_too_much(tmp_path: Path, outward: bool) -> None:
+    content = bytes(range(256)) * 1000
+    conversation = Conversation(pdu=8192, command=65536)
+    play = ends.write_down(conversation, content, tmp_path / "conversation")
+    sizes = play.file.stat().st_size, sum(map(len, conversation.back(len(content))))
+    port = free_port()
+    with ends.target(play, port) as sink, Surplus(("127.0.0.1", port), sizes[not outward], outward) as wire:
+        assert not ends.run(play, wire.address, sink).identical
 
 
 def test_what_is_missing_is_one_clear_error() -> None:

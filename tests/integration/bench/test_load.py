@@ -1,0 +1,44 @@
+"""The ends of `bench.load` notice what the pair could do to a stream beside changing a byte of the volume."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench import load
+from bench.datasets import Dataset
+from bench.sites import Address
+from tests.integration.bench.surplus import Surplus
+from tests.integration.iscsi.tap import Tap
+
+SIZE = (1 << 20) + 5
+Listening = tuple[Address, load.Process]
+
+
+@pytest.fixture
+def volume(tmp_path: Path) -> Path:
+    file = tmp_path / "volume"
+    file.write_bytes(b"".join(Dataset("any", SIZE, 38)))
+    return file
+
+
+@pytest.fixture
+def listening(volume: Path) -> Iterator[Listening]:
+    with load.listening("sink", "--file", str(volume)) as found:
+        yield found
+
+
+def test_a_byte_too_much_behind_the_last_one(volume: Path, listening: Listening) -> None:
+    address, sink = listening
+    with Surplus(address, load.HEADING.size + SIZE) as wire:
+        assert not load.run(volume, wire.address, sink, load.Shape()).identical
+    assert load.run(volume, address, sink, load.Shape()).identical
+
+
+def test_another_byte_before_the_first_one(volume: Path, listening: Listening) -> None:
+    address, sink = listening
+    with Tap(address) as tap:
+        assert load.run(volume, tap.address, sink, load.Shape(inserted=1)).identical
+        tap.ahead.flip(load.HEADING.size)
+        assert not load.run(volume, tap.address, sink, load.Shape(inserted=1)).identical
+        assert tap.ahead.flipped
