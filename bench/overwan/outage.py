@@ -57,7 +57,7 @@ def judged(repeat: int, transfer: Transfer, course: Course, times: tuple[float, 
     """The line of the table. `course`: bytes that the line delivered; `times`: when it went out and came back."""
     gone, back = times
     before = course.rate(max(course.began, gone - SETTLE), gone)
-    took = course.full_again(back, FULL * before)
+    took = course.full_again(back, FULL * before) if before else None  # of nothing any rate is enough
     measured = float("inf") if took is None else took
     goal = Goal(f"outage {repeat}, full again", measured, SOON, False, "s")
     values = {

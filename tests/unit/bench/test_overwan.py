@@ -135,6 +135,12 @@ def test_an_outage_is_judged_by_the_first_full_second() -> None:
     assert (never.values["full again, s"], never.met) == (None, "NO")
 
 
+def test_an_outage_of_a_line_that_carried_nothing_says_nothing() -> None:
+    course = growing(*[5e6] * 5, *[0] * 35, 1e3, 1e3, 1e3)
+    idle = outage.judged(1, Transfer(1, 1.0, True), course, (110.0, 140.0))
+    assert (idle.values["before, Mb/s"], idle.values["full again, s"], idle.met) == (0, None, "NO")
+
+
 def test_a_cap_is_judged_by_every_window() -> None:
     even = shares.judged("maximum", growing(*[2.5e6] * 20), 10, True)
     assert (even.met, even.values["least"], even.values["most"]) == ("yes", 20, 20)
