@@ -33,8 +33,13 @@ def rate(wan: Wan, control: str, seconds: int, settle: int) -> float:
         told, complaint = sender.communicate(timeout=seconds + settle + PATIENCE_SECONDS)
         if sender.returncode:
             raise WanFailure(f"iperf3 failed: {_complaint(told) or complaint.strip()}")
-        report, _ = receiver.communicate(timeout=PATIENCE_SECONDS)
-    return received(json.loads(report))
+        report, complaint = receiver.communicate(timeout=PATIENCE_SECONDS)
+    try:
+        return received(json.loads(report))
+    except ValueError:
+        raise WanFailure(
+            f"iperf3 has made no report: {complaint.strip() or report.strip() or 'it said nothing'}"
+        ) from None
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """`make bench-wan` on one line, much shortened: it measures, shows, writes its data, and compares every byte."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +63,19 @@ def test_what_is_missing_is_one_clear_error() -> None:
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "bench-wan cannot run here: iperf3 is not installed" in done.stderr
+
+
+@pytest.mark.root
+def test_an_iperf3_without_a_report_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its receiver, whose report counts, says nothing."""
+    if reason := iperf.lacking():
+        pytest.skip(reason)
+    real, mute = shutil.which("iperf3"), tmp_path / "iperf3"
+    mute.write_text(f'#!/bin/sh\ncase " $*" in *" -s "*) exec {real} "$@" >/dev/null ;; esac\nexec {real} "$@"\n')
+    mute.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with line_or_skip() as wan, pytest.raises(WanFailure, match="iperf3 has made no report: it said nothing"):
+        iperf.rate(wan, iperf.offered()[-1], 1, 0)
 
 
 @pytest.mark.root
