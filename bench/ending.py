@@ -1,8 +1,10 @@
 """How a bench ends before its time: in order, by a signal; and what it started ends at the latest when it is killed."""
 
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -37,6 +39,20 @@ def ended_in_order() -> Iterator[None]:
     finally:
         for number, handler in mine.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A directory for temporary files. An interrupt while it is removed, which may be gigabytes, leaves nothing."""
+    directory = Path(tempfile.mkdtemp(prefix="isthmus-"))
+    try:
+        yield directory
+    finally:
+        try:
+            shutil.rmtree(directory, ignore_errors=True)
+        except KeyboardInterrupt:
+            shutil.rmtree(directory, ignore_errors=True)
+            raise
 
 
 def program(main: Callable[[], int | None]) -> NoReturn:

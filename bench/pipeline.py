@@ -8,7 +8,6 @@ status is 1 if a byte differs; missed goals are shown, not punished, since they 
 import argparse
 import os
 import sys
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -21,7 +20,7 @@ from rich.console import Console
 from bench import kernels, load
 from bench.baseline import plain_pair
 from bench.datasets import Dataset
-from bench.ending import program
+from bench.ending import program, scratch
 from bench.figures import MANY, STORES, Measurement, Results, show
 from bench.machine import machine_facts, warn_if_busy
 from bench.replicator import Sink, replicate
@@ -237,11 +236,11 @@ def main() -> int:
     console = Console()
     warn_if_busy()
     try:
-        with tempfile.TemporaryDirectory(prefix="isthmus-") as directory:
+        with scratch() as directory:
             pipeline = Pipeline(
                 options.size,
                 options.memory_size,
-                Path(directory),
+                directory,
                 lambda line: print(line, file=sys.stderr, flush=True),
             )
             pipeline.run()

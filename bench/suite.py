@@ -4,7 +4,6 @@ import argparse
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import NamedTuple
 
 from rich.console import Console
 
+from bench.ending import scratch
 from bench.load import LoadFailure
 from bench.machine import machine_facts, warn_if_busy
 from bench.overwan.bench import Bench
@@ -52,8 +52,8 @@ class Suite:
             return ExitCode.USAGE
         warn_if_busy()
         results = Results(machine_facts(), options.scale)
-        with tempfile.TemporaryDirectory(prefix="isthmus-") as directory:
-            self.measure(Bench(Path(directory), _tell, options.scale, options.lines), options.only, results)
+        with scratch() as directory:
+            self.measure(Bench(directory, _tell, options.scale, options.lines), options.only, results)
         show(results, {name: case.title for name, case in self.cases.items()}, Console())
         written = not options.json or write(results.as_dict(), options.json)
         return ExitCode.OK if results.right and written else ExitCode.FAILED

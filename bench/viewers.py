@@ -15,7 +15,6 @@ import socket
 import statistics
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -26,7 +25,7 @@ from rich.console import Console
 
 from bench import load
 from bench.datasets import Dataset
-from bench.ending import bound, program
+from bench.ending import bound, program, scratch
 from bench.goals import Goal, goal_table
 from bench.machine import machine_facts, machine_text, warn_if_busy
 from bench.sites import Pair, Site, environment
@@ -217,8 +216,8 @@ def main() -> int:
     warn_if_busy()
     bench = Bench(options.size * MIB, options.rounds)
     try:
-        with tempfile.TemporaryDirectory(prefix="isthmus-") as directory:
-            bench.run(Path(directory))
+        with scratch() as directory:
+            bench.run(directory)
     except FAILURES as error:
         print(f"bench-viewers failed: {error}", file=sys.stderr)
         return ExitCode.FAILED

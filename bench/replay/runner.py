@@ -6,9 +6,9 @@ import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, Protocol
 
+from bench.ending import scratch
 from bench.load import LoadFailure
 from bench.replay import machine
 from bench.replay.records import Record, RecordFailure, Records, State
@@ -114,8 +114,8 @@ def _measure(records: Records, work: Work, watcher: Watcher, tally: Tally) -> No
         watcher.kept(record)
 
     try:
-        with tempfile.TemporaryDirectory(prefix="isthmus-", ignore_cleanup_errors=True) as directory:
-            for cell, outcome in work.trial.measure(Stage(Path(directory), work.scale, watcher.tell)):
+        with scratch() as directory:
+            for cell, outcome in work.trial.measure(Stage(directory, work.scale, watcher.tell)):
                 waiting.remove(cell)
                 keep(cell, outcome=outcome)
     except Lacking as error:

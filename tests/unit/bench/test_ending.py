@@ -1,15 +1,18 @@
 """SIGTERM and SIGHUP end a bench in order, and what it started does not outlive it."""
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
 import threading
+from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
-from bench.ending import bound, ended_in_order
+from bench.ending import bound, ended_in_order, scratch
 from bench.sites import environment
 from tests.patience import PATIENCE
 
@@ -96,3 +99,24 @@ def test_bound_it_is_the_same_process() -> None:
     with subprocess.Popen(bound(command), stdout=subprocess.PIPE, text=True, env={"LEFT": "kept"}) as process:
         out, _ = process.communicate(timeout=PATIENCE)
     assert out == f"{process.pid} a b kept\n"
+
+
+def test_an_interrupt_while_files_are_removed_leaves_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    remove, removed = os.unlink, []
+
+    def interrupted(name: Any, **more: Any) -> None:
+        removed.append(name)
+        if len(removed) == 2:
+            raise KeyboardInterrupt
+        remove(name, **more)
+
+    def used() -> None:
+        with scratch() as directory:
+            for number in range(3):
+                (directory / f"unit{number}").touch()
+            monkeypatch.setattr(os, "unlink", interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        used()
+    assert not list(tmp_path.iterdir())
