@@ -14,6 +14,7 @@ from dedupstore.fingerprint import fingerprint
 
 pwrite = os.pwrite
 preadv = os.preadv
+fsync = os.fsync
 """The seam to the disk: tests put failing disks here."""
 
 _SUPERBLOCK: Final = Struct("<8sII16s")
@@ -60,10 +61,18 @@ class ContainerFile:
         return bytes(identity)
 
     def begin(self, identity: bytes, layout: Layout) -> None:
-        """Write the superblock of a new store."""
+        """Write the superblock of a new store; it is on the disk afterwards.
+
+        Nothing else here has to be. But it is written once, through the page cache, and an index that outlives it in a
+        power failure belongs to no store any more.
+        """
         self.layout = layout
         block = _SUPERBLOCK.pack(_MAGIC, _VERSION, layout.slot_bytes, identity)
         self._write(memoryview(block + fingerprint(block)), 0, self._file)
+        try:
+            fsync(self._file)
+        except OSError as error:
+            raise _fault(error) from error
 
     def cut(self, slots: int) -> None:
         """Give the space of slots above that number back."""

@@ -1,0 +1,53 @@
+"""What is on the disk before something else relies on it: of what was not synced, a power failure keeps any part.
+
+All else need not be synced, for nothing is believed unverified (FORMAT.md).
+"""
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from dedupstore import container_file
+from dedupstore.errors import StoreUnusable
+from dedupstore.index import Index, Meta
+from tests.conformance.filling import healthy
+from tests.unit.dedupstore.stores import opened
+
+
+def test_the_superblock_is_on_the_disk_before_the_index_names_the_store(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index is synced, so it outlived a power failure soon after that the superblock did not: a foreign store."""
+    events: list[str] = []
+
+    def fsync(file: int) -> None:
+        assert os.pread(file, 8, 0) == b"ISTHSTOR"
+        os.fsync(file)
+        events.append("synced")
+
+    def begin(index: Index, meta: Meta) -> None:
+        events.append("named")
+        named(index, meta)
+
+    named = Index.begin
+    monkeypatch.setattr(container_file, "fsync", fsync)
+    monkeypatch.setattr(Index, "begin", begin)
+    opened(path).close()
+    assert events == ["synced", "named"]
+    opened(path).close()
+    assert events == ["synced", "named", "named"]
+
+
+def test_a_superblock_that_cannot_be_synced_is_no_store(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fsync(_: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(container_file, "fsync", fsync)
+        with pytest.raises(StoreUnusable, match="the disk failed: Input/output error; see to the disk"):
+            opened(path)
+    store = opened(path)
+    assert healthy(store)
+    store.close()
