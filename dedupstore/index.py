@@ -307,7 +307,7 @@ class Index:
         with _translated():
             fresh.mkdir(mode=0o700)
             self._env.copy(os.fspath(fresh), compact=True)
-            os.chmod(fresh / "data.mdb", 0o600)  # LMDB makes it as the umask lets it
+            _settle(fresh / "data.mdb")
             self.close()
             os.replace(fresh / "data.mdb", self._data)
         return Index(self.path, map_bytes)
@@ -413,6 +413,16 @@ def _allocate(table: Path) -> None:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
+    finally:
+        os.close(file)
+
+
+def _settle(copy: Path) -> None:
+    """LMDB neither syncs a copy nor gives it the mode of its own files. A name may reach the disk before the data."""
+    file = os.open(copy, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fchmod(file, 0o600)
+        os.fsync(file)
     finally:
         os.close(file)
 

@@ -51,3 +51,27 @@ def test_a_superblock_that_cannot_be_synced_is_no_store(path: Path, monkeypatch:
     store = opened(path)
     assert healthy(store)
     store.close()
+
+
+def test_a_compacted_index_is_on_the_disk_before_it_takes_its_name(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or a power failure may leave the name without the data; the old index is gone then, and all that it knew."""
+    synced: list[tuple[int, int, int]] = []
+
+    def look(status: os.stat_result) -> tuple[int, int, int]:
+        return status.st_ino, status.st_size, status.st_mtime_ns
+
+    def fsync(file: int) -> None:
+        real_fsync(file)
+        synced.append(look(os.fstat(file)))
+
+    def replace(source: Path, target: Path) -> None:
+        assert look(source.stat()) in synced
+        real_replace(source, target)
+
+    real_fsync, real_replace = os.fsync, os.replace
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "replace", replace)
+    index = Index(path, 1 << 20).compacted(1 << 20)
+    assert len(synced) == 1
+    assert (path / "data.mdb").stat().st_mode & 0o777 == 0o600
+    index.close()
