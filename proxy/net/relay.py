@@ -193,6 +193,8 @@ class Relay(asyncio.BufferedProtocol):
     def fill(self, name: bytes, data: bytes) -> None:
         """A chunk that the peer has missed, or a run's list, in its turn; empty: it is gone."""
         self._traffic.fills += 1
+        if not data:
+            self._owner.holdings.gone(self._loop.time())
         self._owner.tunnel.send_fill(self.stream, name, CODEC_NONE, len(data), data)
 
     def loading(self, loading: bool) -> None:

@@ -74,8 +74,9 @@ PEER_MISBEHAVES = Code(
 REFERENCES_SUSPENDED = Code(
     "IST-109",
     _WARNING,
-    "The peer lacked so much of what was referred to that data goes as literals for a while.",
-    "none if the peer's store was wiped or is much smaller; otherwise make both stores the same size",
+    "The peer lacked so much of what was referred to, or what both stores have lost, that data goes as literals for a "
+    "while.",
+    "none if a store was wiped or damaged, or the peer's is much smaller; otherwise make both stores the same size",
 )
 SHORT_PACKETS = Code(
     "IST-110",

@@ -233,7 +233,7 @@ def _of_peer(peer: PeerStatus, trend: Trend) -> Iterable[Finding]:
         words = f"{wrong:.0f} chunks from {peer.name} did not match their fingerprints in the last ten minutes"
         yield Finding(codes.PEER_MISBEHAVES, Level.DEGRADED, words)
     if peer.references_suspended:
-        words = f"{peer.name} lacks much of what it should hold, so data goes as literals for a while"
+        words = f"{peer.name} lacks what it should hold, so data goes as literals for a while"
         yield Finding(codes.REFERENCES_SUSPENDED, Level.ATTENTION, words)
     yield from (_refusal(peer.name, each) for each in peer.refusals if each.seconds < A_WHILE)
 

@@ -42,7 +42,8 @@ class Holdings:
     """One bit a chunk of our own store: has it been exchanged with this peer?
 
     It answers two questions: may we refer to the chunk (`holds`: the peer will have it), and may the peer refer to it
-    (`shares`: it is no other peer's secret). Being wrong costs a MISS. Many misses suspend references for 30 s.
+    (`shares`: it is no other peer's secret). Being wrong costs a MISS. Many misses suspend references for 30 s,
+    and so does one that cannot be answered.
     """
 
     def __init__(self, store: ChunkStore, peer_store: bytes) -> None:
@@ -124,8 +125,18 @@ class Holdings:
         self._found //= 2
         self._missed += count
         if self._missed > _FEWEST_MISSES and self._missed > _MISS_SHARE * self._referred:
-            self._suspended_until = now + _SUSPENSION
-            self.referring = False
+            self._suspend(now)
+
+    def gone(self, now: float) -> None:
+        """A chunk that the peer missed was lost here, too, which ends its stream: where one is, others may be.
+
+        Each of them would end the stream that refers to it, one after the other, so that none got through.
+        """
+        self._suspend(now)
+
+    def _suspend(self, now: float) -> None:
+        self._suspended_until = now + _SUSPENSION
+        self.referring = False
 
     def tick(self, now: float) -> None:
         """End a suspension whose time has come; to be called about once a second."""

@@ -4,10 +4,10 @@ import os
 from pathlib import Path
 
 from bench.sites import Site
-from tests.integration.bed.contents import volume
-from tests.integration.bed.ends import Array
-from tests.integration.bed.passes import cost, replicate
-from tests.integration.bed.sites import Bed, drain, run
+from tests.integration.bed.contents import cut, volume
+from tests.integration.bed.ends import Array, receipt, send, torn, whole
+from tests.integration.bed.passes import WRITE, cost, replicate
+from tests.integration.bed.sites import Bed, drain, ends, run
 
 CONTENT = volume("content", 40 << 20)
 SLOT = 4 << 20
@@ -50,6 +50,22 @@ def test_in_the_sending_store(bed: Bed) -> None:
         flip(bed.directory / "east-store" / "containers")
         for _ in range(2):
             assert cost(pair, CONTENT) < 0.1
+        drain(*pair.sites)
+
+
+def test_in_both_stores(bed: Bed) -> None:
+    """Who refers to a chunk that both have lost loses the stream: once, and not once for each such chunk."""
+    with Array() as array:
+        pair = bed.pair(array.address, store={"mode": "disk", "size": "128MiB", "cache": "32MiB"})
+        run(*pair.sites)
+        replicate(pair, CONTENT)
+        drain(*pair.sites)
+        for site in pair.sites:
+            flip(bed.directory / f"{site.name}-store" / "containers")
+        run(*pair.sites)
+        sendings = [send(cut(CONTENT, WRITE), pair.entrance) for _ in range(2)]
+        whole(receipt(CONTENT), sendings[1], why=lambda: [ends(site) for site in pair.sites])
+        torn(receipt(CONTENT), sendings[0])
         drain(*pair.sites)
 
 

@@ -247,6 +247,12 @@ def test_a_run_that_is_missed_is_no_missed_reference(loop: Any) -> None:
     assert relay.listed(listed[:32]) is None
 
 
+@pytest.mark.parametrize("data", [b"", b"chunk"], ids=["gone", "chunk"])
+def test_a_chunk_that_cannot_be_filled_suspends_references(connected: Connected, data: bytes) -> None:
+    connected.relay.fill(NAME, data)
+    assert connected.owner.holdings.gone.called == (not data)
+
+
 def test_a_stream_that_rests_goes_on_when_what_it_held_has_cost_less(connected: Connected, loop: Loop) -> None:
     """Nobody else would wake it: its credit was never used up."""
     connected.owner.tunnel.sendable.return_value = 4 << 10

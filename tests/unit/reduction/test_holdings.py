@@ -109,6 +109,18 @@ def test_a_suspension_ends_after_thirty_seconds(store: ChunkStore) -> None:
     assert seen == [False, False, True]
 
 
+def test_a_single_miss_that_cannot_be_answered_suspends(store: ChunkStore) -> None:
+    """It has cost a stream, and each further one would cost another, however many references were right."""
+    holdings = Holdings(store, b"peer")
+    holdings.referred(1024)
+    holdings.gone(now=1000)
+    seen = []
+    for now in (1000, 1029.9, 1030):
+        holdings.tick(now)
+        seen.append(holdings.referring)
+    assert seen == [False, False, True]
+
+
 def test_misses_prolong_a_suspension(store: ChunkStore) -> None:
     """They answer what was referred to before it, and say that the peer still lacks things."""
     holdings = suspended(store, at=1000)
