@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -17,6 +18,7 @@ from bench.suite import write
 from bench.wan import Wan, WanFailure
 from bench.wan.namespaces import lacking, lacking_tun
 from tests.integration.bed.lines import line_or_skip
+from tests.patience import PATIENCE
 
 COMMAND = [sys.executable, "-m", "bench.overwan"]
 
@@ -89,5 +91,12 @@ def test_nothing_is_measured_beside_an_iperf3_that_has_ended() -> None:
 
 def wait_for_its_end(wan: Wan) -> None:
     with iperf.bulk(wan, iperf.offered()[-1], 1):
-        [sender] = [each for each in psutil.Process().children() if each.name() == "iperf3" and "-c" in each.cmdline()]
-        sender.wait(timeout=30)
+        deadline = time.monotonic() + PATIENCE
+        while not any(map(has_ended, psutil.Process().children())):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+def has_ended(child: psutil.Process) -> bool:
+    """An iperf3, which nobody has asked for its exit code yet."""
+    return child.status() == psutil.STATUS_ZOMBIE and child.name() == "iperf3"
