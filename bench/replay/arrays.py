@@ -18,7 +18,7 @@ from bench.array import IscsiTarget
 from bench.machine import Cores
 from bench.overwan.lines import MBIT, Setting, exhausted, standing, untrue
 from bench.replay import lines
-from bench.replay.suite import Lacking
+from bench.replay.trial import Lacking
 from bench.sites import Address, Pair
 from bench.wan import Wan
 from bench.wan.wan import lacking as lacking_line

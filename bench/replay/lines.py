@@ -10,7 +10,7 @@ from bench.datasets import Dataset
 from bench.machine import Cores
 from bench.overwan.lines import MBIT, Setting, exhausted, standing, untrue
 from bench.replay.flow import Flow, delivered, send
-from bench.replay.suite import Figure, Outcome, Stage
+from bench.replay.trial import Figure, Outcome, Stage
 from bench.replicator import Sink
 from bench.sites import Address
 from bench.wan import Wan

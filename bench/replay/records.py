@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from bench.replay.suite import Figure, Outcome
+from bench.replay.trial import Figure, Outcome
 
 FORMAT = 1
 State = Literal["done", "failed", "lacking"]

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from bench.replay.records import Record
-from bench.replay.suite import Figure
+from bench.replay.trial import Figure
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from bench.ending import scratch
 from bench.load import LoadFailure
 from bench.replay import machine
 from bench.replay.records import Record, RecordFailure, Records, State
-from bench.replay.suite import Lacking, Stage, Suite, Trial
+from bench.replay.suite import Suite
+from bench.replay.trial import Lacking, Stage, Trial
 from bench.sites import SiteFailure
 from bench.wan import WanFailure
 

@@ -72,7 +72,7 @@ class Findings:
         return new * learnt + (chunked.chunks - new) * REFERENCE_BYTES
 
     def warm(self, chunked: Chunked) -> float:
-        """Share that crosses the line when the far side holds all of it: a reference a chunk."""
+        """Share that crosses when the far side holds all of it, at most: a reference a chunk, not a name a run."""
         return min(1.0, chunked.chunks * REFERENCE_BYTES / chunked.total) if chunked.total else 0.0
 
     def updated(self, chunked: Chunked, compressed: Compressed) -> float:

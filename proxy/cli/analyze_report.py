@@ -38,7 +38,7 @@ def _savings(found: dict[str, Any]) -> Table:
     table.add_row("  and on a slow line, or more", _percent(compression["slow_line"]))
     table.add_row("crosses a fast line, if all of it is new", _percent(crosses["new_fast_line"]))
     table.add_row("crosses a slow line, if all of it is new", _percent(crosses["new_slow_line"]))
-    table.add_row("crosses the line when the far side holds it", _percent(crosses["known"]))
+    table.add_row("crosses the line when the far side holds it, at most", _percent(crosses["known"]))
     table.add_row("zlib alone would save, without deduplication", _percent(found["compressibility"]))
     return table
 
@@ -70,7 +70,10 @@ def _stores(store: dict[str, Any]) -> Table:
 
 def _advice(found: dict[str, Any]) -> Iterator[RenderableType]:
     store = found["store"]
-    yield plain("New, 1 % changed, known: what crosses a slow line, by what the far side holds of it.")
+    yield plain(
+        "New, 1 % changed, known: what crosses a slow line, by what the far side holds of it; known at most, chunk by"
+        " chunk: in the order in which it came before, runs of chunks have one name."
+    )
     if found["crosses_the_line"]["new_slow_line"] > NO_GAIN:
         yield plain("Hardly compresses or repeats: is it encrypted or compressed already? Only what is known is saved.")
     if found["deduplication"] > REPEATS:

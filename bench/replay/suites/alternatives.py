@@ -15,10 +15,11 @@ from bench.overwan.lines import KERNEL, MBIT, standing, untrue
 from bench.replay import tunnels
 from bench.replay.flow import Flow, send, sinks
 from bench.replay.lines import KNOWN
-from bench.replay.suite import Figure, Lacking, Options, Outcome, Stage, Suite, Trial
+from bench.replay.suite import Suite
 from bench.replay.suites.alternatives_report import PASSES, VOLUMES, Place, published_rate, report
 from bench.replay.suites.field import volume
 from bench.replay.suites.field_pass import SETTING
+from bench.replay.trial import Figure, Lacking, Options, Outcome, Stage, Trial
 from bench.sites import Address, Pair
 from bench.wan import Wan
 from bench.wan.wan import lacking

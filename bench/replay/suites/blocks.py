@@ -11,8 +11,9 @@ from itertools import count
 
 from bench.datasets import Dataset
 from bench.replay.arrays import NO_LINE, WAYS, Arrays, Ground, lacking, standing_on
-from bench.replay.suite import Figure, Options, Outcome, Stage, Suite, Trial
+from bench.replay.suite import Suite
 from bench.replay.suites.blocks_report import COPYING, CREATING, KIB, ONE_WRITER, PUBLISHED, SIZES, report
+from bench.replay.trial import Figure, Options, Outcome, Stage, Trial
 from bench.replay.writers import Writer, WriterFailure, alike, creating, write
 
 MIB = 1 << 20

@@ -13,8 +13,9 @@ from bench.datasets import Dataset
 from bench.replay import fio
 from bench.replay.arrays import EMULATED, LINES, WAYS, Arrays, Ground, lacking, see_room, standing_on
 from bench.replay.fio import HOST, FioFailure, Found, Job, disk, load
-from bench.replay.suite import Figure, Options, Outcome, Stage, Suite, Trial
+from bench.replay.suite import Suite
 from bench.replay.suites.concurrency_report import HOST_ALONE, report
+from bench.replay.trial import Figure, Options, Outcome, Stage, Trial
 from bench.replay.turns import Course, move
 
 GB, MIB = 10**9, 1 << 20

@@ -16,9 +16,10 @@ from bench.datasets import Dataset
 from bench.overwan.compressible import compressed
 from bench.overwan.lines import MBIT, standing, untrue
 from bench.replay.flow import send, sinks
-from bench.replay.suite import Lacking, Options, Outcome, Stage, Suite, Trial
+from bench.replay.suite import Suite
 from bench.replay.suites.field_pass import GIB, MIB, SETTING, Case, Pass
 from bench.replay.suites.field_report import PASSES, STORES, report
+from bench.replay.trial import Lacking, Options, Outcome, Stage, Trial
 from bench.sites import Pair
 from bench.wan.wan import lacking
 from proxy.config.units import show_size

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from bench.datasets import Dataset
 from bench.overwan.lines import Setting
 from bench.replay.flow import Flow
-from bench.replay.suite import Figure, Outcome
 from bench.replay.suites import field_published as published
 from bench.replay.suites.field_report import COLD_GOAL, PASSES, WARM_GOAL
+from bench.replay.trial import Figure, Outcome
 
 SETTING = Setting("45Mbit", 100, 1.0)
 GIB, MIB = 1 << 30, 1 << 20

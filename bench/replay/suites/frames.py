@@ -7,8 +7,9 @@ from typing import Any
 from bench.overwan.lines import Setting, standing
 from bench.replay.flow import sinks
 from bench.replay.lines import RATES, Span, array_control, not_carried, quiet, steady, unmeasured
-from bench.replay.suite import Options, Outcome, Stage, Suite, Trial
+from bench.replay.suite import Suite
 from bench.replay.suites.frames_report import DELAY, LINES, LOSSES, MTUS, WAYS, Place, report, told
+from bench.replay.trial import Options, Outcome, Stage, Trial
 from bench.sites import Pair
 from bench.wan import Wan
 from bench.wan.wan import lacking

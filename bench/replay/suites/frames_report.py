@@ -7,7 +7,7 @@ from typing import NamedTuple
 from bench.replay.document import Notes, Plot, Section, Series, Table, measured, number, percent, span, times
 from bench.replay.lines import RATES, TITLES
 from bench.replay.results import Results
-from bench.replay.suite import Outcome
+from bench.replay.trial import Outcome
 
 LINES = tuple(RATES)
 MTUS = (1500, 9000)

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from functools import partial
 
 from bench.datasets import Dataset
-from bench.replay.suite import Figure, Options, Outcome, Stage, Suite, Trial
+from bench.replay.suite import Suite
 from bench.replay.suites.field import KINDS, SIZES, volume
 from bench.replay.suites.field_pass import SETTING
 from bench.replay.suites.field_published import throughput
 from bench.replay.suites.reduction_report import report
+from bench.replay.trial import Figure, Options, Outcome, Stage, Trial
 from proxy.analysis.analysis import Analysis
 from proxy.analysis.findings import Findings
 

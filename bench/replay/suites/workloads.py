@@ -20,7 +20,7 @@ from bench.replay import fio
 from bench.replay.arrays import EMULATED, LINES, WAYS, Arrays, Ground, lacking, see_room, standing_on
 from bench.replay.fio import Area, FioFailure, Found, Job, disk, load
 from bench.replay.segments import Segments
-from bench.replay.suite import Figure, Options, Outcome, Stage, Suite, Trial
+from bench.replay.suite import Suite
 from bench.replay.suites.workloads_report import (
     HEALTHY,
     MIXED,
@@ -29,6 +29,7 @@ from bench.replay.suites.workloads_report import (
     places,
     report,
 )
+from bench.replay.trial import Figure, Options, Outcome, Stage, Trial
 
 MIB = 1 << 20
 VOLUMES = 4

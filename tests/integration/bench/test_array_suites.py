@@ -7,10 +7,10 @@ import pytest
 from bench.array import IscsiTarget
 from bench.replay import fio
 from bench.replay.arrays import Ground
-from bench.replay.suite import Outcome, Stage
 from bench.replay.suites import blocks, concurrency, workloads
 from bench.replay.suites.workloads import Fabric
 from bench.replay.suites.workloads_report import ALONE, MIXED, SEPARATE
+from bench.replay.trial import Outcome, Stage
 from bench.wan.namespaces import lacking, lacking_tun
 
 pytestmark = [pytest.mark.root, pytest.mark.serial]

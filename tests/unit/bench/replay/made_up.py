@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.replay.command import Order
-from bench.replay.suite import Figure, Options, Outcome, Stage, Suite, Trial
+from bench.replay.suite import Suite
+from bench.replay.trial import Figure, Options, Outcome, Stage, Trial
 
 CELLS = ("passes/1", "passes/2")
 ALONE = "alone"

@@ -10,11 +10,12 @@ from bench.replay.arrays import LINES, Ground, not_carried, see_room
 from bench.replay.document import Section, Table
 from bench.replay.records import Record
 from bench.replay.results import Results
-from bench.replay.suite import Figure, Lacking, Options, Outcome, Stage, Suite
+from bench.replay.suite import Suite
 from bench.replay.suites.blocks import BLOCKS
 from bench.replay.suites.concurrency import CONCURRENCY
 from bench.replay.suites.reduction import REDUCTION
 from bench.replay.suites.workloads import WORKLOADS
+from bench.replay.trial import Figure, Lacking, Options, Outcome, Stage
 from bench.replay.writers import FILE_WRITE, alike, creating
 
 MIB = 1 << 20

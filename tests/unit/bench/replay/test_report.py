@@ -16,10 +16,10 @@ from bench.replay.page import page
 from bench.replay.records import Record, Records
 from bench.replay.reporting import make, report
 from bench.replay.results import Results
-from bench.replay.suite import Figure, Options, Outcome
 from bench.replay.suites import SUITES
 from bench.replay.suites import field_published as published
 from bench.replay.suites.alternatives_report import report as alternatives
+from bench.replay.trial import Figure, Options, Outcome
 from bench.sites import SiteFailure
 from proxy.errors import ExitCode, OperatorError
 from tests.unit.bench.replay.made_up import MadeUp, figure, order, raising

@@ -9,8 +9,8 @@ import pytest
 
 from bench.replay.command import run, scale_text
 from bench.replay.records import RecordFailure, Records
-from bench.replay.suite import Lacking
 from bench.replay.suites import SUITES
+from bench.replay.trial import Lacking
 from bench.sites import SiteFailure
 from proxy.errors import ExitCode, OperatorError
 from tests.unit.bench.replay.made_up import ALONE, CELLS, MadeUp, order, raising

@@ -7,12 +7,13 @@ import pytest
 from bench.overwan.course import Course, Sample
 from bench.overwan.lines import Setting
 from bench.replay.flow import Flow, course_samples, rates
-from bench.replay.suite import Options, Suite
+from bench.replay.suite import Suite
 from bench.replay.suites import SUITES
 from bench.replay.suites import field_published as published
 from bench.replay.suites.field import volume
 from bench.replay.suites.field_pass import Case, Pass, shared
 from bench.replay.suites.window import theory
+from bench.replay.trial import Options
 from bench.replicator import Transfer
 
 MIB = 1 << 20

@@ -1,0 +1,104 @@
+"""Trials that are measured in one go, and the figures that they bring.
+
+    def trials(options: Options) -> list[Trial]:
+        return [Trial(cells=("line/10ms",), measure=measure, seconds=20, settings={"delay": "10ms"})]
+
+    def measure(stage: Stage) -> Iterator[tuple[str, Outcome]]:
+        stage.tell("sending")
+        yield "line/10ms", Outcome((Figure("throughput", 41.2, "Mb/s", published=30.0, limit=43.4),))
+
+A cell is what a report has a place for; its name is unique within its suite. What depends on what came before it, such
+as the second pass over a volume, is a cell of the same trial: a trial is repeated whole or not at all.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+
+class Lacking(Exception):
+    """A trial cannot be measured here; the message names what is missing and the remedy. The next run tries again."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure of a cell."""
+
+    name: str
+    """Such as "throughput"; the same in all cells that a table compares."""
+    value: float | None
+    """None: not to be had, and `remark` says why."""
+    unit: str
+    more_is_better: bool = True
+    published: float | None = None
+    """What the reference has for it, in the same unit."""
+    limit: float | None = None
+    """What would be possible at best, in the same unit."""
+    goal: float | None = None
+    """What it should be at least, or at most if less is better."""
+    remark: str = ""
+    """What a reader has to know, such as that the emulator was late; a footnote of the cell."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was found for a cell."""
+
+    figures: tuple[Figure, ...]
+    samples: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    """Raw samples for JSON and plots, by name; a course over time is a list of [seconds, value]."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What was found out about the circumstances meanwhile, for JSON; what is known before is the trial's."""
+    complaint: str = ""
+    """What arrived is not what was sent, and how that shows; or nothing."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where and how a trial is measured."""
+
+    directory: Path
+    """For temporary files; empty at the start, removed at the end."""
+    scale: float
+    """Of all sizes and times, 1 being the real ones."""
+    tell: Callable[[str], None] = lambda text: None
+    """Takes what is being done now, in a few words, for whoever watches."""
+
+    def bytes(self, whole: float, unit: int = 1 << 20) -> int:
+        """A size, scaled, in whole units; one at least."""
+        return max(1, round(whole * self.scale / unit)) * unit
+
+    def seconds(self, whole: float, least: float = 1.0) -> float:
+        """A time, scaled, but not below the least."""
+        return max(least, whole * self.scale)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is measured in one go."""
+
+    cells: tuple[str, ...]
+    """Names, such as "singly/f5vol2/disk/1", in the order in which `measure` yields them."""
+    measure: Callable[[Stage], Iterator[tuple[str, Outcome]]]
+    """Yields a cell's name and outcome as soon as it has them. Raises Lacking, or one of the suite's failures."""
+    seconds: float
+    """About how long it takes, for the time left."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """For JSON. Finished results with other settings are not taken for results of this trial."""
+
+    def chosen(self, patterns: Sequence[str]) -> bool:
+        """One of its cells is meant by a pattern (as of a shell; a beginning up to a slash is enough), or there is
+        none."""
+        wanted = [*patterns, *(f"{pattern}/*" for pattern in patterns)]
+        return not patterns or any(fnmatchcase(cell, pattern) for cell in self.cells for pattern in wanted)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a suite is told when its trials are made."""
+
+    scale: float
+    command: str = ""
+    """A user's own proxy, for the alternatives: see `bench.replay.suites.alternatives`."""
