@@ -46,10 +46,11 @@ def replace_all(files: Sequence[File]) -> None:
             _give(draft, path)
             os.replace(draft, path)
     except OSError as error:
-        for draft in drafts:
-            draft.unlink(missing_ok=True)  # there may be a private key in it
         named = {str(draft): str(path) for draft, path in drafts.items()}
         raise OSError(error.errno, error.strerror, named.get(error.filename, error.filename)) from None
+    finally:
+        for draft in drafts:
+            draft.unlink(missing_ok=True)  # there may be a private key in it
 
 
 def _give(draft: Path, path: Path) -> None:

@@ -143,10 +143,12 @@ def _write(files: list[File], out: Path) -> None:
         out.mkdir(parents=True, exist_ok=True)
         state.mkdir(mode=0o700, exist_ok=True)
         create_all(files)
-    except OSError as error:
+    except BaseException as error:
         for place in lacking:
             with suppress(OSError):  # it was not made, or somebody has put something there meanwhile
                 place.rmdir()
+        if not isinstance(error, OSError):
+            raise
         wrong = f"{error.filename or out} cannot be written: {error.strerror}"
         raise OperatorError(f"{wrong}; choose another directory (--out)") from None
 

@@ -2,11 +2,12 @@
 
 import os
 import stat
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from proxy.files import create_all, replace_all
+from proxy.files import File, create_all, replace_all
 
 
 def test_all_or_none(tmp_path: Path) -> None:
@@ -16,15 +17,33 @@ def test_all_or_none(tmp_path: Path) -> None:
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("second", "mine")]
 
 
-def test_who_is_interrupted_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("write", [create_all, replace_all])
+def test_who_is_interrupted_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Sequence[File]], None]
+) -> None:
     """Ctrl-C while the disk is slow: the next `isthmus init` would be told that its files are there already."""
+    synced = []
 
     def interrupted(descriptor: int) -> None:
-        raise KeyboardInterrupt
+        synced.append(descriptor)
+        if len(synced) == 2:
+            raise KeyboardInterrupt
 
     monkeypatch.setattr(os, "fsync", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        create_all([(tmp_path / "first", b"1", 0o644), (tmp_path / "second", b"2", 0o644)])
+        write([(tmp_path / "first", b"1", 0o644), (tmp_path / "second", b"2", 0o644)])
+    assert not list(tmp_path.iterdir())
+
+
+def test_who_is_interrupted_between_two_names_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There may be a private key in it."""
+
+    def interrupted(draft: Path, path: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        replace_all([(tmp_path / "file", b"new", 0o600)])
     assert not list(tmp_path.iterdir())
 
 

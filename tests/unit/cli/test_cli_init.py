@@ -157,6 +157,15 @@ def test_a_full_disk_keeps_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
+def test_ctrl_c_keeps_nothing(isthmus: Isthmus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    assert isthmus("init", *EAST, "--out", tmp_path / "new").exit_code == ExitCode.INTERRUPTED
+    assert not list(tmp_path.iterdir())
+
+
 def test_where_nobody_can_answer_nothing_is_asked(isthmus: Isthmus, tmp_path: Path) -> None:
     shown = isthmus("init", "--out", tmp_path)
     assert shown.exit_code == ExitCode.USAGE
