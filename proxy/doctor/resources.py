@@ -29,6 +29,9 @@ FEW_STREAMS = 32
 """Streams a peer with which a site is of use: twice the volumes that an array replicates at once."""
 CONTEXTS = 192 << 20
 """Bytes of long contexts a peer where compression adapts: 64 MiB of windows each way, and the sender's tables."""
+LANE = 2 << 20
+"""Bytes of a lane with the longest frame on its way. A peer that was taken over can have that of all lanes at once; a
+control group that has no room for it has the site killed, with the connections of all other peers."""
 BASE = 128 << 20
 """Bytes of a process without its store and what is under way."""
 LISTED = 460
@@ -83,7 +86,8 @@ def memory(config: SiteConfig, facts: Memory, *, filled: bool) -> Iterator[Findi
     lower = f"lower store.{'size' if tables > store else key}, or tunnel.memory and tunnel.unacked"
     if facts.limit is not None and facts.limit < needed:
         found = f"{needs}; this control group allows {show_size(facts.limit)}"
-        yield problem(MEMORY, found, f"{lower}; or MemoryMax={-(-needed >> 20)}M in the unit, --memory of a container")
+        enough = -(-(needed + len(config.peers) * LANES * LANE) >> 20)
+        yield problem(MEMORY, found, f"{lower}; or MemoryMax={enough}M in the unit, --memory of a container")
     to_come = under_way + contexts + tables if filled else needed
     yield _free_memory(facts.available, to_come, needs, lower, filled=filled)
 
