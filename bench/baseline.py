@@ -119,7 +119,7 @@ def _started(directory: Path, name: str, listen: Address, to: Address) -> Iterat
         stdout=subprocess.PIPE,
         text=True,
         env=environment(),
-        start_new_session=True,  # as in `bench.load`
+        process_group=0,  # as in `bench.load`
     ) as process:
         try:
             assert process.stdout is not None

@@ -79,7 +79,7 @@ def listening(role: str, *arguments: str) -> Iterator[tuple[Address, Process]]:
         stdout=subprocess.PIPE,
         text=True,
         env=environment(),
-        start_new_session=True,  # an interrupt from the keyboard is for us, who end it; it would show where it was
+        process_group=0,  # an interrupt from the keyboard is for us
     )
     try:
         yield (LOOPBACK, int(answer(process)["port"])), process

@@ -111,7 +111,7 @@ def watching(sites: tuple[Site, ...]) -> Iterator[None]:
         env=environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        start_new_session=True,  # as in `bench.load`
+        process_group=0,  # as in `bench.load`
     ) as process:
         try:
             assert process.stdout is not None

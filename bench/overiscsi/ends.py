@@ -78,7 +78,7 @@ def target(play: Play, port: int) -> Iterator[Process]:
         stdout=subprocess.PIPE,
         text=True,
         env=environment(),
-        start_new_session=True,  # as in `bench.load`
+        process_group=0,  # as in `bench.load`
     )
     try:
         answer(process)

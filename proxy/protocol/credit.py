@@ -219,6 +219,7 @@ class ReceiveWindow:
 
     __slots__ = (
         "_budget",
+        "_ended",
         "_grower",
         "_grown",
         "_initial",
@@ -243,7 +244,7 @@ class ReceiveWindow:
         self._initial = initial
         self._maximum = max(initial + foretold, maximum)
         self._grown = self._opened = foretold
-        self._grower = False
+        self._grower = self._ended = False
         self._pressed = False  # it has grown, and the peer has not been told
         self._widened = False  # the same, at its opening
         self.size = self.limit = initial + foretold
@@ -284,7 +285,8 @@ class ReceiveWindow:
         `kept`: costs that came ahead of a gap. The line is what is slow then: what is on it must not be short.
         """
         if (
-            self._pressed
+            self._ended
+            or self._pressed
             or (self._widened and self._budget.streams > 1)  # the first of many would have all
             or self.limit - self.arrived > self.size // 8
             or self.arrived - self.consumed - kept > self.size // 8
@@ -301,7 +303,7 @@ class ReceiveWindow:
             raise Misuse(f"{cost} consumed, but only {self.arrived - self.consumed} arrived")
         self.consumed += cost
         self._untold += plain_cost
-        if self.consumed - self._mark >= self.size:
+        if self.consumed - self._mark >= self.size and not self._ended:
             self._tune(now - self._mark_time < 2 * max(round_trip, ROUND_TRIP_MIN))
             self._mark, self._mark_time = self.consumed, now
         if self._grown:
@@ -331,8 +333,16 @@ class ReceiveWindow:
         self._told = self.consumed
         self._untold = 0
         self._pressed = self._widened = False
-        self.limit = max(self.limit, self.consumed + self.size)
+        if not self._ended:
+            self.limit = max(self.limit, self.consumed + self.size)
         return self.consumed, self.limit
+
+    def end(self) -> None:
+        """All has come: what is left of the window is for others, though the stream may live for long."""
+        self._ended = True
+        self._budget.opening -= self._opened
+        self._opened = 0
+        self._settle()
 
     def close(self) -> None:
         """The stream is over: everything goes back to the budget."""
@@ -360,8 +370,9 @@ class ReceiveWindow:
                 self.size += more
 
     def _settle(self) -> None:
-        """Give back growth that neither the window nor what the peer was told still needs."""
-        needed = max(self.size, self.limit - self.consumed) - self._initial
+        """Give back growth that neither the window nor what the peer was told still needs, nor what has come."""
+        held = self.arrived - self.consumed if self._ended else max(self.size, self.limit - self.consumed)
+        needed = max(0, held - self._initial)
         if needed < self._grown:
             self._budget.shrink(self._grown - needed)
             self._grown = needed

@@ -356,6 +356,7 @@ class Streams:
             return
         if frame.type == FrameType.END:
             window = stream.incoming.window
+            window.end()
             if window.idle:
                 self.notices.consumed(stream.number, window.untold, now)
         elif frame.type == FrameType.ACCEPT:

@@ -315,3 +315,37 @@ def test_a_tunnel_counts_what_it_has_promised() -> None:
     script.open(2)
     script.tunnel.open("array", "")
     assert script.tunnel.figures.credit_bytes == 2 * 64 * KIB
+
+
+def test_what_has_ended_leaves_its_window_to_others() -> None:
+    """Also while its array takes the rest, and for as long as the other direction goes on."""
+    budget = WindowBudget(64 * MIB)
+    first, other = window(budget), window(budget)
+    assert first.widen(8 * MIB)
+    pass_through(first, 64 * MIB, 0.0, 1e9)
+    assert budget.room <= MIB, "it has all that may grow"
+    first.arrive(MIB, 1.0, 0.1)
+    told = first.tell()[1]
+    first.end()
+    assert (budget.room, budget.opening) == (32 * MIB, 0)
+    first.consume(MIB, MIB, 1.0, 0.1)
+    assert first.tell() == (first.arrived, told), "nothing more may come"
+    pass_through(other, 64 * MIB, 1.0, 1e9)
+    assert other.size > 16 * MIB
+    for each in (first, other):
+        each.close()
+    assert (budget.reserved, budget.grown, budget.opening, budget.growers) == (0, 0, 0, 0)
+
+
+def test_what_has_come_before_the_end_counts_until_it_is_taken() -> None:
+    budget = WindowBudget(64 * MIB)
+    one = window(budget)
+    assert one.widen(4 * MIB)
+    one.tell()
+    one.arrive(3 * MIB, 0.0, 0.1)
+    one.end()
+    assert budget.reserved == 3 * MIB
+    one.consume(MIB, MIB, 0.0, 0.1)
+    assert budget.reserved == 2 * MIB
+    one.consume(2 * MIB, 2 * MIB, 0.0, 0.1)
+    assert budget.reserved == MIB, "the initial credit, until it is over"

@@ -64,7 +64,7 @@ def test_the_last_consumption_is_told_at_once() -> None:
     script.tunnel.consumed(1)
     assert script.take() == []
     script.give(FrameType.END, 1, 2, encode_end(500, b""))
-    assert script.take() == ["CREDIT 1:756/66292"]
+    assert script.take() == ["CREDIT 1:756/65536"]
 
 
 def test_so_is_consumption_after_the_end() -> None:
@@ -74,7 +74,7 @@ def test_so_is_consumption_after_the_end() -> None:
     script.give(FrameType.END, 1, 2, encode_end(500, b""))
     assert script.take() == []
     script.tunnel.consumed(1)
-    assert script.take() == ["CREDIT 1:756/66292"]
+    assert script.take() == ["CREDIT 1:756/65536"]
 
 
 def test_the_peer_says_that_it_is_over() -> None:

@@ -144,7 +144,7 @@ def test_a_stream_that_we_open() -> None:
     script.tunnel.consumed(1)
     assert script.give(FrameType.END, 1, 3, encode_end(70, b"learn")) == [StreamEnded(1, 70, b"learn")]
     script.tunnel.send_end(1, 500, b"learn")
-    assert script.flush() == ["ACK 1:4", "CREDIT 1:326/65862", "END 1#3 500"]
+    assert script.flush() == ["ACK 1:4", "CREDIT 1:326/65536", "END 1#3 500"]
 
 
 def test_a_stream_that_the_peer_opens() -> None:
