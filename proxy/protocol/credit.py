@@ -219,7 +219,6 @@ class ReceiveWindow:
 
     __slots__ = (
         "_budget",
-        "_ended",
         "_grower",
         "_grown",
         "_initial",
@@ -234,6 +233,7 @@ class ReceiveWindow:
         "_widened",
         "arrived",
         "consumed",
+        "ended",
         "limit",
         "size",
     )
@@ -244,7 +244,7 @@ class ReceiveWindow:
         self._initial = initial
         self._maximum = max(initial + foretold, maximum)
         self._grown = self._opened = foretold
-        self._grower = self._ended = False
+        self._grower = self.ended = False
         self._pressed = False  # it has grown, and the peer has not been told
         self._widened = False  # the same, at its opening
         self.size = self.limit = initial + foretold
@@ -285,7 +285,7 @@ class ReceiveWindow:
         `kept`: costs that came ahead of a gap. The line is what is slow then: what is on it must not be short.
         """
         if (
-            self._ended
+            self.ended
             or self._pressed
             or (self._widened and self._budget.streams > 1)  # the first of many would have all
             or self.limit - self.arrived > self.size // 8
@@ -303,7 +303,7 @@ class ReceiveWindow:
             raise Misuse(f"{cost} consumed, but only {self.arrived - self.consumed} arrived")
         self.consumed += cost
         self._untold += plain_cost
-        if self.consumed - self._mark >= self.size and not self._ended:
+        if self.consumed - self._mark >= self.size and not self.ended:
             self._tune(now - self._mark_time < 2 * max(round_trip, ROUND_TRIP_MIN))
             self._mark, self._mark_time = self.consumed, now
         if self._grown:
@@ -333,13 +333,13 @@ class ReceiveWindow:
         self._told = self.consumed
         self._untold = 0
         self._pressed = self._widened = False
-        if not self._ended:
+        if not self.ended:
             self.limit = max(self.limit, self.consumed + self.size)
         return self.consumed, self.limit
 
     def end(self) -> None:
         """All has come: what is left of the window is for others, though the stream may live for long."""
-        self._ended = True
+        self.ended = True
         self._budget.opening -= self._opened
         self._opened = 0
         self._settle()
@@ -371,7 +371,7 @@ class ReceiveWindow:
 
     def _settle(self) -> None:
         """Give back growth that neither the window nor what the peer was told still needs, nor what has come."""
-        held = self.arrived - self.consumed if self._ended else max(self.size, self.limit - self.consumed)
+        held = self.arrived - self.consumed if self.ended else max(self.size, self.limit - self.consumed)
         needed = max(0, held - self._initial)
         if needed < self._grown:
             self._budget.shrink(self._grown - needed)

@@ -67,7 +67,9 @@ class Incoming:
         return self.window.press(self._kept_cost)
 
     def keep(self, frame: Frame, plain: int) -> None:
-        """Keep a copy until the gap before it closes. DATA is bounded by its credit, the others here."""
+        """Keep a copy until the gap before it closes. Credit bounds DATA, this the others. Raises PeerError."""
+        if frame.type == DATA and self.window.ended:
+            raise PeerError.of(frame, "it comes after END, when there is no room for it any more")
         size = len(frame.payload)
         if frame.type != DATA:
             self._uncredited += 1

@@ -5,7 +5,7 @@ import pytest
 from proxy.protocol.codes import Capability, ResetCode
 from proxy.protocol.credit import LEAN_PART, STEP, WIDE, ReceiveWindow, SendCredit, Trust, WindowBudget, cost_of
 from proxy.protocol.errors import Misuse, PeerError
-from proxy.protocol.frames import FrameType, encode_reset
+from proxy.protocol.frames import FrameType, encode_end, encode_reset
 from proxy.protocol.reader import PLAIN_MAX
 from tests.unit.protocol.playbook import Script, batch
 
@@ -349,3 +349,13 @@ def test_what_has_come_before_the_end_counts_until_it_is_taken() -> None:
     assert budget.reserved == 2 * MIB
     one.consume(2 * MIB, 2 * MIB, 0.0, 0.1)
     assert budget.reserved == MIB, "the initial credit, until it is over"
+
+
+def test_what_would_follow_the_end_behind_a_gap_is_not_kept() -> None:
+    """There is no room for it in the budget, and it could never be delivered."""
+    script = Script()
+    script.open(2)
+    script.tunnel.accept(2)
+    script.give(FrameType.END, 2, 1, encode_end(0, b""))
+    with pytest.raises(PeerError, match="DATA 3 of stream 2 broke the protocol: it comes after END"):
+        script.give(FrameType.DATA, 2, 3, batch(100, 100))
