@@ -3,15 +3,14 @@
 import asyncio
 import os
 import socket
-import threading
 from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from proxy.config.addresses import Address
+from proxy.net.aside import aside
 from proxy.net.endings import reset_connection
 
 ADDRESS_SECONDS = 3.0
@@ -62,27 +61,18 @@ async def _addresses(loop: asyncio.AbstractEventLoop, address: Address) -> list[
 
 
 async def _ask(loop: asyncio.AbstractEventLoop, address: Address) -> list[Any]:
-    if address.ip is not None:
-        return await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    answer: Future[list[Any]] = Future()
-    threading.Thread(target=_look_up, args=(address, answer), name="looking up", daemon=True).start()
-    return await asyncio.wrap_future(answer)
-
-
-def _look_up(address: Address, answer: "Future[list[Any]]") -> None:
-    """On a thread that ends with the process, wherever it is.
+    """Names on a thread that ends with the process.
 
     uvloop has its own threads for this, and waits for them when it is closed: while no name server answers, a site that
     has stopped was there for half a minute more, in the way of its successor.
     """
-    try:
-        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    except BaseException as error:  # whatever it is, nobody may wait for it for ever
-        if answer.set_running_or_notify_cancel():
-            answer.set_exception(error)
-        return
-    if answer.set_running_or_notify_cancel():
-        answer.set_result(found)
+    if address.ip is not None:
+        return await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    return await asyncio.wrap_future(aside(partial(_look_up, address), "looking up"))
+
+
+def _look_up(address: Address) -> list[Any]:
+    return socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
 
 
 def _answered(asked: dict[Address, asyncio.Task[list[Any]]], address: Address, done: asyncio.Task[list[Any]]) -> None:

@@ -7,7 +7,7 @@ from bench.sites import Site
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array, receipt, send, torn, whole
 from tests.integration.bed.passes import WRITE, cost, replicate
-from tests.integration.bed.sites import Bed, drain, ends, run
+from tests.integration.bed.sites import Bed, Pair, drain, ends, run
 
 CONTENT = volume("content", 40 << 20)
 SLOT = 4 << 20
@@ -17,12 +17,18 @@ FLIPS = 3
 """In each container: few enough that references go on."""
 
 
+def filled(bed: Bed, array: Array) -> Pair:
+    """Both stores have learned it, and both sites have ended."""
+    pair = bed.pair(array.address, store={"mode": "disk", "size": "128MiB", "cache": "32MiB"})
+    run(*pair.sites)
+    replicate(pair, CONTENT)
+    drain(*pair.sites)
+    return pair
+
+
 def test_in_the_receiving_store(bed: Bed) -> None:
     with Array() as array:
-        pair = bed.pair(array.address, store={"mode": "disk", "size": "128MiB", "cache": "32MiB"})
-        run(*pair.sites)
-        replicate(pair, CONTENT)
-        drain(*pair.sites)
+        pair = filled(bed, array)
         run(*pair.sites)
         flipped = flip(bed.directory / "west-store" / "containers")
         assert cost(pair, CONTENT) < 0.1
@@ -42,10 +48,7 @@ def test_in_the_receiving_store(bed: Bed) -> None:
 def test_in_the_sending_store(bed: Bed) -> None:
     """The sender does not read its store to refer to it; where it does, to look ahead, it finds out."""
     with Array() as array:
-        pair = bed.pair(array.address, store={"mode": "disk", "size": "128MiB", "cache": "32MiB"})
-        run(*pair.sites)
-        replicate(pair, CONTENT)
-        drain(*pair.sites)
+        pair = filled(bed, array)
         run(*pair.sites)
         flip(bed.directory / "east-store" / "containers")
         for _ in range(2):
@@ -56,10 +59,7 @@ def test_in_the_sending_store(bed: Bed) -> None:
 def test_in_both_stores(bed: Bed) -> None:
     """Who refers to a chunk that both have lost loses the stream: once, and not once for each such chunk."""
     with Array() as array:
-        pair = bed.pair(array.address, store={"mode": "disk", "size": "128MiB", "cache": "32MiB"})
-        run(*pair.sites)
-        replicate(pair, CONTENT)
-        drain(*pair.sites)
+        pair = filled(bed, array)
         for site in pair.sites:
             flip(bed.directory / f"{site.name}-store" / "containers")
         run(*pair.sites)

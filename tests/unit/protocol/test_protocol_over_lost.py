@@ -23,6 +23,14 @@ def two_lanes(**settings: float) -> Pair:
     return pair
 
 
+def end_both_sides(pair: Pair) -> None:
+    """The left array after 500 bytes, which the right one has not taken yet."""
+    pair.left.send_data(1, batch(500), 500)
+    pair.left.send_end(1, 500, b"")
+    pair.right.send_end(1, 0, b"")
+    pair.settle(1)
+
+
 def go_on(pair: Pair) -> None:
     """As long as it takes until an idle lane says something."""
     pair.settle(1)
@@ -38,10 +46,7 @@ def lose_what_the_right_one_says(pair: Pair) -> None:
 
 def test_of_a_stream_that_ends_in_order() -> None:
     pair = two_lanes()
-    pair.left.send_data(1, batch(500), 500)
-    pair.left.send_end(1, 500, b"")
-    pair.right.send_end(1, 0, b"")
-    pair.settle(1)
+    end_both_sides(pair)
     pair.left.lane_down(2, pair.now)
     pair.settle(1)
     events_of(pair.left)
@@ -78,10 +83,7 @@ def test_nobody_asks_while_something_else_is_to_come() -> None:
 def test_who_asks_in_vain_asks_again_in_time() -> None:
     """The far array is slow: each time costs one entry of an ACK."""
     pair = two_lanes()
-    pair.left.send_data(1, batch(500), 500)
-    pair.left.send_end(1, 500, b"")
-    pair.right.send_end(1, 0, b"")
-    pair.settle(1)
+    end_both_sides(pair)
     for _ in range(3):
         pair.now += TunnelSettings().keepalive
         pair.left.tick(pair.now)
