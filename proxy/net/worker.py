@@ -44,6 +44,8 @@ class StoreWorker:
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="store-reader")
         self._writing_since: float | None = None
         self._reading_since: float | None = None  # set by the reader
+        self._broken = False
+        """The last write ended by a defect: nobody rests for the next one, which begins with the next second."""
         self._rested: list[Callable[[], None]] = []
         self._reads: dict[Hashable, deque[tuple[Callable[[], None], Callable[[], None]]]] = {}
         """Each, and what comes then; by party, the one whose turn it is first."""
@@ -58,7 +60,7 @@ class StoreWorker:
     @property
     def congested(self) -> bool:
         """True while sources should rest because the disk lags."""
-        if self.store.unwritten <= self.store.unwritten_max:
+        if self._broken or self.store.unwritten <= self.store.unwritten_max:
             return False
         return self._writing_since is None or time.monotonic() - self._writing_since < PATIENCE
 
@@ -72,7 +74,7 @@ class StoreWorker:
     def kick(self) -> bool:
         """Start a write if enough waits for one and none is under way; `congested`."""
         unwritten, most = self.store.unwritten, self.store.unwritten_max
-        if unwritten <= most // _WORTH_WRITING:
+        if self._broken or unwritten <= most // _WORTH_WRITING:
             return False
         self._write()
         return unwritten > most and self.congested
@@ -152,7 +154,7 @@ class StoreWorker:
             self.prepared = True
 
     def _written(self, done: "asyncio.Future[None]") -> None:
-        _report(done)
+        self._broken = not _report(done)
         self._writing_since = None
         self._relieve()
         self.kick()
@@ -214,6 +216,9 @@ def _call(waiting: Iterable[Callable[[], None]]) -> None:
             log.exception("a defect in what waited for the store")
 
 
-def _report(done: "asyncio.Future[None]") -> None:
-    if not done.cancelled() and (error := done.exception()) is not None:
-        log.error("the store's worker failed: %s", error)
+def _report(done: "asyncio.Future[None]") -> bool:
+    """False, and a line in the log, if it failed: a store tells of its disk by alarms, so this is a defect."""
+    if done.cancelled() or (error := done.exception()) is None:
+        return True
+    log.error("a defect in the store: %r", error)
+    return False

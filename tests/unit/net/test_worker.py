@@ -110,6 +110,41 @@ def test_who_rests_goes_on_whatever_another_makes_of_it() -> None:
     asyncio.run(rest())
 
 
+async def fail_to_write() -> list[str]:
+    store = Store()
+    store.disk.set()
+
+    def write() -> None:
+        store.done.append("write")
+        if len(store.done) < 3:
+            raise RuntimeError("a defect of the store")
+        store.unwritten = 0
+
+    store.write = write  # type: ignore[method-assign]
+    async with worker_of(store) as worker, asyncio.timeout(PATIENCE):
+        assert worker.kick()
+        await worker_idle(worker)
+        assert not worker.kick(), "and nobody rests"
+        await worker_idle(worker)
+        assert store.done == ["write"]
+        for _ in range(2):  # two seconds
+            worker.note()
+            await worker_idle(worker)
+        store.unwritten = 2
+        assert worker.kick()
+    return store.done
+
+
+async def worker_idle(worker: StoreWorker) -> None:
+    """What the writer was given is done, and the loop has heard of it."""
+    await asyncio.get_running_loop().run_in_executor(worker._writer, int)
+    await asyncio.sleep(0)
+
+
+def test_a_write_that_ends_by_a_defect_is_tried_again_with_the_next_second() -> None:
+    assert asyncio.run(fail_to_write()) == ["write"] * 4
+
+
 def test_notes_are_written_though_no_container_waits() -> None:
     assert asyncio.run(note(noted=True)) == ["write"]
     assert asyncio.run(note(noted=False)) == []
@@ -155,13 +190,13 @@ async def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         worker.note()
         assert told == []
         while not worker.is_silent():  # noqa: ASYNC110 (nothing tells)
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
         worker.note()
         worker.note()
         assert told == ["impatient", "behind"]
         store.disk.set()
         while len(told) < 5:  # noqa: ASYNC110 (likewise)
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
         assert told[2:] == ["patient", "impatient", "behind"]
         assert not worker.is_silent()
 
