@@ -29,6 +29,8 @@ class Stage:
         self.turned_away = 0
         self.busy = False
         """Refuse all answers, but for the live ones."""
+        self.crowded = False
+        """Too many listen already: those who do are sent away."""
         self.port = free_port()
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
@@ -70,8 +72,12 @@ class Stage:
             "history": self._history,
             "store": lambda request: asdict(self.scene.store),
             "streams": self._streams,
-            "events": lambda request: {"events": [asdict(event) for event in self.scene.events]},
+            "events": self._events,
         }
+
+    def _events(self, request: web.Request) -> dict[str, Any]:
+        after = int(request.query["after"])
+        return {"events": [asdict(event) for event in self.scene.events if event.number > after]}
 
     def _history(self, request: web.Request) -> dict[str, Any]:
         if request.query["of"] not in self.scene.history.choices:
@@ -95,6 +101,8 @@ class Stage:
             return web.json_response({"error": "that token is not this listener's", "remedy": ""}, status=401)
         if is_api and self.busy and not request.path.endswith("/live"):
             return web.json_response({"error": "the site has no more time for answers", "remedy": ""}, status=429)
+        if self.crowded and request.path.endswith("/live"):
+            return web.json_response({"error": "32 listen already", "remedy": ""}, status=429)
         answer: web.StreamResponse = await handler(request)
         return answer
 
@@ -106,7 +114,7 @@ class Stage:
         await response.prepare(request)
         step = 0
         with contextlib.suppress(ConnectionError):
-            while not self._over.is_set() and self._may(request):
+            while not self._over.is_set() and self._may(request) and not self.crowded:
                 if not self.silent:
                     text = json.dumps(asdict(self.scene.live(step)))
                     await response.write(f"event: live\ndata: {text}\n\n".encode())

@@ -287,6 +287,43 @@ def test_silence_shows_within_three_seconds(stage: Stage, window: OpenWindow) ->
     assert page.page.locator("#lost").is_hidden()
 
 
+def test_events_of_a_site_that_has_begun_anew_are_all_shown(stage: Stage, window: OpenWindow) -> None:
+    """Where nothing is kept on disk its numbers begin with 1 again, and may have passed the last one that was seen."""
+    page = window(stage.url)
+    page.until_text("#events-table", "the last lane was lost")
+    stage.silent = True
+    page.until_text("#signal", "no answer since")
+    former = stage.scene.events[-1]
+    stage.scene.events = [replace(former, number=number, words=f"new event {number}") for number in range(1, 7)]
+    stage.silent = False
+    page.until_text("#events-table", "new event 6")
+    rows = [row[-1].split(" (")[0] for row in page.rows("#events-table")]
+    assert rows == [f"new event {number}" for number in range(6, 0, -1)]
+
+
+def test_why_it_is_not_answered_follows_what_the_site_says(stage: Stage, window: OpenWindow) -> None:
+    page = window(stage.url)
+    page.until_shown()
+    stage.silent = True
+    page.until_text("#lost", "The site process has ended, or it cannot be reached")
+    stage.crowded, stage.silent = True, False
+    page.until_text("#lost", "32 listen already; what is below is from before")
+
+
+def test_a_browser_that_stores_nothing_is_served(window: OpenWindow) -> None:
+    with staged(Scene(), token=True) as stage:
+        page = window(stage.url)
+        refusal = "{ get() { throw new DOMException('storage is off', 'SecurityError'); } }"
+        for name in ("localStorage", "sessionStorage"):
+            page.page.add_init_script(f"Object.defineProperty(window, '{name}', {refusal})")
+        page.page.reload()
+        page.page.get_by_role("textbox", name="Token").fill(TOKEN)
+        page.page.keyboard.press("Enter")
+        page.until_shown()
+        page.page.select_option("#theme", "dark")
+        assert page.page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
 def test_a_site_that_has_ended_is_said_and_come_back_to(window: OpenWindow) -> None:
     with staged(Scene()) as stage:
         page = window(stage.url)

@@ -16,12 +16,27 @@ export class Refused extends Error {
   }
 }
 
-export function keepToken(token) {
-  sessionStorage.setItem(TOKEN, token);
+/** For this tab, or for this page alone where the browser stores nothing. */
+export function keepToken(given) {
+  token = given;
+  try {
+    sessionStorage.setItem(TOKEN, given);
+  } catch {
+    // it may be forbidden for this site, or for all
+  }
 }
 
+function keptToken() {
+  try {
+    return sessionStorage.getItem(TOKEN);
+  } catch {
+    return null;
+  }
+}
+
+let token = keptToken();
+
 function headers() {
-  const token = sessionStorage.getItem(TOKEN);
   return token ? { Authorization: `Bearer ${token}` } : {};
 }
 

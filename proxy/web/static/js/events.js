@@ -12,7 +12,7 @@ const SEVERITIES = ["info", "warning", "error"];
 export class Events {
   constructor() {
     this.events = [];
-    this.last = 0;
+    this.last = null;
     this.newest = 0;
     this.severity = byId("severity");
     this.severity.addEventListener("change", () => this.draw());
@@ -29,12 +29,18 @@ export class Events {
     );
   }
 
+  /** After a pause: counts may have risen, and a site that has begun anew may count its events from 1 again. */
+  renew() {
+    this.events = [];
+    this.last = null;
+  }
+
   /** Ask for what is new: `newest` comes every second. */
   async refresh() {
-    const newest = this.newest;
-    if (newest < this.last) this.events = [];
-    if (newest === this.last) return;
-    const answer = await ask("/events", { after: newest < this.last ? 0 : this.last, limit: MOST });
+    const { newest, last } = this;
+    if (newest === last) return;
+    const answer = await ask("/events", { after: last ?? 0, limit: MOST });
+    if (last !== this.last) return;
     this.add(list(answer.events));
     this.last = newest;
   }

@@ -88,7 +88,7 @@ export class Limits {
   /** The accounts only grow: what they grew by since the last look. */
   showWaits(peers, uptime) {
     const now = { uptime, sums: sum(peers.map((peer) => record(peer.waiting_seconds))) };
-    const before = this.before && this.before.uptime < uptime ? this.before : { uptime: 0, sums: {} };
+    const before = this.before && !begunAnew(this.before, now) ? this.before : { uptime: 0, sums: {} };
     this.before = now;
     const grown = Object.entries(now.sums).map(([name, seconds]) => [name, seconds - (before.sums[name] ?? 0)]);
     const busy = grown.filter(([name, seconds]) => !WAITING_FOR_BYTES.includes(name) && seconds > 0);
@@ -110,6 +110,12 @@ export class Limits {
 }
 
 const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
+
+/** The site was started again: accounts that only grow are less than they were. */
+function begunAnew(before, now) {
+  const less = Object.entries(before.sums).some(([name, seconds]) => (now.sums[name] ?? 0) < seconds);
+  return less || now.uptime <= before.uptime;
+}
 
 function levelOf({ limit, share }) {
   if (limit === "outage") return "critical";

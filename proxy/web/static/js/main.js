@@ -135,6 +135,7 @@ function showState(state, heard, problem) {
   text(byId("alert"), banner);
   if (state === "live") {
     byId("token-dialog").close();
+    events.renew();
     everything();
   }
   if (state === "refused") askForToken(problem);

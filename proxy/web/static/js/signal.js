@@ -18,6 +18,7 @@ export class Signal {
     this.heard = null;
     this.opened = performance.now();
     this.refused = null;
+    this.problem = "";
     setInterval(() => this.check(), CHECK_MS);
   }
 
@@ -69,8 +70,10 @@ export class Signal {
   }
 
   change(state) {
-    if (state === this.state) return;
+    const problem = this.refused?.message ?? "";
+    if (state === this.state && problem === this.problem) return;
     this.state = state;
-    this.onState(state, this.heard?.clock ?? null, this.refused?.message ?? "");
+    this.problem = problem;
+    this.onState(state, this.heard?.clock ?? null, problem);
   }
 }
