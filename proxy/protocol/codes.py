@@ -40,11 +40,13 @@ class FrameType(IntEnum):
     """1 to 1024 fingerprints that the sender cannot resolve."""
     FILL = 0x16
     """fingerprint, codec u8, size u32, data. Answers a MISS; size 0 means "gone"."""
+    WAIVE = 0x17
+    """amount u64. That much credit, which the sender does not need, is given back."""
 
 
-DATA, END, RESET = FrameType.DATA, FrameType.END, FrameType.RESET
+DATA, END, RESET, WAIVE = FrameType.DATA, FrameType.END, FrameType.RESET, FrameType.WAIVE
 """Each frame is compared with these, and an enum's attributes are slow."""
-FIRST_NUMBERED, LAST = FrameType.OPEN, FrameType.FILL
+FIRST_NUMBERED, LAST = FrameType.OPEN, FrameType.WAIVE
 """Likewise."""
 
 
@@ -103,3 +105,5 @@ class Capability(IntEnum):
     """Batches with a section of records. (It was 5 when these were predicted otherwise.)"""
     LEAN = 9
     """DATA costs what it takes to keep: at least an eighth of what it delivers, at most all of it."""
+    WAIVERS = 10
+    """The frame WAIVE, and CREDIT that asks for it."""

@@ -22,6 +22,8 @@ OPENING_PART = 4
 """One part in so many of the memory is for windows that are wide from the beginning."""
 STEP = 4
 """A window grows to so many times its size at once, or to twice where that does not fit."""
+REST_PART = 4
+"""Who has used one part in so many of the initial credit at most, in seconds, is at rest but for signs of life."""
 ROUND_TRIP_MIN = 0.005
 """Seconds: on a LAN the event loops take longer than the wire, so windows grow as if the round trip were this."""
 
@@ -60,7 +62,7 @@ class Trust:
 class SendCredit:
     """What may be sent: totals of costs from the stream's beginning."""
 
-    __slots__ = ("_frames", "_most", "_trust", "_under_way", "consumed", "limit", "sent")
+    __slots__ = ("_frames", "_granted", "_most", "_trust", "_under_way", "consumed", "limit", "sent")
 
     def __init__(self, initial: int, most: int, trust: Trust) -> None:
         """`most`: what we are willing to have under way, whatever the peer allows."""
@@ -68,7 +70,7 @@ class SendCredit:
         self._trust = trust
         self._frames: deque[tuple[int, int]] = deque()  # not consumed: `sent` with it, its cost if that were not lean
         self._under_way = 0  # these together
-        self.limit = initial
+        self.limit = self._granted = initial
         self.sent = 0
         self.consumed = 0
         """Everything below has been delivered to the far array."""
@@ -112,6 +114,7 @@ class SendCredit:
             raise PeerError("CREDIT", f"{consumed} consumed, but only {self.sent} were sent")
         if limit < consumed:
             raise PeerError("CREDIT", f"limit {limit} is below consumed {consumed}")
+        self._granted = max(self._granted, limit)
         self.limit = max(self.limit, min(limit, consumed + self._most))
         if consumed <= self.consumed:
             return False
@@ -119,6 +122,19 @@ class SendCredit:
         while self._frames and self._frames[0][0] <= consumed:
             self._end(self._frames.popleft()[1])
         return True
+
+    def recalled(self, consumed: int, limit: int) -> int:
+        """What this CREDIT asks back, in costs; 0 if nothing, or if what it says is of the past.
+
+        Who has sent nothing yet may hear of its first credit twice, and the lower word last.
+        """
+        return max(0, self._granted - limit) if 0 < consumed == self.sent else 0
+
+    def waive(self, amount: int) -> None:
+        """Give that much back. Nothing is under way."""
+        self.sent += amount
+        self.consumed = self.sent
+        self.limit = max(self.limit, min(self._granted, self.consumed + self._most))
 
     def close(self) -> None:
         """The stream is over: nothing is under way."""
@@ -148,6 +164,8 @@ class WindowBudget:
         self.streams = 0
         self.short = False
         """Growth was denied, and nothing has been given back since."""
+        self.denied = False
+        """Since streams at rest were last asked for credit another one would have grown, had there been room."""
 
     @property
     def share(self) -> int:
@@ -178,7 +196,7 @@ class WindowBudget:
     def grow(self, n: int) -> bool:
         """Room for `n` bytes beyond a stream's initial credit."""
         if n > self.room:
-            self.short = True
+            self.short = self.denied = True
             return False
         self.grown += n
         self.reserved += n
@@ -228,6 +246,7 @@ class ReceiveWindow:
         "_maximum",
         "_opened",
         "_pressed",
+        "_seen",
         "_told",
         "_untold",
         "_widened",
@@ -254,6 +273,7 @@ class ReceiveWindow:
         self._untold = 0  # consumed since then, in what costs would be if they were not lean
         self._mark = 0  # growth is judged by how long it took the array to take a window since here
         self._mark_time = self._last = float("-inf")
+        self._seen = float("-inf")  # of `arrived`, when `rests` was asked last
 
     def arrive(self, cost: int, now: float, round_trip: float) -> None:
         """DATA has come. Raises PeerError if it exceeds the credit. Times in seconds."""
@@ -337,6 +357,26 @@ class ReceiveWindow:
             self.limit = max(self.limit, self.consumed + self.size)
         return self.consumed, self.limit
 
+    def rests(self) -> bool:
+        """True if it has more credit than it began with, and has used next to nothing since this was last asked."""
+        rests, self._seen = self.arrived - self._seen <= self._initial // REST_PART, self.arrived
+        return rests and self.idle and not self.ended and self.limit - self.consumed > self._initial
+
+    def recall(self) -> tuple[int, int]:
+        """(consumed, limit) for a CREDIT that asks back what the stream does not need, which `waive` then counts."""
+        return self.consumed, self.consumed + self._initial
+
+    def waive(self, amount: int) -> None:
+        """The peer has given so much back, and is not going to send it. Raises PeerError if it did not have it."""
+        if self.arrived + amount > self.limit:
+            raise PeerError("WAIVE", f"{amount} exceed the credit: {self.arrived} of {self.limit} were used")
+        self.arrived += amount
+        self.consumed += amount
+        self._told = self._mark = self.consumed
+        self._untold = 0
+        self.size = min(self.size, max(self._initial, self.limit - self.consumed))
+        self._settle()
+
     def end(self) -> None:
         """All has come: what is left of the window is for others, though the stream may live for long."""
         self.ended = True
@@ -357,6 +397,7 @@ class ReceiveWindow:
         most = self._maximum
         if self._budget.short:
             most = min(most, self._initial + self._budget.share)
+            self._budget.denied |= fast and most <= self.size < self._maximum
         if self.size > most:
             self.size = max(most, self.size // 2)
         elif fast and self.size < most:
@@ -376,7 +417,10 @@ class ReceiveWindow:
         if needed < self._grown:
             self._budget.shrink(self._grown - needed)
             self._grown = needed
-            self._note_grower(self._grower and needed > self._opened)
+            opened = min(self._opened, needed)
+            self._budget.opening -= self._opened - opened
+            self._opened = opened
+            self._note_grower(self._grower and needed > opened)
 
     def _note_grower(self, grower: bool) -> None:
         self._budget.growers += grower - self._grower

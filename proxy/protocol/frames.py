@@ -43,6 +43,7 @@ __all__ = [
     "decode_reset",
     "decode_text",
     "decode_token",
+    "decode_waive",
     "encode",
     "encode_ack",
     "encode_close",
@@ -56,6 +57,7 @@ __all__ = [
     "encode_reset",
     "encode_text",
     "encode_token",
+    "encode_waive",
 ]
 
 OVER = (1 << 64) - 1
@@ -279,6 +281,19 @@ def decode_fill(payload: Buffer) -> tuple[bytes, int, int, bytes]:
     _expect("FILL", len(data) == size if codec == 0 else size > 0, f"{len(data)} bytes of data for a size of {size}")
     _expect("FILL", len(data) <= size + size // 8 + 256, f"{len(data)} bytes of data for a size of {size}")
     return fingerprint, codec, size, data
+
+
+def encode_waive(amount: int) -> bytes:
+    """WAIVE of so much credit, 1 or more."""
+    return _U64.pack(amount)
+
+
+def decode_waive(payload: Buffer) -> int:
+    """WAIVE: the amount."""
+    _expect("WAIVE", len(payload) == 8, f"{len(payload)} bytes instead of 8")
+    (amount,) = _U64.unpack(payload)
+    _expect("WAIVE", amount > 0, "it waives nothing")
+    return int(amount)
 
 
 _CLOSE_CODES = {code.value for code in CloseCode}

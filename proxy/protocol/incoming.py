@@ -62,6 +62,12 @@ class Incoming:
             raise Misuse("more DATA was consumed than has arrived")
         self.window.consume(*self._costs.popleft(), now, round_trip)
 
+    def waive(self, amount: int) -> None:
+        """WAIVE is next in order. Raises PeerError if it may not come now."""
+        if self._costs:
+            raise PeerError("WAIVE", "DATA that came before it is not consumed")
+        self.window.waive(amount)
+
     def short(self) -> bool:
         """True if the window has grown because it was used up, though not by the array: the peer has to be told."""
         return self.window.press(self._kept_cost)

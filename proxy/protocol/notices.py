@@ -31,6 +31,7 @@ class Notices:
         self._arrived: set[int] = set()
         self._over: set[int] = set()
         self._consumed: set[int] = set()
+        self._recalled: set[int] = set()
         self._frames = 0
         self._bytes = 0
         self._ack_at = self._credit_at = NEVER
@@ -85,6 +86,11 @@ class Notices:
         elif self._credit_at == NEVER:
             self._credit_at = now + CREDIT_DELAY
 
+    def recall(self, streams: Iterable[int]) -> None:
+        """Ask back what these do not need of their credit."""
+        self._recalled.update(streams)
+        self._credit_now = self._credit_now or bool(self._recalled)
+
     def foretold(self) -> None:
         """There is something to say of the stream that the peer opens next."""
         self._foretold = self._credit_now = True
@@ -128,10 +134,12 @@ class Notices:
 
     def _take_credits(self, streams: Mapping[int, Stream]) -> list[tuple[int, int, int]]:
         entries = _credits(streams[number] for number in self._consumed if number in streams)
+        entries += _recalls(streams[number] for number in self._recalled - self._consumed if number in streams)
         if self._foretold:
             entries += self._foretelling.entries
         self._foretold = False
         self._consumed.clear()
+        self._recalled.clear()
         self._credit_at, self._credit_now = NEVER, False
         return entries
 
@@ -154,3 +162,7 @@ def _credit_frames(entries: list[tuple[int, int, int]]) -> Iterator[bytes]:
 
 def _credits(streams: Iterable[Stream]) -> list[tuple[int, int, int]]:
     return [(stream.number, *stream.incoming.window.tell()) for stream in streams if stream.state is not State.OVER]
+
+
+def _recalls(streams: Iterable[Stream]) -> list[tuple[int, int, int]]:
+    return [(stream.number, *stream.incoming.window.recall()) for stream in streams if stream.state is not State.OVER]

@@ -7,10 +7,11 @@ stream's own DATA, and frames that a reset discards leave no gap. RESET needs no
 from collections import deque
 from operator import itemgetter
 
-from proxy.protocol.codes import DATA, END, RESET, FrameType
+from proxy.protocol.codes import DATA, END, RESET, WAIVE, FrameType
 from proxy.protocol.credit import DATA_OVERHEAD, LEAN_PART, SendCredit, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.flow import Flow, Obstacle
+from proxy.protocol.frames import encode_waive
 from proxy.protocol.reader import FILL_MAX, PLAIN_MAX, header
 
 QUEUE_MAX = 512 << 10
@@ -205,6 +206,15 @@ class Outgoing:
         self.ended = True
         self._data.append((FrameType.END, payload))
         self._hold(len(payload))
+
+    def waive(self, consumed: int, limit: int) -> bool:
+        """Queue WAIVE of what the CREDIT asks back; False if that is nothing. After it DATA may follow as ever."""
+        amount = 0 if self.ended else self.credit.recalled(consumed, limit)
+        if amount:
+            self.credit.waive(amount)
+            self._arrived += amount
+            self.push_control(WAIVE, encode_waive(amount))
+        return amount > 0
 
     def reset(self, payload: bytes) -> None:
         """Discard everything, and queue RESET alone. Until that has come the peer may keep what was sent."""

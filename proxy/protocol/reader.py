@@ -47,6 +47,7 @@ _LONGEST: dict[int, int] = {
     FrameType.RESET: 2 + REASON_MAX,
     FrameType.MISS: MISS_MAX * FINGERPRINT_BYTES,
     FrameType.FILL: FILL_MAX,
+    FrameType.WAIVE: 8,
 }
 _LIMITS = [_LONGEST.get(kind, -1) for kind in range(256)]
 

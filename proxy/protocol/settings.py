@@ -27,6 +27,8 @@ class TunnelSettings:
     """A PING goes at least that often."""
     dead_after: float = 20.0
     """Silence after which a lane is dropped."""
+    rest: float = 2.0
+    """While some streams lack credit, those that have used next to nothing for so long are asked for theirs."""
     grace: float = 120.0
     """How long streams survive without any lane."""
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from enum import IntEnum, auto
 
 from proxy.protocol.account import Account
-from proxy.protocol.codes import DATA, FrameType
+from proxy.protocol.codes import DATA, WAIVE, FrameType
 from proxy.protocol.errors import PeerError
 from proxy.protocol.events import (
     DataReceived,
@@ -15,7 +15,7 @@ from proxy.protocol.events import (
     StreamEnded,
     StreamOffered,
 )
-from proxy.protocol.frames import decode_accept, decode_end, decode_fill, decode_miss, decode_open
+from proxy.protocol.frames import decode_accept, decode_end, decode_fill, decode_miss, decode_open, decode_waive
 from proxy.protocol.incoming import Incoming
 from proxy.protocol.outgoing import Outgoing
 from proxy.protocol.reader import Buffer, Frame
@@ -40,11 +40,13 @@ TRANSITIONS = {
     (State.OFFERED, FrameType.DATA): State.OFFERED,
     (State.OFFERED, FrameType.END): State.OFFERED_ENDED,
     (State.OFFERED, FrameType.FILL): State.OFFERED,
+    (State.OFFERED, FrameType.WAIVE): State.OFFERED,
     (State.OFFERED_ENDED, FrameType.FILL): State.OFFERED_ENDED,
     (State.OPEN, FrameType.DATA): State.OPEN,
     (State.OPEN, FrameType.END): State.OPEN_ENDED,
     (State.OPEN, FrameType.MISS): State.OPEN,
     (State.OPEN, FrameType.FILL): State.OPEN,
+    (State.OPEN, FrameType.WAIVE): State.OPEN,
     (State.OPEN_ENDED, FrameType.MISS): State.OPEN_ENDED,
     (State.OPEN_ENDED, FrameType.FILL): State.OPEN_ENDED,
 }
@@ -98,8 +100,8 @@ class Stream:
         """It stands among those of its account that are; so with `bulk`."""
         self.bulk = False
 
-    def deliver(self, frame: Frame, plain: int) -> Event:
-        """The frame is next in order: what it means. Raises PeerError if it may not come in this state.
+    def deliver(self, frame: Frame, plain: int) -> Event | None:
+        """The frame is next in order: what it means to the driver. Raises PeerError if it may not come in this state.
 
         `plain`: of DATA.
         """
@@ -112,6 +114,9 @@ class Stream:
         if frame.type == DATA:
             incoming.deliver(frame, plain)
             return DataReceived(self.number, plain, frame.payload)
+        if frame.type == WAIVE:
+            incoming.waive(decode_waive(frame.payload))
+            return None
         if frame.type == FrameType.FILL and self.outgoing.asking > 1:
             raise PeerError.of(frame, "an answer to what was never asked: more than one MISS waits to be sent")
         event = _EVENTS[frame.type](self.number, frame.payload)

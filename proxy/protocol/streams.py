@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from proxy.protocol.admission import Admission
 from proxy.protocol.awaiting import Awaiting
-from proxy.protocol.codes import DATA, RESET, Capability, FrameType, ResetCode
+from proxy.protocol.codes import DATA, RESET, WAIVE, Capability, FrameType, ResetCode
 from proxy.protocol.copies import Copies
 from proxy.protocol.credit import WIDE, ReceiveWindow, SendCredit, Trust, WindowBudget
 from proxy.protocol.errors import Misuse, PeerError
@@ -18,6 +18,7 @@ from proxy.protocol.incoming import Incoming, KeptLedger
 from proxy.protocol.notices import Notices
 from proxy.protocol.outgoing import Outgoing, SendLedger, Sent
 from proxy.protocol.reader import BATCH_MAX, HEADER_BYTES, Frame
+from proxy.protocol.recall import Recall
 from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
 from proxy.protocol.share import PLAIN, Share
@@ -57,6 +58,7 @@ class Streams:
         self._foretelling = Foretelling(self._budget, self._initial, min(settings.opening_window, settings.window_max))
         self.notices = Notices(self._foretelling)
         self._foretold = Foretold()
+        self._recall = Recall(settings.rest, self._budget, self.live, self.notices)
         self.copies = Copies(scheduler, figures)
         self._trust = Trust(WIDE * settings.memory)
         self._awaiting = Awaiting(self._ledger, self.live, events)
@@ -228,7 +230,7 @@ class Streams:
         self._held_back.clear()
         self._awaiting.released()
 
-    def credited(self, number: int, consumed: int, limit: int) -> None:
+    def credited(self, number: int, consumed: int, limit: int, now: float) -> None:
         """An entry of CREDIT. Raises PeerError."""
         stream = self.live.get(number)
         if stream is None:
@@ -238,6 +240,9 @@ class Streams:
             return
         if stream.outgoing.credit.update(consumed, limit):
             self._events.append(Consumed(number, consumed))
+        if stream.may_send and self._agreed(Capability.WAIVERS) and stream.outgoing.waive(consumed, limit):
+            self._awaiting.sent(stream)
+            self.scheduler.add(stream, now)
         self._awaiting.look(stream)
         self._settle(stream)
 
@@ -295,6 +300,8 @@ class Streams:
         if now >= self._ask_at:
             self._ask_at = now + self._settings.keepalive
             self.notices.ask(number for number, stream in self.live.items() if stream.waits_for_end)
+        if self._agreed(Capability.WAIVERS):
+            self._recall.tick(now)
         self.notices.tick(now)
 
     def lose(self, code: ResetCode, reason: str) -> None:
@@ -351,7 +358,11 @@ class Streams:
             self._deliver(stream, *kept, now)
 
     def _deliver(self, stream: Stream, frame: Frame, plain: int, now: float) -> None:
-        self._events.append(stream.deliver(frame, plain))
+        if frame.type == WAIVE and not self._agreed(Capability.WAIVERS):
+            raise PeerError.of(frame, "it was not agreed on")
+        event = stream.deliver(frame, plain)
+        if event is not None:
+            self._events.append(event)
         if frame.type == DATA:
             return
         if frame.type == FrameType.END:
@@ -424,7 +435,7 @@ class Streams:
     def _begin(self, number: int, *, own: bool, share: Share = PLAIN, refused: bool = False) -> Stream:
         """`refused`: without credit, which was not reserved; the stream will be reset at once."""
         agreement, most = self.admission.agreement, self._settings.window_max
-        lean = agreement is not None and Capability.LEAN in agreement.capabilities
+        lean = self._agreed(Capability.LEAN)
         credit = max(agreement.initial_credit if agreement else 0, min(most, self._foretold.opened(number)))
         outgoing = Outgoing(self._ledger, SendCredit(credit, most, self._trust), lean=lean)
         if refused:
@@ -434,6 +445,10 @@ class Streams:
         self._table.add(stream)
         self._foretell()
         return stream
+
+    def _agreed(self, capability: Capability) -> bool:
+        agreement = self.admission.agreement
+        return agreement is not None and capability in agreement.capabilities
 
     def _foretell(self) -> None:
         """Say what the peer's next stream may begin with, if there is something new to say."""

@@ -255,7 +255,7 @@ class Tunnel:
 
     def _receive_credit(self, lane: Lane, payload: Buffer) -> None:
         for number, consumed, limit in decode_credit(payload):
-            self._streams.credited(number, consumed, limit)
+            self._streams.credited(number, consumed, limit, self._now)
 
     def _receive_ping(self, lane: Lane, payload: Buffer) -> None:
         lane.pinged(decode_token("PING", payload))

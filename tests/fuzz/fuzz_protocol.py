@@ -20,7 +20,7 @@ if FUZZING:
 
 with atheris.instrument_imports(include=["proxy.protocol"]) if FUZZING else nullcontext():
     from proxy.protocol import frames
-    from proxy.protocol.codes import FrameType
+    from proxy.protocol.codes import Capability, FrameType
     from proxy.protocol.errors import PeerError
     from proxy.protocol.events import DataReceived, Event, StreamOffered
     from proxy.protocol.hello import Hello
@@ -47,6 +47,7 @@ DECODERS: dict[int, Callable[[Buffer], object]] = {
     FrameType.RESET: frames.decode_reset,
     FrameType.MISS: frames.decode_miss,
     FrameType.FILL: frames.decode_fill,
+    FrameType.WAIVE: frames.decode_waive,
 }
 
 
@@ -103,7 +104,8 @@ def one_tunnel(content: bytes) -> None:
 def joined_tunnel() -> Tunnel:
     """With lanes 1 and 2 up, and two streams of ours open."""
     tunnel = Tunnel(SETTINGS, "left", "right", bytes(16), [bytes(8)], 0.0, random=bytes)
-    peer = Hello("right", "left", b"half of right   ", None, bytes(16), (bytes(8),), 1 << 16, 4)
+    can = frozenset(Capability)
+    peer = Hello("right", "left", b"half of right   ", None, bytes(16), (bytes(8),), 1 << 16, 4, can)
     for lane in (1, 2):
         tunnel.join(peer, dialler=False, now=0.0)
         tunnel.lane_up(lane, 0.0)

@@ -86,6 +86,11 @@ def test_fill(fingerprint: bytes, data: bytes, size: int) -> None:
     assert frames.decode_fill(frames.encode_fill(fingerprint, 1, size, data)) == (fingerprint, 1, size, data)
 
 
+@given(U64.filter(bool))
+def test_waive(amount: int) -> None:
+    assert frames.decode_waive(frames.encode_waive(amount)) == amount
+
+
 NAMES = short(64).filter(bool)
 HELLOS = st.builds(
     Hello,
@@ -131,6 +136,7 @@ DECODERS: list[Callable[[bytes], object]] = [
     frames.decode_reset,
     frames.decode_miss,
     frames.decode_fill,
+    frames.decode_waive,
     Hello.decode,
 ]
 

@@ -1,18 +1,21 @@
 """The simulation with unlike sites: other memories and windows, with and without lean credit and foretelling.
 
 At every step the budget is what windows and the foretold credit add up to, no window promises more than is reserved
-for it, and no sender believes more than its receiver has said. Streams are also opened and reset in bursts.
+for it, and no sender believes more than its receiver has said. Streams are also opened and reset in bursts, and what
+those at rest do not use is asked back.
 A failing seed is repeated with ISTHMUS_SEEDS=FIRST:LAST.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random
 
 import pytest
 
-from proxy.protocol.codes import Capability, ResetCode
+from proxy.protocol.codes import WAIVE, Capability, ResetCode
 from proxy.protocol.errors import OpenRefused
+from proxy.protocol.frames import decode_waive
+from proxy.protocol.outgoing import Outgoing
 from proxy.protocol.stream import State
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
 from tests.simulation.sites import Site
@@ -33,6 +36,7 @@ def settings_of(rng: Random) -> TunnelSettings:
         streams=rng.choice([1, 6, 6, 30]),
         keepalive=1.0,
         dead_after=3.0,
+        rest=rng.choice([0.05, 0.3, 2.0]),
         grace=15.0,
     )
 
@@ -53,7 +57,8 @@ class UnlikeSite(Site):
         self.settings = settings_of(world.rng)
         old = world.chance(0.25)
         self.kind = YesterdaysTunnel if old else Tunnel
-        self.capabilities = [n for n in Capability if n != Capability.LEAN or not (old or world.chance(0.2))]
+        unknown = {n for n in (Capability.LEAN, Capability.WAIVERS) if old or world.chance(0.2)}
+        self.capabilities = [n for n in Capability if n not in unknown]
         super().__init__(world, name, peer)
 
     def something(self) -> Callable[[], None]:
@@ -82,6 +87,8 @@ class UnlikeSite(Site):
         assert figures.credit_bytes <= self.settings.memory
         self.check_budget()
         self.check_promises()
+        if self.world.chance(0.1):  # as it seldom is: what is not used is asked back
+            self.tunnel._streams._budget.denied = True
 
     def check_budget(self) -> None:
         streams = self.tunnel._streams
@@ -107,8 +114,17 @@ class UnlikeSite(Site):
             if far is None or State.OVER in (stream.state, far.state):
                 continue
             credit, window = stream.outgoing.credit, far.incoming.window
+            waived = sum(amounts_on_their_way(stream.outgoing, far.incoming.expected))
             assert credit.limit <= window.limit
-            assert credit.consumed <= window.consumed <= window.arrived <= credit.sent
+            assert credit.consumed - waived <= window.consumed <= window.arrived <= credit.sent - waived
+
+
+def amounts_on_their_way(outgoing: Outgoing, expected: int) -> Iterator[int]:
+    """Of the WAIVE frames that the other side, which has those below `expected`, has not had."""
+    yield from (decode_waive(payload) for kind, payload in outgoing._control if kind == WAIVE)
+    for sent in outgoing._unacked:
+        if sent.kind == WAIVE and sent.number >= expected:
+            yield decode_waive(sent.payload)
 
 
 def simulate_unlike(seed: int) -> None:

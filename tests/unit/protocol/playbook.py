@@ -85,6 +85,7 @@ _STREAM: dict[int, Callable[[Buffer], object]] = {
     FrameType.RESET: lambda payload: frames.decode_reset(payload)[0].name,
     FrameType.MISS: lambda payload: len(frames.decode_miss(payload)),
     FrameType.FILL: lambda payload: frames.decode_fill(payload)[2],
+    FrameType.WAIVE: frames.decode_waive,
 }
 
 

@@ -39,6 +39,8 @@ WRONG = [
     (frames.decode_miss, b"", "0 bytes are not 1 to 1024 fingerprints"),
     (frames.decode_miss, bytes(33), "33 bytes are not 1 to 1024 fingerprints"),
     (frames.decode_miss, bytes(32 * 1025), "32800 bytes are not 1 to 1024 fingerprints"),
+    (frames.decode_waive, bytes(7), "WAIVE broke the protocol: 7 bytes instead of 8"),
+    (frames.decode_waive, bytes(8), "it waives nothing"),
     (frames.decode_fill, bytes(36), "36 bytes have no room for its fields"),
     (frames.decode_fill, NAME + b"\x02" + bytes(4), "unknown codec 2"),
     (frames.decode_fill, NAME + b"\x01\0\x04\0\x01", "a chunk of 262145 bytes"),

@@ -22,6 +22,7 @@ LONGEST = {
     FrameType.RESET: 514,
     FrameType.MISS: 32768,
     FrameType.FILL: 295205,
+    FrameType.WAIVE: 8,
 }
 
 

@@ -51,6 +51,7 @@ MEANING = {
     "miss": Frame(FrameType.MISS, 1, 1, frames.encode_miss([FIRST, SECOND])),
     "fill": Frame(FrameType.FILL, 1, 4, frames.encode_fill(FIRST, 0, 3, b"abc")),
     "fill_gone": Frame(FrameType.FILL, 1, 5, frames.encode_fill(FIRST, 0, 0, b"")),
+    "waive": Frame(FrameType.WAIVE, 1, 6, frames.encode_waive(12 << 20)),
 }
 
 
@@ -95,3 +96,4 @@ def test_payloads_mean_what_they_say() -> None:
     assert frames.decode_miss(vector("miss")[16:]) == (FIRST, SECOND)
     assert frames.decode_fill(vector("fill")[16:]) == (FIRST, 0, 3, b"abc")
     assert frames.decode_fill(vector("fill_gone")[16:]) == (FIRST, 0, 0, b"")
+    assert frames.decode_waive(vector("waive")[16:]) == 12 << 20

@@ -1,0 +1,291 @@
+"""Waivers: credit that a stream at rest does not use is asked back where another one lacks it, and given back."""
+
+import pytest
+
+from proxy.protocol.codes import Capability
+from proxy.protocol.errors import PeerError
+from proxy.protocol.events import Consumed, DataReceived, StreamOffered
+from proxy.protocol.frames import FrameType, encode_end, encode_waive
+from proxy.protocol.tunnel import Tunnel, TunnelSettings
+from tests.unit.protocol.playbook import Pair, Script, batch, events_of
+
+KIB, MIB = 1 << 10, 1 << 20
+INITIAL = 64 * KIB
+REST = TunnelSettings.rest
+COST = 256
+"""Of a frame, beside its bytes."""
+
+
+class Arrays:
+    """Streams from left to right, whose far arrays take everything at once; a round trip takes 4 ms."""
+
+    def __init__(self, count: int, **settings: float) -> None:
+        self.pair = Pair(initial_credit=INITIAL, dead_after=1e6, **settings)
+        self.pair.dial(1)
+        self.pair.settle(1)
+        self.streams = [self.pair.left.open("array", "") for _ in range(count)]
+        self.turn()
+        events_of(self.pair.left)
+
+    def turn(self) -> None:
+        """A round trip."""
+        pair = self.pair
+        pair.now += 0.004
+        for tunnel in (pair.left, pair.right):
+            tunnel.tick(pair.now)
+            pair.carry(1, tunnel)
+            self.take(pair.right)
+
+    def take(self, tunnel: Tunnel) -> None:
+        for event in events_of(tunnel):
+            if isinstance(event, StreamOffered):
+                tunnel.accept(event.stream)
+            elif isinstance(event, DataReceived):
+                tunnel.consumed(event.stream)
+
+    def send(self, streams: list[int], mib: int) -> None:
+        """Each sends so much: in each round trip what its window allows."""
+        left = dict.fromkeys(streams, mib * MIB)
+        tunnel = self.pair.left
+        while any(left.values()):
+            for stream in streams:
+                while size := min(left[stream], tunnel.sendable(stream)):
+                    tunnel.send_data(stream, batch(size, size - 12), size)
+                    left[stream] -= size
+                    self.pair.carry(1, tunnel)
+                    self.take(self.pair.right)
+            self.turn()
+            assert self.promised() <= self.pair.right._settings.memory
+
+    def send_until(self, stream: int, window: int) -> None:
+        """It sends without a pause until it may have so much under way."""
+        end = self.pair.now + 6 * REST
+        while self.window(stream) < window:
+            self.send([stream], 4)
+            assert self.pair.now < end
+
+    def rest(self, seconds: float) -> None:
+        for _ in range(int(seconds / 0.004)):
+            self.turn()
+
+    def window(self, stream: int) -> int:
+        """What may be under way."""
+        credit = self.pair.left._streams.live[stream].outgoing.credit
+        return credit.limit - credit.consumed
+
+    def promised(self) -> int:
+        windows = [each.incoming.window for each in self.pair.right._streams.live.values()]
+        return sum(window.limit - window.consumed for window in windows)
+
+
+def test_one_that_goes_on_alone_has_what_the_others_do_not_use() -> None:
+    """An array's connections stay, also when only one of them has something to replicate."""
+    arrays = Arrays(16, memory=8 * MIB, window_max=3 * MIB, streams=16)
+    arrays.send(arrays.streams, 4)
+    busy, *others = arrays.streams
+    arrays.send([busy], 16)
+    assert arrays.window(busy) < MIB, "what all have been granted is nearly all that there is"
+    arrays.send_until(busy, 3 * MIB)
+    assert all(arrays.window(stream) <= INITIAL for stream in others)
+
+
+def test_one_that_had_waived_grows_again() -> None:
+    arrays = Arrays(2, memory=6 * MIB, window_max=3 * MIB)
+    one, other = arrays.streams
+    arrays.send([one, other], 16)
+    for busy, idle in ((one, other), (other, one)):
+        arrays.send_until(busy, 3 * MIB)
+        assert arrays.window(idle) == INITIAL
+
+
+def test_nothing_is_asked_back_while_nobody_lacks_it() -> None:
+    arrays = Arrays(3, memory=256 * MIB, window_max=4 * MIB)
+    arrays.send(arrays.streams, 16)
+    windows = [arrays.window(stream) for stream in arrays.streams]
+    assert min(windows) > MIB
+    arrays.rest(5 * REST)
+    assert [arrays.window(stream) for stream in arrays.streams] == windows
+
+
+def script(*capabilities: Capability, **settings: int) -> Script:
+    return Script(capabilities=capabilities or [Capability.WAIVERS], **settings)
+
+
+# -- who sends ---------------------------------------------------------------------------------------------------------
+
+
+def sent(one: Script, plain: int = 1000) -> int:
+    """Stream 1, on which so much was sent and 8 MiB granted; the cost of it."""
+    one.accepted(1)
+    cost = one.tunnel.send_data(1, batch(plain), plain)
+    one.take()
+    one.credit(1, 0, 8 * MIB)
+    return cost
+
+
+def test_what_is_asked_back_is_waived() -> None:
+    one = script()
+    cost = sent(one)
+    one.credit(1, cost, cost + 8 * MIB)
+    assert one.credit(1, cost, cost + INITIAL) == []
+    waived = 8 * MIB - INITIAL
+    assert one.take() == [f"WAIVE 1#2 {waived}"]
+    assert one.tunnel.sendable(1) == INITIAL - COST
+    one.credit(1, cost, cost + INITIAL)
+    assert one.take() == [], "once: the same word again is of the past"
+    assert one.tunnel.send_data(1, batch(500), 500) == cost + waived + 500 + COST
+    assert one.take() == ["DATA 1#3 500"]
+    one.acknowledge(1, 4)
+    total = cost + waived + 500 + COST
+    assert Consumed(1, total) in one.credit(1, total, total + INITIAL)
+
+
+@pytest.mark.parametrize("why", ["under way", "nothing sent", "not agreed", "ended"])
+def test_it_is_kept(why: str) -> None:
+    one = script(Capability.LEAN) if why == "not agreed" else script()
+    if why == "nothing sent":
+        one.accepted(1)
+        one.credit(1, 0, 8 * MIB)
+        one.credit(1, 0, INITIAL)
+    else:
+        cost = sent(one)
+        one.credit(1, cost, cost + 8 * MIB)
+        if why == "under way":
+            one.tunnel.send_data(1, batch(10), 10)
+        elif why == "ended":
+            one.tunnel.send_end(1, 1000, b"")
+        one.take()
+        one.credit(1, cost, cost + INITIAL)
+    assert one.take() == []
+
+
+def test_credit_beyond_our_own_bound_is_waived_as_well() -> None:
+    """What is left is what was asked to be left, though we would not have used all of it."""
+    one = script(window_max=MIB)
+    cost = sent(one)
+    one.credit(1, cost, cost + 8 * MIB)
+    one.credit(1, cost, cost + INITIAL)
+    assert one.take() == [f"WAIVE 1#2 {8 * MIB - INITIAL}"]
+    assert one.tunnel.sendable(1) == INITIAL - COST
+
+
+# -- who receives ------------------------------------------------------------------------------------------------------
+
+
+def granted(one: Script) -> int:
+    """What the peer was granted on stream 2, and has not used."""
+    window = one.tunnel._streams.live[2].incoming.window
+    assert window.consumed == window.arrived
+    return window.limit - window.consumed
+
+
+def wide(*capabilities: Capability) -> Script:
+    """Stream 2 has been granted 1 MiB, and 1256 of that were used. In vain another one wants to grow."""
+    one = script(*capabilities, opening_window=MIB, memory=4 * MIB)
+    one.open(2)
+    one.tunnel.accept(2)
+    one.data(2, 1, 1000)
+    one.tunnel.consumed(2)
+    one.flush()
+    return one
+
+
+def looked(one: Script) -> list[str]:
+    """CREDIT that goes when it was looked again for streams at rest, while growth is denied."""
+    one.tunnel._streams._budget.denied = True
+    one.at(one.now + REST)
+    return [text for text in one.take() if text.startswith("CREDIT")]
+
+
+@pytest.mark.parametrize("signs_of_life", [False, True])
+def test_it_is_asked_back_from_who_has_sent_next_to_nothing_from_one_look_to_the_next(signs_of_life: bool) -> None:
+    one = wide()
+    assert looked(one) == []
+    used = 1256
+    if signs_of_life:
+        one.data(2, 2, INITIAL // 4 - COST)
+        one.tunnel.consumed(2)
+        one.at(one.now + 0.5)
+        one.take()
+        used += INITIAL // 4
+    assert looked(one) == [f"CREDIT 2:{used}/{used + INITIAL}"]
+    held = one.tunnel.figures.credit_bytes
+    amount = granted(one) - INITIAL
+    one.give(FrameType.WAIVE, 2, 2 + signs_of_life, encode_waive(amount))
+    assert granted(one) == INITIAL
+    assert one.tunnel.figures.credit_bytes == held - amount
+    assert looked(one) == looked(one) == [], "nothing is left to ask for"
+
+
+def test_who_sends_is_not_asked() -> None:
+    one = wide()
+    used = 1256
+    for number in range(2, 6):
+        one.data(2, number, INITIAL // 4)
+        one.tunnel.consumed(2)
+        used += INITIAL // 4 + COST
+        one.at(one.now + 0.5)
+        one.take()
+        assert looked(one) == []
+
+
+def test_who_does_not_know_waivers_is_not_asked() -> None:
+    one = wide(Capability.LEAN)
+    assert looked(one) == looked(one) == []
+    with pytest.raises(PeerError, match="WAIVE 2 of stream 2 broke the protocol: it was not agreed on"):
+        one.give(FrameType.WAIVE, 2, 2, encode_waive(1))
+
+
+def test_more_than_there_is_cannot_be_waived() -> None:
+    one = wide()
+    amount = granted(one) + 1
+    with pytest.raises(PeerError, match=f"WAIVE 2 of stream 2.*{amount} exceed the credit"):
+        one.give(FrameType.WAIVE, 2, 2, encode_waive(amount))
+
+
+def test_it_comes_when_all_before_it_was_consumed() -> None:
+    """Otherwise the sender would take for consumed what the array has not had."""
+    one = wide()
+    one.data(2, 2, 10)
+    with pytest.raises(PeerError, match=r"WAIVE 3 of stream 2.*DATA that came before it is not consumed"):
+        one.give(FrameType.WAIVE, 2, 3, encode_waive(1))
+
+
+def test_data_that_arrives_before_it_counts_the_same() -> None:
+    """By another lane."""
+    one = wide()
+    one.join(2)
+    amount = granted(one) - INITIAL
+    one.data(2, 3, 500, lane=2)
+    one.give(FrameType.WAIVE, 2, 2, encode_waive(amount))
+    one.tunnel.consumed(2)
+    assert granted(one) == INITIAL - 500 - COST
+    one.at(one.now + 1)
+    assert any(text.startswith(f"CREDIT 2:{1256 + amount + 756}/") for text in one.take())
+
+
+def test_a_stream_that_has_waived_ends_as_any_other() -> None:
+    one = script()
+    cost = sent(one)
+    one.credit(1, cost, cost + 8 * MIB)
+    one.credit(1, cost, cost + INITIAL)
+    one.tunnel.send_end(1, 1000, b"")
+    one.give(FrameType.END, 1, 1, encode_end(0, b""))
+    assert one.take()[-2:] == [f"WAIVE 1#2 {8 * MIB - INITIAL}", "END 1#3 1000"]
+    one.acknowledge(1, 4)
+    assert one.tunnel.figures.streams == 0
+    assert one.take() == ["ACK 1:over"]
+
+
+def test_a_waiver_that_was_lost_goes_again() -> None:
+    one = script()
+    cost = sent(one)
+    one.acknowledge(1, 2)
+    one.credit(1, cost, cost + 8 * MIB)
+    one.credit(1, cost, cost + INITIAL)
+    waiver = f"WAIVE 1#2 {8 * MIB - INITIAL}"
+    assert one.take() == [waiver]
+    one.join(2)
+    one.take(2)
+    one.tunnel.lane_down(1, one.now)
+    assert waiver in one.take(2)
