@@ -208,8 +208,11 @@ class Outgoing:
         self._hold(len(payload))
 
     def waive(self, consumed: int, limit: int) -> bool:
-        """Queue WAIVE of what the CREDIT asks back; False if that is nothing. After it DATA may follow as ever."""
-        amount = 0 if self.ended else self.credit.recalled(consumed, limit)
+        """Queue WAIVE of what the CREDIT asks back; False if that is nothing. After it DATA may follow as ever.
+
+        A peer that asks again and again, and acknowledges nothing, is not answered without end.
+        """
+        amount = 0 if self.ended or not self.fills else self.credit.recalled(consumed, limit)
         if amount:
             self.credit.waive(amount)
             self._arrived += amount
@@ -245,7 +248,7 @@ class Outgoing:
 
     @property
     def fills(self) -> bool:
-        """True if one more FILL need not wait for what this stream has unacknowledged."""
+        """True if one more FILL, or WAIVE, need not wait for what this stream has unacknowledged."""
         return self._uncredited + len(self._control) < UNCREDITED_FRAMES
 
     @property

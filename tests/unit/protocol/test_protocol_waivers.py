@@ -5,7 +5,7 @@ import pytest
 from proxy.protocol.codes import Capability
 from proxy.protocol.errors import PeerError
 from proxy.protocol.events import Consumed, DataReceived, StreamOffered
-from proxy.protocol.frames import FrameType, encode_end, encode_waive
+from proxy.protocol.frames import FrameType, encode_credit, encode_end, encode_waive
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
 from tests.unit.protocol.playbook import Pair, Script, batch, events_of
 
@@ -167,6 +167,23 @@ def test_credit_beyond_our_own_bound_is_waived_as_well() -> None:
     one.credit(1, cost, cost + INITIAL)
     assert one.take() == [f"WAIVE 1#2 {8 * MIB - INITIAL}"]
     assert one.tunnel.sendable(1) == INITIAL - COST
+
+
+def test_who_is_asked_without_end_does_not_queue_answers_without_end() -> None:
+    """Each entry of CREDIT, that asks back a single byte, had us keep a frame until that was acknowledged."""
+    one = script()
+    cost = sent(one)
+    one.acknowledge(1, 2)
+    limit = cost + 8 * MIB
+    one.credit(1, cost, limit)
+    one.give(FrameType.CREDIT, 0, 0, encode_credit([(1, cost + n, limit - 1) for n in range(65)]))
+    assert one.tunnel.figures.unacked_bytes == 64 * (COST + 8)
+    assert one.take() == [f"WAIVE 1#{2 + n} 1" for n in range(64)]
+    one.credit(1, cost + 64, limit - 1)
+    assert one.take() == []
+    one.acknowledge(1, 3)
+    one.credit(1, cost + 64, limit - 1)
+    assert one.take() == ["WAIVE 1#66 1"], "who acknowledges may ask again"
 
 
 # -- who receives ------------------------------------------------------------------------------------------------------
