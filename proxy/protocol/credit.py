@@ -176,7 +176,7 @@ class WindowBudget:
     def spare(self) -> int:
         """What may still be given to a stream that has just been opened: half of what others have left of a quarter.
 
-        Some streams never send much, and what the peer was told cannot be taken back.
+        Some streams never send much, and what the peer was told can be asked back at most, and not of who sent nothing.
         """
         return max(0, min(self.total // OPENING_PART - self.opening, self.room)) // 2
 
@@ -376,6 +376,11 @@ class ReceiveWindow:
         self._untold = 0
         self.size = min(self.size, max(self._initial, self.limit - self.consumed))
         self._settle()
+
+    @property
+    def bare(self) -> bool:
+        """True if the peer has given back more than it was asked for: it may have nothing to go on with."""
+        return self.limit - self.consumed < self.size
 
     def end(self) -> None:
         """All has come: what is left of the window is for others, though the stream may live for long."""

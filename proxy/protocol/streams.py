@@ -365,11 +365,14 @@ class Streams:
             self._events.append(event)
         if frame.type == DATA:
             return
+        window = stream.incoming.window
         if frame.type == FrameType.END:
-            window = stream.incoming.window
             window.end()
             if window.idle:
                 self.notices.consumed(stream.number, window.untold, now)
+        elif frame.type == WAIVE:
+            if window.bare:
+                self.notices.consumed(stream.number, True, now)
         elif frame.type == FrameType.ACCEPT:
             self._widen(stream, now)
             self._awaiting.look(stream)

@@ -260,6 +260,17 @@ def test_more_than_there_is_cannot_be_waived() -> None:
         one.give(FrameType.WAIVE, 2, 2, encode_waive(amount))
 
 
+@pytest.mark.parametrize("left", [0, 1000])
+def test_who_waives_more_than_was_asked_for_is_not_left_without(left: int) -> None:
+    """CREDIT goes when something was consumed, and who has no credit can send nothing that could be."""
+    one = wide()
+    amount = granted(one) - left
+    one.give(FrameType.WAIVE, 2, 2, encode_waive(amount))
+    assert one.take() == [f"CREDIT 2:{1256 + amount}/{1256 + amount + INITIAL}"]
+    assert granted(one) == INITIAL
+    one.data(2, 3, INITIAL - COST)
+
+
 def test_it_comes_when_all_before_it_was_consumed() -> None:
     """Otherwise the sender would take for consumed what the array has not had."""
     one = wide()
