@@ -358,8 +358,13 @@ class ReceiveWindow:
         return self.consumed, self.limit
 
     def rests(self) -> bool:
-        """True if it has more credit than it began with, and has used next to nothing since this was last asked."""
+        """True if it has more credit than it began with, and has used next to nothing since this was last asked.
+
+        Whether it has more or was denied it, it has no part in the growth any longer until it is used up again.
+        """
         rests, self._seen = self.arrived - self._seen <= self._initial // REST_PART, self.arrived
+        if rests and self.idle:
+            self._note_grower(False)
         return rests and self.idle and not self.ended and self.limit - self.consumed > self._initial
 
     def recall(self) -> tuple[int, int]:

@@ -89,6 +89,19 @@ def test_one_that_goes_on_alone_has_what_the_others_do_not_use() -> None:
     assert all(arrays.window(stream) <= INITIAL for stream in others)
 
 
+def test_nor_do_those_that_were_denied_growth_keep_a_part_of_it() -> None:
+    """They have nothing to waive, but were counted among those that share what there is."""
+    arrays = Arrays(24, memory=2 * MIB, window_max=MIB, streams=24)
+    arrays.send(arrays.streams, 2)
+    budget = arrays.pair.right._streams._budget
+    assert budget.growers > 16, "more than can have grown"
+    end = arrays.pair.now + 6 * REST
+    while budget.growers > 1:
+        arrays.send(arrays.streams[:1], 4)
+        assert arrays.pair.now < end, "its window is halved for the sake of those at rest, again and again"
+    assert budget.share == MIB
+
+
 def test_one_that_had_waived_grows_again() -> None:
     arrays = Arrays(2, memory=6 * MIB, window_max=3 * MIB)
     one, other = arrays.streams
