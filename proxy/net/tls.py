@@ -15,6 +15,7 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from proxy.config import load
 from proxy.config.model import Identity, SiteConfig
@@ -26,7 +27,6 @@ from proxy.observe.snapshot import CertificateStatus
 log = logging.getLogger(__name__)
 
 _EXPIRY_WARNING = 30 * 86400
-_END = "-----END CERTIFICATE-----"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,11 +156,7 @@ def _load_anew(running: SiteConfig) -> _Loaded:
 
 
 def _load(config: SiteConfig) -> _Loaded:
-    pins = {
-        ssl.PEM_cert_to_DER_cert(_first_certificate(peer.certificate)): peer.name
-        for peer in config.peers
-        if peer.certificate is not None
-    }
+    pins = {_first_certificate(peer.certificate): peer.name for peer in config.peers if peer.certificate is not None}
     answering = _context(ssl.PROTOCOL_TLS_SERVER, config.identity, config.peers)
     answering.num_tickets = 0  # a lane is never resumed by TLS: the certificate is judged each time
     return _Loaded(
@@ -182,7 +178,11 @@ def _signed(leaf: x509.Certificate, authority: x509.Certificate) -> bool:
 
 
 def _authorities(path: Path | None) -> tuple[x509.Certificate, ...]:
-    return tuple(x509.load_pem_x509_certificates(path.read_bytes())) if path is not None else ()
+    return _certificates(path) if path is not None else ()
+
+
+def _certificates(path: Path) -> tuple[x509.Certificate, ...]:
+    return tuple(x509.load_pem_x509_certificates(path.read_bytes()))
 
 
 def _context(protocol: int, identity: Identity, peers: tuple[PeerConfig, ...]) -> ssl.SSLContext:
@@ -205,12 +205,9 @@ def _no_password() -> str:
     raise ValueError("the key is encrypted; write it without a pass phrase, readable by its owner only")
 
 
-def _first_certificate(path: Path) -> str:
-    text = path.read_text("ascii")
-    start, end = text.find("-----BEGIN CERTIFICATE-----"), text.find(_END)
-    if not 0 <= start < end:
-        raise ValueError(f"{path} holds no certificate (PEM)")
-    return text[start : end + len(_END)] + "\n"
+def _first_certificate(path: Path) -> bytes:
+    """DER; read as it was when it was checked, so that what stands around it matters no more here than there."""
+    return _certificates(path)[0].public_bytes(Encoding.DER)
 
 
 def _statuses(config: SiteConfig) -> Iterator[CertificateStatus]:

@@ -70,6 +70,16 @@ def test_a_pinned_certificate_is_its_peers_whatever_it_says(east: Site) -> None:
     assert east.certificates.recognise(*east.shown("south", "west")) == "south"
 
 
+@pytest.mark.parametrize("around", ["# Zürich\n", "\N{BYTE ORDER MARK}", "X509"])
+def test_a_pin_is_read_as_it_is_checked(east: Site, around: str) -> None:
+    """OpenSSL writes names before a certificate, and not only in ASCII; `isthmus check` finds nothing wrong with it."""
+    shown = east.shown("south", "south")
+    pin = (east.path / "south.crt").read_text()
+    pin = pin.replace(" CERTIFICATE-", " X509 CERTIFICATE-") if around == "X509" else around + pin
+    (east.path / "south.crt").write_text(pin, encoding="utf-8")
+    assert Certificates(load(east.path / "east.toml")).recognise(*shown) == "south"
+
+
 def test_the_ca_names_peers_that_are_not_pinned(east: Site) -> None:
     recognise = east.certificates.recognise
     assert recognise(*east.signed("west", east.ca)) == "west"
