@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from proxy.aside import aside
 from proxy.config.addresses import Address
-from proxy.net.aside import aside
 from proxy.net.endings import reset_connection
 
 ADDRESS_SECONDS = 3.0

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 from dedupstore.store import ChunkStore
-from proxy.net.aside import aside
+from proxy.aside import aside
 
 
 def open_aside(open_store: Callable[[], ChunkStore]) -> "Future[ChunkStore]":

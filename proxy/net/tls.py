@@ -11,12 +11,14 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from proxy.aside import aside
 from proxy.config import load
 from proxy.config.model import Identity, SiteConfig
 from proxy.config.model import Peer as PeerConfig
@@ -107,12 +109,12 @@ class Certificates:
     async def reload(self) -> None:
         """Read all files anew, checked as at the start; if anything is wrong, keep what is in use and say so.
 
-        In a thread: the disk that they are on may take its time.
+        On a thread that nobody has to wait for: the disk that they are on may take its time, or never answer.
 
         Of the site's own file only identity and trust count: a peer that is no longer in it is trusted no longer.
         """
         try:
-            self._loaded = await asyncio.to_thread(_load_anew, self.config)
+            self._loaded = await asyncio.wrap_future(aside(partial(_load_anew, self.config), "reloading"))
         except (OperatorError, OSError, ValueError) as error:
             reason = " ".join(str(error).split())
             self._problem = f"the new certificates cannot be used, the old ones stay in use: {reason}"

@@ -3,8 +3,10 @@
 import asyncio
 import hmac
 import ssl
+from functools import partial
 from typing import NamedTuple
 
+from proxy.aside import aside
 from proxy.errors import ExitCode, OperatorError
 from proxy.identity import read_token
 from proxy.web.routes import Right
@@ -37,8 +39,8 @@ class Rights:
         return self._files.reading is None and self._settings.clients is None
 
     async def reload(self) -> None:
-        """Read all files anew, in a thread: disks take time. Raises OperatorError, and changes nothing then."""
-        self._files = await asyncio.to_thread(_read, self._settings)
+        """Read all files anew, aside: disks take time. Raises OperatorError, and changes nothing then."""
+        self._files = await asyncio.wrap_future(aside(partial(_read, self._settings), "reloading"))
 
     def granted(self, right: Right, authorization: str, certificate: object) -> bool:
         """Whether the header and the verified client certificate (None without) give that right."""

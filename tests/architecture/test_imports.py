@@ -11,8 +11,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 OURS = ("bench", "dedupstore", "proxy")
 
-# Errors, text fit for a log line and files written whole stand below everything; they import nothing of ours.
-LEAVES = {"proxy.errors", "proxy.files", "proxy.text"}
+# Errors, text fit for a log line, files written whole and threads that nobody waits for stand below everything; they
+# import nothing of ours.
+LEAVES = {"proxy.aside", "proxy.errors", "proxy.files", "proxy.text"}
 
 MAY_IMPORT = {
     # The store is a library of its own: it can be used, tested and replaced without the proxy.
@@ -60,6 +61,7 @@ MAY_IMPORT = {
     "proxy.log_writer": {"proxy.log_writer"},
     # A new site's files are written for the configuration to read, and checked by it.
     "proxy.setup": {"proxy.setup", "proxy.config", "proxy.identity"} | LEAVES,
+    "proxy.aside": {"proxy.aside"},
     "proxy.errors": {"proxy.errors"},
     "proxy.files": {"proxy.files"},
     "proxy.text": {"proxy.text"},

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import ssl
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from proxy.config import load
+from proxy.config import SiteConfig, load
 from proxy.net.tls import Certificates
 from tests.certificates import Signer, make
+from tests.patience import PATIENCE
 
 EAST = """\
 [site]
@@ -136,6 +138,25 @@ def listening(east: Site, listener: str) -> None:
 def ends_of(certificates: Certificates) -> dict[str, int]:
     """Days until certificates end, by whose they are."""
     return {each.role: round((each.expires - time.time()) / 86400) for each in certificates.status}
+
+
+def test_a_disk_that_never_answers_keeps_no_site_from_ending(east: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, answers, read = threading.Event(), threading.Event(), threading.Event()
+
+    def hang(config: SiteConfig) -> None:
+        begun.set()
+        answers.wait(PATIENCE)
+        read.set()
+
+    async def scene() -> None:
+        reloading = asyncio.create_task(east.certificates.reload())
+        assert await asyncio.to_thread(begun.wait, PATIENCE)
+        reloading.cancel()
+
+    monkeypatch.setattr("proxy.net.tls._load_anew", hang)
+    asyncio.run(scene())
+    assert not read.is_set()
+    answers.set()
 
 
 def test_the_listeners_certificate_is_the_one_that_it_was_started_with(east: Site) -> None:
