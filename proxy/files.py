@@ -2,7 +2,8 @@
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 File = tuple[Path, bytes, int]
@@ -37,20 +38,45 @@ def create_all(files: Sequence[File]) -> None:
 def replace_all(files: Sequence[File]) -> None:
     """Write all files under other names, then put them in the place of what is there, whose owner they get if we may.
 
-    Raises OSError, which names the file that was to be replaced; then none of the other names is left.
+    Raises OSError, which names the file that was to be replaced; then none of the other names is left, and what was
+    there is there again: a new key beside the old certificate would be of no use, and the old key lost.
     """
     drafts = {path.with_name(f".{path.name}.{os.getpid()}"): path for path, _, _ in files}
+    undo: list[Callable[[], object]] = []
     try:
         create_all([(draft, content, mode) for draft, (_, content, mode) in zip(drafts, files, strict=True)])
         for draft, path in drafts.items():
             _give(draft, path)
+            _keep(path, _former(draft), undo)
             os.replace(draft, path)
-    except OSError as error:
+    except BaseException as error:
+        for step in undo:
+            with contextlib.suppress(OSError):
+                step()
+        if not isinstance(error, OSError):
+            raise
         named = {str(draft): str(path) for draft, path in drafts.items()}
         raise OSError(error.errno, error.strerror, named.get(error.filename, error.filename)) from None
     finally:
         for draft in drafts:
             draft.unlink(missing_ok=True)  # there may be a private key in it
+            _former(draft).unlink(missing_ok=True)
+
+
+def _former(draft: Path) -> Path:
+    return draft.with_name(f"{draft.name}.former")
+
+
+def _keep(path: Path, former: Path, undo: list[Callable[[], object]]) -> None:
+    """Give what is there a second name, and note how it gets its place back."""
+    try:
+        os.link(path, former, follow_symlinks=False)
+    except FileNotFoundError:
+        undo.append(partial(path.unlink, missing_ok=True))
+    except OSError:
+        return  # no second names on this file system, or not for this user
+    else:
+        undo.append(partial(os.replace, former, path))
 
 
 def _give(draft: Path, path: Path) -> None:

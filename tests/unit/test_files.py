@@ -1,5 +1,6 @@
 """Files that are written whole or not at all."""
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Sequence
@@ -47,6 +48,27 @@ def test_who_is_interrupted_between_two_names_leaves_no_draft(tmp_path: Path, mo
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("wrong", [OSError(errno.EBUSY, "Device or resource busy"), KeyboardInterrupt()])
+@pytest.mark.parametrize("before", [{"first": "old", "second": "old"}, {"second": "old"}])
+def test_what_cannot_all_be_replaced_is_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: BaseException, before: dict[str, str]
+) -> None:
+    """The second is mounted by itself, as in a container: the old key has to be there for the old certificate."""
+    for name, content in before.items():
+        (tmp_path / name).write_text(content)
+    real = os.replace
+
+    def replace(draft: Path, path: Path) -> None:
+        if path.name == "second":
+            raise wrong
+        real(draft, path)
+
+    monkeypatch.setattr(os, "replace", replace)
+    with pytest.raises(type(wrong)):
+        replace_all([(tmp_path / "first", b"new", 0o600), (tmp_path / "second", b"new", 0o644)])
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
+
+
 @pytest.mark.parametrize("mode", [0o600, 0o644])
 def test_the_mode_does_not_depend_on_the_umask(tmp_path: Path, mode: int) -> None:
     before = os.umask(0o077)
@@ -66,12 +88,12 @@ def test_what_is_replaced_is_so_at_once(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_replaced_leaves_nothing_behind(tmp_path: Path) -> None:
-    """Not even where the first file was replaced already; and the error names no file that is gone."""
+    """Not even of the first file, which was in its place already; and the error names no file that is gone."""
     (tmp_path / "second").mkdir()
     with pytest.raises(IsADirectoryError) as raised:
         replace_all([(tmp_path / name, b"new", 0o600) for name in ("first", "second", "third")])
     assert raised.value.filename == str(tmp_path / "second")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["first", "second"]
+    assert [path.name for path in tmp_path.iterdir()] == ["second"]
 
 
 def test_where_nothing_can_be_written_the_file_is_named(tmp_path: Path) -> None:
