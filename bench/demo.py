@@ -26,10 +26,10 @@ from rich.progress import (
 
 from bench.array import ArrayFailure, IscsiTarget, copy_volume, identical
 from bench.datasets import Dataset, field_volumes
-from bench.ending import ended_in_order
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Pair, SiteFailure
 from bench.tables import plain_table
+from proxy.cli.ending import ended_in_order
 from proxy.config.units import show_size
 
 MB = 10**6

@@ -1,44 +1,19 @@
-"""How a bench ends before its time: in order, by a signal; and what it started ends at the latest when it is killed."""
+"""How a bench ends: nothing that it made stays, and what it started ends at the latest when it is killed."""
 
 import os
 import shutil
-import signal
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import NoReturn
 
+from proxy.cli.ending import ended_in_order
 from proxy.errors import ExitCode
 
 BOUND = Path(__file__).with_name("bound.py")
-
-
-@contextmanager
-def ended_in_order() -> Iterator[None]:
-    """SIGTERM and SIGHUP end us as an interrupt from the keyboard does: with all that was started.
-
-    Once one of the three has come the first two are ignored: a terminal that goes sends several. What is ignored
-    before, as by nohup, stays so.
-    """
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        for each in {signal.SIGTERM, signal.SIGHUP} & mine.keys():
-            signal.signal(each, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    mine = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    mine = {number: handler for number, handler in mine.items() if handler is not signal.SIG_IGN}
-    for number in mine:
-        signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        for number, handler in mine.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench.ending import ended_in_order
 from bench.replay.progress import Screen
 from bench.replay.records import RecordFailure, Records
 from bench.replay.runner import Tally, Work, outstanding, perform, set_aside
 from bench.replay.suite import Suite
 from bench.replay.suites import SUITES
 from bench.replay.trial import Options
+from proxy.cli.ending import ended_in_order
 from proxy.errors import ExitCode, OperatorError
 
 EVERY = "all"

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bench.ending import ended_in_order
 from bench.wan import namespaces
 from bench.wan.errors import WanFailure, WrongSetting
 from bench.wan.settings import WAYS, Line, Way
 from bench.wan.stats import MEANINGS, OF_TUN, SETTINGS
 from bench.wan.task import Task
 from bench.wan.wan import PATIENCE, Wan, lacking, start
+from proxy.cli.ending import ended_in_order
 from proxy.errors import ExitCode, OperatorError
 
 RUNTIME = Path("/run/isthmus-wan")

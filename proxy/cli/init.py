@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from proxy import identity
+from proxy.cli.ending import ended_in_order
 from proxy.cli.output import say
 from proxy.cli.pair import invitation_line, read_reach
 from proxy.cli.questions import ask
@@ -59,7 +60,8 @@ def run(options: Options, out: Path) -> None:
     made, keys = identity.draft(wishes.site, out)
     token = out / f"{wishes.site}.token", identity.make_token(), 0o600
     files = [(config, sitefile.render(wishes).encode(), 0o644), *keys, token, *container.files(wishes.site, out)]
-    _write(files, out)
+    with ended_in_order():
+        _write(files, out)
     _say(wishes, config, made, _reached(options))
 
 

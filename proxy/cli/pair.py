@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from proxy import identity
+from proxy.cli.ending import ended_in_order
 from proxy.cli.output import say
 from proxy.config import SiteConfig, load
 from proxy.config.addresses import Address, parse_remote
@@ -17,7 +18,8 @@ from proxy.text import printable
 def run(line: str, config: Path, replace: bool) -> None:
     """Put the site that the line tells of into the file, and say what that was."""
     invitation = decode(line)
-    admitted = admit(config, invitation, datetime.now(UTC), replace=replace)
+    with ended_in_order():
+        admitted = admit(config, invitation, datetime.now(UTC), replace=replace)
     _say(config, invitation, admitted)
     expires = invitation.facts.expires
     if expires - datetime.now(UTC) < SOON:

@@ -24,6 +24,7 @@ from proxy.cli import logs
 from proxy.cli.api import Api
 from proxy.cli.doctor import Line, examine
 from proxy.cli.doctor_report import as_data
+from proxy.cli.ending import ended_in_order
 from proxy.cli.events import events_after
 from proxy.cli.output import say
 from proxy.cli.secrets import Secrets, is_configuration
@@ -88,7 +89,7 @@ def run(config: Path, output: Path | None) -> None:
     site, mistakes = _loaded(config)
     name = site.site.name if site else config.stem
     output = output or Path(f"isthmus-{name}-{now:%Y%m%d-%H%M%S}.tar.gz")
-    with _created(output) as file:
+    with ended_in_order(), _created(output) as file:
         bundle = collect(config, site, mistakes)
         _write(file, bundle, output.name.removesuffix(".tar.gz"), now)
     missing = [line for line in bundle.contents if ": missing: " in line]

@@ -12,8 +12,9 @@ from typing import Any
 import psutil
 import pytest
 
-from bench.ending import bound, ended_in_order, scratch
+from bench.ending import bound, scratch
 from bench.sites import environment
+from proxy.cli.ending import ended_in_order
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("hangups")
