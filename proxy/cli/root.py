@@ -6,6 +6,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -71,10 +72,12 @@ def _show(error: click.ClickException) -> int:
     """Click's own words, in which what was typed is repeated: it may have been copied from elsewhere."""
     words = io.StringIO()
     error.show(words)
-    say(words.getvalue().removesuffix("\n").replace("\n\t", " "), err=True)  # choices are a column of their own
+    with suppress(OSError):  # as below
+        say(words.getvalue().removesuffix("\n").replace("\n\t", " "), err=True)  # choices are a column of their own
     return error.exit_code
 
 
 def _explain(message: str, code: ExitCode) -> int:
-    say(f"isthmus: {message}", err=True)
+    with suppress(OSError):  # stderr is full as well: then the code is all that tells
+        say(f"isthmus: {message}", err=True)
     return code

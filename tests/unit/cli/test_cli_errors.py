@@ -120,6 +120,16 @@ def test_output_that_finds_no_room(words: list[str]) -> None:
     assert ended.stderr == f"isthmus: {told}\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "code"), [(["serve", "none.toml"], ExitCode.CONFIGURATION), (["frobnicate"], ExitCode.USAGE)]
+)
+def test_a_code_that_is_all_that_finds_room(words: list[str], code: ExitCode) -> None:
+    """By it systemd tells what a restart would not mend, also where stderr is a file on a full disk."""
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run([sys.executable, "-m", "proxy.cli", *words], stdout=full, stderr=full, check=False)
+    assert ended.returncode == code
+
+
 def test_a_terminal_without_the_characters(tmp_path: Path) -> None:
     (tmp_path / "sité.toml").write_text("[sité]\n")
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
