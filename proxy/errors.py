@@ -39,7 +39,7 @@ _MEANINGS = {
     ExitCode.STORE: "the store is in use by another process, cannot be opened, or is in memory",
     ExitCode.LISTEN: "a listen address is in use, is not an address of this host, or may not be used by this user",
     ExitCode.DEFECT: "an unexpected error, that is, a defect; ISTHMUS_DEBUG=1 shows where",
-    ExitCode.INTERRUPTED: "interrupted from the keyboard",
+    ExitCode.INTERRUPTED: "interrupted from the keyboard; also by SIGTERM, or with its terminal, while it writes files",
 }
 
 

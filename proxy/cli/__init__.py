@@ -8,9 +8,9 @@ status listener, `demo` calls the bench where it is installed.
 """
 
 import sys
-from importlib import import_module
 
 from proxy.cli import standard
+from proxy.cli.loading import load
 from proxy.errors import ExitCode
 
 
@@ -18,6 +18,6 @@ def main() -> None:
     """The entry point of the script `isthmus`. Ctrl-C is as quiet while modules are read as it is later."""
     standard.complete()  # before anything is opened
     try:
-        import_module("proxy.cli.commands").main()
+        load("proxy.cli.commands").main()
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)

@@ -1,10 +1,10 @@
 """What the definitions of all commands share."""
 
 import gc
-import importlib
 from typing import Any
 
 from proxy import __version__
+from proxy.cli.loading import load
 
 WITH_BENCH = f"install its extra from the wheel's file: pip install './isthmus-{__version__}-py3-none-any.whl[bench]'"
 """The remedy where the bench, or what it needs, is not installed. No index has Isthmus."""
@@ -19,7 +19,7 @@ def perform(command: str, *arguments: Any, action: str = "run") -> int | None:
     """Import the command's module, only now, and let it do its work; an exit code, or None for success."""
     gc.disable()  # what is imported stays: looking through it again and again takes a twelfth of a site's start
     try:
-        module = importlib.import_module(f"proxy.cli.{command}")
+        module = load(f"proxy.cli.{command}")
     finally:
         gc.enable()
     result: int | None = getattr(module, action)(*arguments)

@@ -1,0 +1,28 @@
+"""Importing what a command needs, which can take a second."""
+
+import os
+import signal
+import threading
+from importlib import import_module
+from types import FrameType, ModuleType
+
+from proxy.errors import ExitCode
+
+
+def load(name: str) -> ModuleType:
+    """Import a module. Ctrl-C meanwhile ends the process at once: nothing has been done yet.
+
+    As an exception it would come up in the midst of the import, where the interpreter may print it and go on.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        return import_module(name)
+    signal.signal(signal.SIGINT, _end)
+    try:
+        return import_module(name)
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    os._exit(ExitCode.INTERRUPTED)
