@@ -7,6 +7,10 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+DISK_SECONDS = 30.0
+"""In which files should have been read, also from a disk that is far away."""
+UNANSWERED = f"their disk has not answered for {DISK_SECONDS:g} s; see to it, and reload again"
+
 
 def aside(call: Callable[[], T], name: str, unwanted: Callable[[T], None] = lambda result: None) -> "Future[T]":
     """Begin it; `name` is the thread's. Who waits no longer may cancel the future: what comes then is `unwanted`."""

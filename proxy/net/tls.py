@@ -18,7 +18,7 @@ from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from proxy.aside import aside
+from proxy.aside import DISK_SECONDS, UNANSWERED, aside
 from proxy.config import load
 from proxy.config.model import Identity, SiteConfig
 from proxy.config.model import Peer as PeerConfig
@@ -114,9 +114,10 @@ class Certificates:
         Of the site's own file only identity and trust count: a peer that is no longer in it is trusted no longer.
         """
         try:
-            self._loaded = await asyncio.wrap_future(aside(partial(_load_anew, self.config), "reloading"))
+            loading = asyncio.wrap_future(aside(partial(_load_anew, self.config), "reloading"))
+            self._loaded = await asyncio.wait_for(loading, DISK_SECONDS)
         except (OperatorError, OSError, ValueError) as error:
-            reason = " ".join(str(error).split())
+            reason = " ".join(str(error).split()) or UNANSWERED
             self._problem = f"the new certificates cannot be used, the old ones stay in use: {reason}"
             log.error("%s", self._problem)
             return

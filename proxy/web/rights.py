@@ -6,7 +6,7 @@ import ssl
 from functools import partial
 from typing import NamedTuple
 
-from proxy.aside import aside
+from proxy.aside import DISK_SECONDS, UNANSWERED, aside
 from proxy.errors import ExitCode, OperatorError
 from proxy.identity import read_token
 from proxy.web.routes import Right
@@ -40,7 +40,12 @@ class Rights:
 
     async def reload(self) -> None:
         """Read all files anew, aside: disks take time. Raises OperatorError, and changes nothing then."""
-        self._files = await asyncio.wrap_future(aside(partial(_read, self._settings), "reloading"))
+        try:
+            reading = asyncio.wrap_future(aside(partial(_read, self._settings), "reloading"))
+            self._files = await asyncio.wait_for(reading, DISK_SECONDS)
+        except TimeoutError as error:
+            words = f"the status listener's certificates and tokens cannot be read: {str(error) or UNANSWERED}"
+            raise OperatorError(words, ExitCode.CONFIGURATION) from None
 
     def granted(self, right: Right, authorization: str, certificate: object) -> bool:
         """Whether the header and the verified client certificate (None without) give that right."""

@@ -159,6 +159,19 @@ def test_a_disk_that_never_answers_keeps_no_site_from_ending(east: Site, monkeyp
     answers.set()
 
 
+def test_a_disk_that_never_answers_is_told_of(east: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And keeps no later reload from being made."""
+    answers = threading.Event()
+    with monkeypatch.context() as patch:
+        patch.setattr("proxy.net.tls.DISK_SECONDS", 0.01)
+        patch.setattr("proxy.net.tls._load_anew", lambda config: answers.wait(PATIENCE))
+        asyncio.run(east.certificates.reload())
+    assert "old ones stay in use: their disk has not answered for 30 s" in east.certificates.problem
+    answers.set()
+    asyncio.run(east.certificates.reload())
+    assert east.certificates.problem == ""
+
+
 def test_the_listeners_certificate_is_the_one_that_it_was_started_with(east: Site) -> None:
     """That the file names another one by now does not put it into use, so its end is not the one to be told."""
     make(east.path / "old", "east", days=(-1, 5))
