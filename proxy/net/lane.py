@@ -209,7 +209,7 @@ class Lane(asyncio.BufferedProtocol):
 
     def room(self) -> int:
         """Bytes that are worth writing now; after 0 the owner hears of it when that has changed."""
-        if not self._can_write or self._outlet is None or self._transport is None:
+        if not self._can_write or self._outlet is None or self._transport is None or self._transport.is_closing():
             return 0
         return self._outlet.room(self._transport.get_write_buffer_size())
 
@@ -233,8 +233,11 @@ class Lane(asyncio.BufferedProtocol):
             self._timer.cancel()
 
     def write(self, frames: list[bytes]) -> None:
-        """Send frames, in order."""
-        if self._transport is not None and not self._lost:
+        """Send frames, in order.
+
+        A connection that has failed is told of a turn of the loop later: until then uvloop would log each write.
+        """
+        if self._transport is not None and not (self._lost or self._transport.is_closing()):
             data = frames[0] if len(frames) == 1 else b"".join(frames)
             self._transport.write(data)
             if self._outlet is not None:
