@@ -5,7 +5,7 @@ import logging
 import time
 
 from proxy.config.addresses import Address
-from proxy.net.connecting import ADDRESS_SECONDS, connect, plain, take_over
+from proxy.net.connecting import ADDRESS_SECONDS, connect, plain, take_over, within
 from proxy.net.relay import Relay
 from proxy.observe.refusals import UNREACHABLE, Refusals
 from proxy.protocol.codes import ResetCode
@@ -39,7 +39,7 @@ class Arrays:
 
     async def _connect(self, relay: Relay, address: Address) -> None:
         try:
-            async with asyncio.timeout(self._timeout):
+            async with within(self._timeout):
                 connection = await connect(address)
             del self._connecting[relay]  # no longer to be cancelled: that would tear what its relay already holds
             await take_over(connection, lambda: relay)

@@ -3,8 +3,8 @@
 import asyncio
 import os
 import socket
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -15,9 +15,55 @@ from proxy.net.endings import reset_connection
 
 ADDRESS_SECONDS = 3.0
 """How long an address may take to answer while there are others to be tried."""
+_PARTS = 10
+"""Of a limit, which is counted in these."""
+_STILL = 0.5
+"""Seconds: so late is no loop that works."""
 
 _asked: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Address, asyncio.Task[list[Any]]]] = WeakKeyDictionary()
 """Questions for names under way."""
+
+
+@asynccontextmanager
+async def within(seconds: float | None) -> AsyncIterator[None]:
+    """As `asyncio.timeout`, but while the loop stands still nothing counts.
+
+    When a site that was stopped, or its host, goes on, timers come before what the kernel has to tell: an array that
+    had answered at once was said to be out of reach, and the stream was reset.
+    """
+    async with asyncio.timeout(None) as limit:
+        if seconds is None:
+            yield
+            return
+        with _Count(limit, seconds / _PARTS):
+            yield
+
+
+class _Count:
+    """Ends a limit when all its parts have passed; one in which the loop stood still does not count."""
+
+    def __init__(self, limit: asyncio.Timeout, part: float) -> None:
+        self._limit = limit
+        self._part = part
+        self._left = _PARTS
+        self._loop = asyncio.get_running_loop()
+
+    def __enter__(self) -> None:
+        self._begin()
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def _begin(self) -> None:
+        due = self._loop.time() + self._part
+        self._timer = self._loop.call_later(self._part, self._passed, due)
+
+    def _passed(self, due: float) -> None:
+        self._left -= self._loop.time() < due + max(self._part, _STILL)
+        if self._left:
+            self._begin()
+        else:
+            self._limit.reschedule(self._loop.time())
 
 
 async def connect(address: Address, prepare: Callable[[socket.socket], None] = reset_connection) -> socket.socket:
@@ -32,7 +78,7 @@ async def connect(address: Address, prepare: Callable[[socket.socket], None] = r
     failure = OSError(f"{address.host} has no address")
     for left, (family, kind, protocol, _, where) in zip(reversed(range(len(found))), found, strict=True):
         try:
-            async with asyncio.timeout(ADDRESS_SECONDS if left else None):
+            async with within(ADDRESS_SECONDS if left else None):
                 return await _connect(loop, socket.socket(family, kind, protocol), prepare, where)
         except OSError as error:
             failure = error

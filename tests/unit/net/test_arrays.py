@@ -1,0 +1,69 @@
+"""An array that has answered is not out of reach because the site stood still meanwhile."""
+
+import asyncio
+import socket
+import time
+from typing import Any, cast
+
+import pytest
+import uvloop
+
+from proxy.config.addresses import Address
+from proxy.net.arrays import Arrays
+from proxy.net.connecting import within
+from proxy.net.relay import Relay
+from proxy.observe.refusals import Refusals
+from proxy.protocol.codes import ResetCode
+
+TIMEOUT = 0.3
+SOCK_CONNECT = uvloop.Loop.sock_connect
+
+
+class Stream(asyncio.Protocol):
+    """As much of a relay as a connection to an array needs."""
+
+    stream, name, share, destination = 1, "array", "export array", "array"
+
+    def __init__(self) -> None:
+        self.came: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.came.set_result("connected")
+        cast(asyncio.Transport, transport).abort()
+
+    def close(self, code: ResetCode, reason: str) -> None:
+        self.came.set_result(reason)
+
+
+async def interrupted(loop: uvloop.Loop, connection: socket.socket, where: Any) -> None:
+    """Connect; between question and answer the site stands still, as a process that was stopped."""
+    connecting = asyncio.ensure_future(SOCK_CONNECT(loop, connection, where))
+    await asyncio.sleep(0)
+    stand_still()
+    await connecting
+
+
+def stand_still() -> None:
+    time.sleep(3 * TIMEOUT)
+
+
+def test_an_array_that_answered_while_the_site_stood_still_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(listener: socket.socket) -> str:
+        stream = Stream()
+        Arrays(Refusals(time.monotonic), TIMEOUT).connect(cast(Relay, stream), Address(*listener.getsockname()))
+        return await stream.came
+
+    monkeypatch.setattr(uvloop.Loop, "sock_connect", interrupted)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        assert uvloop.run(scene(listener)) == "connected"
+
+
+def test_one_that_does_not_answer_is_given_up_in_time() -> None:
+    async def scene() -> float:
+        began = time.monotonic()
+        with pytest.raises(TimeoutError):
+            async with within(TIMEOUT):
+                await asyncio.Event().wait()
+        return time.monotonic() - began
+
+    assert TIMEOUT * 0.9 < uvloop.run(scene()) < 20 * TIMEOUT
