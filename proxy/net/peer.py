@@ -46,6 +46,7 @@ _OF_RELAYS: dict[type, Callable[[Relay, Any], None]] = {
     events.DataReceived: lambda relay, event: relay.delivery.data(memoryview(event.batch)),
     events.Arrived: lambda relay, event: relay.arrived(),
     events.Consumed: lambda relay, event: relay.consumed(event.consumed),
+    events.Recalled: lambda relay, event: relay.recalled(event.consumed, event.limit),
     events.Writable: lambda relay, event: relay.writable(),
     events.StreamEnded: lambda relay, event: relay.delivery.end(event.total, memoryview(event.tokens)),
     events.MissReceived: lambda relay, event: relay.missed(event.names),

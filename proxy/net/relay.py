@@ -214,6 +214,14 @@ class Relay(asyncio.BufferedProtocol):
             self._owner.tunnel.trust(self._owner.holdings.proven)
             self._finish_if_done()
 
+    def recalled(self, consumed: int, limit: int) -> None:
+        """The peer asks for credit that is not used. What the array has given us already may need it."""
+        pending, _ = self._encoder.pending
+        if pending or self._ended_here or self.closed:
+            return
+        self._owner.tunnel.waive(self.stream, consumed, limit)
+        self._renew_allowance()  # what the array may give us was reckoned with that credit
+
     def writable(self) -> None:
         """The tunnel has credit again."""
         self._resume_if_possible()

@@ -85,6 +85,15 @@ class Consumed:
 
 
 @dataclass(frozen=True, slots=True)
+class Recalled:
+    """The peer asks for credit that the stream does not use: `waive` gives it, if nothing is to be sent with it."""
+
+    stream: int
+    consumed: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
 class Writable:
     """`sendable` would now say more than when `await_room` was called."""
 
@@ -153,6 +162,7 @@ Event = (
     | FillReceived
     | Arrived
     | Consumed
+    | Recalled
     | Writable
     | PeerDraining
     | LaneClosed

@@ -207,12 +207,16 @@ class Outgoing:
         self._data.append((FrameType.END, payload))
         self._hold(len(payload))
 
-    def waive(self, consumed: int, limit: int) -> bool:
-        """Queue WAIVE of what the CREDIT asks back; False if that is nothing. After it DATA may follow as ever.
+    def recalled(self, consumed: int, limit: int) -> int:
+        """What this CREDIT asks back; 0 if that is nothing, or if the stream has ended.
 
         A peer that asks again and again, and acknowledges nothing, is not answered without end.
         """
-        amount = 0 if self.ended or not self.fills else self.credit.recalled(consumed, limit)
+        return 0 if self.ended or not self.fills else self.credit.recalled(consumed, limit)
+
+    def waive(self, consumed: int, limit: int) -> bool:
+        """Queue WAIVE of what the CREDIT asks back; False if that is nothing. After it DATA may follow as ever."""
+        amount = self.recalled(consumed, limit)
         if amount:
             self.credit.waive(amount)
             self._arrived += amount

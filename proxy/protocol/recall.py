@@ -4,27 +4,40 @@ An array keeps its connections for days, and what each was granted while it was 
 busy now.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
+from proxy.protocol.admission import Admission
+from proxy.protocol.codes import Capability
 from proxy.protocol.credit import WindowBudget
+from proxy.protocol.events import Recalled
 from proxy.protocol.notices import Notices
 from proxy.protocol.stream import State, Stream
 
 
 class Recall:
-    """Of one tunnel."""
+    """Of one tunnel, both ways."""
 
-    def __init__(self, every: float, budget: WindowBudget, live: Mapping[int, Stream], notices: Notices) -> None:
+    def __init__(
+        self, every: float, budget: WindowBudget, admission: Admission, live: Mapping[int, Stream], notices: Notices
+    ) -> None:
         """`every`: seconds between two looks; who has used next to nothing from one to the next is at rest."""
         self._every = every
         self._budget = budget
+        self._admission = admission
         self._live = live
         self._notices = notices
         self._again_at = 0.0
+        self._heard: dict[int, tuple[int, int]] = {}
+
+    @property
+    def agreed(self) -> bool:
+        """Both sides know waivers."""
+        agreement = self._admission.agreement
+        return agreement is not None and Capability.WAIVERS in agreement.capabilities
 
     def tick(self, now: float) -> None:
-        """Time has passed."""
-        if now < self._again_at or not self._budget.denied:
+        """Time has passed: ask for the peer's, if others want it."""
+        if now < self._again_at or not (self._budget.denied and self.agreed):
             return
         self._again_at = now + self._every
         self._budget.denied = False
@@ -32,3 +45,14 @@ class Recall:
         self._notices.recall(
             number for number, stream in live if stream.state is not State.OVER and stream.incoming.window.rests()
         )
+
+    def heard(self, stream: Stream, consumed: int, limit: int) -> None:
+        """A CREDIT may ask for ours. One frame may name a stream thousands of times; its last word counts."""
+        if stream.may_send and self.agreed and stream.outgoing.recalled(consumed, limit):
+            self._heard[stream.number] = consumed, limit
+
+    def told(self) -> Iterator[Recalled]:
+        """What was heard since."""
+        for stream, (consumed, limit) in self._heard.items():
+            yield Recalled(stream, consumed, limit)
+        self._heard.clear()

@@ -58,7 +58,7 @@ class Streams:
         self._foretelling = Foretelling(self._budget, self._initial, min(settings.opening_window, settings.window_max))
         self.notices = Notices(self._foretelling)
         self._foretold = Foretold()
-        self._recall = Recall(settings.rest, self._budget, self.live, self.notices)
+        self._recall = Recall(settings.rest, self._budget, self.admission, self.live, self.notices)
         self.copies = Copies(scheduler, figures)
         self._trust = Trust(WIDE * settings.memory)
         self._awaiting = Awaiting(self._ledger, self.live, events)
@@ -230,7 +230,14 @@ class Streams:
         self._held_back.clear()
         self._awaiting.released()
 
-    def credited(self, number: int, consumed: int, limit: int, now: float) -> None:
+    def waive(self, number: int, consumed: int, limit: int, now: float) -> None:
+        """Give back what `Recalled` asks for, unless DATA was sent since."""
+        stream = self._find_sending(number)
+        if stream is not None and stream.outgoing.waive(consumed, limit):
+            self._awaiting.sent(stream)
+            self.scheduler.add(stream, now)
+
+    def credited(self, number: int, consumed: int, limit: int) -> None:
         """An entry of CREDIT. Raises PeerError."""
         stream = self.live.get(number)
         if stream is None:
@@ -240,11 +247,13 @@ class Streams:
             return
         if stream.outgoing.credit.update(consumed, limit):
             self._events.append(Consumed(number, consumed))
-        if stream.may_send and self._agreed(Capability.WAIVERS) and stream.outgoing.waive(consumed, limit):
-            self._awaiting.sent(stream)
-            self.scheduler.add(stream, now)
+        self._recall.heard(stream, consumed, limit)
         self._awaiting.look(stream)
         self._settle(stream)
+
+    def after_credits(self) -> None:
+        """A whole CREDIT has been taken."""
+        self._events.extend(self._recall.told())
 
     # -- lanes ---------------------------------------------------------------------------------------------------
 
@@ -300,8 +309,7 @@ class Streams:
         if now >= self._ask_at:
             self._ask_at = now + self._settings.keepalive
             self.notices.ask(number for number, stream in self.live.items() if stream.waits_for_end)
-        if self._agreed(Capability.WAIVERS):
-            self._recall.tick(now)
+        self._recall.tick(now)
         self.notices.tick(now)
 
     def lose(self, code: ResetCode, reason: str) -> None:
@@ -358,7 +366,7 @@ class Streams:
             self._deliver(stream, *kept, now)
 
     def _deliver(self, stream: Stream, frame: Frame, plain: int, now: float) -> None:
-        if frame.type == WAIVE and not self._agreed(Capability.WAIVERS):
+        if frame.type == WAIVE and not self._recall.agreed:
             raise PeerError.of(frame, "it was not agreed on")
         event = stream.deliver(frame, plain)
         if event is not None:
@@ -438,7 +446,7 @@ class Streams:
     def _begin(self, number: int, *, own: bool, share: Share = PLAIN, refused: bool = False) -> Stream:
         """`refused`: without credit, which was not reserved; the stream will be reset at once."""
         agreement, most = self.admission.agreement, self._settings.window_max
-        lean = self._agreed(Capability.LEAN)
+        lean = agreement is not None and Capability.LEAN in agreement.capabilities
         credit = max(agreement.initial_credit if agreement else 0, min(most, self._foretold.opened(number)))
         outgoing = Outgoing(self._ledger, SendCredit(credit, most, self._trust), lean=lean)
         if refused:
@@ -448,10 +456,6 @@ class Streams:
         self._table.add(stream)
         self._foretell()
         return stream
-
-    def _agreed(self, capability: Capability) -> bool:
-        agreement = self.admission.agreement
-        return agreement is not None and capability in agreement.capabilities
 
     def _foretell(self) -> None:
         """Say what the peer's next stream may begin with, if there is something new to say."""

@@ -255,7 +255,8 @@ class Tunnel:
 
     def _receive_credit(self, lane: Lane, payload: Buffer) -> None:
         for number, consumed, limit in decode_credit(payload):
-            self._streams.credited(number, consumed, limit, self._now)
+            self._streams.credited(number, consumed, limit)
+        self._streams.after_credits()
 
     def _receive_ping(self, lane: Lane, payload: Buffer) -> None:
         lane.pinged(decode_token("PING", payload))
@@ -430,6 +431,10 @@ class Tunnel:
         Nothing happens, here and below, if the stream has just ended: an event tells.
         """
         return self._streams.send_data(stream, batch, plain, self._now)
+
+    def waive(self, stream: int, consumed: int, limit: int) -> None:
+        """Give back the credit that `Recalled` asks for: `sendable` says less from now on."""
+        self._streams.waive(stream, consumed, limit, self._now)
 
     def send_end(self, stream: int, total: int, tokens: bytes) -> None:
         """Our array has ended its side after `total` plain bytes."""

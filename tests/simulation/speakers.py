@@ -71,6 +71,11 @@ class Speaker:
             self.site.soon(self.ends_late * rng.random(), self.end)
         self.site.pump()
 
+    def recalled(self, cost: int, limit: int) -> None:
+        """Credit is asked back: it is given, or about to be used."""
+        if not self.over and self.site.world.chance(0.8):
+            self.site.tunnel.waive(self.stream, cost, limit)
+
     def _send(self, plain: int) -> None:
         offset = self.talk.sent[self.side]
         name = blake2b(f"{self.talk.name} {self.side} {offset}".encode(), digest_size=32).digest()
@@ -180,6 +185,8 @@ def tell(speaker: Speaker, event: events.Event) -> None:
             speaker.filled(name)
         case events.Consumed(_, cost):
             speaker.consumed(cost)
+        case events.Recalled(_, cost, limit):
+            speaker.recalled(cost, limit)
         case events.Writable():
             speaker.speak()
         case _:

@@ -265,6 +265,25 @@ def test_a_stream_that_rests_goes_on_when_what_it_held_has_cost_less(connected: 
     connected.transport.resume_reading.assert_called_once_with()
 
 
+def test_after_credit_was_given_back_no_more_is_read_than_there_is_credit_for(connected: Connected) -> None:
+    """How much the array may give was reckoned with what is gone: the batch would cost more than may be sent."""
+    tunnel = connected.owner.tunnel
+    tunnel.waive.side_effect = lambda *_: tunnel.sendable.configure_mock(return_value=64 << 10)
+    assert len(connected.relay.get_buffer(0)) > 64 << 10
+    connected.relay.recalled(1000, 1000 + (64 << 10))
+    tunnel.waive.assert_called_once_with(1, 1000, 1000 + (64 << 10))
+    assert len(connected.relay.get_buffer(0)) <= 64 << 10
+
+
+def test_credit_for_what_was_read_is_not_given_back(connected: Connected) -> None:
+    """What fills its read looks as if more followed, so the end of it waits."""
+    asked = len(connected.relay.get_buffer(0))
+    connected.read()
+    assert sum(args[2] for args, _ in connected.owner.tunnel.send_data.call_args_list) < asked
+    connected.relay.recalled(1000, 1000 + (64 << 10))
+    connected.owner.tunnel.waive.assert_not_called()
+
+
 def test_but_while_the_disk_lags_not_before_that_is_over(connected: Connected, loop: Loop) -> None:
     connected.owner.tunnel.sendable.return_value = 4 << 10
     connected.owner.tunnel.flow.return_value = None

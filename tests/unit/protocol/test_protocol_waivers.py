@@ -4,7 +4,7 @@ import pytest
 
 from proxy.protocol.codes import Capability
 from proxy.protocol.errors import PeerError
-from proxy.protocol.events import Consumed, DataReceived, StreamOffered
+from proxy.protocol.events import Consumed, DataReceived, Recalled, StreamOffered
 from proxy.protocol.frames import FrameType, encode_credit, encode_end, encode_waive
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
 from tests.unit.protocol.playbook import Pair, Script, batch, events_of
@@ -35,6 +35,7 @@ class Arrays:
             tunnel.tick(pair.now)
             pair.carry(1, tunnel)
             self.take(pair.right)
+            self.take(pair.left)
 
     def take(self, tunnel: Tunnel) -> None:
         for event in events_of(tunnel):
@@ -42,6 +43,8 @@ class Arrays:
                 tunnel.accept(event.stream)
             elif isinstance(event, DataReceived):
                 tunnel.consumed(event.stream)
+            elif isinstance(event, Recalled):
+                tunnel.waive(event.stream, event.consumed, event.limit)
 
     def send(self, streams: list[int], mib: int) -> None:
         """Each sends so much: in each round trip what its window allows."""
@@ -136,15 +139,22 @@ def sent(one: Script, plain: int = 1000) -> int:
     return cost
 
 
+def ask_back(one: Script, consumed: int) -> None:
+    """The peer asks for all of stream 1's credit beyond the initial one, and is given what there is."""
+    for event in one.credit(1, consumed, consumed + INITIAL):
+        assert event == Recalled(1, consumed, consumed + INITIAL)
+        one.tunnel.waive(1, consumed, consumed + INITIAL)
+
+
 def test_what_is_asked_back_is_waived() -> None:
     one = script()
     cost = sent(one)
     one.credit(1, cost, cost + 8 * MIB)
-    assert one.credit(1, cost, cost + INITIAL) == []
+    ask_back(one, cost)
     waived = 8 * MIB - INITIAL
     assert one.take() == [f"WAIVE 1#2 {waived}"]
     assert one.tunnel.sendable(1) == INITIAL - COST
-    one.credit(1, cost, cost + INITIAL)
+    ask_back(one, cost)
     assert one.take() == [], "once: the same word again is of the past"
     assert one.tunnel.send_data(1, batch(500), 500) == cost + waived + 500 + COST
     assert one.take() == ["DATA 1#3 500"]
@@ -168,8 +178,19 @@ def test_it_is_kept(why: str) -> None:
         elif why == "ended":
             one.tunnel.send_end(1, 1000, b"")
         one.take()
-        one.credit(1, cost, cost + INITIAL)
+        ask_back(one, cost)
     assert one.take() == []
+
+
+def test_who_means_to_send_with_it_keeps_it() -> None:
+    """What its array has given already was read with that credit in view; the tunnel does not see it yet."""
+    one = script()
+    cost = sent(one)
+    one.credit(1, cost, cost + MIB)
+    assert Recalled(1, cost, cost + INITIAL) in one.credit(1, cost, cost + INITIAL)
+    one.tunnel.send_data(1, batch(400 * KIB), 400 * KIB)
+    one.tunnel.waive(1, cost, cost + INITIAL)
+    assert [text for text in one.take() if text.startswith("WAIVE")] == []
 
 
 def test_credit_beyond_our_own_bound_is_waived_as_well() -> None:
@@ -177,26 +198,40 @@ def test_credit_beyond_our_own_bound_is_waived_as_well() -> None:
     one = script(window_max=MIB)
     cost = sent(one)
     one.credit(1, cost, cost + 8 * MIB)
-    one.credit(1, cost, cost + INITIAL)
+    ask_back(one, cost)
     assert one.take() == [f"WAIVE 1#2 {8 * MIB - INITIAL}"]
     assert one.tunnel.sendable(1) == INITIAL - COST
 
 
 def test_who_is_asked_without_end_does_not_queue_answers_without_end() -> None:
-    """Each entry of CREDIT, that asks back a single byte, had us keep a frame until that was acknowledged."""
+    """Each CREDIT that asked back a single byte had us keep a frame until that was acknowledged."""
     one = script()
     cost = sent(one)
     one.acknowledge(1, 2)
     limit = cost + 8 * MIB
     one.credit(1, cost, limit)
-    one.give(FrameType.CREDIT, 0, 0, encode_credit([(1, cost + n, limit - 1) for n in range(65)]))
+    for n in range(65):
+        asked_for_a_byte(one, cost + n, limit)
     assert one.tunnel.figures.unacked_bytes == 64 * (COST + 8)
     assert one.take() == [f"WAIVE 1#{2 + n} 1" for n in range(64)]
-    one.credit(1, cost + 64, limit - 1)
+    asked_for_a_byte(one, cost + 64, limit)
     assert one.take() == []
     one.acknowledge(1, 3)
-    one.credit(1, cost + 64, limit - 1)
+    asked_for_a_byte(one, cost + 64, limit)
     assert one.take() == ["WAIVE 1#66 1"], "who acknowledges may ask again"
+
+
+def asked_for_a_byte(one: Script, consumed: int, limit: int) -> None:
+    for _ in one.credit(1, consumed, limit - 1):
+        one.tunnel.waive(1, consumed, limit - 1)
+
+
+def test_a_frame_of_credit_asks_once_for_each_stream() -> None:
+    one = script()
+    cost = sent(one)
+    one.credit(1, cost, cost + 8 * MIB)
+    frame = encode_credit([(1, cost, cost + 8 * MIB - n) for n in range(1, 50_000)])
+    assert one.give(FrameType.CREDIT, 0, 0, frame) == [Recalled(1, cost, cost + 8 * MIB - 49_999)]
 
 
 # -- who receives ------------------------------------------------------------------------------------------------------
@@ -309,7 +344,7 @@ def test_a_stream_that_has_waived_ends_as_any_other() -> None:
     one = script()
     cost = sent(one)
     one.credit(1, cost, cost + 8 * MIB)
-    one.credit(1, cost, cost + INITIAL)
+    ask_back(one, cost)
     one.tunnel.send_end(1, 1000, b"")
     one.give(FrameType.END, 1, 1, encode_end(0, b""))
     assert one.take()[-2:] == [f"WAIVE 1#2 {8 * MIB - INITIAL}", "END 1#3 1000"]
@@ -323,7 +358,7 @@ def test_a_waiver_that_was_lost_goes_again() -> None:
     cost = sent(one)
     one.acknowledge(1, 2)
     one.credit(1, cost, cost + 8 * MIB)
-    one.credit(1, cost, cost + INITIAL)
+    ask_back(one, cost)
     waiver = f"WAIVE 1#2 {8 * MIB - INITIAL}"
     assert one.take() == [waiver]
     one.join(2)
