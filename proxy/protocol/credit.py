@@ -365,7 +365,8 @@ class ReceiveWindow:
         rests, self._seen = self.arrived - self._seen <= self._initial // REST_PART, self.arrived
         if rests and self.idle:
             self._note_grower(False)
-        return rests and self.idle and not self.ended and self.limit - self.consumed > self._initial
+        asked = self.consumed and not self.ended  # who has sent nothing would not answer
+        return bool(asked) and rests and self.idle and self.limit - self.consumed > self._initial
 
     def recall(self) -> tuple[int, int]:
         """(consumed, limit) for a CREDIT that asks back what the stream does not need, which `waive` then counts."""

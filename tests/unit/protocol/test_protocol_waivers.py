@@ -294,6 +294,15 @@ def test_who_sends_is_not_asked() -> None:
         assert looked(one) == []
 
 
+def test_who_has_sent_nothing_is_not_asked() -> None:
+    """It would ignore that, for it may be a late word about what it began with."""
+    one = script(opening_window=MIB, memory=4 * MIB)
+    one.open(2)
+    one.tunnel.accept(2)
+    one.flush()
+    assert looked(one) == looked(one) == []
+
+
 def test_who_does_not_know_waivers_is_not_asked() -> None:
     one = wide(Capability.LEAN)
     assert looked(one) == looked(one) == []
