@@ -1,5 +1,6 @@
 """The cases of `make bench-wan`, in the order in which they are measured."""
 
+from bench.overwan.alone import alone
 from bench.overwan.compressible import compressible
 from bench.overwan.fill import fast, fill
 from bench.overwan.outage import outage
@@ -12,6 +13,7 @@ CASES = {
     "fill": Case("One cold stream of incompressible data, Mb/s (bbr, cubic: iperf3)", fill),
     "fast": Case("Faster lines, likewise, Mb/s (bbr, cubic: iperf3)", fast),
     "compressible": Case("38 % compressible, cold, beside zstd -12 --long and a perfect line", compressible),
+    "alone": Case("One of 32 streams goes on while the others rest, Mb/s", alone),
     "warm": Case("Warm: medians of seven rounds", warm),
     "outage": Case("An outage in the middle of a transfer", outage),
     "urgency": Case("512 bytes and back during bulk, ms more than bare", urgency),

@@ -40,6 +40,20 @@ def test_one_line_much_shortened(tmp_path: Path) -> None:
         assert figure["values"]["limit"] == pytest.approx(43.44)
 
 
+@pytest.mark.root
+def test_one_that_goes_on_alone_much_shortened(tmp_path: Path) -> None:
+    if reason := lacking() or lacking_tun() or iperf.lacking():
+        pytest.skip(reason)
+    file = tmp_path / "figures.json"
+    arguments = ["--only", "alone", "--scale", "0.01", "--json", str(file)]
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, env=environment(), check=False)
+    assert done.returncode == 0, done.stderr
+    (figure,) = json.loads(file.read_text())["figures"]["alone"]
+    assert figure["identical"]
+    assert figure["values"]["together"] > 0
+    assert figure["values"]["one"] > 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

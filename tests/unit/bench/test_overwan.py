@@ -11,7 +11,7 @@ from rich.console import Console
 from bench.datasets import Dataset
 from bench.goals import Goal
 from bench.load import LoadFailure, Run, summary
-from bench.overwan import iperf, outage, shares, warm
+from bench.overwan import alone, iperf, outage, shares, warm
 from bench.overwan.__main__ import SUITE
 from bench.overwan.bench import Bench
 from bench.overwan.cases import CASES
@@ -124,6 +124,14 @@ def test_lanes_are_judged_by_the_second_half() -> None:
     assert (goal.measured, goal.bound, goal.met) == (100, 85, True)
     unknown = judged(FIELD, CUBIC, [run], {"cubic": 1e6})
     assert (unknown.goals, unknown.met, unknown.values["bbr"]) == ((), "", None)
+
+
+def test_one_that_goes_on_alone_is_judged_beside_iperf() -> None:
+    figure = alone.judged(90e6, 100e6, 900e6, True)
+    assert (figure.values["together"], figure.values["one"], figure.met) == (720, 800, "NO")
+    assert figure.goals[0].measured == pytest.approx(88.9, rel=0.001)
+    assert alone.judged(90e6, 105e6, 900e6, True).met == "yes"
+    assert alone.judged(90e6, 105e6, None, True).goals == ()
 
 
 def test_an_outage_is_judged_by_the_first_full_second() -> None:

@@ -1,0 +1,111 @@
+"""Whether one of many streams has the whole line when the others, which stay, have nothing more to send.
+
+An array keeps its connections. What each was granted while it was busy is lacking to the one that goes on, unless it is
+given back.
+"""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+from bench.datasets import Dataset
+from bench.goals import Goal
+from bench.overwan import iperf
+from bench.overwan.bench import ENDLESS, Bench, Stream, pair_on
+from bench.overwan.course import Recorder
+from bench.overwan.lines import MBIT, Setting, standing, untrue
+from bench.overwan.results import Figure
+from bench.replicator import Sink
+from bench.sites import Address, SiteFailure
+from bench.wan import Wan
+
+SETTING = Setting("1Gbit")
+STREAMS = 32
+FIRST = 24 << 20
+"""Bytes of each while all are busy."""
+GATHERED, MEASURED = 6.0, 8.0
+"""Seconds until the one has what the others do not use, and that count then."""
+PATIENCE_SECONDS = 300.0
+ENOUGH = 90.0
+"""Percent of iperf3 with BBR, as on all fast lines."""
+
+
+class Guest(Stream):
+    """A stream that rests, once it has sent its first bytes, until it is told to go on."""
+
+    def __init__(self, wan: Wan, to: Address, volume: Dataset, first: int) -> None:
+        super().__init__(wan, to, volume)
+        self._first = first
+        self._on = threading.Event()
+
+    def go_on(self) -> None:
+        """Send the rest, too."""
+        self._on.set()
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._on.set()
+        super().__exit__()
+
+    def _buffers(self, volume: Dataset) -> Iterator[bytes]:
+        sent = 0
+        for buffer in super()._buffers(volume):
+            if sent >= self._first:
+                self._on.wait()
+                if self._end.is_set():
+                    return
+            yield buffer
+            sent += len(buffer)
+
+
+def alone(bench: Bench) -> Iterator[Figure]:
+    """32 streams at once; then one of them, while the connections of the others stay."""
+    gathered, measured = bench.seconds(GATHERED), bench.seconds(MEASURED)
+    with standing(SETTING) as wan:
+        bench.tell(f"{SETTING.text}: iperf3 -C bbr")
+        plain = iperf.rate(wan, "bbr", round(measured), round(gathered / 2)) if "bbr" in iperf.offered() else None
+        with pair_on(wan, "array") as (pair, sinks), ExitStack() as stack:
+            first = max(1 << 20, round(FIRST * bench.scale) >> 20 << 20)
+            volumes = [Dataset(f"alone {number}", ENDLESS) for number in range(STREAMS)]
+            guests = [Guest(wan, pair.forwards["array"], volume, first) for volume in volumes]
+            bench.tell(f"{SETTING.text}: {STREAMS} streams, {first >> 20} MiB each")
+            began = time.monotonic()
+            for guest in guests:
+                stack.enter_context(guest)
+            _until(sinks["array"], STREAMS * first)
+            together = STREAMS * first / (time.monotonic() - began)
+            bench.tell(f"{SETTING.text}: one of them goes on")
+            one = _goes_on(guests[0], sinks["array"], gathered, measured)
+            excuse = untrue(wan, SETTING)
+        yield judged(together, one, plain, all(guest.transfer.verified for guest in guests), excuse)
+
+
+def _goes_on(guest: Guest, sink: Sink, gathered: float, measured: float) -> float:
+    """Bytes a second, after some seconds."""
+    with Recorder(lambda: sink.received) as recorder:
+        guest.go_on()
+        time.sleep(gathered + measured)
+    end = recorder.course.samples[-1].at
+    return recorder.course.rate(end - measured, end)
+
+
+def judged(together: float, one: float, plain: float | None, identical: bool, excuse: str = "") -> Figure:
+    """The line of the table. `together`, `one`: bytes a second; `plain`: bits a second of iperf3 with BBR."""
+    values: dict[str, float | None] = {
+        "together": together * 8 / MBIT,
+        "one": one * 8 / MBIT,
+        "bbr": None if plain is None else plain / MBIT,
+        "limit": SETTING.goodput / MBIT,
+    }
+    goals = () if not plain else (Goal("one of 32 alone / bbr", 100 * one * 8 / plain, ENOUGH, True, "%"),)
+    return Figure(SETTING.text, f"1 of {STREAMS}", values, goals, identical, excuse)
+
+
+def _until(sink: Sink, received: int) -> None:
+    """Until so many bytes have arrived. Raises SiteFailure if they do not."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while sink.received < received:
+        if time.monotonic() > deadline:
+            raise SiteFailure(f"{sink.received} of {received} bytes arrived in {PATIENCE_SECONDS:.0f} s")
+        time.sleep(0.02)
