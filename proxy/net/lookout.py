@@ -72,8 +72,8 @@ class Lookout:
 
     def verdict(self) -> Verdict:
         """What limited the tunnel over the last ten seconds."""
-        flows = [flow for stream in self._relays if (flow := self._tunnel.flow(stream)) is not None]
-        figures = replace(self._figures(), window=max((flow.window for flow in flows), default=0), cap=self._shares.cap)
+        window = max((self._window(relay) for relay in self._relays.values()), default=0)
+        figures = replace(self._figures(), window=window, cap=self._shares.cap)
         return judge(self._recent.times, with_rates(figures, self._recent))
 
     def verdict_of(self, relay: Relay) -> Verdict:
@@ -82,6 +82,11 @@ class Lookout:
         window, arrived = (flow.window, flow.arrived) if flow is not None else (0, 0)
         cap = self._shares.cap_of(relay.name, forward=relay.opener)
         return relay.waits.verdict(replace(self._figures(), window=window, arrived=arrived, cap=cap))
+
+    def _window(self, relay: Relay) -> int:
+        """What the stream has, or had when it lately had to wait for it."""
+        flow = self._tunnel.flow(relay.stream)
+        return 0 if flow is None else max(flow.window, relay.waits.window)
 
     def _sample(self, relay: Relay) -> tuple[Spell, Spell]:
         return relay.waits.sample(relay.traffic, self._tunnel.figures.round_trip or 0.0)

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from time import monotonic_ns
 from typing import Protocol
 
 from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
 from proxy.observe.verdict import Figures, Verdict, judge, with_rates
-from proxy.observe.waiting import SECOND, Recent, Spell, TimeAccount, Waiting, blend, moved_by
+from proxy.observe.waiting import RECENT, SECOND, Recent, Spell, TimeAccount, Waiting, blend, moved_by
 from proxy.protocol.flow import Flow, Obstacle
 from proxy.protocol.tunnel import Tunnel
 
@@ -53,6 +54,12 @@ class Waits:
         self._loading = False
         self._awaited = Waiting.PEER  # inward, before the peer was out of reach
         self._held = 0.0
+        self.window = 0
+        """The peer's window, as it was when the source last had to wait for it: since then it may have been given back.
+
+        0 unless the verdict counts such a wait, or is going to.
+        """
+        self._window_age = 0  # samples since then
         self._answered = 0  # when the silent source was last given something, 0: not since it fell silent
         self._answers = 0
         self._turn = _TURN
@@ -81,7 +88,10 @@ class Waits:
         """The source is not read: see why, now or anew."""
         flow = self._owner.tunnel.flow(self._stream)
         self._settle(flow)
-        self._enter(self._obstacle(flow))  # also if it is the same: what has passed is settled
+        obstacle = self._obstacle(flow)
+        if obstacle is Waiting.WINDOW and flow is not None:
+            self.window, self._window_age = flow.window, 0
+        self._enter(obstacle)  # also if it is the same: what has passed is settled
         self._resting = True
 
     def resume(self) -> None:
@@ -116,12 +126,16 @@ class Waits:
         inward = Spell(self._inward.take(now), delivered)
         for spell in (outward, inward):
             self.total.update(spell.times)
+        self._window_age = 0 if outward.times.get(Waiting.WINDOW) else self._window_age + 1
+        if self._window_age >= RECENT:
+            self.window = 0
         passed = sum(outward.times.values()) / SECOND
         self._recent.note(blend((outward, inward)), moved_by([(outward, inward)]), passed)
         return outward, inward
 
     def verdict(self, figures: Figures) -> Verdict:
         """Of the last ten seconds. `figures`: what is known of the peer, and of this stream's window."""
+        figures = replace(figures, window=max(figures.window, self.window))
         return judge(self._recent.times, with_rates(figures, self._recent))
 
     def rate(self, what: str) -> float:

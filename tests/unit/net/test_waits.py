@@ -7,7 +7,8 @@ import pytest
 
 from proxy.net.waits import Waits, WaitsOwner
 from proxy.observe.counters import Traffic
-from proxy.observe.waiting import SECOND, Waiting
+from proxy.observe.verdict import Figures
+from proxy.observe.waiting import RECENT, SECOND, Waiting
 from proxy.protocol.flow import Flow, Obstacle
 
 MS = SECOND // 1000
@@ -21,6 +22,7 @@ class Scene:
         self.obstacle: Obstacle | None = Obstacle.LINE
         self.held = 0.0
         self.queued = 1
+        self.window = 100
         self.owner: Any = SimpleNamespace(
             reachable=True,
             worker=SimpleNamespace(congested=False),
@@ -29,7 +31,7 @@ class Scene:
         self.waits = Waits(cast(WaitsOwner, self.owner), 1, lambda: self.now)
 
     def flow(self, stream: int) -> Flow | None:
-        return None if self.obstacle is None else Flow(self.obstacle, 100, 50, 50, self.held, self.queued)
+        return None if self.obstacle is None else Flow(self.obstacle, self.window, 50, 50, self.held, self.queued)
 
     def pass_(self, milliseconds: int) -> Waits:
         self.now += milliseconds * MS
@@ -242,3 +244,34 @@ def test_rates_are_of_the_time_that_has_passed(scene: Scene) -> None:
     scene.pass_(1000).sample(Traffic(raw=1000, delivered=100), 0.0)
     scene.pass_(3000).sample(Traffic(raw=4000, delivered=400), 0.0)
     assert (scene.waits.rate("sent"), scene.waits.rate("delivered")) == (1000, 100)
+
+
+def test_the_window_that_was_used_up_is_named_though_it_was_given_back(scene: Scene) -> None:
+    """Else a few kibibytes of a stream at rest would stand beside the rate that it had a moment ago."""
+
+    def words() -> str:
+        scene.outward()
+        return scene.waits.verdict(Figures(window=scene.window, round_trip=0.1)).words
+
+    scene.obstacle, scene.window = Obstacle.WINDOW, 4 << 20
+    scene.waits.rest()
+    scene.pass_(900).resume()
+    scene.window = 64 << 10
+    scene.pass_(100)
+    assert words() == "window 4 MiB / 100 ms round trip = 41.9 MB/s"
+    scene.waits.rest()
+    scene.pass_(1900).resume()
+    assert words() == "window 64 KiB / 100 ms round trip = 0.655 MB/s"
+
+
+def test_a_window_that_was_used_up_is_forgotten_with_the_wait_for_it(scene: Scene) -> None:
+    scene.obstacle = Obstacle.WINDOW
+    scene.waits.rest()
+    scene.pass_(900).resume()
+    for _ in range(RECENT):
+        assert scene.waits.window == scene.window
+        scene.pass_(1000)
+        scene.outward()
+    scene.pass_(1000)
+    scene.outward()
+    assert scene.waits.window == 0
