@@ -46,7 +46,7 @@ class TunnelSettings:
     def offered_credit(self) -> int:
         """The initial credit that HELLO offers: little enough that all streams that may be open fit into the memory.
 
-        However much windows have grown. At least sixteen streams fit in any case.
+        However much windows have grown. At least sixteen streams fit into 2 MiB, half as many into 1 MiB.
         """
         each = (self.memory - self.memory // GROWTH_PART) // max(16, self.streams)
         return max(CREDIT_MIN, min(self.initial_credit, self.window_max, each))
