@@ -220,7 +220,7 @@ class Relay(asyncio.BufferedProtocol):
         if pending or self._ended_here or self.closed:
             return
         self._owner.tunnel.waive(self.stream, consumed, limit)
-        self._renew_allowance()  # what the array may give us was reckoned with that credit
+        self._rest_if_needed()  # what the array may give us was reckoned with that credit, all of which may be gone
 
     def writable(self) -> None:
         """The tunnel has credit again."""

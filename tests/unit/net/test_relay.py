@@ -275,6 +275,19 @@ def test_after_credit_was_given_back_no_more_is_read_than_there_is_credit_for(co
     assert len(connected.relay.get_buffer(0)) <= 64 << 10
 
 
+def test_after_all_credit_was_given_back_nothing_is_read_until_there_is_some(connected: Connected) -> None:
+    """A peer may ask for more than ours does. Even a byte would cost more than may be sent."""
+    tunnel = connected.owner.tunnel
+    tunnel.flow.return_value = None
+    tunnel.waive.side_effect = lambda *_: tunnel.sendable.configure_mock(return_value=0)
+    connected.relay.recalled(1000, 1000)
+    connected.transport.pause_reading.assert_called_once_with()
+    tunnel.await_room.assert_called_once_with(1)
+    tunnel.sendable.return_value = 1 << 20
+    connected.relay.writable()
+    connected.transport.resume_reading.assert_called_once_with()
+
+
 def test_credit_for_what_was_read_is_not_given_back(connected: Connected) -> None:
     """What fills its read looks as if more followed, so the end of it waits."""
     asked = len(connected.relay.get_buffer(0))
