@@ -75,7 +75,7 @@ class Lane:
 
     def pinged(self, token: int) -> None:
         """The peer's PING has come: queue PONG. Raises PeerError if it asks faster than it can be answered."""
-        if len(self.outbox) >= PONGS_MAX:
+        if sum(frame[0] == FrameType.PONG for frame in self.outbox) >= PONGS_MAX:  # a PING of ours may wait, too
             raise PeerError("PING", f"{PONGS_MAX} were not answered yet")
         self.outbox.append(encode(FrameType.PONG, 0, 0, encode_token(token)))
 

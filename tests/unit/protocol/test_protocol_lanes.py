@@ -111,6 +111,16 @@ def test_pings_that_are_not_read_answers_to() -> None:
         script.give(FrameType.PING, 0, 0, encode_token(16))
 
 
+def test_a_ping_of_ours_that_waits_is_none_of_the_answers() -> None:
+    script = Script()
+    script.give(FrameType.PONG, 0, 0, encode_token(1))
+    script.now = 6.0
+    script.tunnel.tick(script.now)
+    for token in range(16):
+        script.give(FrameType.PING, 0, 0, encode_token(token))
+    assert lines(taken(script.tunnel, 1, 1 << 20, script.now)) == ["PING 2", *(f"PONG {token}" for token in range(16))]
+
+
 def test_one_ping_at_a_time_and_oftener_while_streams_flow() -> None:
     script = Script(keepalive=5.0)
     tunnel = script.tunnel
