@@ -6,6 +6,7 @@ and blocks for as long as they do.
 """
 
 import hashlib
+import re
 import secrets
 import stat
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ CLOCK_TOLERANCE = timedelta(days=1)
 """A certificate is valid from that long before it is made, for the sake of clocks that are behind."""
 LEAST_TOKEN, LARGEST_TOKEN = 16, 4096
 """Characters of a token."""
+_BEGINNING = re.compile(rb"^-----BEGIN CERTIFICATE-----", re.MULTILINE)
 LARGEST_FILE = 1 << 20
 """Bytes; nobody's certificate or key file is larger, and a wrong path shall not fill the memory."""
 
@@ -108,10 +110,14 @@ def read_certificates(path: Path) -> tuple[Certificate, ...]:
     """All certificates of a PEM file, at least one; the first is the site's own. Raises IdentityFault."""
     content = _content(path)
     try:
-        return tuple(_facts(certificate) for certificate in x509.load_pem_x509_certificates(content))
+        found = tuple(_facts(certificate) for certificate in x509.load_pem_x509_certificates(content))
     except Exception:  # the parser has many ways to dislike a file, and all of them mean this
         wrong = "holds a private key, not a certificate" if b"PRIVATE KEY-----" in content else "is not a certificate"
         raise IdentityFault(path, wrong, "write the path of a PEM file that begins with BEGIN CERTIFICATE") from None
+    if len(found) < len(_BEGINNING.findall(content)):  # the parser passes over it, TLS refuses it and names no file
+        wrong = f"is cut off, or damaged, behind its certificate {len(found)}"
+        raise IdentityFault(path, wrong, "write it anew, with every certificate from BEGIN to END CERTIFICATE")
+    return found
 
 
 def read_der(path: Path) -> bytes:

@@ -35,6 +35,15 @@ def copy(source: str, target: str) -> Spoil:
     return lambda pair: (pair / target).write_bytes((pair / source).read_bytes())
 
 
+def cut_off(path: Path, other: Path) -> None:
+    """Written to its half when the disk was full, or read while it is written."""
+    path.write_bytes(path.read_bytes() + other.read_bytes()[:300])
+
+
+def half_a_chain(pair: Path) -> None:
+    cut_off(pair / "east.crt", pair / "west.crt")
+
+
 CERTIFICATE, KEY, PEER = "identity.certificate", "identity.key", "peer[0].certificate"
 
 ONE: list[tuple[str, Spoil, str, str, str]] = [
@@ -51,6 +60,7 @@ ONE: list[tuple[str, Spoil, str, str, str]] = [
     ("rubbish certificate", lambda d: (d / "east.crt").write_text("x"), CERTIFICATE, "not a certificate", "BEGIN CERT"),
     ("empty certificate", lambda d: (d / "east.crt").write_text(""), CERTIFICATE, "not a certificate", "BEGIN CERT"),
     ("rubbish key", lambda d: (d / "east.key").write_text("x"), KEY, "not a private key", "BEGIN PRIVATE KEY"),
+    ("half a chain", half_a_chain, CERTIFICATE, "cut off, or damaged, behind its certificate 1 ({}/east.crt)", "anew"),
     (
         "key as certificate",
         copy("east.key", "east.crt"),
@@ -156,6 +166,12 @@ class TestPrivateCa:
     def test_a_leaf_is_no_ca(self, with_ca: Path) -> None:
         (with_ca / "ca.crt").write_bytes((with_ca / "ca.crt").read_bytes() + (with_ca / "west.crt").read_bytes())
         with pytest.raises(ConfigError, match=r"holds a certificate \(west\) that is not a CA's"):
+            load(with_ca / "west.toml")
+
+    def test_none_of_several_may_be_cut_off(self, with_ca: Path) -> None:
+        make(with_ca / "old", "Our old CA", authority=True, purposes=())
+        cut_off(with_ca / "ca.crt", with_ca / "old.crt")
+        with pytest.raises(ConfigError, match=r"is cut off, or damaged, behind its certificate 1 \("):
             load(with_ca / "west.toml")
 
     def test_one_of_several_may_have_expired(self, with_ca: Path) -> None:
