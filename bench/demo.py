@@ -5,7 +5,6 @@ Where there is an iSCSI target (tgt) and qemu-img, a fourth volume goes from one
 
 import json
 import shutil
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
@@ -26,6 +25,7 @@ from rich.progress import (
 
 from bench.array import ArrayFailure, IscsiTarget, copy_volume, identical
 from bench.datasets import Dataset, field_volumes
+from bench.ending import scratch
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Pair, SiteFailure
 from bench.tables import plain_table
@@ -108,8 +108,8 @@ def run(volume_size: int, store: str, as_json: bool) -> int:
     """
     console = Console(stderr=as_json)
     try:
-        with tempfile.TemporaryDirectory(prefix="isthmus-") as directory, ended_in_order():
-            report = perform(volume_size, store, Path(directory), console)
+        with ended_in_order(), scratch() as directory:
+            report = perform(volume_size, store, directory, console)
     except (SiteFailure, ArrayFailure, OSError) as error:
         console.print(f"The demo failed: {error}", style="bold red", markup=False, highlight=False)
         return 1

@@ -1,6 +1,9 @@
 """The demo with the sites left out: what it does with figures, differences and failures."""
 
 import json
+import os
+import signal
+from pathlib import Path
 from typing import Any, Self
 
 import pytest
@@ -95,3 +98,26 @@ def test_a_failing_site_is_one_message(direct: pytest.MonkeyPatch, capsys: pytes
     assert "The demo failed: site east ended by itself" in captured.err
     assert "[red]no such port" in captured.err
     assert not captured.out
+
+
+@pytest.mark.usefixtures("direct")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_its_files_are_removed_leaves_none(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    remove = os.rmdir
+
+    def interrupted(name: Any, **more: Any) -> None:
+        monkeypatch.setattr(os, "rmdir", remove)
+        signal.raise_signal(number)
+        remove(name, **more)
+
+    monkeypatch.setattr(os, "rmdir", interrupted)
+    former = signal.signal(number, signal.default_int_handler)  # what would end the tests, were it not heeded
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            demo.run(1 << 20, "memory", True)
+    finally:
+        signal.signal(number, former)
+    assert not list(tmp_path.iterdir())
