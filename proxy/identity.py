@@ -169,7 +169,8 @@ def read_token(path: Path, key: str) -> bytes:
     token = _content(path, f"{making}, or name another file as {key}").strip()
     if is_open(path):
         raise IdentityFault(path, "can be read or written by others than its owner", f"chmod 600 {path}")
-    if not LEAST_TOKEN <= len(token) <= LARGEST_TOKEN or not token.isascii() or len(token.split()) != 1:
+    shown = token.isascii() and token.decode("ascii").isprintable()  # no header has other characters, such as NUL
+    if not LEAST_TOKEN <= len(token) <= LARGEST_TOKEN or not shown or len(token.split()) != 1:
         wrong = f"holds no token of {LEAST_TOKEN} or more letters and digits"
         raise IdentityFault(path, wrong, making)
     return token

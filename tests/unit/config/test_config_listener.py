@@ -21,7 +21,9 @@ def site(directory: Path, keys: str) -> Path:
     """East's file with these keys in [status], and all files that any of them names."""
     for name in ("east", "west", "listener", "other"):
         make(directory / name, name)
-    for name, content in (("reading", "r" * 32), ("short", "abc"), ("many", "two words of a token")):
+    zeros = "\0" * 64  # as a power failure may leave them
+    tokens = {"reading": "r" * 32, "short": "abc", "many": "two words of a token", "zeros": zeros}
+    for name, content in tokens.items():
         (directory / name).touch(0o600)
         (directory / name).write_text(content)
     (directory / "open").write_text("o" * 32)
@@ -62,6 +64,7 @@ def test_what_is_protected_is_fine(tmp_path: Path, keys: str) -> None:
         (LISTEN + 'token = "none"\n', "status.token", "does not exist", "openssl rand"),
         (LISTEN + 'token = "short"\n', "status.token", "16 or more", "openssl rand"),
         (LISTEN + 'token = "many"\n', "status.token", "16 or more", "openssl rand"),
+        (LISTEN + 'token = "zeros"\n', "status.token", "16 or more", "openssl rand"),
         (LISTEN + 'control_token = "open"\n', "status.control_token", "others than its owner", "chmod 600"),
         (LISTEN + TLS + 'clients = "reading"\n', "status.clients", "is not a certificate", "BEGIN CERTIFICATE"),
         (LISTEN + 'names = ["a b"]\n', "status.names[0]", "not the name of a host", "east.example"),
