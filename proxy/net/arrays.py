@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-import time
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from proxy.config.addresses import Address
 from proxy.net.connecting import ADDRESS_SECONDS, connect, plain, take_over, within
@@ -13,6 +14,15 @@ from proxy.protocol.codes import ResetCode
 log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
+class _Attempt:
+    """To connect."""
+
+    task: asyncio.Task[None]
+    waited: Callable[[], float] = lambda: 0.0
+    """Seconds for the array's answer, without those in which this site stood still."""
+
+
 class Arrays:
     """Of one peer. Loop thread."""
 
@@ -21,25 +31,25 @@ class Arrays:
         self._refusals = refusals
         self._timeout = timeout
         self._loop = asyncio.get_running_loop()
-        self._connecting: dict[Relay, asyncio.Task[None]] = {}
+        self._connecting: dict[Relay, _Attempt] = {}
 
     def connect(self, relay: Relay, address: Address) -> None:
         """Have the relay's array reached, or its stream reset with the reason."""
-        self._connecting[relay] = self._loop.create_task(self._connect(relay, address))
+        self._connecting[relay] = _Attempt(self._loop.create_task(self._connect(relay, address)))
 
     def give_up(self, relay: Relay) -> None:
         """The stream has ended. The other array may have been less patient than we are: then say how long it was."""
-        if (connecting := self._connecting.pop(relay, None)) is None:
+        if (attempt := self._connecting.pop(relay, None)) is None:
             return
-        connecting.cancel()
-        if (waited := time.monotonic() - relay.began) >= ADDRESS_SECONDS:
+        attempt.task.cancel()
+        if (waited := attempt.waited()) >= ADDRESS_SECONDS:
             self._refuse(
                 relay, f"cannot connect to {relay.destination}: no answer in {waited:.0f} s, then it was given up"
             )
 
     async def _connect(self, relay: Relay, address: Address) -> None:
         try:
-            async with within(self._timeout):
+            async with within(self._timeout) as self._connecting[relay].waited:
                 connection = await connect(address)
             del self._connecting[relay]  # no longer to be cancelled: that would tear what its relay already holds
             await take_over(connection, lambda: relay)

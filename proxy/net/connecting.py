@@ -6,7 +6,7 @@ import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 from proxy.aside import aside
@@ -25,18 +25,18 @@ _asked: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Address, asyncio.Task[
 
 
 @asynccontextmanager
-async def within(seconds: float | None) -> AsyncIterator[None]:
-    """As `asyncio.timeout`, but while the loop stands still nothing counts.
+async def within(seconds: float | None) -> AsyncIterator[Callable[[], float]]:
+    """As `asyncio.timeout`, but while the loop stands still nothing counts; gives what says how many seconds have.
 
     When a site that was stopped, or its host, goes on, timers come before what the kernel has to tell: an array that
     had answered at once was said to be out of reach, and the stream was reset.
     """
     async with asyncio.timeout(None) as limit:
         if seconds is None:
-            yield
+            yield lambda: 0.0
             return
-        with _Count(limit, seconds / _PARTS):
-            yield
+        with _Count(limit, seconds / _PARTS) as count:
+            yield count.passed
 
 
 class _Count:
@@ -48,18 +48,29 @@ class _Count:
         self._left = _PARTS
         self._loop = asyncio.get_running_loop()
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         self._begin()
+        return self
 
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
 
-    def _begin(self) -> None:
-        due = self._loop.time() + self._part
-        self._timer = self._loop.call_later(self._part, self._passed, due)
+    def passed(self) -> float:
+        """Seconds that have counted."""
+        present = self._loop.time() - self._due + self._part
+        return (_PARTS - self._left) * self._part + (0.0 if self._stood_still else present)
 
-    def _passed(self, due: float) -> None:
-        self._left -= self._loop.time() < due + max(self._part, _STILL)
+    @property
+    def _stood_still(self) -> bool:
+        return self._loop.time() >= self._due + max(self._part, _STILL)
+
+    def _begin(self) -> None:
+        self._due = self._loop.time() + self._part
+        self._timer = self._loop.call_later(self._part, self._end)
+
+    def _end(self) -> None:
+        """Of a part."""
+        self._left -= not self._stood_still
         if self._left:
             self._begin()
         else:

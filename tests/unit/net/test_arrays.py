@@ -25,6 +25,7 @@ class Stream(asyncio.Protocol):
     stream, name, share, destination = 1, "array", "export array", "array"
 
     def __init__(self) -> None:
+        self.began = time.monotonic()
         self.came: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -56,6 +57,29 @@ def test_an_array_that_answered_while_the_site_stood_still_is_reached(monkeypatc
     monkeypatch.setattr(uvloop.Loop, "sock_connect", interrupted)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         assert uvloop.run(scene(listener)) == "connected"
+
+
+@pytest.mark.parametrize(("still", "blamed"), [(True, []), (False, ["no answer in 0 s, then it was given up"])])
+def test_what_the_other_array_waited_while_the_site_stood_still_is_not_its_fault(
+    still: bool, blamed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def scene(listener: socket.socket) -> list[str]:
+        refusals, relay = Refusals(time.monotonic), cast(Relay, Stream())
+        arrays = Arrays(refusals, TIMEOUT)
+        arrays.connect(relay, Address(*listener.getsockname()))
+        await asyncio.sleep(0 if still else TIMEOUT / 2)
+        if still:
+            stand_still()
+        arrays.give_up(relay)
+        return [each.words.rpartition(": ")[2] for each in refusals.status()]
+
+    async def never(loop: uvloop.Loop, connection: socket.socket, where: Any) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("proxy.net.arrays.ADDRESS_SECONDS", TIMEOUT / 4)
+    monkeypatch.setattr(uvloop.Loop, "sock_connect", never)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        assert uvloop.run(scene(listener)) == blamed
 
 
 def test_one_that_does_not_answer_is_given_up_in_time() -> None:
