@@ -36,6 +36,9 @@ class IscsiTarget:
     they are deleted first, and it is told to end.
     """
 
+    LONGEST = 107 - len("/tgtd.0")
+    """Bytes of its directory's path: a Unix socket's has 107 at most, and tgtd adds a number to the name (unix(7))."""
+
     def __init__(
         self,
         directory: Path,

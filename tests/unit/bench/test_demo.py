@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from pathlib import Path
+from shutil import disk_usage
 from typing import Any, Self
 
 import pytest
@@ -121,3 +122,13 @@ def test_a_signal_while_its_files_are_removed_leaves_none(
     finally:
         signal.signal(number, former)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_path_that_is_too_long_for_the_targets_socket_leaves_iscsi_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(IscsiTarget, "lacking", staticmethod(lambda: ""))
+    short = Path("/" + "d" * (IscsiTarget.LONGEST - 1))
+    monkeypatch.setattr("shutil.disk_usage", lambda directory: disk_usage(tmp_path))
+    assert not demo.lacking_for_iscsi(512, short)
+    assert "too long a path for tgtd's socket (see TMPDIR)" in demo.lacking_for_iscsi(512, Path(f"{short}d"))
