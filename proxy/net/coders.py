@@ -125,7 +125,7 @@ class Workbench:
         that a target names.
         """
         store = self._environment.worker.store
-        writer = stream >> 1  # of streams that one side opened, the lowest bit is the same
+        writer = next(self._environment.writers)  # not by the stream's number, which other peers' streams have as well
         context = ContextReader(self._memory) if self._agreed(Capability.CONTEXTS) else None
         spans = protocol != "tcp" and self._agreed(Capability.SPANS)
         beginnings = self._environment.beginnings if spans else None

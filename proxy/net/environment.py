@@ -1,7 +1,8 @@
 """What all peers of a site share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 
 from dedupstore.chunker import Chunker
 from proxy.config.model import Export, SiteConfig
@@ -29,3 +30,5 @@ class Environment:
     """As `Certificates.proves`: that a certificate is, now, the peer's."""
     load: CompressionLoad = field(default_factory=CompressionLoad)
     beginnings: Beginnings = field(default_factory=Beginnings)
+    writers: Iterator[int] = field(default_factory=count)
+    """One for each stream: what the store is to keep together."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from threading import Barrier
 
 import pytest
 
@@ -11,11 +12,14 @@ from bench.sites import Address, Site, free_port
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array, connect, how_it_ends, receipt, send, torn, whole
 from tests.integration.bed.sites import Bed, Forward, drain, run
+from tests.patience import PATIENCE
 
 SIZE = 24 << 20
 WRITE = 256 << 10
 SPOKES = ("alpha", "beta")
 WARM, COLD = 0.01, 0.95
+RUNS = 0.001
+"""Of what goes as runs of chunks; one by one they take half as much again and more."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,27 @@ def test_all_ways_at_once(bed: Bed) -> None:
         done = [threads.submit(carry, volume(f"way {number}", SIZE // 2), way) for number, way in enumerate(ways)]
         for each in done:
             each.result()
+
+
+def test_what_spokes_have_sent_at_once_lies_apart_in_the_hub_s_store(bed: Bed) -> None:
+    """Their streams have the same numbers. In containers of both, no run of what one has sent would be found."""
+    contents = {name: volume(f"of {name}", SIZE) for name in SPOKES}
+    together = Barrier(len(SPOKES), timeout=PATIENCE)
+    with turning(bed) as wheel, ThreadPoolExecutor() as threads:
+
+        def keep_step(number: int) -> None:
+            together.wait()
+
+        def at_once(name: str) -> None:
+            sending = send(cut(contents[name], WRITE), wheel.inward[name], keep_step)
+            whole(receipt(contents[name]), sending)
+
+        list(threads.map(at_once, SPOKES))
+        for name, spoke in wheel.spokes.items():
+            before = spoke.status()["bytes"]["wire"]
+            carry(contents[name], wheel.inward[name])
+            assert spoke.status()["bytes"]["wire"] - before < RUNS * SIZE
+        assert wheel.hub.status()["bytes"]["misses"] == 0
 
 
 @pytest.mark.parametrize("violently", [False, True], ids=["stopped", "killed"])

@@ -1,5 +1,7 @@
 """How a stream is reduced, by what its forward says and what the peer knows."""
 
+from collections.abc import Iterator
+from itertools import count
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,6 +18,7 @@ from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.adaptive import AdaptiveCompression
 from proxy.reduction.beginnings import Beginnings
 from proxy.reduction.effort import Effort
+from proxy.reduction.encoder import Encoder
 from proxy.reduction.load import CompressionLoad, Measured
 from proxy.reduction.span_encoder import SpanEncoder
 from tests.unit.reduction.shelf import ShelfStore
@@ -25,7 +28,12 @@ WITHOUT = "the peer's version does not know iSCSI"
 
 
 def workbench(
-    capabilities: set[Capability], level: int | str = 1, codec: str = "none", *, capped: bool = False
+    capabilities: set[Capability],
+    level: int | str = 1,
+    codec: str = "none",
+    *,
+    capped: bool = False,
+    writers: Iterator[int] | None = None,
 ) -> Workbench:
     compression = SimpleNamespace(codec=codec, level=level)
     environment: Any = SimpleNamespace(
@@ -34,6 +42,7 @@ def workbench(
         config=SimpleNamespace(compression=compression),
         beginnings=Beginnings(1),
         load=CompressionLoad(),
+        writers=writers or count(),
     )
     tunnel: Any = SimpleNamespace(
         agreement=SimpleNamespace(capabilities=capabilities),
@@ -86,3 +95,19 @@ def test_streams_of_a_tunnel_leave_compression_out_together(monkeypatch: pytest.
         efforts[0].note(Measured(1000, 500, 0.005, 0.005), pressed=False, now=tick * 0.01)
     efforts[1].note(Measured(1000, 500, 0.005, 0.005), pressed=False, now=3.0)
     assert [effort.spares for effort in efforts] == [not capped] * 2
+
+
+def test_streams_of_all_peers_fill_containers_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two peers' streams may have the same number, and those that the two sides open numbers side by side."""
+    used: list[int] = []
+
+    def noted(*rest: Any) -> Encoder:
+        used.append(rest[4])
+        return Encoder(*rest)
+
+    monkeypatch.setattr(coders, "Encoder", noted)
+    writers = count()
+    for peer in (workbench(set(), writers=writers), workbench(set(), writers=writers)):
+        for stream in (2, 3):
+            peer.coders(stream, site(ShelfStore()).holdings, "tcp", Tally(Volumes(), "forward x"), lambda *why: None)
+    assert len(set(used)) == 4
