@@ -159,7 +159,8 @@ def _of_tunnel(peer: Peer, status: dict[str, Any] | None, running: Running) -> I
         yield from peers.waited_for(peer)
     for state in _peers_of(status):
         if state.get("name") == peer.name:
-            yield from peers.tunnel(peer.name, state, str((status or {}).get("last_refusal") or ""))
+            refusal = str((status or {}).get("last_refusal") or "")
+            yield from peers.tunnel(peer.name, state, refusal, dials_in=peer.address is None)
 
 
 def _of_exports(site: SiteConfig, reached: Neighbours) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from proxy.identity import show_fingerprint
 
 LEAST_MTU = 1280
 """Bytes, that of IPv6 (RFC 8200); what is smaller wastes the line on headers, and is mostly a mistake."""
+_THERE = "run isthmus doctor on its host: it is the side that dials"
 
 
 def reachability(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint: bytes) -> Iterator[Finding]:
@@ -65,25 +66,28 @@ def path(peer: Peer, reach: Reach) -> Iterator[Finding]:
         yield ok(about, found)
 
 
-def tunnel(name: str, state: Mapping[str, Any], refusal: str = "") -> Iterator[Finding]:
+def tunnel(name: str, state: Mapping[str, Any], refusal: str = "", *, dials_in: bool = False) -> Iterator[Finding]:
     """What the running site says of its tunnel to a peer: an entry of `peers` in its status; keys may be missing.
 
-    `refusal`: whom its tunnel listener refused last, and why. Nobody can tell whether it was the peer.
+    `refusal`: whom its tunnel listener refused last, and why. Nobody can tell whether it was the peer. `dials_in`: it
+    is not dialled, so there is no finding on whether it is reached.
     """
     about, said = f"tunnel to {name}", str(state.get("state", "unknown"))
-    error = str(state.get("last_error") or "")
+    lanes = state.get("lanes")
+    count = len(lanes) if isinstance(lanes, list) else 0
+    error = "nothing is heard on its lanes" if count else str(state.get("last_error") or "")
     if said == "up":
-        lanes = state.get("lanes")
-        count = len(lanes) if isinstance(lanes, list) else 0
         yield ok(about, f"up, {count} {'lane' if count == 1 else 'lanes'}{_measured(state)}")
+    elif said == "waiting" and count:
+        yield attention(about, error, _THERE)
     elif said == "waiting":
         found = f"it has not dialled in{f' ({error})' if error else ''}"
         found += f", unless it is what was refused last: {refusal}" if refusal else ""
-        yield attention(about, found, "run isthmus doctor on its host: it is the side that dials")
+        yield attention(about, found, _THERE)
     elif said == "connecting" and not error:
         yield attention(about, "not up yet", "run this again in some seconds")
     else:
-        remedy = "see the finding on the peer above; the log of isthmus serve says more"
+        remedy = _THERE if dials_in else "see the finding on the peer above; the log of isthmus serve says more"
         yield problem(about, f"{said}{f': {error}' if error else ''}", remedy)
 
 

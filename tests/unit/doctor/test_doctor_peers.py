@@ -95,6 +95,8 @@ def test_no_path_without_a_connection(west_as_peer: Peer) -> None:
         ({"state": "connecting", "last_error": "timed out"}, Level.PROBLEM, "connecting: timed out"),
         ({"state": "connecting"}, Level.ATTENTION, "not up yet"),
         ({"state": "outage"}, Level.PROBLEM, "outage"),
+        ({"state": "outage", "lanes": [{}]}, Level.PROBLEM, "outage: nothing is heard on its lanes"),
+        ({"state": "waiting", "lanes": [{}]}, Level.ATTENTION, "nothing is heard on its lanes"),
         ({}, Level.PROBLEM, "unknown"),
     ],
 )
@@ -102,6 +104,13 @@ def test_what_the_running_site_says(state: dict[str, Any], level: Level, found: 
     (finding,) = tunnel("west", state)
     assert (finding.about, finding.level, finding.found) == ("tunnel to west", level, found)
     assert bool(finding.remedy) == (level is not Level.OK)
+
+
+def test_one_that_dials_in_has_no_finding_above() -> None:
+    (dialled,) = tunnel("west", {"state": "outage", "last_error": "x"})
+    (dials_in,) = tunnel("west", {"state": "outage", "last_error": "x"}, dials_in=True)
+    assert ("above" in dialled.remedy, "above" in dials_in.remedy) == (True, False)
+    assert "on its host" in dials_in.remedy
 
 
 def test_who_is_waited_for_may_be_who_was_refused() -> None:
