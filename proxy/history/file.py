@@ -2,7 +2,7 @@
 
 import sqlite3
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +46,14 @@ DELETE FROM step WHERE range = :range AND series NOT IN (
     SELECT series FROM step WHERE range = :range GROUP BY series ORDER BY max(number) DESC LIMIT :most
 )
 """
+_TOO_MANY = """
+DELETE FROM event WHERE number IN (
+    SELECT number FROM (
+        SELECT number, row_number() OVER (PARTITION BY subject ORDER BY number DESC) AS nth FROM event
+    ) ORDER BY nth DESC, number LIMIT max(0, (SELECT count(*) FROM event) - :most)
+)
+"""
+"""As the journal does: of the subject with most events the oldest go."""
 _EVENT_COLUMNS = "number, time, code, severity, subject, words, remedy, count"
 _EVENT_KINDS = int, float, str, str, str, str, str, int
 _OUT_OF_REACH = {
@@ -100,7 +108,7 @@ class HistoryFile:
         kept.events = newest_events(self._connection, EVENTS_MAX)
         return kept
 
-    def write(self, steps: Mapping[Key, Row], events: Iterable[Event], facts: Mapping[str, str], now: float) -> None:
+    def write(self, steps: Mapping[Key, Row], events: Sequence[Event], facts: Mapping[str, str], now: float) -> None:
         """All of it or nothing; of a series with more steps than its range has the oldest go. Raises sqlite3.Error."""
         with self._connection as transaction:
             transaction.executemany(
@@ -114,7 +122,8 @@ class HistoryFile:
             for name, series in {key[:2] for key in steps}:
                 last, most = int(now // RANGES[name].step), RANGES[name].steps
                 transaction.execute(_BEYOND, {"range": name, "series": series, "last": last, "most": most})
-            transaction.execute("DELETE FROM event WHERE number <= (SELECT max(number) FROM event) - ?", (EVENTS_MAX,))
+            if events:
+                transaction.execute(_TOO_MANY, {"most": EVENTS_MAX})
 
     def close(self) -> None:
         """Nothing more will be written."""

@@ -1,6 +1,10 @@
-"""The journal: a bounded row of events, oldest dropped first. What repeats within a minute is counted, not repeated."""
+"""The journal: a bounded row of events. What repeats within a minute is counted, not repeated.
 
-from collections import Counter, deque
+When it is full, the oldest event of the subject with most of them goes: a peer that comes and goes each second makes
+2,000 in a quarter of an hour, and what happened to the others is to be read all the same.
+"""
+
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -21,7 +25,9 @@ class Journal:
     """Loop thread. `now` is the time of day, seconds since 1970."""
 
     def __init__(self) -> None:
-        self._events: deque[Event] = deque(maxlen=EVENTS_MAX)
+        self._events: dict[int, Event] = {}
+        """By number, which rises."""
+        self._by_subject = Counter[str]()
         self._number = 0
         self.counts = Counter[str]()
         """Events by code, since the start, each repetition counted."""
@@ -45,7 +51,7 @@ class Journal:
         if event is None:
             self._number += 1
             event = Event(self._number, now, code.code, code.severity, subject, words, remedy or code.remedy, 1)
-            self._events.append(event)
+            self._add(event)
         self.counts[code.code] += 1
         self._remember(code, event)
         for call in self._listeners:
@@ -54,13 +60,22 @@ class Journal:
     def restore(self, events: Iterable[Event]) -> None:
         """Events of earlier runs, oldest first; a number may be missing. Before the first `note`."""
         assert not self._number
-        self._events.extend(events)
-        self._number = self._events[-1].number if self._events else 0
+        for event in events:
+            self._number = event.number
+            self._add(event)
 
     def after(self, number: int, limit: int) -> EventsAnswer:
         """Events with a greater number, the newest `limit` of them."""
-        found = [event for event in self._events if event.number > number][-limit:]
-        return EventsAnswer(self._events[0].number if self._events else 0, self._number, found)
+        found = [event for event in self._events.values() if event.number > number][-limit:]
+        return EventsAnswer(next(iter(self._events), 0), self._number, found)
+
+    def _add(self, event: Event) -> None:
+        self._events[event.number] = event
+        self._by_subject[event.subject] += 1
+        if len(self._events) > EVENTS_MAX:
+            ((most, _),) = self._by_subject.most_common(1)
+            self._by_subject -= Counter([most])  # which keeps no zero
+            del self._events[next(number for number, each in self._events.items() if each.subject == most)]
 
     def _repeated(self, code: Code, subject: str, words: str, now: float) -> Event | None:
         """The event that this one repeats, with its count raised; None if it is a new one."""
@@ -69,11 +84,9 @@ class Journal:
             return None
         if former.words != words and not code.floods:
             return None
-        behind = self._number - former.number  # of this run none is missing
-        if behind >= len(self._events):
+        if former.number not in self._events:
             return None
-        event = replace(former, words=words, count=former.count + 1)
-        self._events[-1 - behind] = event
+        event = self._events[former.number] = replace(former, words=words, count=former.count + 1)
         return event
 
     def _remember(self, code: Code, event: Event) -> None:

@@ -89,6 +89,15 @@ def test_what_is_out_of_range_goes(tmp_path: Path) -> None:
     assert [event.number for event in file.read(NOW).events][::EVENTS_MAX] == [50]
 
 
+def test_the_events_of_a_busy_subject_go_before_those_of_others(tmp_path: Path) -> None:
+    file, _ = open_history(tmp_path / "history.db", NOW)
+    file.write({}, [replace(EVENT, number=1, subject="peer quiet")], {}, NOW)
+    file.write({}, [replace(EVENT, number=number) for number in range(2, EVENTS_MAX + 50)], {}, NOW)
+    assert [event.number for event in file.read(NOW).events][:2] == [1, 51]
+    assert len(file.read(NOW).events) == EVENTS_MAX
+    file.close()
+
+
 @pytest.mark.parametrize("damage", [b"this is no database" * 400, b"SQLite format 3\0" + b"\xff" * 8000])
 def test_a_damaged_file_is_set_aside(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "history.db"

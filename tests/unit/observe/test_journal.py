@@ -46,6 +46,26 @@ def test_strangers_cannot_flush_it() -> None:
     assert (event.count, event.words, event.time) == (1000, "from port 999", NOW)  # the newest of them is shown
 
 
+def test_nor_can_a_peer_that_comes_and_goes() -> None:
+    journal = Journal()
+    journal.note(codes.STARTED, "site", "start", NOW)
+    journal.note(codes.TUNNEL_DOWN, "peer west", "gone", NOW)
+    for at in range(1, EVENTS_MAX + 1):
+        journal.note(codes.TUNNEL_UP if at % 2 else codes.TUNNEL_DOWN, "peer north", f"{at}", NOW + at)
+    kept = journal.after(0, EVENTS_MAX).events
+    assert [event.subject for event in kept[:3]] == ["site", "peer west", "peer north"]
+    assert (len(kept), kept[2].words, kept[-1].words) == (EVENTS_MAX, "3", str(EVENTS_MAX))
+    journal.note(codes.TUNNEL_DOWN, "peer west", "gone", NOW + 1)
+    assert journal.after(0, EVENTS_MAX).events[1].count == 2
+
+
+def test_of_as_many_subjects_as_events_the_oldest_goes() -> None:
+    journal = Journal()
+    for at in range(EVENTS_MAX + 3):
+        journal.note(codes.TUNNEL_DOWN, f"peer {at}", "gone", NOW)
+    assert (journal.after(0, 1).first, len(journal.after(0, EVENTS_MAX + 3).events)) == (4, EVENTS_MAX)
+
+
 def test_words_are_printable_and_short() -> None:
     journal = Journal()
     journal.note(codes.STARTED, "site", "\x1b[2J" + "x" * 10_000, NOW)
