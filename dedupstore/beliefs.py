@@ -15,7 +15,7 @@ MOST_STORES = 4
 """Stores of one site that are remembered; beyond that the one not seen for longest is forgotten. A peer that purges its
 store comes back as a new one, so their number must not grow with time; nor may it cost others what is known of them."""
 MOST_PEERS = 256
-"""The same of all sites together: those that are no peers any more go."""
+"""The same of all sites together: former stores go first, then those of sites that are no peers any more."""
 
 _ALL = (1 << MAX_ENTRIES) - 1
 
@@ -55,12 +55,21 @@ class Beliefs:
         """Note the peer's newest epoch."""
         self.peers[peer] = PeerNote(epoch, int(self._clock()))
         self._bound([known for known in self.peers if known.startswith(peer[:SITE_BYTES])], MOST_STORES, peer)
-        self._bound(list(self.peers), MOST_PEERS, peer)
+        if len(self.peers) > MOST_PEERS:
+            self._bound(self._former(peer) or list(self.peers), 0, peer)
 
     def _bound(self, known: list[bytes], most: int, latest: bytes) -> None:
         if len(known) > most:
-            known.remove(latest)
-            self.disbelieve(min(known, key=lambda peer: self.peers[peer].seen))
+            others = [peer for peer in known if peer != latest]
+            self.disbelieve(min(others, key=lambda peer: self.peers[peer].seen))
+
+    def _former(self, latest: bytes) -> list[bytes]:
+        """Stores of sites that came with another one since. A tunnel that is up for long was seen long ago, too."""
+        newest: dict[bytes, bytes] = {}
+        for peer in sorted(self.peers, key=lambda peer: self.peers[peer].seen):
+            newest[peer[:SITE_BYTES]] = peer
+        newest[latest[:SITE_BYTES]] = latest  # within a second, or by a clock that was set back, it is not the last
+        return [peer for peer in self.peers if newest[peer[:SITE_BYTES]] != peer]
 
     def disbelieve(self, peer: bytes) -> None:
         """Forget everything about that peer."""

@@ -1,10 +1,11 @@
 """What one site believes the other's store to hold: per peer and chunk, doubted on a miss, suspended on many."""
 
+from itertools import count
 from typing import cast
 
 import pytest
 
-from dedupstore.beliefs import MOST_PEERS
+from dedupstore.beliefs import MOST_PEERS, MOST_STORES, Beliefs
 from dedupstore.fingerprint import fingerprint
 from dedupstore.memory import MemoryStore
 from dedupstore.store import ChunkStore, Place
@@ -186,6 +187,22 @@ def test_a_peer_that_comes_with_ever_new_stores_costs_no_other_what_is_known_of_
         recognise(store, belief_key("rogue", number.to_bytes(16, "big")), [OTHER])
     assert recognise(store, PEER, [FIRST])
     assert Holdings(store, PEER).holds(place)
+
+
+@pytest.mark.parametrize("pace", [1, 0, -1])
+def test_nor_do_many_that_each_come_with_a_few(pace: int) -> None:
+    """However long ago it has come itself, and whatever the clock does: its tunnel may have been up ever since."""
+    times = count(10_000, pace)
+    beliefs = Beliefs(lambda: next(times))
+    beliefs.remember(PEER, FIRST)
+    sites = MOST_PEERS // MOST_STORES + 6
+    for number in range(MOST_STORES):
+        for site in range(sites):
+            beliefs.remember(belief_key(f"spoke {site}", bytes([number])), OTHER)
+    newest = {belief_key(f"spoke {site}", bytes([MOST_STORES - 1])) for site in range(sites)}
+    assert beliefs.recall(PEER) == FIRST
+    assert len(beliefs.peers) == MOST_PEERS
+    assert pace < 1 or newest <= beliefs.peers.keys()
 
 
 def test_a_site_is_known_by_its_name_and_a_store_by_both() -> None:
