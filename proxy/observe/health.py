@@ -261,7 +261,7 @@ def _of_tunnel(peer: PeerStatus, snapshot: Snapshot, trend: Trend) -> Iterable[F
         yield Finding(codes.OTHER_CONGESTION_CONTROL, Level.ATTENTION, peer.other_congestion_control)
     lost = trend.rise(peer_counter(peer.name, "outages"), A_WHILE)
     if lost >= FLAPPING:
-        words = f"the tunnel was lost {lost:.0f} times in the last ten minutes"
+        words = f"the tunnel to {peer.name} was lost {lost:.0f} times in the last ten minutes"
         yield Finding(codes.FLAPPING, Level.ATTENTION, words)
 
 

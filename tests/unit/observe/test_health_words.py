@@ -22,6 +22,13 @@ def test_the_lane_is_named() -> None:
     assert watch.health.words == "lane 1 of peer west: nothing is heard on it"
 
 
+def test_a_tunnel_that_is_lost_again_and_again_is_named() -> None:
+    """These words stand alone, and a site may have many peers."""
+    watch = Watch(Journal(), History(0.0), of_peer(outages=0))
+    watch.note(of_peer(outages=3), NOW, 1.0)
+    assert watch.health.words == "the tunnel to west was lost 3 times in the last ten minutes"
+
+
 def test_who_is_waited_for_may_be_who_was_refused() -> None:
     """With another certificate than the one that is known, it dials in again and again."""
     waiting = of_peer(state="waiting", lanes=[])
