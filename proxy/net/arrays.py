@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from proxy.config.addresses import Address
-from proxy.net.connecting import ADDRESS_SECONDS, connect, plain, take_over, within
+from proxy.net.connecting import ADDRESS_SECONDS, connect, plain, take_over
 from proxy.net.relay import Relay
+from proxy.net.within import within
 from proxy.observe.refusals import UNREACHABLE, Refusals
 from proxy.protocol.codes import ResetCode
 

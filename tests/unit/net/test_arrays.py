@@ -10,8 +10,8 @@ import uvloop
 
 from proxy.config.addresses import Address
 from proxy.net.arrays import Arrays
-from proxy.net.connecting import within
 from proxy.net.relay import Relay
+from proxy.net.within import within
 from proxy.observe.refusals import Refusals
 from proxy.protocol.codes import ResetCode
 
