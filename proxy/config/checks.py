@@ -101,7 +101,11 @@ def exports_do_not_loop(draft: Draft) -> None:
     for where, address in draft.column("export", "address").items():
         for forward, listen in draft.column("forward", "listen").items():
             if _clash(address, listen) and _is_here(address, own):
-                draft.wrong(where, f"is {show_key(forward)} of this site, a loop", "write the far array's address")
+                draft.wrong(
+                    where,
+                    f"is {show_key(forward)} of this site, which leads on to a peer",
+                    "write the far array's address",
+                )
 
 
 def times_are_in_order(draft: Draft) -> None:

@@ -83,7 +83,8 @@ Each value may be right by itself, and the file is refused all the same. Beside 
 - **Loops:** no `address` of an export is a forward's `listen`, or where that stands for all addresses, has its port
   and is a loopback address or one that another listener of this file has. No `range` of an export has that address
   with that port, or with one of that forward's `ports`. Of other addresses only the host can tell whether they are
-  its own: `check` and `doctor` say so there, and the site does not start with such a loop.
+  its own: `check` and `doctor` say so there, and the site does not start with such a loop. What would lead on to
+  another peer than it came from is refused as well: sites make no chains.
 - **Tunnel:** `dead_after` is longer than `keepalive`; `memory` is no less than `window`; `memory` and `unacked` have
   1MiB for each peer.
 - **Chunks:** twice `minimum` is at most `average`, and that at most `maximum`.

@@ -81,7 +81,9 @@ def ranges_do_not_loop(draft: Draft) -> None:
         for name, listen, ports in listeners:
             if ports.covers(covered.port) and listen.ip is not None and listen.ip in covered.network:
                 draft.wrong(
-                    where, f"has an address of {show_key(name)} of this site, a loop", "name the array's network"
+                    where,
+                    f"has an address of {show_key(name)} of this site, which leads on to a peer",
+                    "name the array's network",
                 )
 
 

@@ -118,7 +118,7 @@ class Door:
     def lost(self, lane: Lane, reason: str) -> None:
         """The connection ended before it was recognised."""
         if lane.needless and (peer := self._peer_of(lane)) is not None:
-            log.info("connection from %s was a visit of %s: %s", lane.remote, peer.name, reason)
+            log.info("connection from %s, of %s, has ended before it was a lane: %s", lane.remote, peer.name, reason)
         else:
             self._refuse(lane.remote, reason)
 

@@ -33,7 +33,7 @@ def refuse_loops(config: SiteConfig) -> None:
     """Raises OperatorError naming each."""
     told = [
         f"export {export.name!r} address = {export.address} is this host itself, where forward {forward.name!r} listens"
-        f" ({forward.listen}), a loop; write the far array's address"
+        f" ({forward.listen}), which leads on to a peer; write the far array's address"
         for export, forward in loops(config)
     ]
     if told:

@@ -86,11 +86,16 @@ def test_defaults() -> None:
             "ports of another forward (3261-3276)",
             "ports of its own",
         ),
-        (LOOP + 'range = "127.0.0.0/24"\n', "export[0].range", "forward[0].listen of this site, a loop", "network"),
+        (
+            LOOP + 'range = "127.0.0.0/24"\n',
+            "export[0].range",
+            "forward[0].listen of this site, which leads on to a peer",
+            "network",
+        ),
         (
             EAST + RANGE + PORTS + LOOP.removeprefix(EAST) + 'range = "127.0.0.0/24:3262"\n',
             "export[0].range",
-            "forward[0].ports of this site, a loop",
+            "forward[0].ports of this site, which leads on to a peer",
             "network",
         ),
     ],
@@ -125,7 +130,7 @@ def test_who_listens_on_all_addresses_may_export_another_hosts() -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.9:3260", "0.0.0.0:3260", "198.18.0.1:3260"])
 def test_who_listens_on_all_addresses_does_not_export_one_of_them(address: str) -> None:
-    with pytest.raises(ConfigError, match="of this site, a loop"):
+    with pytest.raises(ConfigError, match="of this site, which leads on to a peer"):
         parse(both_ways(address).encode(), NOWHERE, files=False)
 
 
