@@ -72,7 +72,8 @@ def export(name: str, address: Address, reach: Reach) -> Iterator[Finding]:
 
 def loop(export: Export, forward: Forward) -> Finding:
     """An export with an address of this host, on which a forward listens because it listens on all."""
-    found = f"{export.address} is this host itself: forward {forward.name} listens there ({forward.listen}), and leads on"
+    leads = f"forward {forward.name} ({forward.listen}) listens there, and leads on to a peer"
+    found = f"{export.address} is this host itself: {leads}"
     return problem(f"export {export.name}", found, "write the far array's address as export.address")
 
 
