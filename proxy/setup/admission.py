@@ -68,9 +68,12 @@ def admit(config: Path, invitation: Invitation, now: datetime, *, replace: bool 
         _check_left(config, before, left)
         if draft.text != text:
             replace_all([(config, draft.text.encode(), config.stat().st_mode & 0o777)])
-    except (OperatorError, OSError) as error:
+    except BaseException as error:  # a signal as well: the certificate that was replaced would be lost
         with suppress(OSError):  # where nothing can be written nothing was, and that is what is to be told
-            _restore(draft.certificate, old)
+            if draft.text == text or config.read_bytes() != draft.text.encode():  # else both are written
+                _restore(draft.certificate, old)
+        if not isinstance(error, OperatorError | OSError):
+            raise
         raise _translated(error) from None
     changed = [(draft.certificate, old != invitation.certificate), (config, draft.text != text)]
     return Admitted(draft.certificate, tuple(path for path, written in changed if written), left)

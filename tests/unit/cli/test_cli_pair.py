@@ -3,6 +3,7 @@
 import errno
 import os
 import re
+import signal
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -291,3 +292,21 @@ def test_a_read_only_file_system(
     shown = isthmus("pair", hosts["west"], tmp_path / "east" / "east.toml")
     assert shown.exit_code == ExitCode.FAILED
     assert "west.crt cannot be written: Read-only file system" in shown.stderr
+
+
+def test_who_is_ended_between_both_files_has_changed_neither(
+    isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By Ctrl-C or SIGTERM, while a slow disk is waited for: the certificate that is replaced is not lost."""
+    file = tmp_path / "east" / "east.toml"
+    isthmus("pair", hosts["west"], file)
+    before = content(tmp_path / "east")
+    (tmp_path / "again").mkdir()
+    line = new_hosts(isthmus, tmp_path / "again")["west"]
+
+    def end(*arguments: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr("proxy.setup.admission._check_left", end)
+    assert isthmus("pair", line, file, "--replace").exit_code == ExitCode.INTERRUPTED
+    assert content(tmp_path / "east") == before
