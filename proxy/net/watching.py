@@ -15,7 +15,7 @@ from proxy.observe import codes
 from proxy.observe.answers import Event, Severity
 from proxy.observe.chronicle import code_named
 from proxy.observe.history import History
-from proxy.observe.journal import Journal
+from proxy.observe.journal import EVENTS_MAX, Journal
 from proxy.observe.watch import Watch
 
 if TYPE_CHECKING:
@@ -136,6 +136,8 @@ class Watching:
 
     def _heard(self, event: Event) -> None:
         self._events[event.number] = event
+        if len(self._events) > 2 * EVENTS_MAX:  # a disk that never answers takes none of them
+            self._events = {number: each for number, each in self._events.items() if self.journal.holds(number)}
         if event.count == 1 and code_named(event.code).logged:
             level = _LEVELS[event.severity]
             words = f"{event.words.rstrip('.')}; {event.remedy}" if event.remedy else event.words

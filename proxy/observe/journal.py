@@ -5,7 +5,7 @@ When it is full, the oldest event of the subject with most of them goes: a peer 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from proxy.observe.answers import Event, EventsAnswer
@@ -64,6 +64,10 @@ class Journal:
             self._number = event.number
             self._add(event)
 
+    def holds(self, number: int) -> bool:
+        """Whether that event has not gone yet."""
+        return number in self._events
+
     def after(self, number: int, limit: int) -> EventsAnswer:
         """Events with a greater number, the newest `limit` of them."""
         found = [event for event in self._events.values() if event.number > number][-limit:]
@@ -95,6 +99,15 @@ class Journal:
         self._last[key] = event
         if len(self._last) > MERGED_MAX:
             del self._last[next(iter(self._last))]
+
+
+def kept(events: Sequence[Event]) -> list[Event]:
+    """Of those, oldest first, what a journal keeps of them."""
+    if len(events) <= EVENTS_MAX:
+        return list(events)
+    journal = Journal()
+    journal.restore(events)
+    return journal.after(0, EVENTS_MAX).events
 
 
 def _key(code: Code, subject: str) -> tuple[str, str]:

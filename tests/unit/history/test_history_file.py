@@ -250,6 +250,14 @@ def test_what_waits_for_the_disk_is_bounded() -> None:
     assert [event.number for event in owed.events] == list(range(1000, 3000))
 
 
+def test_what_waits_for_the_disk_is_what_the_journal_keeps() -> None:
+    """A peer that comes and goes each second while the disk is full costs no other one's events."""
+    owed = Batch({}, [replace(EVENT, subject="store"), replace(EVENT, number=2, subject="peer north")])
+    for first in range(3, 3003, 10):
+        owed = Batch({}, [replace(EVENT, number=number) for number in range(first, first + 10)]).over(owed)
+    assert [event.number for event in owed.events] == [1, 2, *range(3005 - EVENTS_MAX, 3003)]
+
+
 def test_events_before_a_gap_are_kept(tmp_path: Path) -> None:
     file, _ = open_history(tmp_path / "history.db", NOW)
     file.write({}, [replace(EVENT, number=number) for number in (1, 2, 7, 8)], {}, NOW)

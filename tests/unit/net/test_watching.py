@@ -16,6 +16,7 @@ from proxy.history.keeper import Keeper
 from proxy.net import watching as module
 from proxy.net.watching import Watching
 from proxy.observe import codes
+from proxy.observe.journal import EVENTS_MAX
 from proxy.observe.snapshot import Snapshot
 from tests.patience import PATIENCE
 from tests.unit.observe.snapshots import changed
@@ -137,6 +138,35 @@ def test_a_disk_that_does_not_answer_is_told_once(
 
     run_watching(tmp_path / "history.db", act)
     assert sum("IST-404" in message for message in caplog.messages) == 1
+
+
+def test_what_a_disk_that_does_not_answer_is_owed_is_bounded(
+    surveyed: Surveyed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be so for weeks; and what the journal keeps is written when it answers again."""
+    monkeypatch.setattr(module, "FLUSH_SECONDS", 0.0)
+    path, answers, told = tmp_path / "history.db", threading.Event(), list[int]()
+    write = HistoryFile.write
+
+    def hang(*arguments: Any) -> None:
+        answers.wait(PATIENCE)
+        write(*arguments)
+
+    monkeypatch.setattr(HistoryFile, "write", hang)
+
+    def act(watching: Watching, keeper: Keeper) -> None:
+        assert keeper.rest(PATIENCE)
+        watching.tick()
+        for at in range(3 * EVENTS_MAX):
+            watching.journal.note(codes.TUNNEL_DOWN, "peer west", str(at), float(at))
+            assert len(watching._events) <= 2 * EVENTS_MAX
+        told.extend(event.number for event in watching.journal.after(0, EVENTS_MAX).events)
+        answers.set()
+        assert keeper.rest(PATIENCE)
+
+    run_watching(path, act)
+    with closing(sqlite3.connect(path)) as other:
+        assert [number for (number,) in other.execute("SELECT number FROM event ORDER BY number")] == told
 
 
 def test_a_history_that_cannot_be_opened_or_was_damaged_is_a_line_of_the_log(
