@@ -29,7 +29,9 @@ CLOCK_TOLERANCE = timedelta(days=1)
 """A certificate is valid from that long before it is made, for the sake of clocks that are behind."""
 LEAST_TOKEN, LARGEST_TOKEN = 16, 4096
 """Characters of a token."""
-_BEGINNING = re.compile(rb"^-----BEGIN CERTIFICATE-----", re.MULTILINE)
+_BEGINNING = re.compile(rb"^(?:\xef\xbb\xbf)?-----BEGIN (?:X509 )?CERTIFICATE-----", re.MULTILINE)
+_JOINED = re.compile(rb"^-----END [^-\n]*-----[^\n]*[^\x00-\x20]", re.MULTILINE)
+"""As cat makes it of two files, of which the first has no newline at its end."""
 LARGEST_FILE = 1 << 20
 """Bytes; nobody's certificate or key file is larger, and a wrong path shall not fill the memory."""
 
@@ -114,7 +116,11 @@ def read_certificates(path: Path) -> tuple[Certificate, ...]:
     except Exception:  # the parser has many ways to dislike a file, and all of them mean this
         wrong = "holds a private key, not a certificate" if b"PRIVATE KEY-----" in content else "is not a certificate"
         raise IdentityFault(path, wrong, "write the path of a PEM file that begins with BEGIN CERTIFICATE") from None
-    if len(found) < len(_BEGINNING.findall(content)):  # the parser passes over it, TLS refuses it and names no file
+    begun = len(_BEGINNING.findall(content))
+    if not begun or _JOINED.search(content):  # the parser reads that, TLS does not, and names no file
+        remedy = "write it anew, without spaces before them, and with a newline behind each"
+        raise IdentityFault(path, "has BEGIN or END not as a line of its own", remedy)
+    if len(found) < begun:  # the parser passes over it, TLS refuses it likewise
         wrong = f"is cut off, or damaged, behind its certificate {len(found)}"
         raise IdentityFault(path, wrong, "write it anew, with every certificate from BEGIN to END CERTIFICATE")
     return found

@@ -44,6 +44,18 @@ def half_a_chain(pair: Path) -> None:
     cut_off(pair / "east.crt", pair / "west.crt")
 
 
+def joined(pair: Path) -> None:
+    """As cat does it, where the first file has no newline at its end."""
+    own = pair / "east.crt"
+    own.write_bytes(own.read_bytes().rstrip() + (pair / "west.crt").read_bytes())
+
+
+def indented(pair: Path) -> None:
+    """As it stood in a document."""
+    own = pair / "east.crt"
+    own.write_text("".join(f"  {line}\n" for line in own.read_text().splitlines()))
+
+
 CERTIFICATE, KEY, PEER = "identity.certificate", "identity.key", "peer[0].certificate"
 
 ONE: list[tuple[str, Spoil, str, str, str]] = [
@@ -61,6 +73,8 @@ ONE: list[tuple[str, Spoil, str, str, str]] = [
     ("empty certificate", lambda d: (d / "east.crt").write_text(""), CERTIFICATE, "not a certificate", "BEGIN CERT"),
     ("rubbish key", lambda d: (d / "east.key").write_text("x"), KEY, "not a private key", "BEGIN PRIVATE KEY"),
     ("half a chain", half_a_chain, CERTIFICATE, "cut off, or damaged, behind its certificate 1 ({}/east.crt)", "anew"),
+    ("joined to a line", joined, CERTIFICATE, "not as a line of its own ({}/east.crt)", "a newline behind each"),
+    ("indented", indented, CERTIFICATE, "not as a line of its own ({}/east.crt)", "a newline behind each"),
     (
         "key as certificate",
         copy("east.key", "east.crt"),
