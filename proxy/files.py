@@ -2,7 +2,8 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -21,13 +22,24 @@ def in_the_way(path: Path) -> Path | None:
     return None if place.is_dir() else place
 
 
+@contextlib.contextmanager
+def undisturbed() -> Iterator[None]:
+    """Signals that end a command wait: one that came while the disk makes a file would be told before that is noted."""
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
+
+
 def create_all(files: Sequence[File]) -> None:
     """Write all files, none of which exists yet, or none. Raises OSError."""
     created: list[Path] = []
     try:
         for path, content, mode in files:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-            created.append(path)
+            with undisturbed():
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+                created.append(path)
             _fill(descriptor, content, mode)
     except BaseException:  # Ctrl-C as well, while a slow disk is waited for
         for path in created:

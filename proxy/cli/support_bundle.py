@@ -31,6 +31,7 @@ from proxy.cli.secrets import Secrets, is_configuration
 from proxy.cli.serve import history_of
 from proxy.config import SiteConfig, load
 from proxy.errors import ExitCode, OperatorError
+from proxy.files import undisturbed
 from proxy.history.reading import read_events
 from proxy.observe.journal import EVENTS_MAX
 from proxy.text import printable
@@ -225,18 +226,26 @@ def _json(value: Any) -> bytes:
 @contextmanager
 def _created(path: Path) -> Iterator[io.BufferedWriter]:
     """A new file that nobody else may read; it goes again if it was not filled."""
+    made = False
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError as error:
-        raise OperatorError(f"{path} cannot be made: {error.strerror}; name another file with -o") from None
-    try:
+        with undisturbed():
+            descriptor = _open(path)
+            made = True
         with open(descriptor, "wb") as file:
             yield file
     except BaseException as error:
-        path.unlink(missing_ok=True)
+        if made:
+            path.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise OperatorError(f"{path} cannot be written: {error.strerror}; name another file with -o") from None
         raise
+
+
+def _open(path: Path) -> int:
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise OperatorError(f"{path} cannot be made: {error.strerror}; name another file with -o") from None
 
 
 def _write(file: io.BufferedWriter, bundle: Bundle, directory: str, now: datetime) -> None:

@@ -17,15 +17,25 @@ DISTURBED = """
 import os, signal, sys
 from proxy import cli
 from proxy.cli import support_bundle
-number = int(sys.argv.pop(1))
+number, made = int(sys.argv.pop(1)), sys.argv.pop(1) == "made"
 def disturb(*arguments):
     signal.raise_signal(number)
-os.fsync = support_bundle.collect = disturb
+def make(path, flags, *mode, real=os.open):
+    descriptor = real(path, flags, *mode)
+    if flags & os.O_EXCL:
+        disturb()
+    return descriptor
+if made:
+    os.open = make
+else:
+    os.fsync = support_bundle.collect = disturb
 cli.main()
 """
+"""While it is filled, or while the disk makes the file, which may take as long."""
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("when", ["made", "filled"])
 @pytest.mark.parametrize(
     "command",
     [
@@ -34,12 +44,14 @@ cli.main()
         "init --site north --peer south=198.18.0.1:4500 --out new",
     ],
 )
-def test_who_is_ended_leaves_no_half_file(pair: Path, tmp_path: Path, command: str, number: signal.Signals) -> None:
+def test_who_is_ended_leaves_no_half_file(
+    pair: Path, tmp_path: Path, command: str, when: str, number: signal.Signals
+) -> None:
     place = tmp_path / "place"
     place.mkdir()
     words = command.format(east=pair / "east.toml").split()
     ended = subprocess.run(
-        [sys.executable, "-c", DISTURBED, str(int(number)), *words],
+        [sys.executable, "-c", DISTURBED, str(int(number)), when, *words],
         cwd=place,
         env=environment(),
         capture_output=True,
