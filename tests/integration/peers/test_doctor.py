@@ -80,7 +80,11 @@ def test_a_running_pair(bed: Bed) -> None:
         before = [site.status()["peers"][0] for site in pair.sites]
         code, east = examine(pair.east, "--rate", "45Mbit", "--round-trip", "100ms")
         assert (code, examine(pair.west)[0]) == (ExitCode.OK, ExitCode.OK)
-        says(pair.west, "of east, has ended before it was a lane", "isthmus doctor only looked whether the certificates are accepted")
+        says(
+            pair.west,
+            "of east, has ended before it was a lane",
+            "isthmus doctor only looked whether the certificates are accepted",
+        )
         assert (pair.west.status()["refused"], pair.west.status()["last_refusal"]) == (0, "")
         for site, was in zip(pair.sites, before, strict=True):
             now = site.status()["peers"][0]
