@@ -17,10 +17,15 @@ TELLING = 1.5
 
 
 def headed_table(*columns: str | Text) -> Table:
-    """A table as all commands show them: a line below its headings, no frame."""
+    """A table as all commands show them: a line below its headings, no frame.
+
+    Where there is no room values go on in the next line, whole; a heading is no value, so its words are cut, not split.
+    """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
-        table.add_column(column, overflow="fold")
+        heading = column.copy() if isinstance(column, Text) else Text(column)
+        heading.overflow = "ellipsis"
+        table.add_column(heading, overflow="fold")
     return table
 
 

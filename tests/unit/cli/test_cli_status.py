@@ -153,6 +153,15 @@ def test_the_longest_bar_fits_beside_the_longest_figures() -> None:
     assert [line.count("█") for line in bars] == [BAR] * 4
 
 
+def test_no_heading_is_split_within_a_word() -> None:
+    """In 80 columns there is not room for all of a stream; of its origin nothing is lost, and a heading is one line."""
+    (stream,) = STATUS["streams"]
+    lines = shown(STATUS | {"streams": [stream | {"origin": "198.18.100.200:51234"}]}, width=80).splitlines()
+    (heading,) = (row for row, line in enumerate(lines) if line.lstrip().startswith("Stream "))
+    assert set(lines[heading + 1].strip()) == {"─"}
+    assert not lines[heading - 1].strip()
+
+
 def test_what_is_open_on_demand_is_shown() -> None:
     assert "On demand" not in shown(STATUS)
     (peer,) = STATUS["peers"]
