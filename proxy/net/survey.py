@@ -77,6 +77,7 @@ def _peer(peer: Peer, portals: Portals) -> PeerStatus:
         tunnel_resets=peer.tunnel_resets,
         short_packets=peer.short_packets,
         other_congestion_control=peer.other_congestion_control,
+        drains=peer.tunnel.peer_drains,
         streams=len(peer.relays),
         unacked_bytes=figures.unacked_bytes,
         copied_bytes=figures.copied_bytes,

@@ -106,6 +106,12 @@ NOT_EXPORTED = Code(
     "make the forward's `export` at one site, and `name`, `peers` and `range` of the export at the other agree; restart"
     " the site that was changed",
 )
+PEER_DRAINS = Code(
+    "IST-114",
+    _INFO,
+    "A peer drains: it takes no new connection, so those are reset at once, and ends when its streams have.",
+    "none if it is restarted; otherwise start it again when it has ended",
+)
 REFUSED = Code(
     "IST-201",
     _WARNING,

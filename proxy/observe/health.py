@@ -232,6 +232,8 @@ def _of_peer(peer: PeerStatus, trend: Trend) -> Iterable[Finding]:
     if wrong := trend.rise(peer_counter(peer.name, "mismatches"), A_WHILE):
         words = f"{wrong:.0f} chunks from {peer.name} did not match their fingerprints in the last ten minutes"
         yield Finding(codes.PEER_MISBEHAVES, Level.DEGRADED, words)
+    if peer.drains and peer.state == "up":
+        yield Finding(codes.PEER_DRAINS, Level.ATTENTION, f"{peer.drains}; new connections to it are reset")
     if peer.references_suspended:
         words = f"{peer.name} lacks what it should hold, so data goes as literals for a while"
         yield Finding(codes.REFERENCES_SUSPENDED, Level.ATTENTION, words)

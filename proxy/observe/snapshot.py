@@ -187,6 +187,8 @@ class PeerStatus:
     """Packets of full size are lost on the way, so short ones are sent."""
     other_congestion_control: str
     """In words, if the kernel does another one than `tunnel.congestion_control`; otherwise empty."""
+    drains: str
+    """In words, while the peer drains and so takes no new connection; otherwise empty."""
     streams: int
     unacked_bytes: int
     copied_bytes: int

@@ -469,6 +469,11 @@ class Tunnel:
         """Bytes that a frame of the stream should have at most, so that no cap is exceeded for long."""
         return self._streams.grain(stream)
 
+    @property
+    def peer_drains(self) -> str:
+        """Why the peer takes no new stream, while it drains; otherwise empty."""
+        return self._streams.admission.peer_refusing
+
     def drain(self, reason: str) -> None:
         """Open and accept no more streams; those that live go on."""
         self._announcements.drain(reason, bool(self._lanes))

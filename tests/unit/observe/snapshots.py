@@ -57,6 +57,7 @@ def peer(**changes: Any) -> PeerStatus:
         "references_suspended": False,
         "short_packets": False,
         "other_congestion_control": "",
+        "drains": "",
         "ended_streams": {},
         "refused_streams": {"unreachable": 0, "not_exported": 0},
         "refusals": [],

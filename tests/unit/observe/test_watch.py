@@ -468,6 +468,7 @@ def test_what_was_replaced_in_the_last_hour() -> None:
         ({"short_packets": True}, "IST-110"),
         ({"other_congestion_control": "the kernel does cubic"}, "IST-111"),
         ({"references_suspended": True}, "IST-109"),
+        ({"drains": "west drains: the site shuts down"}, "IST-114"),
     ],
 )
 def test_what_deserves_attention(changes: dict[str, Any], code: str) -> None:

@@ -313,7 +313,9 @@ def test_a_type_that_the_reader_would_not_have_let_through() -> None:
 def test_the_peer_drains() -> None:
     script = Script()
     script.accepted(1)
+    assert not script.tunnel.peer_drains
     assert script.give(FrameType.DRAIN, 0, 0, encode_drain("upgrade")) == [PeerDraining("upgrade")]
+    assert script.tunnel.peer_drains.endswith(" drains: upgrade")
     assert script.give(FrameType.DRAIN, 0, 0, encode_drain("again")) == []
     with pytest.raises(OpenRefused, match="right drains: upgrade") as caught:
         script.tunnel.open("array", "")
