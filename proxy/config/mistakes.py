@@ -53,6 +53,12 @@ class ConfigError(OperatorError):
         lines = "\n".join(f"  {mistake}" for mistake in mistakes)
         super().__init__(f"{printable(str(source))}: {count}\n{lines}", ExitCode.CONFIGURATION)
 
+    @property
+    def in_one_line(self) -> str:
+        """For alarms and the log, where lines do not keep the mistakes apart."""
+        mistakes = ". ".join(" ".join(str(mistake).split()) for mistake in self.mistakes)
+        return f"{printable(str(self.source))}: {mistakes}"
+
 
 def show_key(where: KeyPath) -> str:
     """A place as operators read it: `forward[1].listen`, counted from 0."""

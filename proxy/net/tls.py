@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from proxy.aside import DISK_SECONDS, UNANSWERED, aside
 from proxy.config import load
+from proxy.config.mistakes import ConfigError
 from proxy.config.model import Identity, SiteConfig
 from proxy.config.model import Peer as PeerConfig
 from proxy.errors import OperatorError
@@ -117,7 +118,8 @@ class Certificates:
             loading = asyncio.wrap_future(aside(partial(_load_anew, self.config), "reloading"))
             self._loaded = await asyncio.wait_for(loading, DISK_SECONDS)
         except (OperatorError, OSError, ValueError) as error:
-            reason = " ".join(str(error).split()) or UNANSWERED
+            words = error.in_one_line if isinstance(error, ConfigError) else " ".join(str(error).split())
+            reason = words or UNANSWERED
             self._problem = f"the new certificates cannot be used, the old ones stay in use: {reason}"
             log.error("%s", self._problem)
             return

@@ -172,6 +172,18 @@ def test_a_disk_that_never_answers_is_told_of(east: Site, monkeypatch: pytest.Mo
     assert east.certificates.problem == ""
 
 
+def test_why_new_files_cannot_be_used_is_said_in_one_line(east: Site) -> None:
+    text = (east.path / "east.toml").read_text()
+    (east.path / "east.toml").write_text(text.replace('"east.key"', '"none.key"').replace('"east.crt"', '"none.crt"'))
+    asyncio.run(east.certificates.reload())
+    assert re.fullmatch(
+        r"the new certificates cannot be used, the old ones stay in use: \S+/east\.toml:"
+        r' identity\.certificate = "none\.crt" does not exist \(\S+/none\.crt\); write [^.]+ file\.'
+        r' identity\.key = "none\.key" does not exist \(\S+/none\.key\); write .+ file',
+        east.certificates.problem,
+    )
+
+
 def test_the_listeners_certificate_is_the_one_that_it_was_started_with(east: Site) -> None:
     """That the file names another one by now does not put it into use, so its end is not the one to be told."""
     make(east.path / "old", "east", days=(-1, 5))
