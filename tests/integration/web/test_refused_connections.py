@@ -1,5 +1,6 @@
 """A forward whose connections all fail: both sites say so, with the reason, until a connection succeeds."""
 
+import signal
 from typing import Any
 
 from bench.sites import Site, free_port
@@ -62,3 +63,16 @@ def test_what_is_not_exported_is_told_at_both_sites(bed: Bed) -> None:
             assert told(pair.east, "IST-113") == words
             assert told(pair.west, "IST-113") == "east asks for what it may not have: 'array' is not exported"
             assert not array.arrivals
+
+
+def test_a_peer_that_drains_is_told(bed: Bed) -> None:
+    """Its tunnel is up and its live streams go on, but no connection of the arrays here succeeds until it is back."""
+    with Array() as array, bed.pair(array.address, tunnel={"drain": "5m"}).running() as pair:
+        with connect(pair.entrance) as near:
+            until(pair.west, "status", lambda answer: len(answer["streams"]) == 1)
+            pair.west.signal(signal.SIGTERM)
+            until(pair.east, "health", lambda answer: reasons(answer) == [("IST-114", "attention")])
+            torn(b"", how_dialling_ends(pair.entrance))
+            assert told(pair.east, "IST-114").startswith("west drains: ")
+            reset_connection(near)
+        until(pair.east, "health", lambda answer: reasons(answer) == [])
