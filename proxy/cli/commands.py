@@ -179,6 +179,8 @@ def events(config: Path, since: str | None, follow: bool, as_json: bool) -> int 
 
     Tunnels that went and came, refused peers, alarms, certificates about to expire and so on, oldest first, each with
     its stable code (deploy/EVENTS.md) and, where something is to be done, the remedy. Without --since the latest 50.
+
+    What a site told that does not run any more is in its support bundle, as events.json.
     """
     return _perform("events", config, since, follow, as_json)
 
