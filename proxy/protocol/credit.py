@@ -405,6 +405,8 @@ class ReceiveWindow:
 
     def _tune(self, fast: bool) -> None:
         """Grow while the array takes a window in less than two round trips; where growth is short, share it."""
+        if self._grown > self._opened:
+            self._note_grower(True)  # also after a rest, if the peer has kept what it was asked for
         most = self._maximum
         if self._budget.short:
             most = min(most, self._initial + self._budget.share)

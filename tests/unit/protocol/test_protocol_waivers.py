@@ -19,7 +19,9 @@ COST = 256
 class Arrays:
     """Streams from left to right, whose far arrays take everything at once; a round trip takes 4 ms."""
 
-    def __init__(self, count: int, **settings: float) -> None:
+    def __init__(self, count: int, *, waives: bool = True, **settings: float) -> None:
+        """`waives`: the left site gives back what it is asked for."""
+        self.waives = waives
         self.pair = Pair(initial_credit=INITIAL, dead_after=1e6, **settings)
         self.pair.dial(1)
         self.pair.settle(1)
@@ -43,7 +45,7 @@ class Arrays:
                 tunnel.accept(event.stream)
             elif isinstance(event, DataReceived):
                 tunnel.consumed(event.stream)
-            elif isinstance(event, Recalled):
+            elif isinstance(event, Recalled) and self.waives:
                 tunnel.waive(event.stream, event.consumed, event.limit)
 
     def send(self, streams: list[int], mib: int) -> None:
@@ -59,6 +61,21 @@ class Arrays:
                     self.take(self.pair.right)
             self.turn()
             assert self.promised() <= self.pair.right._settings.memory
+
+    def send_together(self, streams: list[int], seconds: float) -> None:
+        """Side by side, in each round trip half of what their windows are: the line takes no more."""
+        tunnel, end = self.pair.left, self.pair.now + seconds
+        while self.pair.now < end:
+            left = {stream: max(self.window(stream) // 2, INITIAL // 2) for stream in streams}
+            while any(left.values()):
+                for stream in streams:
+                    size = min(left[stream], tunnel.sendable(stream), 128 * KIB)
+                    left[stream] = left[stream] - size if size else 0
+                    if size:
+                        tunnel.send_data(stream, batch(size, size - 12), size)
+                        self.pair.carry(1, tunnel)
+                        self.take(self.pair.right)
+            self.turn()
 
     def send_until(self, stream: int, window: int) -> None:
         """It sends without a pause until it may have so much under way."""
@@ -112,6 +129,18 @@ def test_one_that_had_waived_grows_again() -> None:
     for busy, idle in ((one, other), (other, one)):
         arrays.send_until(busy, 3 * MIB)
         assert arrays.window(idle) == INITIAL
+
+
+def test_those_that_have_rested_and_kept_their_credit_share_it_when_they_go_on() -> None:
+    """They began to send while they were asked. Not counted any more, they kept all growth, and the third had none."""
+    arrays = Arrays(3, waives=False, memory=16 * MIB, window_max=4 * MIB, opening_window=INITIAL)
+    third, *others = arrays.streams
+    arrays.send_together(others, 0.2)
+    assert [arrays.window(stream) for stream in others] == [4 * MIB, 4 * MIB]
+    arrays.send_together([third], 3 * REST)
+    assert arrays.window(third) < MIB
+    arrays.send_together(arrays.streams, 0.5)
+    assert min(arrays.window(stream) for stream in arrays.streams) > 2 * MIB
 
 
 def test_nothing_is_asked_back_while_nobody_lacks_it() -> None:
