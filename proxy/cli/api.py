@@ -31,9 +31,11 @@ class Unanswered(OperatorError):
 class Api:
     """A running site. A context manager; one thread. What it answers may come from another version."""
 
-    def __init__(self, config: SiteConfig) -> None:
+    def __init__(self, config: SiteConfig, timeout: float = TIMEOUT) -> None:
+        """`timeout`: seconds that connecting and each answer may take."""
         self._config = config
-        self._inquiry = Inquiry(config)
+        self._timeout = timeout
+        self._inquiry = Inquiry(config, timeout)
 
     def __enter__(self) -> "Api":
         return self
@@ -103,7 +105,7 @@ class Api:
     def _unanswered(self) -> Unanswered:
         port = self._config.status.listen.port
         remedy = f"does it hang, or is it another program? ss -ltnp 'sport = :{port}' tells"
-        late = f"no answer within {TIMEOUT:.0f} s from who listens there"
+        late = f"no answer within {self._timeout:.0f} s from who listens there"
         return Unanswered(f"{self._nothing}: {late}; {remedy}", ExitCode.UNREACHABLE)
 
     @property

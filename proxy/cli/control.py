@@ -4,16 +4,22 @@ import time
 from pathlib import Path
 from typing import Any
 
+from proxy.aside import DISK_SECONDS
 from proxy.cli.api import Api
 from proxy.cli.output import say
 from proxy.config import SiteConfig, load
 from proxy.config.units import show_duration
 from proxy.errors import ExitCode, OperatorError
+from proxy.net.inquiry import TIMEOUT
 from proxy.text import printable
 
 INTERVAL = 0.25
 SLACK = 60.0
 """Seconds that a site may take to end beyond `tunnel.drain`: a store is written, the machine may be busy."""
+
+RELOADING = TIMEOUT + 2 * DISK_SECONDS
+"""Seconds that a site may take to answer what became of a reload: it waits for the disks of its own files, and then of
+those of the status listener."""
 
 
 def drain(config: Path, wait: bool) -> None:
@@ -34,6 +40,7 @@ def reload(config: Path) -> int:
     site = load(config, files=False)
     with Api(site) as api:
         api.status()  # of this site, and of no other
+    with Api(site, RELOADING) as api:
         answer = api.post("reload")
     if answer.get("reloaded") is not True:
         problem = printable(str(answer.get("problem") or "it does not say why"))

@@ -15,6 +15,7 @@ from typing import Any
 
 from aiohttp import web
 
+from proxy.aside import DISK_SECONDS
 from proxy.web.parties import Budget, party_of
 
 log = logging.getLogger(__name__)
@@ -28,8 +29,8 @@ class Limits:
     of_a_party: int = 64
     idle: float = 15.0
     """From one answer to the end of the next request; also for taking an answer."""
-    answer: float = 30.0
-    """That answering may take."""
+    answer: float = 2 * DISK_SECONDS + 10.0
+    """That answering may take: a reload waits for the disks of the site's files, and then of the listener's."""
     handshake: float = 10.0
     requests: int = 400
     """Of a party at once."""

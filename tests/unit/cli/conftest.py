@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -50,6 +51,8 @@ class StatusSite:
         """The greatest `limit`; what asks for more is refused. None: there is none."""
         self.refusal: tuple[bytes, int] | None = None
         """What is answered to who wants it to do something; None: as to all others."""
+        self.takes = 0.0
+        """Seconds to do something."""
         self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
         self._thread.start()
@@ -80,6 +83,7 @@ class StatusSite:
                 self.wfile.write(b'{"error": "limit is too much"}' if refused else site.body)
 
             def do_POST(self) -> None:
+                time.sleep(site.takes)
                 if site.refusal is None:
                     self.do_GET()
                     return

@@ -2,15 +2,22 @@
 
 import itertools
 import time
+from http.client import HTTPConnection
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from proxy.aside import DISK_SECONDS, UNANSWERED
 from proxy.cli import control
 from proxy.errors import ExitCode
 from proxy.identity import make_token
+from proxy.net import inquiry
+from proxy.web.gate import Limits
 from tests.unit.cli.conftest import Isthmus, StatusSite
+
+HASTE = 25.0
+"""Times as fast as the clock."""
 
 
 def test_a_site_that_does_not_end(
@@ -56,6 +63,24 @@ def test_what_is_not_read_anew_is_said(isthmus: Isthmus, pair: Path, east: Statu
         "east has read its certificates, keys, pins and tokens anew.",
         f"What else was changed in {pair / 'east.toml'} takes effect with a restart.",
     ]
+
+
+def test_a_reload_is_waited_for_as_long_as_the_site_waits_for_its_disks(
+    isthmus: Isthmus, pair: Path, east: StatusSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was asked again after 15 s, and 15 s later nobody knew whether it hung or was another program."""
+
+    def connection(host: str, port: int, *, timeout: float) -> HTTPConnection:
+        return HTTPConnection(host, port, timeout=timeout / HASTE)
+
+    monkeypatch.setattr(inquiry, "HTTPConnection", connection)
+    east.answers({"site": "east", "reloaded": False, "problem": UNANSWERED})
+    east.takes = (2 * DISK_SECONDS - 10) / HASTE
+    shown = isthmus("reload", pair / "east.toml")
+    assert f"east keeps what it had: {UNANSWERED}" in shown.stderr
+    assert shown.exit_code == ExitCode.FAILED
+    assert east.paths == ["/api/v1/status", "/api/v1/reload"]
+    assert 2 * DISK_SECONDS < Limits().answer < control.RELOADING, "nor does the site end the connection before"
 
 
 @pytest.mark.parametrize("command", ["drain", "reload"])
