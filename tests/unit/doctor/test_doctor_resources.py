@@ -1,5 +1,6 @@
 """Descriptors, memory and disk against what the configuration may come to need."""
 
+import ctypes
 import os
 import re
 from pathlib import Path
@@ -24,6 +25,8 @@ from proxy.doctor.resources import (
     memory,
     needed_descriptors,
 )
+from proxy.reduction.contexts import ContextReader, ContextWriter
+from proxy.reduction.windows import WINDOW_LOG_MIN, WINDOWS_MAX, ContextMemory
 from tests.unit.config.contract import EAST, WEST
 from tests.unit.doctor.conftest import site
 
@@ -80,7 +83,7 @@ def test_memory_that_suffices(east: SiteConfig) -> None:
     finding = only(list(memory(east, Memory(NEEDED, None), filled=False)))
     assert finding.level is Level.OK
     assert finding.found.startswith(
-        "the site may take 2.6 GiB (store.size 2 GiB, its tables 37.5 MiB, under way 256 MiB, compression 192 MiB,"
+        "the site may take 2.67 GiB (store.size 2 GiB, its tables 37.5 MiB, under way 256 MiB, compression 264 MiB,"
     )
 
 
@@ -123,7 +126,7 @@ def test_a_control_group_that_allows_less(east: SiteConfig) -> None:
 
 def test_memory_that_nobody_tells(east: SiteConfig) -> None:
     finding = only(list(memory(east, Memory(None, None), filled=False)))
-    assert (finding.level, finding.remedy) == (Level.ATTENTION, "see that 2.6 GiB are free")
+    assert (finding.level, finding.remedy) == (Level.ATTENTION, "see that 2.67 GiB are free")
 
 
 def test_a_large_disk_store_has_a_list_of_its_containers(west: SiteConfig) -> None:
@@ -219,3 +222,29 @@ def test_history_on_a_disk_that_is_read_only(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "there.db").touch()
     monkeypatch.setattr("os.statvfs", lambda path: SimpleNamespace(f_flag=os.ST_RDONLY))
     assert {unwritable(tmp_path / name) for name in ("there.db", "new.db")} == {f"{tmp_path} is mounted read-only"}
+
+
+class _Allocated(ctypes.Structure):
+    """mallinfo2(3)."""
+
+    _fields_ = [(name, ctypes.c_size_t) for name in ("a", "b", "c", "d", "hblkhd", "e", "f", "uordblks", "g", "h")]
+
+
+def test_contexts_take_no_more_than_is_said() -> None:
+    """Where many streams share it, in windows of 1 MiB, each of which has tables and buffers of its own."""
+    ask = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if ask is None:
+        pytest.skip("the C library does not say what it has given")
+    ask.restype = _Allocated
+
+    def allocated() -> int:
+        found = ask()
+        return int(found.uordblks + found.hblkhd)
+
+    before, account = allocated(), ContextMemory()
+    writers = [ContextWriter(12, WINDOW_LOG_MIN) for _ in range(WINDOWS_MAX >> WINDOW_LOG_MIN)]
+    readers = [ContextReader(account) for _ in writers]
+    for writer, reader in zip(writers, readers, strict=True):
+        assert reader.decode(writer.encode(b"literals"), 8) == b"literals"
+    assert account.used == WINDOWS_MAX
+    assert 0.9 * CONTEXTS < allocated() - before < CONTEXTS
