@@ -231,13 +231,14 @@ class Encoder:
         )
 
     def close(self) -> None:
-        """Release the pins of what was not taken; batches that were are released by `Underway`."""
+        """Release the pins of what was not taken, and the room; batches that were are released by `Underway`."""
         for draft in (*self._sealed, self._draft):
             for container in draft.pinned:
                 self._store.unpin(container)
         self._sealed.clear()
         self._sealed_plain = 0
         self._draft = Draft()
+        self._view, self._start, self._sent, self._end = memoryview(b""), 0, 0, 0  # its relay may be garbage for long
         self.compression.close()
 
     def _move(self, room: int) -> None:

@@ -235,7 +235,8 @@ class SpanEncoder:
         return self._encoder.take(self._section() if self._records else NO_SECTION)
 
     def close(self) -> None:
-        """Release what was not taken."""
+        """Release what was not taken, and the room."""
+        self._view, self._filled = memoryview(b""), 0
         self._encoder.close()
 
     # -- spans -------------------------------------------------------------------------------------------------

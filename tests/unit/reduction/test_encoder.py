@@ -193,6 +193,21 @@ def test_an_abandoned_stream_pins_nothing(near: Site) -> None:
     assert near.store.pinned == 0
 
 
+def test_an_encoder_that_was_closed_has_no_room(near: Site) -> None:
+    """Its relay is in a cycle and may wait for the collector; hundreds of short streams had 0.2 MiB each meanwhile."""
+    encoder = encoder_of(near)
+    tracemalloc.start()
+    try:
+        encoder.buffer(1 << 20)[:1000] = DATA[:1000]
+        encoder.received(1000)
+        assert tracemalloc.get_traced_memory()[0] > READ_BYTES
+        encoder.close()
+        assert tracemalloc.get_traced_memory()[0] < READ_BYTES // 8
+    finally:
+        tracemalloc.stop()
+    assert encoder.unsent == 0
+
+
 @pytest.mark.parametrize("full", [False, True])
 def test_a_batch_that_cannot_be_written_pins_nothing(
     near: Site, monkeypatch: pytest.MonkeyPatch, *, full: bool
