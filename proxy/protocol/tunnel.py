@@ -215,8 +215,7 @@ class Tunnel:
         Raises PeerError if the peer broke the protocol. All streams have ended then (events tell), and the lane is to
         be closed with CLOSE 6.
         """
-        link = self._lanes.get(lane)
-        if link is None:
+        if (link := self._lanes.get(lane)) is None:
             return
         self._now = now
         self._lanes.hears(link, now)
@@ -238,8 +237,7 @@ class Tunnel:
             self._lanes.carries(lane, self._now)
             self._streams.receive(frame, self._now)
             return
-        handle = _HANDLERS.get(kind)
-        if handle is None:
+        if (handle := _HANDLERS.get(kind)) is None:
             raise PeerError.of(frame, "it may not come here")
         if frame.stream or frame.number:
             raise PeerError.of(frame, "it belongs to no stream and has no number")
