@@ -229,7 +229,7 @@ def _created(path: Path) -> Iterator[io.BufferedWriter]:
     made = False
     try:
         with undisturbed():
-            descriptor = _open(path)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             made = True
         with open(descriptor, "wb") as file:
             yield file
@@ -237,15 +237,9 @@ def _created(path: Path) -> Iterator[io.BufferedWriter]:
         if made:
             path.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise OperatorError(f"{path} cannot be written: {error.strerror}; name another file with -o") from None
+            what = "written" if made else "made"
+            raise OperatorError(f"{path} cannot be {what}: {error.strerror}; name another file with -o") from None
         raise
-
-
-def _open(path: Path) -> int:
-    try:
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError as error:
-        raise OperatorError(f"{path} cannot be made: {error.strerror}; name another file with -o") from None
 
 
 def _write(file: io.BufferedWriter, bundle: Bundle, directory: str, now: datetime) -> None:

@@ -107,12 +107,8 @@ def test_a_disk_that_takes_no_history_is_told_once(
     assert told == ["IST-401", "IST-101", "IST-404", "IST-401"]
 
 
-def test_a_disk_that_does_not_answer_is_told_once(
-    surveyed: Surveyed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It neither takes a batch nor refuses it; when it has taken it, history is on it again."""
-    monkeypatch.setattr(module, "FLUSH_SECONDS", 0.0)
-    monkeypatch.setattr(module, "LATE_SECONDS", 0.0)
+def hanging(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """The history's disk answers no write before that is set."""
     answers = threading.Event()
     write = HistoryFile.write
 
@@ -121,6 +117,16 @@ def test_a_disk_that_does_not_answer_is_told_once(
         write(*arguments)
 
     monkeypatch.setattr(HistoryFile, "write", hang)
+    return answers
+
+
+def test_a_disk_that_does_not_answer_is_told_once(
+    surveyed: Surveyed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It neither takes a batch nor refuses it; when it has taken it, history is on it again."""
+    monkeypatch.setattr(module, "FLUSH_SECONDS", 0.0)
+    monkeypatch.setattr(module, "LATE_SECONDS", 0.0)
+    answers = hanging(monkeypatch)
 
     def act(watching: Watching, keeper: Keeper) -> None:
         def tick() -> str:
@@ -145,14 +151,7 @@ def test_what_a_disk_that_does_not_answer_is_owed_is_bounded(
 ) -> None:
     """It may be so for weeks; and what the journal keeps is written when it answers again."""
     monkeypatch.setattr(module, "FLUSH_SECONDS", 0.0)
-    path, answers, told = tmp_path / "history.db", threading.Event(), list[int]()
-    write = HistoryFile.write
-
-    def hang(*arguments: Any) -> None:
-        answers.wait(PATIENCE)
-        write(*arguments)
-
-    monkeypatch.setattr(HistoryFile, "write", hang)
+    path, answers, told = tmp_path / "history.db", hanging(monkeypatch), list[int]()
 
     def act(watching: Watching, keeper: Keeper) -> None:
         assert keeper.rest(PATIENCE)
