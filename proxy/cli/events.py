@@ -1,10 +1,12 @@
-"""`isthmus events`: what happened at a site, oldest first."""
+"""`isthmus events`: what happened at a site, oldest first; from its file, where it does not answer."""
 
 import json
 import re
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,9 +16,11 @@ from rich.console import Console
 from proxy.cli.api import Api
 from proxy.cli.cells import as_dicts, moment, plain
 from proxy.cli.output import say
-from proxy.config import load
+from proxy.cli.serve import history_of
+from proxy.config import SiteConfig, load
 from proxy.config.units import DURATION, parse_duration
 from proxy.errors import ExitCode, OperatorError
+from proxy.history.reading import read_events
 from proxy.observe.journal import EVENTS_MAX
 from proxy.text import printable
 
@@ -38,9 +42,23 @@ def run(config: Path, since: str | None, follow: bool, as_json: bool) -> None:
     site = load(config, files=False)
     show = _show_json if as_json else _show_text
     with Api(site) as api, _until_interrupted():
-        for events in batches(asked_of_it_alone(api), begin, follow=follow, tell=_tell):
-            for event in events:
-                show(event)
+        try:
+            for events in batches(asked_of_it_alone(api), begin, follow=follow, tell=_tell):
+                show(events)
+        except OperatorError as error:
+            if follow or error.code != ExitCode.UNREACHABLE or not (kept := _kept(site, begin)):
+                raise
+            show(kept)
+            words = f"{error.message} (the events above are what it kept in {history_of(site)})"
+            raise OperatorError(words, error.code) from None
+
+
+def _kept(site: SiteConfig, begin: float | None) -> list[dict[str, Any]]:
+    """Those from then on (None: the latest) in its file; none if there is no file, or it cannot be read."""
+    with suppress(OSError, sqlite3.Error, ValueError):
+        events = read_events(history_of(site), LATEST if begin is None else EVENTS_MAX)
+        return [asdict(event) for event in events if begin is None or event.time >= begin]
+    return []
 
 
 def asked_of_it_alone(api: Api) -> Ask:
@@ -129,13 +147,19 @@ def _time(event: dict[str, Any]) -> float:
     return float(found) if isinstance(found, int | float) else 0.0
 
 
-def _show_json(event: dict[str, Any]) -> None:
-    say(json.dumps(event))
+def _show_json(events: list[dict[str, Any]]) -> None:
+    for event in events:
+        say(json.dumps(event))
 
 
-def _show_text(event: dict[str, Any]) -> None:
-    """A line, unbroken, and below it the remedy."""
+def _show_text(events: list[dict[str, Any]]) -> None:
     console = Console()
+    for event in events:
+        _show_lines(console, event)
+
+
+def _show_lines(console: Console, event: dict[str, Any]) -> None:
+    """A line, unbroken, and below it the remedy."""
     severity = str(event.get("severity"))
     head = f"{moment(event.get('time'))}  {printable(severity):<8}{printable(str(event.get('code'))):<8}"
     count = event.get("count")

@@ -12,6 +12,8 @@ from proxy.cli.api import Api
 from proxy.cli.events import asked_of_it_alone, batches, since_when
 from proxy.config import load
 from proxy.errors import ExitCode, OperatorError
+from proxy.history.file import open_history
+from proxy.observe.answers import Event, Severity
 from proxy.observe.journal import EVENTS_MAX
 from tests.unit.cli.conftest import Isthmus, StatusSite
 
@@ -66,6 +68,14 @@ def test_since_what(isthmus: Isthmus, pair: Path, text: str) -> None:
     assert "is no time; write how long ago" in shown.stderr
 
 
+def keep(path: Path, *words: str) -> None:
+    """A history file with such events, one a second since 1970."""
+    file, _ = open_history(path, 0.0)
+    events = [Event(n + 1, float(n), "IST-101", Severity.INFO, "site", each, "", 1) for n, each in enumerate(words)]
+    file.write({}, events, {}, 0.0)
+    file.close()
+
+
 class Site:
     """Answers to what is asked for by and by; words: why it does not."""
 
@@ -108,6 +118,29 @@ def test_a_site_that_is_not_there(isthmus: Isthmus, pair: Path) -> None:
     for command in ("events", "drain", "reload"):
         shown = isthmus(command, pair / "east.toml")
         assert (shown.exit_code, shown.stdout) == (ExitCode.UNREACHABLE, "")
+
+
+def test_of_a_site_that_is_not_there_from_its_file(isthmus: Isthmus, pair: Path) -> None:
+    keep(pair / "east-history.db", *(f"time {number}" for number in range(60)))
+    shown = isthmus("events", pair / "east.toml")
+    assert shown.exit_code == ExitCode.UNREACHABLE
+    lines = [line for line in shown.stdout.splitlines() if "→" not in line]
+    assert [line.partition("site: ")[2] for line in lines] == [f"time {number}" for number in range(10, 60)]
+    assert "no status of site east" in shown.stderr
+    assert shown.stderr.endswith(f"(the events above are what it kept in {pair / 'east-history.db'})\n")
+
+
+def test_the_young_ones_of_its_file(isthmus: Isthmus, pair: Path) -> None:
+    keep(pair / "east-history.db", *(f"time {number}" for number in range(60)))
+    shown = isthmus("events", pair / "east.toml", "--json", "--since", "1970-01-01T00:00:02+00:00")
+    assert [json.loads(line)["time"] for line in shown.stdout.splitlines()] == [float(n) for n in range(2, 60)]
+
+
+def test_a_file_that_is_none_is_not_spoken_of(isthmus: Isthmus, pair: Path) -> None:
+    (pair / "east-history.db").write_text("no history")
+    shown = isthmus("events", pair / "east.toml")
+    assert (shown.exit_code, shown.stdout) == (ExitCode.UNREACHABLE, "")
+    assert "history" not in shown.stderr
 
 
 def test_another_sites_events_are_not_shown(isthmus: Isthmus, pair: Path, east: StatusSite) -> None:
