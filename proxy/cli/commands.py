@@ -136,7 +136,8 @@ def serve(config: Path) -> int | None:
 
     Logs to stderr: text on a terminal, one JSON object a line otherwise. A line says when the site is ready. SIGTERM
     and Ctrl-C drain: no new connections are accepted, live ones get `tunnel.drain` to end, then the exit code is 0.
-    SIGHUP reads certificates, keys, pins and tokens anew, as `isthmus reload` does.
+    Ctrl-C while it drains ends the wait, and resets what is left. SIGHUP reads certificates, keys, pins and tokens
+    anew, as `isthmus reload` does.
     """
     return _perform("serve", config)
 
@@ -175,12 +176,12 @@ def status(config: Path, as_json: bool, watch: bool) -> int | None:
 @click.option("--follow", is_flag=True, help="And those that come, until Ctrl-C.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 def events(config: Path, since: str | None, follow: bool, as_json: bool) -> int | None:
-    """Show what happened at a running site.
+    """Show what happened at a site.
 
     Tunnels that went and came, refused peers, alarms, certificates about to expire and so on, oldest first, each with
     its stable code (deploy/EVENTS.md) and, where something is to be done, the remedy. Without --since the latest 50.
 
-    What a site told that does not run any more is in its support bundle, as events.json.
+    Those of a site that does not run are read from its file (`status.history`), and the exit code tells so.
     """
     return _perform("events", config, since, follow, as_json)
 

@@ -112,8 +112,9 @@ class Tunnel(Section):
         "How long connecting may take, to a peer or to an export.", "10s"
     )
     drain: Annotated[Duration, Within("0s", "1h")] = setting(
-        "After SIGTERM live streams have so long to end by themselves; then they are reset. The site tells systemd how"
-        " long it may take; a container's `stop_grace_period` has to be longer.",
+        "After SIGTERM live streams have so long to end by themselves; then, or as soon as SIGINT (Ctrl-C) comes while"
+        " it waits, they are reset. The site tells systemd how long it may take; a container's `stop_grace_period` has"
+        " to be longer.",
         "30s",
     )
     reconnect_max: Annotated[Duration, Within("100ms", "1h")] = setting(

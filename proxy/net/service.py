@@ -132,8 +132,14 @@ def run(config: SiteConfig, make_status: MakeStatusListener, history: Path | Non
 
 
 async def _serve(config: SiteConfig, make_status: MakeStatusListener, history: Path | None) -> int:
-    stop, renew = asyncio.Event(), asyncio.Event()
-    _heed_signals(asyncio.get_running_loop(), {signal.SIGTERM: stop, signal.SIGINT: stop, signal.SIGHUP: renew})
+    stop, hurry, renew = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    def interrupt() -> None:
+        """Typed once more by who has typed it before; a supervisor that says SIGTERM twice is not impatient."""
+        (hurry if stop.is_set() else stop).set()
+
+    meaning = {signal.SIGTERM: stop.set, signal.SIGINT: interrupt, signal.SIGHUP: renew.set}
+    _heed_signals(asyncio.get_running_loop(), meaning)
     supervisor = Supervisor.of()
     with closing(Listeners(config)) as listeners:
         site = await _build(config, supervisor, stop)
@@ -143,10 +149,12 @@ async def _serve(config: SiteConfig, make_status: MakeStatusListener, history: P
         watching = Watching(site, Keeper(history) if history is not None else None)
         front = Front(site, watching, stop, supervisor)
         front.listener = make_status(listeners.status, front)
-        return await _run(front, front.listener, listeners, renew)
+        return await _run(front, front.listener, listeners, renew, hurry)
 
 
-async def _run(front: Front, status: StatusListener, listeners: Listeners, renew: asyncio.Event) -> int:
+async def _run(
+    front: Front, status: StatusListener, listeners: Listeners, renew: asyncio.Event, hurry: asyncio.Event
+) -> int:
     """From the start to the end; the exit code."""
     loop, stop, supervisor = asyncio.get_running_loop(), front.stop, front.supervisor
     site, watching, config = front.site, front.watching, front.site.config
@@ -158,9 +166,9 @@ async def _run(front: Front, status: StatusListener, listeners: Listeners, renew
         supervisor.ready(_running(site))
         await stop.wait()
         reloads.cancel()
-        log.info("site %s drains", config.site.name)
+        log.info("site %s drains for %g s at most; SIGINT, or Ctrl-C, ends it", config.site.name, config.tunnel.drain)
         supervisor.stopping("drains", config.tunnel.drain + ENDING)
-        await site.drain("the site shuts down")
+        await site.drain("the site shuts down", hurry)
     finally:
         await status.stop()
         await site.stop()
@@ -184,12 +192,12 @@ async def reload_when_told(front: Front, told: asyncio.Event) -> None:
             log.exception("a defect in a reload; what was in use stays in use")
 
 
-def _heed_signals(loop: asyncio.AbstractEventLoop, meaning: Mapping[signal.Signals, asyncio.Event]) -> None:
+def _heed_signals(loop: asyncio.AbstractEventLoop, meaning: Mapping[signal.Signals, Callable[[], None]]) -> None:
     """For the rest of the process's life: the loop's own handlers end with it, and one more signal must not kill."""
 
     def note(number: int, frame: FrameType | None) -> None:
         if not loop.is_closed():
-            loop.call_soon_threadsafe(meaning[signal.Signals(number)].set)
+            loop.call_soon_threadsafe(meaning[signal.Signals(number)])
 
     for number in meaning:
         signal.signal(number, note)

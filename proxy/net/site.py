@@ -5,6 +5,7 @@ import logging
 import signal
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any
 
 from dedupstore import open_store
@@ -29,6 +30,9 @@ from proxy.protocol.codes import CloseCode, ResetCode
 from proxy.protocol.tunnel import TunnelSettings
 
 log = logging.getLogger(__name__)
+
+_LOOK = 0.05
+"""Seconds between two looks at whether streams live, while the site drains."""
 
 
 class Site:
@@ -85,8 +89,11 @@ class Site:
         self.worker.prepare()
         self.ready = True
 
-    async def drain(self, reason: str) -> None:
-        """Accept nothing new; wait for live streams to end, at most as long as configured; then reset the rest."""
+    async def drain(self, reason: str, hurry: asyncio.Event) -> None:
+        """Accept nothing new; wait for live streams to end, at most as long as configured; then reset the rest.
+
+        `hurry` ends the wait.
+        """
         self.draining = True
         for forward in self.forwards:
             forward.close()
@@ -94,7 +101,7 @@ class Site:
             portals.close()
         for peer in self.peers.values():
             peer.drain(reason)
-        await self._rest_of_streams(self.config.tunnel.drain)
+        await self._rest_of_streams(self.config.tunnel.drain, hurry)
         self._retire()
         lanes = [lane for peer in self.peers.values() for lane in peer.lanes]
         for peer in self.peers.values():
@@ -102,12 +109,13 @@ class Site:
         for lane in lanes:  # the reason may have to wait behind much else; the lane limits how long
             await lane.disconnected.wait()
 
-    async def _rest_of_streams(self, seconds: float) -> None:
-        """Wait until no array is to get anything any more, or so long."""
+    async def _rest_of_streams(self, seconds: float, hurry: asyncio.Event) -> None:
+        """Wait until no array is to get anything any more, or so long, or for `hurry`."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
-        while any(peer.busy for peer in self.peers.values()) and loop.time() < deadline:  # noqa: ASYNC110
-            await asyncio.sleep(0.05)
+        while any(peer.busy for peer in self.peers.values()) and not hurry.is_set() and loop.time() < deadline:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(hurry.wait(), _LOOK)
 
     async def stop(self) -> None:
         """Release everything; the store is closed in order."""

@@ -127,6 +127,25 @@ def test_the_last_bytes_for_a_slow_array(bed: Bed) -> None:
         assert pair.west.stop() == 0
 
 
+def test_an_interrupt_ends_the_wait(bed: Bed) -> None:
+    """A second SIGTERM does not: whoever sends it may not know of the first."""
+    with Array(swallow) as array:
+        pair = bed.pair(array.address, tunnel={"drain": "1h"})
+        run(*pair.sites)
+        with connect(pair.entrance) as near:
+            near.sendall(CONTENT)
+            array.arrival()
+            for number in (signal.SIGTERM, signal.SIGTERM):
+                pair.west.signal(number)
+                eventually(pair.west, "draining", wanted=True)
+            assert look_up(pair.west.status(), "streams")
+            pair.west.signal(signal.SIGINT)
+            torn(b"", how_it_ends(near))
+        assert pair.west.stop() == 0
+        torn(CONTENT, array.arrival().wait())
+        assert "the site shuts down" in line_with(pair.west.log.read_text(), "ended: ")
+
+
 def test_an_impatient_operator(bed: Bed) -> None:
     """However often the signal comes, the site ends in order, also while the interpreter takes itself down."""
     with Array() as array:
