@@ -406,3 +406,16 @@ def test_figures_read_as_the_command_line_prints_them(stage: Stage, window: Open
         values,
     )
     assert shown == [[cells.size(each), cells.rate(each), cells.duration(each), cells.number(each)] for each in values]
+
+
+def test_a_token_that_no_header_can_carry_is_a_wrong_one(window: OpenWindow) -> None:
+    """Copied from a letter, with quotation marks or what cannot be seen: the site is there all the same."""
+    with staged(Scene(), token=True) as stage:
+        page = window(stage.url)
+        for mistaken in ("\u201ctoken\u201d", f"{TOKEN}\u200b"):
+            page.page.get_by_role("textbox", name="Token").fill(mistaken)
+            page.page.keyboard.press("Enter")
+            page.until_text("#token-problem", "not this listener's")
+        page.page.get_by_role("textbox", name="Token").fill(f" {TOKEN} ")
+        page.page.keyboard.press("Enter")
+        page.until_shown()

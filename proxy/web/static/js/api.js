@@ -4,6 +4,7 @@
 const API = "/api/v1";
 const TOKEN = "isthmus-token";
 const ANSWER_MS = 5000;
+const SENDABLE = /^[\x20-\x7e]+$/;
 
 /** Nobody answered, or not in time. */
 export class Unanswered extends Error {}
@@ -36,8 +37,9 @@ function keptToken() {
 
 let token = keptToken();
 
+/** What no header can carry is no token: sent, it would be an error here, and look as if the site did not answer. */
 function headers() {
-  return token ? { Authorization: `Bearer ${token}` } : {};
+  return token && SENDABLE.test(token) ? { Authorization: `Bearer ${token.trim()}` } : {};
 }
 
 async function open(path, signal) {
