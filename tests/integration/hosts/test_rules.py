@@ -6,6 +6,7 @@ import re
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -78,6 +79,28 @@ def test_only_peers_arrays_and_viewers_reach_the_site(namespace: str, others: tu
         assert dropped("198.18.0.1", 8900, "198.18.0.9")
 
 
+def test_a_peer_with_ipv6_is_let_in_as_the_file_says(namespace: str, others: tuple[str, str]) -> None:
+    """Its comment is the rule; without it nobody with IPv6 reaches the site."""
+    other, _ = others
+    joined((namespace, "near0", ["2001:db8::1/64"]), (other, "far0", ["2001:db8::2/64", "2001:db8::9/64"]))
+    for name in (namespace, other):
+        wait_for_addresses(name)
+    comment = "# Peers, arrays and viewers with IPv6 are let in before this one: "
+    with listening(namespace, "2001:db8::1", 4500, 8080), namespaces.inside(other):
+        load(namespace, "door.nft")
+        assert reached("2001:db8::1", 8080, "2001:db8::2")
+        assert dropped("2001:db8::1", 4500, "2001:db8::2")
+        load(namespace, "door.nft", (comment, ""))
+        assert reached("2001:db8::1", 4500, "2001:db8::2")
+        assert dropped("2001:db8::1", 4500, "2001:db8::9")
+
+
+def wait_for_addresses(name: str) -> None:
+    """Until the kernel has seen that nobody else has its IPv6 addresses."""
+    while "tentative" in command(["ip", "-n", name, "-6", "address", "show"]):
+        time.sleep(0.1)
+
+
 def test_transparent_mode_makes_no_router(namespace: str, others: tuple[str, str]) -> None:
     """Forwarding is on; nothing comes through from one network to another, but where that is said."""
     other, third = others
@@ -124,11 +147,12 @@ def listening(namespace: str, address: str, *ports: int) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         with namespaces.inside(namespace):
             for port in ports:
-                stack.enter_context(socket.create_server((address, port)))
+                family = socket.AF_INET6 if ":" in address else socket.AF_INET
+                stack.enter_context(socket.create_server((address, port), family=family))
         yield
 
 
-def reached(target: str, port: int, source: str = "0.0.0.0", seconds: float = 60) -> bool:
+def reached(target: str, port: int, source: str = "", seconds: float = 60) -> bool:
     """Whether a connection is accepted; packets that are dropped are waited for."""
     try:
         socket.create_connection((target, port), timeout=seconds, source_address=(source, 0)).close()
@@ -137,7 +161,7 @@ def reached(target: str, port: int, source: str = "0.0.0.0", seconds: float = 60
     return True
 
 
-def dropped(target: str, port: int, source: str = "0.0.0.0") -> bool:
+def dropped(target: str, port: int, source: str = "") -> bool:
     """A packet that is dropped never arrives, however long one waits: no machine is too slow for this."""
     return not reached(target, port, source, DROPPED_SECONDS)
 
