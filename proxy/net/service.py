@@ -165,10 +165,10 @@ async def _run(
         log.info("site %s is ready: %s", config.site.name, _summary(config))
         supervisor.ready(_running(site))
         await stop.wait()
-        reloads.cancel()
         log.info("site %s drains for %g s at most; SIGINT, or Ctrl-C, ends it", config.site.name, config.tunnel.drain)
         supervisor.stopping("drains", config.tunnel.drain + ENDING)
         await site.drain("the site shuts down", hurry)
+        reloads.cancel()  # not before: a drain may take an hour, in which a certificate is replaced or withdrawn
     finally:
         await status.stop()
         await site.stop()

@@ -146,6 +146,24 @@ def test_an_interrupt_ends_the_wait(bed: Bed) -> None:
         assert "the site shuts down" in line_with(pair.west.log.read_text(), "ended: ")
 
 
+def test_certificates_are_read_anew_while_it_drains(bed: Bed) -> None:
+    """What lives then may need a lane with a new one, or has to lose that of a peer that is trusted no more."""
+    with Array(swallow) as array:
+        pair = bed.pair(array.address, tunnel={"drain": "1h"})
+        run(*pair.sites)
+        with connect(pair.entrance) as near:
+            near.sendall(CONTENT)
+            array.arrival()
+            pair.west.signal(signal.SIGTERM)
+            eventually(pair.west, "draining", wanted=True)
+            pair.west.signal(signal.SIGHUP)
+            pair.west.wait_for(lambda: "IST-205" in told(pair.west), "does not read them")
+            assert look_up(pair.west.status(), "streams")
+            pair.west.signal(signal.SIGINT)
+            torn(b"", how_it_ends(near))
+        assert pair.west.stop() == 0
+
+
 def test_an_impatient_operator(bed: Bed) -> None:
     """However often the signal comes, the site ends in order, also while the interpreter takes itself down."""
     with Array() as array:
