@@ -75,6 +75,15 @@ def test_prometheus_takes_the_dashboards_expressions(promtool: str, tmp_path: Pa
     check(promtool, "check", "rules", str(path))
 
 
+def test_a_volume_is_told_apart_at_each_site() -> None:
+    """Latency at the initiator's site has the line in it, at the target's not: of both together it means nothing."""
+    of_volumes = [each for each in expressions() if "isthmus_volume_" in each]
+    assert of_volumes
+    for expression in of_volumes:
+        (kept,) = re.findall(r"sum by \(([^)]*)\)", expression)
+        assert {"instance", "share", "target", "unit"} <= set(kept.split(", "))
+
+
 def test_every_alert_is_explained() -> None:
     alerts = re.findall(r"- alert: (\w+)", RULES.read_text())
     explained = re.findall(r"^\| (Isthmus\w+) \|", (DEPLOY / "OPERATIONS.md").read_text(), re.MULTILINE)
