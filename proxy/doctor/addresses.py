@@ -7,7 +7,7 @@ from proxy.config.addresses import Address
 from proxy.config.model import Export, Forward
 from proxy.doctor.facts import Bound, Contact, Reach, Running
 from proxy.doctor.findings import Finding, ok, problem
-from proxy.doctor.wording import milliseconds
+from proxy.doctor.wording import milliseconds, sysctl
 
 SITE = "running site"
 
@@ -35,7 +35,9 @@ def listener(about: str, key: str, address: Address, bound: Bound, running: Runn
         remedy = f"write an address that `ip address` lists as {key}, or 0.0.0.0:{address.port} for all"
         yield problem(about, f"{address} is not an address of this host", remedy)
     elif bound.error in (errno.EACCES, errno.EPERM):
-        remedy = f"use a port from 1024 on as {key}, or AmbientCapabilities=CAP_NET_BIND_SERVICE in the systemd unit"
+        below = sysctl(f"net.ipv4.ip_unprivileged_port_start = {address.port}")
+        others = f"or give all users of this host those from {address.port} on: {below}"
+        remedy = f"use a port from 1024 on as {key}; {others}"
         yield problem(about, f"{address} may not be used by this user: {bound.words}", remedy)
     elif bound.error:
         yield problem(about, f"{address} cannot be used: {bound.words}", f"write another address as {key}")

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from proxy.doctor.addresses import export, listener, silence
 from proxy.doctor.facts import Bound, Contact, Reach, Running
 from proxy.doctor.findings import Finding, Level
 
+UNIT = Path(__file__).parents[3] / "deploy" / "systemd" / "isthmus@.service"
 HERE, ARRAY = Address("127.0.0.1", 3260), Address("10.1.0.5", 3260)
 
 
@@ -38,7 +40,7 @@ def test_an_address_that_the_running_site_should_have() -> None:
     ("error", "found", "remedy"),
     [
         (errno.EADDRNOTAVAIL, "is not an address of this host", "write an address that `ip address` lists"),
-        (errno.EACCES, "may not be used by this user", "AmbientCapabilities=CAP_NET_BIND_SERVICE"),
+        (errno.EACCES, "may not be used by this user", "use a port from 1024 on as forward.listen; or give all users"),
         (errno.EAFNOSUPPORT, "cannot be used: Address family", "write another address as forward.listen"),
     ],
 )
@@ -47,6 +49,15 @@ def test_an_address_that_cannot_be_had(error: int, found: str, remedy: str, runn
     assert finding.level is Level.PROBLEM
     assert found in finding.found
     assert remedy in finding.remedy
+
+
+def test_a_port_below_1024_needs_no_capability_of_a_unit_that_has_none() -> None:
+    """Within PrivateUsers= one would be of no use, and the bounding set is empty; the kernel's setting is enough."""
+    bound = Bound(errno.EACCES, os.strerror(errno.EACCES))
+    (finding,) = listener("forward array", "forward.listen", Address("127.0.0.1", 860), bound, Running.NOT)
+    assert "'net.ipv4.ip_unprivileged_port_start = 860' >>" in finding.remedy
+    assert "CapabilityBoundingSet=\n" in UNIT.read_text()
+    assert "Capabilities=CAP" not in finding.remedy
 
 
 def test_an_address_that_another_program_has() -> None:
