@@ -190,7 +190,7 @@ def _of_line(site: SiteConfig, line: Line, reached: Neighbours, status: dict[str
     root = os.geteuid() == 0 and other_owner(site.identity.key) is None
     yield from kernel.congestion(facts, site.tunnel, privileged=root)
     yield from kernel.tuning(facts)
-    yield from windows.buffers(facts, line.rate, round_trip)
+    yield from windows.buffers(facts, line.rate, round_trip, site.tunnel.lanes)
     yield from windows.tunnel(site.tunnel, len(site.peers), line.rate, round_trip)
     yield from _of_probing(facts, reached)
 

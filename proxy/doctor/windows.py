@@ -22,8 +22,11 @@ from proxy.plan.line import BUFFER_MAX, Line, sysctl_lines
 TUNNEL = "tunnel memory"
 
 
-def buffers(kernel: Kernel, rate: float | None, round_trip: float | None) -> Iterator[Finding]:
-    """The limits of both directions. `rate`, `round_trip`: of the line, if they are known."""
+def buffers(
+    kernel: Kernel, rate: float | None, round_trip: float | None, lanes: int | None = None
+) -> Iterator[Finding]:
+    """The limits of both directions. `rate`, `round_trip`: of the line, if they are known. `lanes`: as `tunnel.lanes`
+    has them, if it does."""
     if kernel.read is None or kernel.write is None:
         yield attention(BUFFERS, "the kernel does not say its limits", "see net.ipv4.tcp_rmem and tcp_wmem yourself")
         return
@@ -39,10 +42,10 @@ def buffers(kernel: Kernel, rate: float | None, round_trip: float | None) -> Ite
             f"{has}, enough for {show_rate(enough)} at {milliseconds(round_trip)} (--rate of the line has it judged)",
         )
     else:
-        yield _against_line(kernel, has, Line(rate, round_trip))
+        yield _against_line(kernel, has, Line(rate, round_trip), lanes or 1)
 
 
-def _against_line(kernel: Kernel, has: str, line: Line) -> Finding:
+def _against_line(kernel: Kernel, has: str, line: Line, lanes: int) -> Finding:
     assert kernel.read is not None
     assert kernel.write is not None
     needs = f"{show_rate(line.rate)} at {milliseconds(line.round_trip)} needs {show_size(line.buffer)}"
@@ -52,8 +55,16 @@ def _against_line(kernel: Kernel, has: str, line: Line) -> Finding:
     if line.fillable:
         return attention(BUFFERS, f"{has}, but {needs}", remedy)
     beyond = f"{needs}, more than the kernel takes: one connection cannot fill such a line"
-    lanes = min(LANES_MAX, -(-line.buffer // BUFFER_MAX) + 1)  # one is kept for what is urgent
-    return attention(BUFFERS, f"{has}, but {beyond}", f"set lanes in [tunnel] to {lanes} or more, and {remedy}")
+    needed = -(-line.buffer // BUFFER_MAX) + 1  # one is kept for what is urgent
+    full = min(kernel.read[2], kernel.write[2]) >= BUFFER_MAX
+    if full and lanes >= needed:
+        return ok(BUFFERS, f"{has}; {beyond}, but {lanes} lanes can")
+    if needed > LANES_MAX:
+        beyond += f", nor can {LANES_MAX}, the most that there may be"
+    enough = f"{needed} or more" if needed < LANES_MAX else str(LANES_MAX)
+    steps = [f"set lanes in [tunnel] to {enough}"] if lanes < min(needed, LANES_MAX) else []
+    steps += [] if full else [remedy]
+    return attention(BUFFERS, f"{has}, but {beyond}", ", and ".join(steps) or "none: not all of the line is used")
 
 
 def tunnel(settings: Tunnel, peers: int, rate: float | None, round_trip: float | None) -> Iterator[Finding]:

@@ -8,6 +8,7 @@ from proxy.config import SiteConfig
 from proxy.doctor.facts import Kernel
 from proxy.doctor.findings import Finding, Level
 from proxy.doctor.windows import buffers, tunnel
+from proxy.plan.line import BUFFER_MAX
 from tests.unit.doctor.conftest import KERNEL
 
 GIGABIT = 1e9
@@ -46,9 +47,22 @@ def test_more_than_the_kernel_takes() -> None:
     assert " 2147483647'" in finding.remedy
 
 
-@pytest.mark.parametrize(("rate", "lanes"), [(400 * GIGABIT, 48), (1000 * GIGABIT, 64)])
-def test_as_many_lanes_as_the_line_needs_but_no_more_than_there_may_be(rate: float, lanes: int) -> None:
-    assert f"set lanes in [tunnel] to {lanes} or more" in judged(KERNEL, rate, 1.0).remedy
+@pytest.mark.parametrize(("rate", "lanes"), [(400 * GIGABIT, "48 or more"), (1000 * GIGABIT, "64")])
+def test_as_many_lanes_as_the_line_needs_but_no_more_than_there_may_be(rate: float, lanes: str) -> None:
+    assert f"set lanes in [tunnel] to {lanes}, and on both hosts" in judged(KERNEL, rate, 1.0).remedy
+
+
+def test_what_was_advised_is_enough() -> None:
+    """Once it has been done, nothing is left to be done; where not even that is enough, it is said."""
+    full = replace(KERNEL, read=(4096, 131072, BUFFER_MAX), write=(4096, 16384, BUFFER_MAX))
+    (done,) = buffers(full, 100 * GIGABIT, 0.1, 3)
+    assert (done.level, done.remedy) == (Level.OK, "")
+    assert done.found.endswith("one connection cannot fill such a line, but 3 lanes can")
+    (more,) = buffers(full, 100 * GIGABIT, 0.1, 2)
+    assert (more.level, more.remedy) == (Level.ATTENTION, "set lanes in [tunnel] to 3 or more")
+    (most,) = buffers(full, 1000 * GIGABIT, 1.0, 64)
+    assert most.found.endswith("nor can 64, the most that there may be")
+    assert (most.level, most.remedy) == (Level.ATTENTION, "none: not all of the line is used")
 
 
 def test_the_field_tests_line_needs_nothing() -> None:
