@@ -39,8 +39,10 @@ LARGEST_FILE = 1 << 20
 class IdentityFault(OperatorError):
     """A certificate or key file that cannot be used; says what is wrong with it, and the remedy."""
 
-    def __init__(self, path: Path, wrong: str, remedy: str) -> None:
+    def __init__(self, path: Path, wrong: str, remedy: str, *, damaged: bool = False) -> None:
+        """`damaged`: it is a file, can be read, and holds no certificate, nor a key."""
         super().__init__(f"{path} {wrong}; {remedy}")
+        self.damaged = damaged
         self.path = path
         self.wrong = wrong
         self.remedy = remedy
@@ -114,8 +116,10 @@ def read_certificates(path: Path) -> tuple[Certificate, ...]:
     try:
         found = tuple(_facts(certificate) for certificate in x509.load_pem_x509_certificates(content))
     except Exception:  # the parser has many ways to dislike a file, and all of them mean this
-        wrong = "holds a private key, not a certificate" if b"PRIVATE KEY-----" in content else "is not a certificate"
-        raise IdentityFault(path, wrong, "write the path of a PEM file that begins with BEGIN CERTIFICATE") from None
+        key = b"PRIVATE KEY-----" in content
+        wrong = "holds a private key, not a certificate" if key else "is not a certificate"
+        remedy = "write the path of a PEM file that begins with BEGIN CERTIFICATE"
+        raise IdentityFault(path, wrong, remedy, damaged=not key) from None
     begun = len(_BEGINNING.findall(content))
     if not begun or _JOINED.search(content):  # the parser reads that, TLS does not, and names no file
         remedy = "write it anew, without spaces before them, and with a newline behind each"

@@ -16,11 +16,12 @@ from proxy import identity
 from proxy.config import ConfigError, Mistake, SiteConfig, load, parse
 from proxy.errors import OperatorError
 from proxy.files import create_all, replace_all
-from proxy.identity import Certificate
+from proxy.identity import Certificate, IdentityFault
 from proxy.setup.invitation import Invitation
 from proxy.setup.peertable import as_meant, with_peer, with_value
 
 REPLACE = "if the other site has changed that, add --replace"
+MEND = "if that file was damaged, add --replace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +58,11 @@ def admit(config: Path, invitation: Invitation, now: datetime, *, replace: bool 
     text = config.read_bytes().decode()
     _check(site, invitation, now)
     draft = _draft(site, text, invitation, replace=replace)
-    old = identity.read_der(draft.certificate) if draft.certificate.exists() else None
+    old = _pinned(draft.certificate)
     _check_change(site, draft.certificate, old, invitation, replace=replace)
     _check_text(site, text, draft, invitation)
     before = _mistakes(text, config, now)
+    former = None if old is None else draft.certificate.read_bytes()
     try:
         if old != invitation.certificate:
             _write_certificate(draft.certificate, invitation.certificate)
@@ -71,7 +73,7 @@ def admit(config: Path, invitation: Invitation, now: datetime, *, replace: bool 
     except BaseException as error:  # a signal as well: the certificate that was replaced would be lost
         with suppress(OSError):  # where nothing can be written nothing was, and that is what is to be told
             if draft.text == text or config.read_bytes() != draft.text.encode():  # else both are written
-                _restore(draft.certificate, old)
+                _restore(draft.certificate, former)
         if not isinstance(error, OperatorError | OSError):
             raise
         raise _translated(error) from None
@@ -117,6 +119,21 @@ def _draft(site: SiteConfig, text: str, invitation: Invitation, *, replace: bool
     return _Draft(peer.certificate, with_value(text, index, "address", address["address"]), index, address)
 
 
+def _pinned(path: Path) -> bytes | None:
+    """The certificate that is there (DER), empty if the file holds none; None if there is no file.
+
+    Raises IdentityFault for what cannot be read, or holds a key: nobody means to replace that.
+    """
+    if not path.exists():
+        return None
+    try:
+        return identity.read_der(path)
+    except IdentityFault as fault:
+        if not fault.damaged:
+            raise
+        return b""
+
+
 def _check_change(site: SiteConfig, path: Path, old: bytes | None, invitation: Invitation, *, replace: bool) -> None:
     """That the file is this peer's alone, since others have chosen its name; and that replacing it was asked for."""
     if old == invitation.certificate:
@@ -125,6 +142,8 @@ def _check_change(site: SiteConfig, path: Path, old: bytes | None, invitation: I
     if path.resolve() in {each.resolve() for each in (site.source, *_paths(others))}:
         wrong = f"its certificate would be {path}, which {site.source} uses for something else"
         raise _refused(invitation, wrong, "give that file another name, here and there")
+    if old == b"" and not replace:
+        raise _refused(invitation, f"{path}, where its certificate belongs, holds none", MEND)
     if old is not None and not replace:
         shown = identity.show_fingerprint(identity.fingerprint(path))
         raise _refused(invitation, f"its certificate is not the one in {path} (SHA-256 {shown})", REPLACE)
@@ -158,11 +177,11 @@ def _write_certificate(path: Path, der: bytes) -> None:
     write([(path, identity.as_pem(der), 0o644)])
 
 
-def _restore(path: Path, old: bytes | None) -> None:
-    if old is None:
+def _restore(path: Path, former: bytes | None) -> None:
+    if former is None:
         path.unlink(missing_ok=True)
-    elif identity.read_der(path) != old:
-        _write_certificate(path, old)
+    elif path.read_bytes() != former:
+        replace_all([(path, former, 0o644)])
 
 
 def _mistakes(text: str, config: Path, now: datetime) -> tuple[Mistake, ...]:

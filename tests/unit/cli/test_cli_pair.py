@@ -123,6 +123,34 @@ def test_another_certificate_or_address_needs_a_word(isthmus: Isthmus, tmp_path:
         assert content(tmp_path / "east") == before
 
 
+@pytest.mark.parametrize("damaged", [b"", b"-----BEGIN CERTIFICATE-----\nMIIB", b"\0" * 4096])
+def test_a_certificate_that_was_damaged_is_replaced(
+    isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str], damaged: bytes
+) -> None:
+    """By the same line; and where that cannot be, what was there is there again."""
+    file, pin = tmp_path / "east" / "east.toml", tmp_path / "east" / "west.crt"
+    isthmus("pair", hosts["west"], file)
+    sound = pin.read_bytes()
+    pin.write_bytes(damaged)
+    shown = isthmus("pair", hosts["west"], file)
+    assert shown.exit_code == ExitCode.FAILED
+    assert f"{pin}, where its certificate belongs, holds none; if that file was damaged, add --replace" in shown.stderr
+    ours = encode(Invitation("west", None, of(tmp_path / "east" / "east", "west", (-1, 100))))
+    assert isthmus("pair", ours, file, "--replace").exit_code == ExitCode.CONFIGURATION
+    assert pin.read_bytes() == damaged
+    assert isthmus("pair", hosts["west"], file, "--replace").exit_code == 0
+    assert pin.read_bytes() == sound
+
+
+def test_a_key_is_not_replaced(isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str]) -> None:
+    pin = tmp_path / "east" / "west.crt"
+    pin.write_bytes((tmp_path / "west" / "west.key").read_bytes())
+    before = content(tmp_path / "east")
+    shown = isthmus("pair", hosts["west"], tmp_path / "east" / "east.toml", "--replace")
+    assert "holds a private key, not a certificate" in shown.stderr
+    assert content(tmp_path / "east") == before
+
+
 def altered(line: str, tmp_path: Path, **changes: object) -> str:
     """The line of west with another name, address or certificate, and a sum that is right."""
     told = decode(line)
