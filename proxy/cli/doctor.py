@@ -67,6 +67,7 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     for peer in site.peers:
         yield from _of_peer(site, peer, reached, tried=certificates is not None)
         yield from _of_tunnel(peer, status, running)
+    yield from _of_removed(site, status)
     yield from _of_exports(site, reached)
     yield from _of_listeners(site, running)
     yield from _of_line(site, line, reached, status)
@@ -161,6 +162,12 @@ def _of_tunnel(peer: Peer, status: dict[str, Any] | None, running: Running) -> I
         if state.get("name") == peer.name:
             refusal = str((status or {}).get("last_refusal") or "")
             yield from peers.tunnel(peer.name, state, refusal, dials_in=peer.address is None)
+
+
+def _of_removed(site: SiteConfig, status: dict[str, Any] | None) -> Iterator[Finding]:
+    known = {peer.name for peer in site.peers}
+    named = (state.get("name") for state in _peers_of(status))
+    return (peers.removed(name) for name in named if isinstance(name, str) and name not in known)
 
 
 def _of_exports(site: SiteConfig, reached: Neighbours) -> Iterator[Finding]:

@@ -91,6 +91,13 @@ def tunnel(name: str, state: Mapping[str, Any], refusal: str = "", *, dials_in: 
         yield problem(about, f"{said}{f': {error}' if error else ''}", remedy)
 
 
+def removed(name: str) -> Finding:
+    """A peer of the running site that is not in its file any more."""
+    found = "the running site has it still, without trust: it is not in the file any more"
+    back = "restart the site; or write it into the file again, and isthmus reload"
+    return attention(f"tunnel to {name}", found, back)
+
+
 def waited_for(peer: Peer) -> Iterator[Finding]:
     """A peer without an address, while no site runs that could say more."""
     yield ok(

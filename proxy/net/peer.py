@@ -79,7 +79,7 @@ class Peer:
         """Times that iSCSI was not understood and went on as it is, by reason."""
         self.volumes = Volumes()
         """What iSCSI connections, ended and live, have read and written."""
-        self.last_error = ""
+        self.last_error = self._removed = ""
         self.short_packets = False
         """Lanes came up with short packets only."""
         self._environment = environment
@@ -239,11 +239,17 @@ class Peer:
         self.tunnel.abandon(reset, reason, self._loop.time())
         self._dispatch()
 
-    def review(self) -> None:
-        """Certificates were read anew: end lanes whose own is no longer this peer's. Streams wait for another lane."""
+    def review(self, removed: str) -> None:
+        """Certificates were read anew: end lanes whose own is no longer this peer's. Streams wait for another lane.
+
+        `removed`: why it is a peer no longer, if it is none; nobody dials it then, or lets it in, who would say so.
+        """
         for lane in self.lanes:
             if not self._environment.proves(self.name, *lane.certificate):
                 lane.close(CloseCode.NOT_A_PEER, _WITHDRAWN)
+        if removed or self.last_error == self._removed:
+            self.last_error = removed
+        self._removed = removed
 
     def drain(self, reason: str) -> None:
         """Refuse new streams in both directions."""

@@ -138,7 +138,7 @@ class Site:
         """
         await self.certificates.reload()
         for peer in self.peers.values():
-            peer.review()
+            peer.review(self.certificates.removed(peer.name))
         for dialler in self._diallers:
             dialler.hurry()
 

@@ -77,8 +77,12 @@ class Certificates:
         """For lanes that are dialled to that peer. Raises ValueError if it is a peer no longer."""
         context = self._loaded.dialling.get(peer)
         if context is None:
-            raise ValueError(f"{peer} was removed from {self.config.source}")
+            raise ValueError(self.removed(peer))
         return context
+
+    def removed(self, peer: str) -> str:
+        """Why that one is a peer no longer, in words; empty if it is one."""
+        return "" if peer in self._loaded.dialling else f"{peer} was removed from {self.config.source}"
 
     def recognise(self, certificate: bytes, decoded: dict[str, object]) -> str | None:
         """The peer to whom a verified certificate (DER, and as `getpeercert` decodes it) belongs."""

@@ -13,7 +13,7 @@ from proxy.protocol.codes import CloseCode, FrameType
 from proxy.protocol.hello import Hello
 from tests.certificates import make
 from tests.integration.bed.ends import Array, connect, how_it_ends, receipt, whole
-from tests.integration.bed.sites import Bed, run
+from tests.integration.bed.sites import Bed, eventually, run
 from tests.integration.peers.scripted import Answerer, ScriptedLane, context, dial, hello
 from tests.integration.peers.stage import peer_of, says
 from tests.patience import PATIENCE
@@ -58,12 +58,21 @@ def test_a_peer_is_removed(bed: Bed) -> None:
         west.config.write_text(with_rogue.replace('[[peer]]\nname = "rogue"\ncertificate = "rogue.crt"', ""))
         west.signal(signal.SIGHUP)
         assert lane.close_of()[0] == CloseCode.NOT_A_PEER
+    removed = f"rogue was removed from {west.config}"
+    eventually(west, "peers.1.last_error", removed)
     with dial(listening, context(bed.directory / "rogue")) as lane:
         lane.greet(hello("rogue", "west"))
         assert "UNKNOWN_CA" in lane.ending()
+    words = f"there is no tunnel to rogue: {removed}"
+    west.wait_for(lambda: words in west.get("/api/v1/health")[1].decode(), "does not say why")
     says(west, "refused", "its certificate is refused: self-signed certificate")
     with dial(listening, context(bed.directory / "east")) as lane:
         lane.come_up(hello("east", "west"))
+    west.config.write_text(with_rogue)
+    west.signal(signal.SIGHUP)
+    eventually(west, "peers.1.last_error", "")
+    with dial(listening, context(bed.directory / "rogue")) as lane:
+        lane.come_up(hello("rogue", "west"))
     assert west.stop() == 0
 
 

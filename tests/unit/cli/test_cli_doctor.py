@@ -55,6 +55,13 @@ def test_who_is_waited_for_may_be_who_was_refused(isthmus: Isthmus, east: Status
     assert said == "it has not dialled in, unless it is what was refused last: 192.0.2.2:5, why"
 
 
+def test_a_peer_that_was_removed(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
+    east.answers({"site": "east", "peers": [{"name": "west", "state": "up"}, {"name": "north", "state": "waiting"}]})
+    found = findings(isthmus, at_home)["tunnel to north"]
+    assert "it is not in the file any more" in found["found"]
+    assert found["remedy"] == "restart the site; or write it into the file again, and isthmus reload"
+
+
 def test_another_user_than_the_sites(isthmus: Isthmus, at_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "user" not in findings(isthmus, at_home)
     name = pwd.getpwuid(os.geteuid()).pw_name
