@@ -27,12 +27,13 @@ def of_process(config: Path) -> tuple[str, bytes] | None:
     return None
 
 
-def of_journal(site: str) -> bytes | None:
-    """What systemd's journal has of the unit `isthmus@SITE`; None without a journal or anything in it."""
+def of_journal(file: str) -> bytes | None:
+    """What systemd's journal has of the unit `isthmus@FILE`, which runs /etc/isthmus/FILE.toml, whatever the site is
+    called in it; None without a journal or anything in it."""
     journalctl = shutil.which("journalctl")
     if journalctl is None:
         return None
-    command = [journalctl, "--unit", f"isthmus@{site}.service", "--no-pager", "--quiet", "--output", "short-iso"]
+    command = [journalctl, "--unit", f"isthmus@{file}.service", "--no-pager", "--quiet", "--output", "short-iso"]
     try:
         done = subprocess.run(
             [*command, "--lines", str(_JOURNAL_LINES)],

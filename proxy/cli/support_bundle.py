@@ -122,7 +122,7 @@ def collect(config: Path, site: SiteConfig | None, mistakes: str | None) -> Bund
         bundle.add("certificates.txt", lambda: _certificates(site))
         bundle.add("doctor.json", lambda: _json(as_data(site.site.name, list(examine(site, Line(None, None))))))
         _ask_site(bundle, site)
-    _find_logs(bundle, config, site)
+    _find_logs(bundle, config)
     return bundle
 
 
@@ -172,11 +172,10 @@ def _answer(api: Api, path: str) -> bytes:
     return _json(api.get(path))
 
 
-def _find_logs(bundle: Bundle, config: Path, site: SiteConfig | None) -> None:
+def _find_logs(bundle: Bundle, config: Path) -> None:
     found = logs.of_process(config)
     bundle.add("log.txt", lambda: found[1] if found else None)
-    if site is not None:
-        bundle.add("journal.txt", lambda: logs.of_journal(site.site.name))
+    bundle.add("journal.txt", lambda: logs.of_journal(config.stem))
 
 
 def _versions() -> bytes:

@@ -1,6 +1,7 @@
 """`isthmus support-bundle`: what is in it, what never is, and that it is made whatever is broken."""
 
 import json
+import os
 import stat
 import subprocess
 import sys
@@ -187,6 +188,21 @@ def test_the_log_of_a_process_is_found(isthmus: Isthmus, pair: Path, bundle: Pat
     finally:
         process.kill()
         process.wait()
+
+
+@pytest.mark.parametrize("content", ["", "[site\n"])
+def test_the_journal_is_that_of_the_unit_that_runs_the_file(
+    isthmus: Isthmus, pair: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch, content: str
+) -> None:
+    """isthmus@a runs a.toml, whatever site that is; and above all one that cannot be read, so that it does not run."""
+    program = pair / "bin" / "journalctl"
+    program.parent.mkdir()
+    program.write_text('#!/bin/sh\necho "of $2"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    (pair / "a.toml").write_text(content or (pair / "east.toml").read_text())
+    assert isthmus("support-bundle", pair / "a.toml", "-o", bundle).exit_code == 0
+    assert parts(bundle)["journal.txt"] == b"of isthmus@a.service\n"
 
 
 def test_secrets_of_all_lengths(tmp_path: Path) -> None:
