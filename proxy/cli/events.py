@@ -1,6 +1,7 @@
 """`isthmus events`: what happened at a site, oldest first; from its file, where it does not answer."""
 
 import json
+import os
 import re
 import sqlite3
 import time
@@ -46,11 +47,17 @@ def run(config: Path, since: str | None, follow: bool, as_json: bool) -> None:
             for events in batches(asked_of_it_alone(api), begin, follow=follow, tell=_tell):
                 show(events)
         except OperatorError as error:
-            if follow or error.code != ExitCode.UNREACHABLE or not (kept := _kept(site, begin)):
+            if follow or error.code != ExitCode.UNREACHABLE:
                 raise
+            kept, history = _kept(site, begin), history_of(site)
             show(kept)
-            words = f"{error.message} (the events above are what it kept in {history_of(site)})"
-            raise OperatorError(words, error.code) from None
+            if kept:
+                words = f"the events above are what it kept in {history}"
+            elif _forbidden(history):
+                words = f"what it kept in {history} this user may not read: run this as the site's user, or as root"
+            else:
+                raise
+            raise OperatorError(f"{error.message} ({words})", error.code) from None
 
 
 def _kept(site: SiteConfig, begin: float | None) -> list[dict[str, Any]]:
@@ -59,6 +66,15 @@ def _kept(site: SiteConfig, begin: float | None) -> list[dict[str, Any]]:
         events = read_events(history_of(site), LATEST if begin is None else EVENTS_MAX)
         return [asdict(event) for event in events if begin is None or event.time >= begin]
     return []
+
+
+def _forbidden(path: Path) -> bool:
+    """There is such a file, or may be, and this user may not read it."""
+    try:
+        path.stat()
+    except OSError as error:
+        return isinstance(error, PermissionError)
+    return not os.access(path, os.R_OK)
 
 
 def asked_of_it_alone(api: Api) -> Ask:

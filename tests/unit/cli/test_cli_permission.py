@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from proxy.cli import analyze, check
+from proxy.cli import analyze, check, events
 from proxy.errors import ExitCode
 from tests.nobody import directory_of_nobody
 from tests.unit.cli.conftest import Isthmus
+from tests.unit.config.contract import EAST
 
-IMPORTED = analyze, check
+IMPORTED = analyze, check, events
 """Before root becomes somebody else for a test: that one may not read modules, either."""
 
 
@@ -18,6 +19,25 @@ IMPORTED = analyze, check
 def directory() -> Iterator[Path]:
     with directory_of_nobody() as path:
         yield path
+
+
+@pytest.mark.parametrize("what", ["file", "directory"])
+def test_events_of_a_site_that_does_not_run(isthmus: Isthmus, directory: Path, what: str) -> None:
+    """Nothing is shown, which does not mean that there was nothing."""
+    state = directory / "state"
+    state.mkdir()
+    history = state / "history.db"
+    file = directory / "east.toml"
+    file.write_text(EAST.replace("[status]", f'[status]\nhistory = "{history}"'))
+    assert "this user" not in isthmus("events", file).stderr
+    history.touch(0o000 if what == "file" else 0o600)
+    state.chmod(0o700 if what == "file" else 0o000)
+    shown = isthmus("events", file)
+    state.chmod(0o700)
+    assert (shown.exit_code, shown.stdout) == (ExitCode.UNREACHABLE, "")
+    assert shown.stderr.endswith(
+        f"(what it kept in {history} this user may not read: run this as the site's user, or as root)\n"
+    )
 
 
 def test_a_sites_file(isthmus: Isthmus, directory: Path) -> None:
