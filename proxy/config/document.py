@@ -32,8 +32,9 @@ The running site reads certificates, keys, pins and tokens anew on SIGHUP (`isth
 next start. `isthmus reload` shows the control token, and the running site knows only the one that it read last: where
 that file was replaced it refuses the command, so use `systemctl reload` or `kill -HUP` there. For that the file itself
 is read and checked as well. If `[identity]` or `certificate` of a peer names another file, that one counts from then
-on; a peer that is not in it any more is no longer trusted, and its tunnel ends; one that is new is let in after the
-next start. `[status]` stays with the files that it was started with.
+on; a peer that is not in it any more is no longer trusted, and its tunnel ends (which is told of as an outage, with
+that reason, until the next start); one that is new is let in after the next start. `[status]` stays with the files that
+it was started with.
 
 ## How values are written
 
