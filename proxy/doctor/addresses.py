@@ -32,8 +32,7 @@ def listener(about: str, key: str, address: Address, bound: Bound, running: Runn
     if bound.error == errno.EADDRINUSE:
         yield _in_use(about, key, address, running)
     elif bound.error == errno.EADDRNOTAVAIL:
-        remedy = f"write an address that `ip address` lists as {key}, or 0.0.0.0:{address.port} for all"
-        yield problem(about, f"{address} is not an address of this host", remedy)
+        yield problem(about, f"{address} is not an address of this host", _of_this_host(key, address))
     elif bound.error in (errno.EACCES, errno.EPERM):
         below = sysctl(f"net.ipv4.ip_unprivileged_port_start = {address.port}")
         others = f"or give all users of this host those from {address.port} on: {below}"
@@ -46,6 +45,13 @@ def listener(about: str, key: str, address: Address, bound: Bound, running: Runn
         yield problem(about, found, "restart the site")
     else:
         yield ok(about, f"{address} is free")
+
+
+def _of_this_host(key: str, address: Address) -> str:
+    remedy = f"write an address that `ip address` lists as {key}"
+    if key == "status.listen":  # to listen on all takes TLS and tokens besides
+        return remedy
+    return f"{remedy}, or {Address('::' if ':' in address.host else '0.0.0.0', address.port)} for all"
 
 
 def _in_use(about: str, key: str, address: Address, running: Running) -> Finding:

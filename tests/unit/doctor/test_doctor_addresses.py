@@ -60,6 +60,21 @@ def test_a_port_below_1024_needs_no_capability_of_a_unit_that_has_none() -> None
     assert "Capabilities=CAP" not in finding.remedy
 
 
+@pytest.mark.parametrize(
+    ("key", "host", "end"),
+    [
+        ("tunnel.listen", "198.18.0.1", "tunnel.listen, or 0.0.0.0:4500 for all"),
+        ("tunnel.listen", "2001:db8::1", "tunnel.listen, or [::]:4500 for all"),
+        ("status.listen", "2001:db8::1", "status.listen"),
+    ],
+)
+def test_all_addresses_are_those_of_the_same_kind(key: str, host: str, end: str) -> None:
+    """0.0.0.0 would answer nobody with IPv6; and a status listener on all would be refused as it stands."""
+    bound = Bound(errno.EADDRNOTAVAIL, os.strerror(errno.EADDRNOTAVAIL))
+    (finding,) = listener("listener", key, Address(host, 4500), bound, Running.NOT)
+    assert finding.remedy == f"write an address that `ip address` lists as {end}"
+
+
 def test_an_address_that_another_program_has() -> None:
     finding = judged(errno.EADDRINUSE)
     assert finding.level is Level.PROBLEM
