@@ -52,6 +52,8 @@ class StatusListener(Protocol):
 
 ENDING = 60.0
 """Seconds that the end may take beyond `tunnel.drain`: a store is written, a large one in memory is given back."""
+_SAME_SECONDS = 1.0
+"""Interrupts that follow each other within that time are one."""
 HEEDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
@@ -131,14 +133,29 @@ def run(config: SiteConfig, make_status: MakeStatusListener, history: Path | Non
         _ignore_signals()
 
 
+class Interrupt:
+    """SIGINT: the first one stops; one that comes later is typed by who sees that it drains, and ends the wait.
+
+    SIGTERM does not: a supervisor that says it twice is not impatient. Loop thread.
+    """
+
+    def __init__(self, stop: asyncio.Event, hurry: asyncio.Event, clock: Callable[[], float]) -> None:
+        self._stop, self._hurry, self._clock = stop, hurry, clock
+        self._counted = float("-inf")
+
+    def came(self) -> None:
+        """Once more, or twice: coreutils' `timeout` and others send it to the process and to its group."""
+        now = self._clock()
+        if now - self._counted < _SAME_SECONDS:
+            return
+        self._counted = now
+        (self._hurry if self._stop.is_set() else self._stop).set()
+
+
 async def _serve(config: SiteConfig, make_status: MakeStatusListener, history: Path | None) -> int:
     stop, hurry, renew = asyncio.Event(), asyncio.Event(), asyncio.Event()
-
-    def interrupt() -> None:
-        """Typed once more by who has typed it before; a supervisor that says SIGTERM twice is not impatient."""
-        (hurry if stop.is_set() else stop).set()
-
-    meaning = {signal.SIGTERM: stop.set, signal.SIGINT: interrupt, signal.SIGHUP: renew.set}
+    interrupt = Interrupt(stop, hurry, time.monotonic)
+    meaning = {signal.SIGTERM: stop.set, signal.SIGINT: interrupt.came, signal.SIGHUP: renew.set}
     _heed_signals(asyncio.get_running_loop(), meaning)
     supervisor = Supervisor.of()
     with closing(Listeners(config)) as listeners:

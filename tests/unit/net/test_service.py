@@ -1,4 +1,4 @@
-"""A reload is done as a whole, whoever waits for it."""
+"""A reload is done as a whole, whoever waits for it; and what interrupts mean."""
 
 import asyncio
 from types import SimpleNamespace
@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from proxy.net.service import Front, StatusListener, reload_when_told
+from proxy.net.service import Front, Interrupt, StatusListener, reload_when_told
 from proxy.net.site import Site
 from proxy.net.supervisor import Supervisor
 from proxy.net.watching import Watching
@@ -119,3 +119,15 @@ def test_a_defect_in_a_reload_is_logged_and_the_next_one_is_done(caplog: pytest.
         assert [str(record.exc_info[1]) for record in caplog.records if record.exc_info] == ["a defect"]
 
     asyncio.run(scene())
+
+
+def test_interrupts_that_come_at_once_are_one() -> None:
+    """`timeout -s INT` sends it to the process and to its group: that must not end the drain that it begins."""
+    stop, hurry = asyncio.Event(), asyncio.Event()
+    times = iter([10.0, 10.001, 11.5])
+    interrupt = Interrupt(stop, hurry, lambda: next(times))
+    interrupt.came()
+    interrupt.came()
+    assert (stop.is_set(), hurry.is_set()) == (True, False)
+    interrupt.came()
+    assert hurry.is_set()
