@@ -8,6 +8,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 from dedupstore.errors import StoreError
@@ -18,7 +19,10 @@ AT_ONCE = 64
 """Chunks that are read in one go; then the loop sees to others."""
 
 _LOADS_MAX = 8
-"""How often a chunk is loaded, if others drive it out of the cache before it is read."""
+"""How often a chunk is loaded that is not there when it is read at once: others may be quicker to drive it out."""
+_LOADS_AHEAD = 4
+"""Chunks that are loaded before they may be sent. A cache has room for some containers only: with hundreds of streams
+that wait for acknowledgements, each one's would have been driven out by the others' when its turn came, every time."""
 
 
 class FillSource(Protocol):
@@ -55,6 +59,11 @@ class Fills:
         self._missed: dict[FillSource, _Missed] = {}
         self._turns: deque[FillSource] = deque()
         """Those that may have a FILL to send now; the others wait for the disk, or are `_held`."""
+        self._ready: deque[FillSource] = deque()
+        """The same, and their chunk has just been loaded: they go first."""
+        self._cold: deque[FillSource] = deque()
+        """Their chunk has to be loaded."""
+        self._loading = 0
         self._held: set[FillSource] = set()
         """Until something of theirs is acknowledged."""
         self._later = False
@@ -70,6 +79,8 @@ class Fills:
         """The relay has ended, and what it had unacknowledged is in nobody's way any more; the caller pumps."""
         self._missed.pop(relay, None)
         self._held.discard(relay)
+        if relay in self._cold:
+            self._cold.remove(relay)
         self.go_on()
 
     def arrived(self, relay: FillSource) -> None:
@@ -81,12 +92,13 @@ class Fills:
     def go_on(self) -> None:
         """Send what may be sent, some of it a little later; the caller pumps."""
         left = AT_ONCE
-        while self._turns and self._tunnel.fills:
+        while (turns := self._ready or self._turns) and self._tunnel.fills:
             if left == 0:
                 self._go_on_soon()
-                return
+                break
             left -= 1
-            self._serve(self._turns.popleft())
+            self._serve(turns.popleft())
+        self._load()
 
     def _go_on_soon(self) -> None:
         if not self._later:
@@ -110,7 +122,7 @@ class Fills:
         if data is None and missed.loads < _LOADS_MAX:
             missed.loads += 1
             relay.loading(True)
-            self._worker.load(name, lambda: self._loaded(relay), self._tunnel)
+            self._cold.append(relay)
             return
         del missed.names[0]
         missed.loads = 0
@@ -127,9 +139,18 @@ class Fills:
         except StoreError:
             return b""
 
+    def _load(self) -> None:
+        while self._cold and self._loading + len(self._ready) < _LOADS_AHEAD:
+            relay = self._cold.popleft()
+            self._loading += 1
+            self._worker.load(self._missed[relay].names[0], partial(self._loaded, relay), self._tunnel)
+
     def _loaded(self, relay: FillSource) -> None:
-        if relay in self._missed:
+        self._loading -= 1
+        if (missed := self._missed.get(relay)) is not None:
             relay.loading(False)
-        self._turns.appendleft(relay)
+            self._ready.append(relay)
+            if not self._tunnel.fills:
+                missed.loads = 0  # it is not read at once
         self.go_on()
         self._pump()

@@ -244,3 +244,46 @@ def test_nothing_is_kept_of_a_stream_that_ended_while_it_waited(stage: Stage, lo
     del relay
     gc.collect()
     assert seen() is None
+
+
+class Disk(Worker):
+    """What it was asked for last is in memory: there is no room for more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.latest = b""
+
+    def read(self, name: bytes) -> bytes | None:
+        return bytes(self.length) if name == self.latest else None
+
+    def bring(self) -> None:
+        """All that it was asked for, one after another."""
+        while self.loading:
+            self.latest, call = self.loading.pop(0)
+            call()
+
+
+def test_what_is_driven_out_while_nothing_may_be_sent_is_not_gone(stage: Stage) -> None:
+    """Others have it driven out again and again, where the line takes one FILL at a time and the disk many loads.
+
+    The peer reset streams for chunks that the disk had.
+    """
+    disk, script = Disk(), stage.script
+    fills = Fills(script.tunnel, cast(StoreWorker, disk), lambda: None)
+    relays = [stage.one, stage.other, *(Relay(script, script.accepted(stream)) for stream in (5, 7))]
+    names = [number.to_bytes(32, "big") for number in range(400)]
+    for nth, relay in enumerate(relays):
+        fills.add(relay, names[nth::4])
+    sent: list[str] = []
+    acknowledged = 0
+    while len(sent) < len(names):
+        fills.go_on()
+        disk.bring()
+        sent += script.take()
+        kind, where, size = sent[acknowledged].split()
+        assert (kind, size) == ("FILL", str(CHUNK_MAX))
+        stream, number = map(int, where.split("#"))
+        script.acknowledge(stream, number + 1)
+        acknowledged += 1
+        counts = [len(relay.filled) for relay in relays]
+        assert max(counts) - min(counts) < len(relays), "each has its turn"
