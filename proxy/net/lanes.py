@@ -53,8 +53,7 @@ class Lanes:
         self._theirs: Mapping[int, int] = {}
         self._blocked = 0.0
         self._blocked_since: float | None = None
-        if self._ours != {0: 1}:
-            tunnel.wish(self._ours)
+        tunnel.wish(self._ours)
         self._review()
 
     def __iter__(self) -> Iterator[Lane]:

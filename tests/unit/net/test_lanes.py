@@ -93,4 +93,16 @@ def test_its_own_loss_has_a_side_wish_for_more_if_the_number_is_not_fixed(fixed:
 
     scene = asyncio.run(run())
     assert scene.copying
-    assert scene.wished == ({0: fixed} if fixed and fixed > 1 else QUIET if fixed else LOSSY)
+    assert scene.wished == ({0: fixed} if fixed else LOSSY)
+
+
+@pytest.mark.parametrize(("marks", "wished"), [([], {0: 1}), ([0], {0: 1}), ([0, 46], {0: 1, 46: 1})])
+def test_a_single_lane_is_wished_for_as_well(marks: list[int], wished: dict[int, int]) -> None:
+    """Who dials may have marked lanes only: what has no mark went by them, and carried theirs."""
+
+    async def run() -> Scene:
+        scene = Scene()
+        Lanes(scene, 1, marks)
+        return scene
+
+    assert asyncio.run(run()).wished == wished
