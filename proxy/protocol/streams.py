@@ -428,6 +428,7 @@ class Streams:
         if stream.state is State.OVER:
             self._table.forget(stream)
             self.scheduler.remove(stream)
+            self._foretell()
             return
         outgoing = stream.outgoing
         if not (stream.received_all and outgoing.sent_all):

@@ -6,7 +6,7 @@ from proxy.protocol.codes import ResetCode
 from proxy.protocol.credit import ReceiveWindow, WindowBudget
 from proxy.protocol.errors import PeerError
 from proxy.protocol.foretold import HEARD_MAX, Foretelling, Foretold
-from proxy.protocol.frames import NUMBER_MAX, FrameType, encode_credit, encode_open, encode_reset
+from proxy.protocol.frames import NUMBER_MAX, OVER, FrameType, encode_credit, encode_open, encode_reset
 from tests.unit.protocol.playbook import Script, batch
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -67,6 +67,18 @@ def test_a_refused_stream_gives_it_back() -> None:
     script.tunnel.drain("maintenance")
     script.open(2)
     assert script.tunnel.figures.credit_bytes == 2 * MIB, "of the next one, should there be one"
+
+
+def test_when_a_stream_that_we_have_reset_is_over_there_is_to_spare_again() -> None:
+    """Its array was gone, say. The next stream was told of when another one began or ended, and not before."""
+    script = Script(opening_window=4 * MIB, memory=MIB)
+    script.open(2)
+    script.open(4)
+    assert " 6:" not in " ".join(script.take())
+    script.tunnel.reset(2, ResetCode.ORIGIN_RESET, "gone")
+    script.take()
+    script.acknowledge(2, OVER)
+    assert script.take() == [f"CREDIT 6:0/{INITIAL + 96 * KIB}"]
 
 
 def test_what_is_foretold_is_repeated_when_a_lane_was_lost() -> None:
