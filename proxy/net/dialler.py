@@ -8,6 +8,7 @@ import asyncio
 import logging
 import random
 import socket
+from collections import Counter
 
 from proxy.config.addresses import Address
 from proxy.net.connecting import connect, take_over
@@ -91,8 +92,9 @@ class Dialler:
     def _start(self) -> None:
         """One attempt at a time while no lane works; as many as lanes are missing once one does."""
         missing = self._peer.lanes.missing()
-        if not self._peer.lanes.up:
-            missing = missing[:1]
+        if missing and not self._peer.lanes.up:
+            tried = Counter(self._attempts.values())
+            missing = [min(missing, key=tried.__getitem__)]  # packets of one mark may be lost on the way, each time
         else:
             for mark in self._attempts.values():
                 if mark in missing:

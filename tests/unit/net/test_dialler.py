@@ -13,6 +13,7 @@ import pytest
 from proxy.config.addresses import Address
 from proxy.net import dialler as dialling
 from proxy.net.dialler import Dialler
+from proxy.net.lane import HELLO_TIMEOUT
 from tests.simulation.clockwork import Clockwork
 
 LONGEST = 8.0
@@ -29,9 +30,10 @@ class Lanes:
     wanted: asyncio.Event = field(default_factory=asyncio.Event)
     count: int = 1
     up: bool = False
+    marks: tuple[int, ...] = (0,)
 
     def missing(self) -> list[int]:
-        return [0] * self.count
+        return [mark for mark in self.marks for _ in range(self.count)]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(())
@@ -121,3 +123,17 @@ def test_an_attempt_that_hangs_keeps_no_other_from_beginning(monkeypatch: pytest
     dial(line, monkeypatch, lanes=Lanes(count=MANY))
     assert all(pause >= 0.125 for pause in line.pauses[: AT_ONCE - 1])
     assert line.begun[AT_ONCE - 1] - line.begun[0] < TIMEOUT
+
+
+def test_a_mark_whose_packets_are_lost_keeps_no_other_from_being_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by a router that drops what it does not know: no lane came up, though those of the other mark would have."""
+    tried = []
+
+    async def attempt(self: Dialler, mark: int, *, trial: bool = False) -> None:
+        tried.append(mark)
+        await asyncio.sleep(HELLO_TIMEOUT)
+
+    monkeypatch.setattr(Dialler, "_dial", attempt)
+    dial(Line(), monkeypatch, lanes=Lanes(count=2, marks=(46, 10)))
+    assert set(tried[:2]) == {46, 10}
+    assert abs(tried.count(46) - tried.count(10)) < len(tried) // 4
