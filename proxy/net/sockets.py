@@ -99,11 +99,13 @@ def make_room(connection: socket.socket, size: int) -> None:
 
 
 def mark_packets(connection: socket.socket, dscp: int) -> None:
-    """Set the DSCP of a connection's packets. A kernel that refuses leaves them unmarked."""
-    level, option = (
-        (socket.IPPROTO_IPV6, socket.IPV6_TCLASS)
-        if connection.family == socket.AF_INET6
-        else (socket.IPPROTO_IP, socket.IP_TOS)
-    )
-    with contextlib.suppress(*CLOSED):
-        connection.setsockopt(level, option, dscp << _ECN_BITS)
+    """Set the DSCP of a connection's packets. A kernel that refuses leaves them unmarked.
+
+    An address such as ::ffff:192.0.2.1 makes a socket of IPv6 send packets of IPv4, which heed IPv4's option alone.
+    """
+    options = [(socket.IPPROTO_IP, socket.IP_TOS)]
+    if connection.family == socket.AF_INET6:
+        options.append((socket.IPPROTO_IPV6, socket.IPV6_TCLASS))
+    for level, option in options:
+        with contextlib.suppress(*CLOSED):
+            connection.setsockopt(level, option, dscp << _ECN_BITS)

@@ -75,3 +75,20 @@ def test_a_connection_that_the_loop_has_closed_tells_nothing_and_takes_nothing()
     assert (choose_congestion_control(found, BBR), begin_bbr_anew(found)) == ("", "")
     limit_pace(found, None)
     mark_packets(found, 46)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
+def test_packets_are_marked_whichever_way_the_address_is_written(host: str) -> None:
+    """Those to an address of IPv4 that is written as one of IPv6 were not."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sent_as = socket.AF_INET6 if host == "::1" else socket.AF_INET
+    try:
+        listener = socket.create_server((host.removeprefix("::ffff:"), 0), family=sent_as)
+    except OSError as error:
+        pytest.skip(f"no such address here: {error}")
+    with listener, socket.socket(family) as near:
+        near.connect((host, listener.getsockname()[1]))
+        mark_packets(near, 46)
+        ipv6 = socket.IPPROTO_IPV6, socket.IPV6_TCLASS
+        option = ipv6 if sent_as == socket.AF_INET6 else (socket.IPPROTO_IP, socket.IP_TOS)
+        assert near.getsockopt(*option) == 46 << 2
