@@ -116,6 +116,7 @@ class Fills:
             return
         if not self._tunnel.may_fill(relay.stream):
             self._held.add(relay)
+            missed.loads = 0  # it is not read at once
             return
         name = missed.names[0]
         data = relay.listed(name) or self._read(name)
