@@ -319,7 +319,7 @@ def _fit(
     most = sizes.index_bytes
     while index.file_bytes() > most:
         most = _most_live(sizes.index_bytes, containers.layout)
-        index = index.compacted(sizes.index_bytes + _LEAST_INDEX)
+        index = index.compacted(index.file_bytes() + _LEAST_INDEX)  # it may still be too large: then more has to go
         if index.file_bytes() > most:
             rows, kept = kept, kept[len(kept) // 4 + 1 :]
             _drop(index, meta, rows, kept)

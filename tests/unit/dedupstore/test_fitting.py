@@ -4,10 +4,13 @@ import os
 from pathlib import Path
 
 import lmdb
+import pytest
 
-from dedupstore import open_store, verify_store
-from dedupstore.container import DATA_OFFSET, MAX_ENTRIES
-from dedupstore.store import CONTAINER_BYTES
+from dedupstore import open_store, opening, verify_store
+from dedupstore.container import DATA_OFFSET, MAX_ENTRIES, SMALL
+from dedupstore.disk import DiskStore
+from dedupstore.index import Index
+from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
 from tests.unit.dedupstore.stores import FIVE, SIZE, opened
 
@@ -77,6 +80,30 @@ def test_a_smaller_size_leaves_room_in_the_index_to_learn(path: Path) -> None:
     assert healthy(store)
     assert store.figures().unlearned == 0
     assert held(store, new, 8) == list(new)
+    store.close()
+
+
+def test_a_smaller_size_may_leave_an_index_that_is_much_too_large(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the chunks went, and left pages half full: written anew it filled all the room that it was given, so that
+    no container could go. The site did not start any more.
+    """
+    monkeypatch.setattr(opening, "_LEAST_INDEX", 1 << 20)  # it takes millions of chunks otherwise
+    monkeypatch.setattr(Index, "crowded", lambda index, change: False)  # as where transactions are small beside the map
+    store: ChunkStore = DiskStore(path, 512 << 20, cache_bytes=32 << 20, new=SMALL)
+    for number in range(SMALL.max_entries * 240):
+        put(store, number, 8)
+        if store.unwritten > 10_000:
+            store.write()
+    store.close()
+    monkeypatch.undo()
+    monkeypatch.setattr(opening, "_LEAST_INDEX", 1 << 20)
+    store = opened(path, 256 << 20)
+    assert healthy(store)
+    assert store.figures().containers > 0
+    new = range(1_000_000, 1_000_000 + SMALL.max_entries * 3)
+    fill(store, new, 8)
+    assert held(store, new, 8) == list(new)
+    assert (path / "index" / "data.mdb").stat().st_size <= 8 << 20
     store.close()
 
 
