@@ -146,6 +146,8 @@ class FileSlots:
     def __init__(self, limit: int, used: set[int]) -> None:
         self.limit = limit
         """No slot above this number is given out."""
+        self.unfit: set[int] = set()
+        """Slots that the disk does not take: none of them is given out again."""
         self._free = [slot for slot in range(1, limit + 1) if slot not in used]
         heapify(self._free)
 
@@ -159,7 +161,7 @@ class FileSlots:
 
     def give(self, slot: int) -> None:
         """Take a slot back."""
-        if slot <= self.limit:
+        if slot <= self.limit and slot not in self.unfit:
             heappush(self._free, slot)
 
 

@@ -70,6 +70,11 @@ class DiskStore(DiskCache):
             raise StoreUnusable(f"there is no memory for a store cache of {cache_bytes} bytes; give it less") from error
         self._looked = clock()
         self._announced = False
+        self._written = 0
+        """Containers."""
+        self._suspected: dict[int, int] = {}
+        """Slots that were not written when they were tried last, and how many containers had been written then, or when
+        that began."""
 
     def announce(self) -> None:
         """As ChunkStore says."""
@@ -156,9 +161,29 @@ class DiskStore(DiskCache):
         self._read_displaced(slot)
         if slot > self._slots.limit:
             return False
-        self._file.write(slot, container.encode())
+        try:
+            self._file.write(slot, container.encode())
+        except StoreFault as fault:
+            if not isinstance(fault, DiskFull):
+                self._suspect(slot, fault)
+            raise
+        self._written += 1
+        self._suspected.pop(slot, None)
         self._alarms.pop("write", None)
         return True
+
+    def _suspect(self, slot: int, fault: StoreFault) -> None:
+        """A slot that fails again while others are written is used no more: being free, it would always be the next."""
+        if self._suspected.setdefault(slot, self._written) == self._written:
+            return
+        unfit = self._slots.unfit
+        with self._lock:
+            unfit.add(slot)
+            less = len(unfit) * self._layout.slot_bytes >> 20
+            self._alarms["unfit"] = (
+                f"Store {self._path} does without {less} MiB of its file, which cannot be written ({fault}); "
+                "replace the disk, and restart."
+            )
 
     def _read_displaced(self, slot: int) -> None:
         """Learn which chunks go with the container whose slot is about to be written over."""

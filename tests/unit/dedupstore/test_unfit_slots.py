@@ -1,0 +1,73 @@
+"""A disk that works but for a place: the store does without the slot there, and with all others."""
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dedupstore import container_file, open_store
+from dedupstore.store import CONTAINER_BYTES, ChunkStore
+from tests.conformance.filling import A_CONTAINER, fill, healthy
+
+SIZE = 64 << 20
+SLOTS = 11
+
+
+class Disk:
+    """The system's disk, that of some slots takes nothing."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.bad = range(0)
+        self.errors = 0
+        self.now = 1_700_000_000.0
+        monkeypatch.setattr(container_file, "pwrite", self.pwrite)
+
+    def pwrite(self, file: int, data: memoryview, offset: int) -> int:
+        if offset // CONTAINER_BYTES in self.bad:
+            self.errors += 1
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return os.pwrite(file, data, offset)
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    return Disk(monkeypatch)
+
+
+@pytest.fixture
+def store(tmp_path: Path, disk: Disk) -> Iterator[ChunkStore]:
+    opened = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=lambda: disk.now)
+    yield opened
+    opened.close()
+
+
+def test_a_slot_that_cannot_be_written_is_left_alone(store: ChunkStore, disk: Disk) -> None:
+    """Being free it was the next one each time, so half of all that came was lost, and the alarm came and went."""
+    disk.bad = range(3, 4)
+    for number in range(A_CONTAINER * SLOTS * 3):
+        disk.now += 1
+        fill(store, range(number, number + 1))
+    assert disk.errors == 2
+    assert store.figures().containers == SLOTS - 1
+    (alarm,) = store.alarms
+    assert "does without 4 MiB of its file, which cannot be written (the disk failed: Input/output error)" in alarm
+    unlearned = store.figures().unlearned
+    fill(store, range(10_000, 10_000 + A_CONTAINER * SLOTS * 2))
+    assert store.figures().unlearned == unlearned
+    assert store.verify()[1] == 0
+
+
+def test_slots_that_a_whole_disk_did_not_take_are_used_again(store: ChunkStore, disk: Disk) -> None:
+    fill(store, range(A_CONTAINER * 2))
+    for attempt in range(1, 6):
+        disk.bad = range(1, SLOTS + 1)
+        fill(store, range(1000 * attempt, 1000 * attempt + A_CONTAINER * 3))
+        assert store.alarms
+        disk.bad = range(0)
+        disk.now += 641
+        fill(store, range(1000 * attempt + 500, 1000 * attempt + 500 + A_CONTAINER * 3))
+    fill(store, range(10_000, 10_000 + A_CONTAINER * SLOTS * 2))
+    assert healthy(store)
+    assert store.figures().containers == SLOTS
