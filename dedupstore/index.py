@@ -401,7 +401,10 @@ class Index:
 
     def _disk_is_full(self) -> bool:
         # LMDB reports a write that was cut short by a full disk as an I/O error.
-        free = os.statvfs(self.path)
+        try:
+            free = os.statvfs(self.path)
+        except OSError:  # a disk that is gone altogether, or a directory that was moved
+            return False
         return free.f_bavail * free.f_frsize < _LEAST_FREE
 
 

@@ -1,6 +1,8 @@
 """What is noted about peers is due by itself: a store that learns nothing more would keep it in memory only."""
 
 import errno
+import os
+import resource
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,6 +51,32 @@ def test_belief_about_a_container_on_disk_is_due_until_it_is_written(store: Chun
     assert not due(store)
     later = after_a_power_cut(tmp_path)
     assert (later.recall(PEER), later.belief(PEER, WRITTEN)) == (b"an epoch", 0b11)
+    later.close()
+
+
+def test_notes_survive_a_disk_that_is_gone_for_a_while(
+    store: ChunkStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes nothing, nor says how full it is: that passed for a defect, without an alarm, and they were lost."""
+
+    def gone(path: Path) -> os.statvfs_result:
+        raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
+
+    store.believe(PEER, WRITTEN, 0b11)
+    allowed = resource.getrlimit(resource.RLIMIT_FSIZE)
+    monkeypatch.setattr(os, "statvfs", gone)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, allowed[1]))
+    try:
+        store.write()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, allowed)
+        monkeypatch.undo()
+    (alarm,) = store.alarms
+    assert "cannot be used (the index failed: " in alarm
+    store.write()
+    assert not store.alarms
+    later = after_a_power_cut(tmp_path)
+    assert later.belief(PEER, WRITTEN) == 0b11
     later.close()
 
 
