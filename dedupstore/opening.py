@@ -275,7 +275,9 @@ def _set_aside(path: Path, now: float) -> None:
         _move(place, path)
         place.rmdir()
         raise
-    for old in _set_aside_names(path)[:-_SET_ASIDE_KEPT]:
+    # By a clock that was set back this one is older than the others, and would go at once.
+    others = [old for old in _set_aside_names(path) if old != place.name]
+    for old in others[: 1 - _SET_ASIDE_KEPT]:
         _delete(path / old)
 
 
