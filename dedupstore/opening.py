@@ -123,6 +123,7 @@ def purge(path: Path) -> None:
         try:
             names = (*_PARTS, *_set_aside_names(path))
             _refuse_links(path, names)
+            _refuse_strangers(path)
             for name in names:
                 _delete(path / name)
         finally:
@@ -137,6 +138,15 @@ def _refuse_links(path: Path, names: tuple[str, ...]) -> None:
     if links:
         remedy = "delete the link, and what it leads to"
         raise StoreUnusable(f"store {path} cannot be purged: {path / links[0]} is a symbolic link; {remedy}")
+
+
+def _refuse_strangers(path: Path) -> None:
+    """No store makes a directory of that name: it is somebody else's, as are podman's images in /var/lib. Raises
+    StoreUnusable."""
+    place = path / "containers"
+    if place.is_dir():
+        remedy = "name a directory of its own as store.path, or move that away"
+        raise StoreUnusable(f"store {path}: {place} is a directory, which no store makes; {remedy}")
 
 
 def _refuse_loose_ends(path: Path) -> None:
@@ -158,6 +168,7 @@ def _make(path: Path) -> None:
 
 def _open_owned(path: Path, lock: StoreLock, sizes: Sizes, clock: Callable[[], float], walk: bool) -> StoreFiles:
     _refuse_loose_ends(path)
+    _refuse_strangers(path)
     try:
         return _open_trusted(path, lock, sizes, walk, {})
     except Damaged as fault:
@@ -198,7 +209,7 @@ def _begin_epoch(path: Path, index: Index, meta: Meta) -> None:
 
 
 def _open_pair(path: Path, sizes: Sizes, walk: bool) -> tuple[ContainerFile, Index, Meta]:
-    containers = _open_containers(path / "containers")
+    containers = ContainerFile(path / "containers")
     try:
         if walk:  # before LMDB sees the index: on a damaged one it may end the process
             _walk(path / "index")
@@ -212,13 +223,6 @@ def _open_pair(path: Path, sizes: Sizes, walk: bool) -> tuple[ContainerFile, Ind
         index.close()
         containers.close()
         raise
-
-
-def _open_containers(path: Path) -> ContainerFile:
-    try:
-        return ContainerFile(path)
-    except IsADirectoryError as error:
-        raise Damaged("`containers` is a directory") from error
 
 
 def _open_index(path: Path, sizes: Sizes, *, walked: bool) -> Index:

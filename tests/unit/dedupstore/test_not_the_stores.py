@@ -3,6 +3,10 @@
 import os
 from pathlib import Path
 
+import pytest
+
+from dedupstore import purge_store
+from dedupstore.errors import StoreUnusable
 from tests.unit.dedupstore.stores import opened
 from tests.unit.dedupstore.test_opening import set_aside
 
@@ -17,3 +21,17 @@ def test_the_newest_copy_survives_a_clock_that_was_set_back(filled: Path) -> Non
     kept = {(filled / name / "containers").read_bytes()[:9] for name in set_aside(filled)}
     assert len(kept) == 3
     assert b"foreign 3" in kept
+
+
+def test_a_directory_of_that_name_is_somebody_elses(path: Path) -> None:
+    """As of podman, whose images are in /var/lib/containers: opening moved them away, and purging deleted them."""
+    image = path / "containers" / "storage" / "image"
+    image.parent.mkdir(parents=True)
+    image.write_bytes(b"somebody's treasure")
+    expected = f"store {path}: {path}/containers is a directory, which no store makes; name a directory of its own"
+    with pytest.raises(StoreUnusable, match=expected):
+        opened(path)
+    with pytest.raises(StoreUnusable, match=expected):
+        purge_store(path)
+    assert image.read_bytes() == b"somebody's treasure"
+    assert sorted(entry.name for entry in path.iterdir()) == ["containers", "lock"]
