@@ -10,7 +10,7 @@ from itertools import islice
 from os import PathLike
 from pathlib import Path
 
-from dedupstore.container import Container, Layout, Slab
+from dedupstore.container import PAGE_BYTES, Container, Layout, Slab
 from dedupstore.disk_cache import MOST_UNWRITTEN, DiskCache
 from dedupstore.errors import DiskFull, IndexFull, StoreFault, StoreUnusable
 from dedupstore.index import Change
@@ -88,12 +88,14 @@ class DiskStore(DiskCache):
     @property
     def noted(self) -> bool:
         """As ChunkStore says."""
-        return super().noted or self._look_due()
+        return super().noted or self._look_due() or self._probe_due()
 
     def write(self) -> None:
         """As ChunkStore says."""
         if self._look_due():
             self._look()
+        if self._probe_due():
+            self._probe()
         with self._lock:
             batch = list(islice(self._sealed.values(), self._batch))
         written: list[Container] = []
@@ -153,24 +155,48 @@ class DiskStore(DiskCache):
         with suppress(OSError):
             warn_of_copies(self._path, self._alarms)
 
+    def _probe_due(self) -> bool:
+        return "write" in self._alarms and bool(self._open) and not (self._sealed or self._paused())
+
+    def _probe(self) -> None:
+        """Whether the disk takes something again: where little comes it may be days until a container is full.
+
+        A page is written to a slot whose container is being filled: what lies there means nothing any more.
+        """
+        page = Slab(1, PAGE_BYTES).take()
+        assert page is not None
+        with self._lock:
+            slot = min((self._roster[container.id].slot for container in self._open.values()), default=0)
+        if not 0 < slot <= self._slots.limit:
+            return
+        try:
+            self._write_slot(slot, page)
+        except StoreFault as fault:
+            self._write_failed(fault)
+
     # Containers
 
     def _write_container(self, container: Container) -> bool:
         """False if the file no longer grows so far. Raises StoreFault."""
         slot = self._roster[container.id].slot
-        self._read_displaced(slot)
         if slot > self._slots.limit:
+            self._read_displaced(slot)
             return False
+        self._write_slot(slot, container.encode())
+        self._written += 1
+        return True
+
+    def _write_slot(self, slot: int, data: memoryview) -> None:
+        """Raises StoreFault."""
+        self._read_displaced(slot)
         try:
-            self._file.write(slot, container.encode())
+            self._file.write(slot, data)
         except StoreFault as fault:
             if not isinstance(fault, DiskFull):
                 self._suspect(slot, fault)
             raise
-        self._written += 1
         self._suspected.pop(slot, None)
         self._alarms.pop("write", None)
-        return True
 
     def _suspect(self, slot: int, fault: StoreFault) -> None:
         """A slot that fails again while others are written is used no more: being free, it would always be the next."""

@@ -1,4 +1,4 @@
-"""A disk that works but for a place: the store does without the slot there, and with all others."""
+"""A disk that works but for a place, or again: the store does without the slot there, and says no more than is true."""
 
 import errno
 import os
@@ -9,7 +9,7 @@ import pytest
 
 from dedupstore import container_file, open_store
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
-from tests.conformance.filling import A_CONTAINER, fill, healthy
+from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, name_of
 
 SIZE = 64 << 20
 SLOTS = 11
@@ -43,6 +43,10 @@ def store(tmp_path: Path, disk: Disk) -> Iterator[ChunkStore]:
     opened.close()
 
 
+def due(store: ChunkStore) -> bool:
+    return store.noted
+
+
 def test_a_slot_that_cannot_be_written_is_left_alone(store: ChunkStore, disk: Disk) -> None:
     """Being free it was the next one each time, so half of all that came was lost, and the alarm came and went."""
     disk.bad = range(3, 4)
@@ -71,3 +75,30 @@ def test_slots_that_a_whole_disk_did_not_take_are_used_again(store: ChunkStore, 
     fill(store, range(10_000, 10_000 + A_CONTAINER * SLOTS * 2))
     assert healthy(store)
     assert store.figures().containers == SLOTS
+
+
+def test_a_disk_that_works_again_is_an_alarm_no_more(store: ChunkStore, disk: Disk) -> None:
+    """Also where too little comes to fill a container: for days it was said that the store takes nothing new."""
+    fill(store, range(A_CONTAINER * (SLOTS + 1)))
+    disk.bad = range(1, SLOTS + 1)
+    fill(store, range(1000, 1000 + A_CONTAINER * 2))
+    (alarm,) = store.alarms
+    assert "takes nothing new" in alarm
+    disk.now += 641
+    fill(store, range(2000, 2001))
+    errors = disk.errors
+    for _ in range(3):
+        if store.noted:
+            store.write()
+    assert disk.errors == errors + 1, "it is tried as seldom as with containers"
+    assert store.alarms == (alarm,)
+    disk.bad = range(0)
+    disk.now += 641
+    assert due(store)
+    store.write()
+    assert healthy(store)
+    assert not due(store)
+    assert store.find(name_of(2000)) is not None
+    fill(store, range(3000, 3000 + A_CONTAINER))
+    assert fetch(store, name_of(2000)) == chunk(2000)
+    assert store.verify()[1] == 0
