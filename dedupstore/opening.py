@@ -126,8 +126,10 @@ def purge(path: Path) -> None:
             _refuse_strangers(path)
             for name in names:
                 _delete(path / name)
-        finally:
-            lock.release()
+        except BaseException:  # what is left of it may be of one who died with it
+            lock.release(orderly=not lock.orphaned)
+            raise
+        lock.release()
     except OSError as error:
         raise StoreUnusable(f"store {path} cannot be purged: {error}; {_remedy(error)}") from error
 

@@ -35,3 +35,15 @@ def test_a_directory_of_that_name_is_somebody_elses(path: Path) -> None:
         purge_store(path)
     assert image.read_bytes() == b"somebody's treasure"
     assert sorted(entry.name for entry in path.iterdir()) == ["containers", "lock"]
+
+
+def test_a_refused_purge_leaves_the_mark_of_who_died_with_the_store(filled: Path) -> None:
+    """By it the next opening walks over the index before LMDB sees it."""
+    (filled / "lock").write_text("process 1 on somewhere since long\n")
+    (filled / "set-aside-of-somebody").symlink_to(filled.parent)
+    with pytest.raises(StoreUnusable, match="is a symbolic link"):
+        purge_store(filled)
+    assert (filled / "lock").read_bytes()
+    (filled / "set-aside-of-somebody").unlink()
+    purge_store(filled)
+    assert not (filled / "lock").read_bytes()
