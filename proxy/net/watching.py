@@ -64,7 +64,7 @@ class Watching:
         if kept.set_aside is not None:
             note(codes.HISTORY_SET_ASIDE, "history", f"the history was damaged and is now {kept.set_aside}", now)
         if self._keeper is None:
-            self._note_memory(self._problem, now)
+            self._note_memory(f"{self._problem}; it is tried again when the site starts anew", now)
         else:
             self.watch.history.kept = "disk"
 

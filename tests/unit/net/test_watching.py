@@ -107,6 +107,14 @@ def test_a_disk_that_takes_no_history_is_told_once(
     assert told == ["IST-401", "IST-101", "IST-404", "IST-401"]
 
 
+def test_of_a_file_that_cannot_be_opened_it_is_told_that_it_takes_a_restart(surveyed: Surveyed, tmp_path: Path) -> None:
+    """Room on its disk, which the remedy asks for, changes nothing before."""
+    words = list[str]()
+    path = tmp_path / "none" / "history.db"
+    run_watching(path, lambda watching, _: words.extend(event.words for event in watching.journal.after(0, 9).events))
+    assert words[-1].endswith(f"{path}: unable to open database file; it is tried again when the site starts anew")
+
+
 def hanging(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """The history's disk answers no write before that is set."""
     answers = threading.Event()
