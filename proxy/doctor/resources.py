@@ -27,9 +27,10 @@ OWN = 64
 """Libraries, logs, the store's files, the event loop, the status listener's visitors."""
 FEW_STREAMS = 32
 """Streams a peer with which a site is of use: twice the volumes that an array replicates at once."""
-CONTEXTS = 264 << 20
+CONTEXTS = 286 << 20
 """Bytes of long contexts a peer where compression adapts: 64 MiB of windows each way, most in windows of 1 MiB, beside
-each of which zstd keeps tables and buffers: 2.7 MiB a writer, 1.4 MiB a reader."""
+each of which zstd keeps tables and buffers: 2.7 MiB a writer, 1.4 MiB a reader. And two writers for each of the streams
+that compare two levels at once."""
 LANE = 2 << 20
 """Bytes of a lane with the longest frame on its way. A peer that was taken over can have that of all lanes at once; a
 control group that has no room for it has the site killed, with the connections of all other peers."""

@@ -16,6 +16,7 @@ from proxy.observe.counters import Traffic
 from proxy.protocol.codes import Capability
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.adaptive import AdaptiveCompression
+from proxy.reduction.comparison import Comparisons
 from proxy.reduction.compression import Compression, Compressor, zstd
 from proxy.reduction.contexts import ContextReader
 from proxy.reduction.decoder import Decoder
@@ -107,6 +108,7 @@ class Workbench:
         self._streams = streams
         self._memory = ContextMemory()
         self._claims = ContextClaims(tunnel.remembers)
+        self._comparisons = Comparisons()
         self._order = Order(_CLOCK)
         self._sparing = Sparing(lambda: tunnel.scheduler.capped)
 
@@ -173,7 +175,7 @@ class Workbench:
             return Compressor(zstd(level), f"zstd {level}")
         effort = Effort(self._environment.load, self._tunnel.figures.round_trip or 0.0, self._sparing)
         pressed = partial(self._tunnel.pressed, stream)
-        return AdaptiveCompression(effort, pressed, partial(self._claim_window, stream))
+        return AdaptiveCompression(effort, pressed, partial(self._claim_window, stream), self._comparisons)
 
     def _claim_window(self, stream: int) -> int:
         if not self._agreed(Capability.CONTEXTS):

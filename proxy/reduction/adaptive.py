@@ -5,7 +5,7 @@ from functools import cache
 from time import monotonic, thread_time
 
 from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
-from proxy.reduction.comparison import Comparison
+from proxy.reduction.comparison import Comparisons
 from proxy.reduction.compression import WORTH_TRYING, Rest, zstd
 from proxy.reduction.contexts import ContextWriter
 from proxy.reduction.effort import Effort
@@ -24,10 +24,14 @@ class AdaptiveCompression:
         effort: Effort,
         pressed: Callable[[], bool],
         claim: Callable[[], int],
+        comparisons: Comparisons | None = None,
         clock: Callable[[], float] = monotonic,
         cpu_clock: Callable[[], float] = thread_time,
     ) -> None:
-        """`pressed`: whether the stream waits for the line; `claim`: the logarithm of a window, 0 if there is none."""
+        """`pressed`: whether the stream waits for the line; `claim`: the logarithm of a window, 0 if there is none.
+
+        `comparisons`: the tunnel's, own if there are none.
+        """
         self.seconds = 0.0
         self.spared = 0
         self._effort = effort
@@ -37,7 +41,7 @@ class AdaptiveCompression:
         self._cpu_clock = cpu_clock
         self._rest = Rest()
         self._context: ContextWriter | None = None
-        self._comparison: Comparison | None = None
+        self._comparisons = comparisons or Comparisons()
         self._level = 0  # that a context was last wanted for
 
     @property
@@ -57,7 +61,8 @@ class AdaptiveCompression:
 
     def close(self) -> None:
         """The stream is over: hold nothing."""
-        self._context = self._comparison = None
+        self._context = None
+        self._comparisons.end(self)
 
     def encode(self, literals: Sequence[bytes], length: int) -> tuple[int, Sequence[bytes]]:
         """Codec and encoded bytes, of a batch that will be sent: the next one may build on it."""
@@ -95,21 +100,21 @@ class AdaptiveCompression:
         """If the effort wants another step, let these literals help to tell whether that is worth a new context."""
         wanted = self._effort.wanted
         if wanted is None:
-            self._comparison = None
+            self._comparisons.end(self)
             return
         if self._context is None:
             self._effort.compared(0.0, self._clock())
             return
-        levels = self._context.level, wanted.level
-        if self._comparison is None or self._comparison.levels != levels:
-            self._comparison = Comparison(*levels)
         begun, cpu = self._clock(), self._cpu_clock()
-        left = self._comparison.see(literals)
+        comparison = self._comparisons.of(self, (self._context.level, wanted.level), begun)
+        if comparison is None:
+            return
+        left = comparison.see(literals)
         now, cpu = self._clock(), self._cpu_clock() - cpu
         self.seconds += cpu
         self._effort.spend(now - begun, cpu, now)
         if left is not None:
-            self._comparison = None
+            self._comparisons.end(self)
             self._effort.compared(left, now)
 
     def _begin(self, level: int) -> None:

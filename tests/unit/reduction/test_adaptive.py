@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from proxy.reduction.adaptive import AdaptiveCompression
 from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
-from proxy.reduction.comparison import BYTES
+from proxy.reduction.comparison import AT_ONCE, BYTES, Comparisons
 from proxy.reduction.compression import decode
 from proxy.reduction.contexts import ContextReader
 from proxy.reduction.effort import LONG, STEPS, Effort, Step
@@ -76,7 +76,7 @@ class Clock:
 
 
 def compression(effort: Effort, window_log: int = 20) -> AdaptiveCompression:
-    return AdaptiveCompression(effort, lambda: True, lambda: window_log, Clock(), Clock())
+    return AdaptiveCompression(effort, lambda: True, lambda: window_log, None, Clock(), Clock())
 
 
 class Far:
@@ -205,6 +205,27 @@ def test_what_it_wants_is_compared_on_the_side() -> None:
     assert 0.5 < effort.answers[0] < 1.05
 
 
+def test_streams_of_a_tunnel_compare_in_turn() -> None:
+    """A few at once; what has waited is compared, too, and what a stream that has ended held is another one's."""
+    efforts, comparisons = [Told() for _ in range(AT_ONCE + 2)], Comparisons()
+    ours = [
+        AdaptiveCompression(effort, lambda: True, lambda: 20, comparisons, lambda: 0.0, lambda: 0.0)
+        for effort in efforts
+    ]
+    for effort in efforts:
+        effort.told, effort.wishes = CONTEXT_1, CONTEXT_3
+    ours[0].close()
+    content = (TEXT * (BYTES // len(TEXT)))[: BYTES // 16]
+    for _ in range(16):
+        for stream in ours:
+            encoded(stream, content)
+    assert [len(effort.answers) for effort in efforts] == [1] * AT_ONCE + [0] * 2
+    ours[-1].close()
+    for _ in range(17):
+        encoded(ours[-2], content)
+    assert len(efforts[-2].answers) == 1
+
+
 def test_nothing_is_compared_where_there_is_no_context_to_lose() -> None:
     effort = Told()
     ours = compression(effort, window_log=0)
@@ -281,10 +302,12 @@ def test_streams_of_a_tunnel_whatever_the_line_and_the_loop_do(
 ) -> None:
     """Each byte is decoded, and nothing is raised, also while compression is left out."""
     course, load, sparing = Course(), CompressionLoad(), Sparing()
+    comparisons = Comparisons()
     efforts = [Effort(load, round_trip, sparing) for _ in range(STREAMS)]
     pressed: list[bool] = []
     ours = [
-        AdaptiveCompression(effort, lambda: pressed[-1], lambda: 20, course.time, course.cpu_time) for effort in efforts
+        AdaptiveCompression(effort, lambda: pressed[-1], lambda: 20, comparisons, course.time, course.cpu_time)
+        for effort in efforts
     ]
     far = [Far() for _ in ours]
     for phase, who in phases:

@@ -1,8 +1,11 @@
-"""Two levels compared on the same literals: better ones are found to be better, and what no level finds is no gain."""
+"""Two levels compared on the same literals: better ones are found to be better, and what no level finds is no gain.
+
+Of many streams that want to know a few find it out at once.
+"""
 
 import random
 
-from proxy.reduction.comparison import BYTES, Comparison
+from proxy.reduction.comparison import AT_ONCE, BYTES, SILENT, Comparison, Comparisons
 from tests.unit.reduction.sites import noise
 
 BATCH = 64 << 10
@@ -34,3 +37,35 @@ def test_a_higher_level_leaves_less_of_words() -> None:
 
 def test_nothing_is_gained_on_noise() -> None:
     assert 0.999 < compared(Comparison(1, 12), noise(BYTES)) < 1.001
+
+
+def test_a_few_streams_compare_at_once() -> None:
+    """All others wait until one of them is through; dozens at once would take hundreds of MiB."""
+    comparisons, streams = Comparisons(), [object() for _ in range(2 * AT_ONCE)]
+    first = [comparisons.of(stream, (1, 3), 0.0) for stream in streams]
+    assert [comparison is not None for comparison in first] == [True] * AT_ONCE + [False] * AT_ONCE
+    assert [comparisons.of(stream, (1, 3), 0.0) for stream in streams] == first
+    comparisons.end(streams[0])
+    assert comparisons.of(streams[-1], (1, 3), 0.0) is not None
+    assert comparisons.of(streams[0], (1, 3), 0.0) is None
+
+
+def test_other_levels_are_compared_anew_in_the_same_place() -> None:
+    comparisons, streams = Comparisons(), [object() for _ in range(AT_ONCE)]
+    first = [comparisons.of(stream, (1, 3), 0.0) for stream in streams]
+    other = comparisons.of(streams[0], (3, 6), 0.0)
+    assert other is not None
+    assert other is not first[0]
+    assert other.levels == (3, 6)
+
+
+def test_who_pauses_keeps_no_place_that_another_one_wants() -> None:
+    """A stream may stop for ever within its comparison; the one that has been silent for longest goes."""
+    comparisons, streams = Comparisons(), [object() for _ in range(AT_ONCE)]
+    first = [comparisons.of(stream, (1, 3), 0.0) for stream in streams]
+    assert comparisons.of(streams[0], (1, 3), 1.0) is first[0]
+    assert comparisons.of("another", (1, 3), SILENT - 0.1) is None
+    assert comparisons.of("another", (1, 3), SILENT) is not None
+    assert comparisons.of("a third", (1, 3), SILENT) is not None
+    assert comparisons.of(streams[0], (1, 3), SILENT) is first[0]
+    assert comparisons.of(streams[1], (1, 3), SILENT) is not first[1]
