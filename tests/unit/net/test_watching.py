@@ -41,10 +41,11 @@ def surveyed(monkeypatch: pytest.MonkeyPatch) -> Surveyed:
     return surveyed
 
 
-def test_a_defect_of_one_is_none_of_the_others(surveyed: Surveyed, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_defect_of_one_is_none_of_the_others(
+    surveyed: Surveyed, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     """The gate's sweep above all, which ends those who only hold a place."""
-    site: Any = None
-    watching, told = Watching(site, None), list[str]()
+    watching, told = Watching(named("east", tmp_path), None), list[str]()
 
     def fail() -> None:
         raise ArithmeticError("live")
@@ -63,10 +64,13 @@ def codes_of(watching: Watching) -> list[str]:
     return [event.code for event in watching.journal.after(0, 100).events]
 
 
-def run_watching(path: Path, act: Callable[[Watching, Keeper], None]) -> None:
-    """A start, what `act` does, and the end."""
-    config = SimpleNamespace(site=SimpleNamespace(name="east"), source=path.with_name("east.toml"))
-    site: Any = SimpleNamespace(config=config)
+def named(name: str, directory: Path) -> Any:
+    return SimpleNamespace(config=SimpleNamespace(site=SimpleNamespace(name=name), source=directory / f"{name}.toml"))
+
+
+def run_watching(path: Path, act: Callable[[Watching, Keeper], None], name: str = "east") -> None:
+    """A start of the site of that name, what `act` does, and the end."""
+    site = named(name, path.parent)
 
     async def live() -> None:
         keeper = Keeper(path)
@@ -105,6 +109,25 @@ def test_a_disk_that_takes_no_history_is_told_once(
     assert str(path) in line
     run_watching(path, lambda watching, keeper: told.extend(codes_of(watching)))
     assert told == ["IST-401", "IST-101", "IST-404", "IST-401"]
+
+
+def test_the_file_of_another_site_is_left_alone(surveyed: Surveyed, tmp_path: Path) -> None:
+    """Each would overwrite the other's events, by number, and take the other's last start for its own."""
+    path, told = tmp_path / "history.db", list[str]()
+
+    def other(watching: Watching, keeper: Keeper) -> None:
+        watching.tick()
+        assert watching.watch.history.kept == "memory"
+        told.extend(event.words for event in watching.journal.after(0, 100).events if event.code == "IST-404")
+
+    run_watching(path, lambda watching, keeper: None)
+    run_watching(path, other, "west")
+    (words,) = told
+    assert f"{path} is that of site east; name a file of its own as status.history" in words
+    again = list[str]()
+    run_watching(path, lambda watching, keeper: again.extend(codes_of(watching)))
+    assert again.count("IST-401") == 2
+    assert "IST-404" not in again
 
 
 def test_of_a_file_that_cannot_be_opened_it_is_told_that_it_takes_a_restart(surveyed: Surveyed, tmp_path: Path) -> None:
