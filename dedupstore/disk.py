@@ -183,6 +183,7 @@ class DiskStore(DiskCache):
             self._read_displaced(slot)
             return False
         self._write_slot(slot, container.encode())
+        self._suspected.pop(slot, None)  # a page of it says nothing of the rest
         self._written += 1
         return True
 
@@ -195,7 +196,6 @@ class DiskStore(DiskCache):
             if not isinstance(fault, DiskFull):
                 self._suspect(slot, fault)
             raise
-        self._suspected.pop(slot, None)
         self._alarms.pop("write", None)
 
     def _suspect(self, slot: int, fault: StoreFault) -> None:

@@ -3,11 +3,13 @@
 import errno
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from dedupstore import container_file, open_store
+from dedupstore.container import PAGE_BYTES
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, name_of
 
@@ -16,16 +18,17 @@ SLOTS = 11
 
 
 class Disk:
-    """The system's disk, that of some slots takes nothing."""
+    """The system's disk, that of some slots takes nothing, or nothing but a page."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.bad = range(0)
+        self.least = 0
         self.errors = 0
         self.now = 1_700_000_000.0
         monkeypatch.setattr(container_file, "pwrite", self.pwrite)
 
     def pwrite(self, file: int, data: memoryview, offset: int) -> int:
-        if offset // CONTAINER_BYTES in self.bad:
+        if offset // CONTAINER_BYTES in self.bad and len(data) > self.least:
             self.errors += 1
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return os.pwrite(file, data, offset)
@@ -61,6 +64,25 @@ def test_a_slot_that_cannot_be_written_is_left_alone(store: ChunkStore, disk: Di
     fill(store, range(10_000, 10_000 + A_CONTAINER * SLOTS * 2))
     assert store.figures().unlearned == unlearned
     assert store.verify()[1] == 0
+
+
+def test_a_slot_that_takes_a_page_is_left_alone_if_it_takes_no_container(tmp_path: Path, disk: Disk) -> None:
+    """Its bad place lies further on: that a first page could be written says nothing of it."""
+    with closing(open_store("disk", 2 * SIZE, tmp_path, cache_bytes=32 << 20, clock=lambda: disk.now)) as store:
+        disk.bad, disk.least = range(2, 3), PAGE_BYTES
+        fill(store, range(A_CONTAINER * 2 + 1))
+        assert disk.errors == 1
+        disk.now += 641
+        store.put(name_of(1000), chunk(1000), writer=1)
+        assert due(store)
+        store.write()
+        assert healthy(store)
+        fill(store, range(2000, 2000 + A_CONTAINER))
+        for number in range(1001, 1001 + A_CONTAINER):
+            store.put(name_of(number), chunk(number), writer=1)
+        store.write()
+        assert disk.errors == 2
+        assert "does without 4 MiB" in " ".join(store.alarms)
 
 
 def test_slots_that_a_whole_disk_did_not_take_are_used_again(store: ChunkStore, disk: Disk) -> None:
