@@ -171,8 +171,9 @@ class DiskStore(DiskCache):
             return
         try:
             self._write_slot(slot, page)
-        except StoreFault as fault:
-            self._write_failed(fault)
+        except StoreFault as fault:  # also a full disk: made room on, it would cost a container each second
+            with self._lock:
+                self._take_nothing(fault)
 
     # Containers
 
@@ -350,12 +351,15 @@ class DiskStore(DiskCache):
         with self._lock:
             less = isinstance(fault, DiskFull) and self._stop_growing()
             if not less:
-                self._alarms["write"] = (
-                    f"Store {self._path} takes nothing new ({fault}); see to the disk. Traffic passes unlearned."
-                )
-                self._fail()
+                self._take_nothing(fault)
         if less:
             self._cut()
+
+    def _take_nothing(self, fault: StoreFault) -> None:
+        self._alarms["write"] = (
+            f"Store {self._path} takes nothing new ({fault}); see to the disk. Traffic passes unlearned."
+        )
+        self._fail()
 
     def _fail(self) -> None:
         """Learn nothing for 10 s, then try again; twice as long each time that fails."""

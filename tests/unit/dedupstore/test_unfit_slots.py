@@ -18,11 +18,12 @@ SLOTS = 11
 
 
 class Disk:
-    """The system's disk, that of some slots takes nothing, or nothing but a page."""
+    """The system's disk, that of some slots takes nothing, or nothing but a page; or is full."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.bad = range(0)
         self.least = 0
+        self.error = errno.EIO
         self.errors = 0
         self.now = 1_700_000_000.0
         monkeypatch.setattr(container_file, "pwrite", self.pwrite)
@@ -30,7 +31,7 @@ class Disk:
     def pwrite(self, file: int, data: memoryview, offset: int) -> int:
         if offset // CONTAINER_BYTES in self.bad and len(data) > self.least:
             self.errors += 1
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
+            raise OSError(self.error, os.strerror(self.error))
         return os.pwrite(file, data, offset)
 
 
@@ -83,6 +84,24 @@ def test_a_slot_that_takes_a_page_is_left_alone_if_it_takes_no_container(tmp_pat
         store.write()
         assert disk.errors == 2
         assert "does without 4 MiB" in " ".join(store.alarms)
+
+
+def test_a_disk_that_is_full_when_it_is_tried_costs_no_containers(store: ChunkStore, disk: Disk) -> None:
+    """As where each write takes room, and what is given back is in a snapshot still: one went each second."""
+    fill(store, range(A_CONTAINER * (SLOTS + 1)))
+    disk.bad = range(1, SLOTS + 1)
+    fill(store, range(1000, 1000 + A_CONTAINER * 2))
+    disk.now += 641
+    fill(store, range(2000, 2001))
+    disk.error = errno.ENOSPC
+    before, errors = store.figures().containers, disk.errors
+    for _ in range(100):
+        disk.now += 1
+        if store.noted:
+            store.write()
+    assert store.figures().containers == before
+    assert disk.errors - errors < 4
+    assert "takes nothing new (the disk has no room" in store.alarms[0]
 
 
 def test_slots_that_a_whole_disk_did_not_take_are_used_again(store: ChunkStore, disk: Disk) -> None:
