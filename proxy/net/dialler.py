@@ -8,7 +8,6 @@ import asyncio
 import logging
 import random
 import socket
-from collections import Counter
 
 from proxy.config.addresses import Address
 from proxy.net.connecting import connect, take_over
@@ -55,6 +54,8 @@ class Dialler:
         self._newest = 0  # number of the last lane that lasted
         self._attempts: dict[asyncio.Task[None], int] = {}
         """Those under way, and the mark that each is for."""
+        self._begun: dict[int, float] = {}
+        """When the last one began, by mark: it may be over before the next one begins."""
 
     async def run(self) -> None:
         """Dial whenever the peer lacks lanes."""
@@ -93,8 +94,7 @@ class Dialler:
         """One attempt at a time while no lane works; as many as lanes are missing once one does."""
         missing = self._peer.lanes.missing()
         if missing and not self._peer.lanes.up:
-            tried = Counter(self._attempts.values())
-            missing = [min(missing, key=tried.__getitem__)]  # packets of one mark may be lost on the way, each time
+            missing = [min(missing, key=self._tried)]  # packets of one mark may be lost on the way, each time
         else:
             for mark in self._attempts.values():
                 if mark in missing:
@@ -103,9 +103,14 @@ class Dialler:
             self._attempt(mark)
 
     def _attempt(self, mark: int, *, trial: bool = False) -> None:
-        task = asyncio.get_running_loop().create_task(self._dial(mark, trial=trial))
+        loop = asyncio.get_running_loop()
+        self._begun[mark] = loop.time()
+        task = loop.create_task(self._dial(mark, trial=trial))
         self._attempts[task] = mark
         task.add_done_callback(lambda done: self._attempts.pop(done, None))
+
+    def _tried(self, mark: int) -> float:
+        return self._begun.get(mark, float("-inf"))
 
     def _cancel(self) -> None:
         for task in tuple(self._attempts):

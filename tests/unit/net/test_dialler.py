@@ -125,13 +125,19 @@ def test_an_attempt_that_hangs_keeps_no_other_from_beginning(monkeypatch: pytest
     assert line.begun[AT_ONCE - 1] - line.begun[0] < TIMEOUT
 
 
-def test_a_mark_whose_packets_are_lost_keeps_no_other_from_being_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As by a router that drops what it does not know: no lane came up, though those of the other mark would have."""
+@pytest.mark.parametrize("lasts", [0.0, LONGEST / 4, HELLO_TIMEOUT])
+def test_a_mark_whose_packets_are_lost_keeps_no_other_from_being_tried(
+    monkeypatch: pytest.MonkeyPatch, lasts: float
+) -> None:
+    """As by a router that drops what it does not know: no lane came up, though those of the other mark would have.
+
+    Also where an attempt is over before the next one begins, as with long pauses, or by a router that resets it.
+    """
     tried = []
 
     async def attempt(self: Dialler, mark: int, *, trial: bool = False) -> None:
         tried.append(mark)
-        await asyncio.sleep(HELLO_TIMEOUT)
+        await asyncio.sleep(lasts)
 
     monkeypatch.setattr(Dialler, "_dial", attempt)
     dial(Line(), monkeypatch, lanes=Lanes(count=2, marks=(46, 10)))
