@@ -106,7 +106,7 @@ class AdaptiveCompression:
             self._effort.compared(0.0, self._clock())
             return
         begun, cpu = self._clock(), self._cpu_clock()
-        comparison = self._comparisons.of(self, (self._context.level, wanted.level), begun)
+        comparison = self._comparisons.of(self, (self._context.level, wanted.level), len(literals))
         if comparison is None:
             return
         left = comparison.see(literals)

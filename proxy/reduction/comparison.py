@@ -13,8 +13,8 @@ BYTES = 4 << 20
 AT_ONCE = 4
 """Streams of a tunnel that compare: each holds 5.4 MiB for that beside its context, and dozens may wish to at once."""
 
-SILENT = 10.0
-"""Seconds without literals after which a stream's place is another one's, if that wants it."""
+PATIENCE = 2 * BYTES
+"""Literals that a stream has let pass while it waited, and nobody began meanwhile: then a place becomes its own."""
 
 
 class Comparison:
@@ -38,29 +38,34 @@ class Comparisons:
     """Those under way in one tunnel: a few at once, the others wait for their turn. Loop thread."""
 
     def __init__(self) -> None:
-        self._held: dict[object, tuple[Comparison, float]] = {}
-        """By stream, with the time when it was asked for last; the one for which that is longest ago first."""
+        self._held: dict[object, Comparison] = {}
+        """By stream, the one that began first first."""
+        self._passed: dict[object, int] = {}
+        """Literals of each that waits, since one began last."""
 
-    def of(self, stream: object, levels: tuple[int, int], now: float) -> Comparison | None:
-        """The stream's own, of these levels; None while others have all the places."""
-        comparison, _ = self._held.pop(stream, (None, 0.0))
-        if comparison is None and not self._has_place(now):
+    def of(self, stream: object, levels: tuple[int, int], length: int) -> Comparison | None:
+        """The stream's own, of these levels, for so many literals; None while others have all the places."""
+        comparison = self._held.get(stream)
+        if comparison is not None and comparison.levels == levels:
+            return comparison
+        if comparison is None and not self._has_place(stream, length):
             return None
-        if comparison is None or comparison.levels != levels:
-            comparison = Comparison(*levels)
-        self._held[stream] = comparison, now
-        return comparison
+        self.end(stream)
+        self._passed.clear()
+        self._held[stream] = Comparison(*levels)
+        return self._held[stream]
 
     def end(self, stream: object) -> None:
         """It is over, or not wanted any more."""
         self._held.pop(stream, None)
+        self._passed.pop(stream, None)
 
-    def _has_place(self, now: float) -> bool:
-        """Of those that have paused within theirs one may have to begin anew."""
+    def _has_place(self, stream: object, length: int) -> bool:
+        """One that has paused within its own, or brings little now and then, may have to begin anew."""
         if len(self._held) < AT_ONCE:
             return True
-        stream, (_, asked) = next(iter(self._held.items()))
-        if now - asked < SILENT:
+        self._passed[stream] = self._passed.get(stream, 0) + length
+        if self._passed[stream] < PATIENCE:
             return False
-        del self._held[stream]
+        del self._held[next(iter(self._held))]
         return True
