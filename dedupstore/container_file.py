@@ -8,7 +8,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Final
 
-from dedupstore.container import LARGE, SMALL, Container, Directory, Layout, read_directory
+from dedupstore.container import LARGE, PAGE_BYTES, SMALL, Container, Directory, Layout, Slab, read_directory
 from dedupstore.errors import Damaged, DiskFull, StoreFault
 from dedupstore.fingerprint import fingerprint
 
@@ -86,6 +86,12 @@ class ContainerFile:
     def write(self, slot: int, data: memoryview) -> None:
         """Writer: fill a slot from its start. `data` begins at a page, and has whole pages."""
         self._write(data, slot * self.layout.slot_bytes, self._direct)
+
+    def probe(self) -> None:
+        """Writer: see whether the disk takes a page, behind the superblock, where nothing is."""
+        page = Slab(1, PAGE_BYTES).take()
+        assert page is not None
+        self._write(page, PAGE_BYTES, self._direct)
 
     def load(self, slot: int, container: int, memory: memoryview) -> Container:
         """Reader: read a slot into `memory`, which is as long. Raises Damaged if that container is not in it."""

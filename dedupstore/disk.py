@@ -10,7 +10,7 @@ from itertools import islice
 from os import PathLike
 from pathlib import Path
 
-from dedupstore.container import PAGE_BYTES, Container, Layout, Slab
+from dedupstore.container import Container, Layout, Slab
 from dedupstore.disk_cache import MOST_UNWRITTEN, DiskCache
 from dedupstore.errors import DiskFull, IndexFull, StoreFault, StoreUnusable
 from dedupstore.index import Change
@@ -70,11 +70,10 @@ class DiskStore(DiskCache):
             raise StoreUnusable(f"there is no memory for a store cache of {cache_bytes} bytes; give it less") from error
         self._looked = clock()
         self._announced = False
-        self._written = 0
-        """Containers."""
+        self._taken = 0
+        """How often the disk has taken something."""
         self._suspected: dict[int, int] = {}
-        """Slots that were not written when they were tried last, and how many containers had been written then, or when
-        that began."""
+        """Slots that were not written when they were tried last, and what `_taken` was when that began."""
 
     def announce(self) -> None:
         """As ChunkStore says."""
@@ -156,52 +155,43 @@ class DiskStore(DiskCache):
             warn_of_copies(self._path, self._alarms)
 
     def _probe_due(self) -> bool:
-        return "write" in self._alarms and bool(self._open) and not (self._sealed or self._paused())
+        return "write" in self._alarms and not (self._sealed or self._paused())
 
     def _probe(self) -> None:
-        """Whether the disk takes something again: where little comes it may be days until a container is full.
-
-        A page is written to a slot whose container is being filled: what lies there means nothing any more.
-        """
-        page = Slab(1, PAGE_BYTES).take()
-        assert page is not None
-        with self._lock:
-            slot = min((self._roster[container.id].slot for container in self._open.values()), default=0)
-        if not 0 < slot <= self._slots.limit:
-            return
+        """Whether the disk takes something again: where little comes it may be days until a container is full."""
         try:
-            self._write_slot(slot, page)
+            self._file.probe()
         except StoreFault as fault:  # also a full disk: made room on, it would cost a container each second
             with self._lock:
                 self._take_nothing(fault)
+        else:
+            self._has_taken()
 
     # Containers
 
     def _write_container(self, container: Container) -> bool:
         """False if the file no longer grows so far. Raises StoreFault."""
         slot = self._roster[container.id].slot
-        if slot > self._slots.limit:
-            self._read_displaced(slot)
-            return False
-        self._write_slot(slot, container.encode())
-        self._suspected.pop(slot, None)  # a page of it says nothing of the rest
-        self._written += 1
-        return True
-
-    def _write_slot(self, slot: int, data: memoryview) -> None:
-        """Raises StoreFault."""
         self._read_displaced(slot)
+        if slot > self._slots.limit:
+            return False
         try:
-            self._file.write(slot, data)
+            self._file.write(slot, container.encode())
         except StoreFault as fault:
             if not isinstance(fault, DiskFull):
                 self._suspect(slot, fault)
             raise
+        self._suspected.pop(slot, None)
+        self._has_taken()
+        return True
+
+    def _has_taken(self) -> None:
+        self._taken += 1
         self._alarms.pop("write", None)
 
     def _suspect(self, slot: int, fault: StoreFault) -> None:
-        """A slot that fails again while others are written is used no more: being free, it would always be the next."""
-        if self._suspected.setdefault(slot, self._written) == self._written:
+        """A slot that fails again on a disk that works is used no more: being free, it would always be the next one."""
+        if self._suspected.setdefault(slot, self._taken) == self._taken:
             return
         unfit = self._slots.unfit
         with self._lock:
