@@ -111,3 +111,27 @@ def test_only_what_matters_is_read_out(stage: Stage, window: OpenWindow) -> None
     stage.scene.health = replace(stage.scene.health, level=Level.DEGRADED)
     page.until_text("#verdict-level", "Replication is degraded")
     page.until("window.read > 0")
+
+
+CLAIMS = ("There is no peer", "No event", "No hit was sampled", "No iSCSI volume", "There are no streams", "Nothing to")
+
+
+def test_nothing_is_denied_before_it_was_asked_for(window: OpenWindow) -> None:
+    """Without a token no answer comes: then nobody knows whether there are peers, volumes, events or warnings."""
+    with staged(Scene(), token=True) as stage:
+        page = window(stage.url)
+        page.until_text("#signal", "a token is needed")
+        said = page.texts("main")[0]
+        assert [claim for claim in CLAIMS if claim in said] == []
+        for place in ("#ladder", "#verdicts", "#events-table", "#volumes-table", "#warnings"):
+            assert "No answer yet." in page.texts(place)[0]
+
+
+def test_what_there_is_none_of_is_said_when_it_was_asked_for(stage: Stage, window: OpenWindow) -> None:
+    stage.scene.warnings, stage.scene.events, stage.scene.streams = [], [], []
+    stage.scene.status["peers"] = []
+    page = window(stage.url)
+    page.until_text("#warnings", "Nothing to warn of")
+    page.until_text("#streams-table", "There are no streams.")
+    page.until_text("#volumes-table", "No iSCSI volume has been read or written yet.")
+    page.until_text("#events-table", "No event.")

@@ -7,6 +7,9 @@ import { badge, notes } from "./parts.js";
 import { Table } from "./table.js";
 
 const MOST = 200;
+const NO_WARNINGS =
+  "Nothing to warn of: what is sent reduces, and no rate or window holds it back for most of the time, " +
+  "idle time included.";
 const SEVERITIES = ["info", "warning", "error"];
 
 export class Events {
@@ -64,6 +67,7 @@ function words({ words: what, count: times }) {
 export function showWarnings(live) {
   const cautions = list(live.warnings);
   text(byId("warnings-link"), cautions.length ? `Warnings (${count(cautions.length)})` : "Warnings");
+  text(byId("no-warnings"), NO_WARNINGS);
   set(byId("no-warnings"), "hidden", cautions.length > 0);
   notes(
     byId("cautions"),

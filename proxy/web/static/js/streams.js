@@ -60,7 +60,7 @@ export class Streams {
     const answer = await ask("/streams", query);
     if (JSON.stringify(query) !== JSON.stringify(this.query)) return;
     const streams = list(answer.streams);
-    text(this.table.empty, answer.total ? "No stream passes these filters." : "There are no streams.");
+    this.table.said = answer.total ? "No stream passes these filters." : "There are no streams.";
     this.table.show(streams);
     const shown = streams.length < answer.matching ? `, ${count(streams.length)} of them here` : "";
     text(byId("streams-count"), `${count(answer.matching)} of ${count(answer.total)} live streams${shown}`);

@@ -3,13 +3,15 @@
 
 import { h, reconcile, set, text } from "./dom.js";
 
+const UNANSWERED = "No answer yet.";
+
 /**
  * A table for `place`. Columns are { name, value(row), number, wide, fill, draw(cell, row) }: `value` gives text, or
  * [text, under]; `draw` fills a cell itself. The first column names the row. Options: caption, empty (said instead of
- * a table without rows), key(row), depth(row).
+ * a table without rows; before the first answer that would be a claim), key(row), depth(row).
  */
 export class Table {
-  constructor(place, columns, { caption = "", empty = "nothing yet", key, depth = () => null }) {
+  constructor(place, columns, { caption = "", empty = "", key, depth = () => null }) {
     this.columns = columns;
     this.key = key;
     this.depth = depth;
@@ -24,7 +26,8 @@ export class Table {
       h("thead", { role: "rowgroup" }, h("tr", { role: "row" }, ...heads)),
       this.body,
     );
-    this.empty = h("p.empty", {}, empty);
+    this.said = empty;
+    this.empty = h("p.empty", {}, UNANSWERED);
     place.replaceChildren(this.table, this.empty);
   }
 
@@ -32,6 +35,7 @@ export class Table {
   show(rows) {
     set(this.table, "hidden", rows.length === 0);
     set(this.empty, "hidden", rows.length > 0);
+    text(this.empty, this.said);
     reconcile(
       this.body,
       rows,
