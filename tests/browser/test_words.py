@@ -135,3 +135,17 @@ def test_what_there_is_none_of_is_said_when_it_was_asked_for(stage: Stage, windo
     page.until_text("#streams-table", "There are no streams.")
     page.until_text("#volumes-table", "No iSCSI volume has been read or written yet.")
     page.until_text("#events-table", "No event.")
+
+
+def test_the_title_does_not_go_on_to_call_a_silent_site_healthy(stage: Stage, window: OpenWindow) -> None:
+    """Of a tab behind others it is all that can be seen."""
+    west = stage.scene.health.peers[0]
+    stage.scene.health = replace(stage.scene.health, level=Level.HEALTHY, reasons=[], peers=[west])
+    page = window(stage.url)
+    page.until("document.title === 'Healthy · east · Isthmus'")
+    stage.silent = True
+    page.until("/^No answer since .+ · east · Isthmus$/.test(document.title)")
+    stage.silent = False
+    page.until("document.title === 'Healthy · east · Isthmus'")
+    stage.token = "another"
+    page.until("document.title === 'A token is needed · east · Isthmus'")

@@ -2,7 +2,7 @@
 
 import { byId, list, record, set, text } from "./dom.js";
 import { DASH, count, duration, latency, moment, percent, rate, size } from "./format.js";
-import { badge, drawing, LEVELS, levelWord, notes } from "./parts.js";
+import { badge, drawing, entitle, LEVELS, levelWord, notes } from "./parts.js";
 import { Table } from "./table.js";
 
 const HEADLINES = {
@@ -52,8 +52,8 @@ export class Health {
       panel.querySelector(":scope > svg")?.remove();
       panel.prepend(drawing(level));
       set(panel, "data-level", level);
-      document.title = `${levelWord(level)} · ${live.site} · Isthmus`;
     }
+    entitle(levelWord(level), live.site);
     text(byId("verdict-level"), live.draining ? "Draining: nothing new is accepted" : headlineOf(health));
     text(byId("verdict-words"), sentence(health, live));
     text(

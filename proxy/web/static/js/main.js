@@ -6,7 +6,7 @@ import { Events, showWarnings } from "./events.js";
 import { duration, moment } from "./format.js";
 import { Health } from "./health.js";
 import { Limits } from "./limits.js";
-import { stale } from "./parts.js";
+import { entitle, stale } from "./parts.js";
 import { Savings } from "./savings.js";
 import { Signal } from "./signal.js";
 import { Store } from "./store.js";
@@ -133,6 +133,7 @@ function showState(state, heard, problem) {
   set(byId("lost"), "hidden", !banner);
   text(byId("lost"), banner);
   text(byId("alert"), banner);
+  if (state !== "live") entitle(capital(words), byId("site").textContent);
   if (state === "live") {
     byId("token-dialog").close();
     events.renew();
@@ -140,6 +141,8 @@ function showState(state, heard, problem) {
   }
   if (state === "refused") askForToken(problem);
 }
+
+const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
 /** Why what is below is from before; nothing if it is not. */
 function before(state, since, problem) {

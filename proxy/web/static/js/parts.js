@@ -98,6 +98,12 @@ export function notes(place, items) {
   );
 }
 
+/** What the browser's tab says: all that is seen of a page behind others. */
+export function entitle(...words) {
+  const title = [...words, "Isthmus"].filter(Boolean).join(" · ");
+  if (document.title !== title) document.title = title;
+}
+
 /** Beside a place's heading: why its figures are older than they should be; nothing if they are not. */
 export function stale(place, words) {
   const heading = place.querySelector("h2, h3");
