@@ -149,3 +149,34 @@ def test_the_title_does_not_go_on_to_call_a_silent_site_healthy(stage: Stage, wi
     page.until("document.title === 'Healthy · east · Isthmus'")
     stage.token = "another"
     page.until("document.title === 'A token is needed · east · Isthmus'")
+
+
+PAINTED = """() => [...document.querySelectorAll("#savings .key, #waterfall .tall .part, #gains .part, #ages .part")]
+    .filter((one) => one.getBoundingClientRect().width > 1)
+    .map((one) => getComputedStyle(one).backgroundColor)"""
+
+
+def test_keys_and_bars_keep_their_colours_where_colours_are_forced(stage: Stage, window: OpenWindow) -> None:
+    """Without them a chart has two lines that nobody can tell apart, and a bar is nothing."""
+    page = window(stage.url)
+    page.until_shown()
+    free = page.page.evaluate(PAINTED)
+    assert len(set(free)) > 3
+    page.page.emulate_media(forced_colors="active")
+    assert page.page.evaluate(PAINTED) == free
+    exact = "[...document.querySelectorAll('.key, .bar > span, .stack > span')].map((one) => getComputedStyle(one))"
+    assert page.page.evaluate(f"{exact}.every((style) => style.printColorAdjust === 'exact')"), "and on paper"
+
+
+def test_a_chart_fits_on_paper(stage: Stage, window: OpenWindow) -> None:
+    """It was drawn for the screen, and nothing draws it again for the printer: its newest part was cut off."""
+    page = window(stage.url)
+    page.until_shown()
+    page.page.emulate_media(media="print")
+    widths = page.page.evaluate(
+        """() => [...document.querySelectorAll(".plot")].map((plot) => {
+            plot.style.width = "300px";
+            return plot.querySelector("canvas").getBoundingClientRect().width;
+        })"""
+    )
+    assert widths == [300, 300]
