@@ -2,18 +2,29 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 
 from proxy.cli import cells
-from proxy.observe.answers import Level
+from proxy.observe.answers import Chart, Level
 from tests.browser import scene
 from tests.browser.scene import HOSTILE, Scene
 from tests.browser.stage import TOKEN, Stage, staged
 from tests.browser.window import OpenWindow, eventually
 
 pytestmark = pytest.mark.serial
+PAINTED = """() => [...document.querySelectorAll('.uplot canvas')].map((canvas) => {
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    const colours = { lan: [42, 102, 196], wan: [194, 98, 10] };
+    return Object.values(colours).map((colour) => {
+        let found = 0;
+        const alike = (at) => colour.every((part, index) => Math.abs(data[at + index] - part) < 12);
+        for (let at = 0; at < data.length; at += 4) if (data[at + 3] > 200 && alike(at)) found += 1;
+        return found;
+    });
+})"""
+"""Of each chart: how many pixels have the colour of each line."""
 
 
 @pytest.fixture
@@ -91,21 +102,23 @@ def test_charts_draw(stage: Stage, window: OpenWindow) -> None:
     """Something is painted in the colours of both lines, and the same figures stand in text and in the table."""
     page = window(stage.url)
     page.until_shown()
-    painted = """() => [...document.querySelectorAll('.uplot canvas')].map((canvas) => {
-        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-        const colours = { lan: [42, 102, 196], wan: [194, 98, 10] };
-        return Object.values(colours).map((colour) => {
-            let found = 0;
-            const alike = (at) => colour.every((part, index) => Math.abs(data[at + index] - part) < 12);
-            for (let at = 0; at < data.length; at += 4) if (data[at + 3] > 200 && alike(at)) found += 1;
-            return found;
-        });
-    })"""
-    page.until(f"({painted})().flat().every((count) => count > 100)")
+    page.until(f"({PAINTED})().flat().every((count) => count > 100)")
     assert "LAN: average" in (page.page.locator(".plot").first.get_attribute("aria-label") or "")
     page.page.locator("details > summary").first.click()
     assert len(page.rows("#chart-sent")) == 12
     assert page.complaints == []
+
+
+def test_a_step_that_stands_alone_is_drawn(stage: Stage, window: OpenWindow) -> None:
+    """A site that began an hour ago has one step of 30 days."""
+    history = stage.scene.history
+    alone = {
+        name: [None] * 100 + [4e8 if name.startswith("lan") else 1e8] + [None] * 199 for name in asdict(history.chart)
+    }
+    stage.scene.history = replace(history, chart=Chart(**alone))
+    page = window(stage.url)
+    page.until_shown()
+    page.until(f"({PAINTED})().flat().every((count) => count > 10)")
 
 
 def test_a_range_and_a_forward_can_be_chosen(stage: Stage, window: OpenWindow) -> None:

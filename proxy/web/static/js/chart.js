@@ -21,6 +21,13 @@ function ticks(plot, splits, axis, space, step) {
   });
 }
 
+/** The steps of a line with nothing known on either side, as of a site that has only begun: no line leads there. */
+function lonely(plot, series) {
+  const column = plot.data[series];
+  const known = (at) => typeof column[at] === "number";
+  return [...column.keys()].filter((at) => known(at) && !known(at - 1) && !known(at + 1));
+}
+
 export class Chart {
   /** In a figure. Lines are { name, hue, column }: a name, a colour of tokens.css, and which column of the data. */
   constructor(figure, title, lines) {
@@ -93,7 +100,7 @@ export class Chart {
           stroke: colour(line.hue),
           fill: `${colour(line.hue)}1f`,
           width: 1.75,
-          points: { show: false },
+          points: { show: true, size: 6, fill: colour(line.hue), filter: lonely },
         })),
       ],
       hooks: { setCursor: [(plot) => this.read(plot.cursor.idx)] },
