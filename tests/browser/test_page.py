@@ -58,6 +58,20 @@ def test_nothing_scrolls_sideways_on_a_phone(stage: Stage, window: OpenWindow) -
     assert page.axe() == []
 
 
+@pytest.mark.parametrize("width", [390, 320])
+def test_the_longest_names_fit_on_a_phone(stage: Stage, window: OpenWindow, width: int) -> None:
+    """Names of peers and forwards have up to 63 characters, and are what can be chosen from."""
+    peer, share = "p" * 63, "forward " + "f" * 63
+    stage.scene.health = scene.health(hostile=peer)
+    stage.scene.status["peers"][0] |= {"name": peer, "shares": [stage.scene.status["peers"][0]["shares"][0]]}
+    stage.scene.status["peers"][0]["shares"][0]["name"] = share
+    stage.scene.history = replace(stage.scene.history, choices=["site", f"peer {peer}", share])
+    page = window(stage.url, width=width)
+    page.until_shown()
+    page.until("document.querySelector('select[name=share]').options.length === 2")
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_it_says_what_is_wrong_and_what_to_do(stage: Stage, window: OpenWindow) -> None:
     page = window(stage.url)
     page.until_text("#verdict-level", "Replication is degraded")
