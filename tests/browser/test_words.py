@@ -180,3 +180,14 @@ def test_a_chart_fits_on_paper(stage: Stage, window: OpenWindow) -> None:
         })"""
     )
     assert widths == [300, 300]
+
+
+def test_rates_of_now_say_that_they_are_of_the_whole_site(stage: Stage, window: OpenWindow) -> None:
+    """Beside the gain of one peer, whose rates of now the site does not tell."""
+    page = window(stage.url)
+    page.until_shown()
+    assert "whole site" not in page.texts("#savings-tiles")[0]
+    page.page.select_option("#of", "peer north")
+    page.until_text("#savings-tiles", "; of the whole site")
+    assert "whole site" in tile(page, "LAN now")
+    assert "whole site" in tile(page, "WAN now")

@@ -196,6 +196,7 @@ export class Savings {
   draw() {
     const { range, of } = this.answer ?? this;
     const now = (column) => (of === "site" ? this.rates[column] : null);
+    const whole = of === "site" ? "" : "; of the whole site";
     this.throughput.show(
       Object.keys(COLUMNS).map((column) => ({ column, now: now(column), ...record(this.summary[column]) })),
     );
@@ -205,13 +206,13 @@ export class Savings {
         name: "LAN now, from arrays here",
         hue: "lan",
         figure: rate(this.rates.lan_sent),
-        under: `to them ${rate(this.rates.lan_received)}`,
+        under: `to them ${rate(this.rates.lan_received)}${whole}`,
       },
       {
         name: "WAN now, sent",
         hue: "wan",
         figure: rate(this.rates.wan_sent),
-        under: `received ${rate(this.rates.wan_received)}`,
+        under: `received ${rate(this.rates.wan_received)}${whole}`,
       },
     ]);
   }
