@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -191,3 +192,12 @@ def test_rates_of_now_say_that_they_are_of_the_whole_site(stage: Stage, window: 
     page.until_text("#savings-tiles", "; of the whole site")
     assert "whole site" in tile(page, "LAN now")
     assert "whole site" in tile(page, "WAN now")
+
+
+def test_without_javascript_it_says_why_it_shows_nothing(stage: Stage, chromium: Any) -> None:
+    with chromium.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(stage.url)
+        told = page.locator("noscript p")
+        assert told.is_visible()
+        assert "without JavaScript" in told.inner_text()
