@@ -201,3 +201,11 @@ def test_without_javascript_it_says_why_it_shows_nothing(stage: Stage, chromium:
         told = page.locator("noscript p")
         assert told.is_visible()
         assert "without JavaScript" in told.inner_text()
+
+
+def test_the_age_of_data_is_not_told_as_none_before_it_is_known(stage: Stage, window: OpenWindow) -> None:
+    """The API counts from full containers: until one is, it says 0, though data may have lain there for hours."""
+    stage.scene.store = replace(stage.scene.store, oldest_seconds=0.0)
+    page = window(stage.url)
+    page.until_text("#store-tiles", "Oldest data")
+    assert next(words for words in page.texts("#store-tiles > *") if words.startswith("Oldest"))[11:].startswith(DASH)

@@ -51,7 +51,7 @@ export class Store {
       },
       {
         name: "Oldest data",
-        figure: store.chunks ? duration(store.oldest_seconds) : DASH,
+        figure: store.oldest_seconds > 0 ? duration(store.oldest_seconds) : DASH, // until a container is full: unknown
         under: `${size(store.replaced_last_hour_bytes)} replaced in the last hour`,
       },
       {
