@@ -209,3 +209,10 @@ def test_the_age_of_data_is_not_told_as_none_before_it_is_known(stage: Stage, wi
     page = window(stage.url)
     page.until_text("#store-tiles", "Oldest data")
     assert next(words for words in page.texts("#store-tiles > *") if words.startswith("Oldest"))[11:].startswith(DASH)
+
+
+def test_bytes_of_the_wire_that_are_counted_otherwise_say_so(stage: Stage, window: OpenWindow) -> None:
+    """Of a site with one forward both stand on the page: in the waterfall without headers, in the table with them."""
+    page = window(stage.url)
+    page.until_shown()
+    assert "Wire, with TCP/IP headers" in page.texts("#gains thead th")

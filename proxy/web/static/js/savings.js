@@ -71,7 +71,7 @@ export class Savings {
         { name: "Forward or export", value: (row) => row.share },
         { name: "Gain", number: true, value: (row) => (tells(row, row.wire) ? ratio(row.gain) : DASH) },
         { name: "Plain", number: true, value: (row) => size(row.raw) },
-        { name: "Wire", number: true, value: (row) => size(row.wire) },
+        { name: "Wire, with TCP/IP headers", number: true, value: (row) => size(row.wire) },
         { name: "By deduplication", number: true, value: (row) => (row.raw ? percent(row.by_deduplication) : DASH) },
         { name: "By compression", number: true, value: (row) => (row.raw ? percent(row.by_compression) : DASH) },
         { name: "Of the plain bytes", wide: true, draw: drawGain },
