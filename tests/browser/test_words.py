@@ -216,3 +216,13 @@ def test_bytes_of_the_wire_that_are_counted_otherwise_say_so(stage: Stage, windo
     page = window(stage.url)
     page.until_shown()
     assert "Wire, with TCP/IP headers" in page.texts("#gains thead th")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_small_shares_stay_within_their_panel(stage: Stage, window: OpenWindow, width: int) -> None:
+    raw = 1 << 40
+    stage.scene.history = replace(stage.scene.history, waterfall=Waterfall(raw, raw, raw + 99, 99, raw + 99, 0))
+    page = window(stage.url, width=width)
+    page.until_text("#waterfall", "< 0.01 %")
+    fits = "[...document.querySelectorAll('#waterfall small')].every((one) => one.scrollWidth <= one.clientWidth)"
+    assert page.page.evaluate(fits)
