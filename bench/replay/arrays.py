@@ -8,6 +8,7 @@ of the line alone, or of the pair. Without a line all of it is on loopback.
 """
 
 import contextlib
+import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -32,6 +33,8 @@ WAYS = {"direct": "direct", "pair": "through Isthmus"}
 QUEUE = "1MiB"
 """What a line holds back at most: about as much as a switch for storage does for a port."""
 STORE = "256MiB"
+NEAR, FAR = "near", "far"
+"""Directories of the arrays."""
 EMULATED = 1000 * MBIT
 """Bits a second, about the most that the emulator carries anywhere (`make bench-emulator`): for guesses."""
 
@@ -121,14 +124,14 @@ class Arrays:
 def standing_on(ground: Ground, directory: Path, far: Sequence[int], near: Sequence[int] = ()) -> Iterator[Arrays]:
     """`far`, `near`: bytes of the arrays' units. Raises Lacking, also where the machine does not carry the line,
     ArrayFailure, SiteFailure, WanFailure."""
-    if reason := lacking(ground) or not_carried(ground):
+    if reason := lacking(ground) or _too_long(directory) or not_carried(ground):
         raise Lacking(reason)
     with ExitStack() as stack:
         wan = stack.enter_context(standing(ground.setting)) if ground.setting else None
         if wan:
             wan.set(queue=QUEUE)
-        source = _target(stack, wan, "east", directory / "near", near) if near else None
-        target = _target(stack, wan, "west", directory / "far", far)
+        source = _target(stack, wan, "east", directory / NEAR, near) if near else None
+        target = _target(stack, wan, "west", directory / FAR, far)
         pair: Pair | None = None
         via: Address = (wan.addresses["west"] if wan else "127.0.0.1", target.address[1])
         if ground.way == "pair":
@@ -153,11 +156,18 @@ def lacking(ground: Ground) -> str:
     return lacking_line() if ground.setting else ""
 
 
-def see_room(directory: Path, wanted: int) -> None:
+def _too_long(directory: Path) -> str:
+    """Why no array can be in that directory, or nothing."""
+    longest = max((directory / name for name in (NEAR, FAR)), key=lambda path: len(os.fsencode(path)))
+    if len(os.fsencode(longest)) <= IscsiTarget.LONGEST:
+        return ""
+    return f"{directory} is too long a path for tgtd's socket; set TMPDIR to a shorter one"
+
+
+def see_room(directory: Path, wanted: int, remedy: str = "use a smaller --scale, or set TMPDIR") -> None:
     """Raises Lacking if the disk has not so many bytes for the arrays' units."""
     free = shutil.disk_usage(directory).free
     if free < wanted:
-        remedy = "use a smaller --scale, or set TMPDIR"
         raise Lacking(
             f"{wanted / GIB:.1f} GiB of disk are needed in {directory.parent}, {free / GIB:.1f} are free; {remedy}"
         )

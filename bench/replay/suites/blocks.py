@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import count
 
+from bench.array import ArrayFailure
 from bench.datasets import Dataset
-from bench.replay.arrays import NO_LINE, WAYS, Arrays, Ground, lacking, standing_on
+from bench.replay.arrays import NO_LINE, WAYS, Arrays, Ground, lacking, see_room, standing_on
 from bench.replay.suite import Suite
 from bench.replay.suites.blocks_report import COPYING, CREATING, KIB, ONE_WRITER, PUBLISHED, SIZES, report
 from bench.replay.trial import Figure, Options, Outcome, Stage, Trial
@@ -46,8 +47,10 @@ def trials(options: Options) -> list[Trial]:
 def measure(ground: Ground, stage: Stage) -> Iterator[tuple[str, Outcome]]:
     """Each size, then several writers; each time with new data."""
     seconds = stage.seconds(SECONDS, LEAST_SECONDS)
+    units = max(COPIERS, CREATORS)
+    see_room(stage.directory, units * UNIT, "set TMPDIR")  # whatever the scale
     new = (Dataset("blocks", UNIT, COMPRESSIBILITY, DUPLICATES, seed) for seed in count())
-    with standing_on(ground, stage.directory, far=[UNIT] * max(COPIERS, CREATORS)) as arrays:
+    with standing_on(ground, stage.directory, far=[UNIT] * units) as arrays:
         for size in SIZES:
             stage.tell(f"writes of {size} KiB")
             told = ONE_WRITER.get(ground.line) if size == SIZES[-1] else None
@@ -91,5 +94,5 @@ BLOCKS = Suite(
     trials,
     report,
     missing,
-    (WriterFailure,),
+    (ArrayFailure, WriterFailure),
 )

@@ -1,10 +1,13 @@
 """The suites on iSCSI arrays: their cells at any scale, what writers write, and what reports say. Nothing runs here."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from bench.array import ArrayFailure
 from bench.datasets import Dataset
 from bench.replay.arrays import LINES, Ground, not_carried, see_room
 from bench.replay.document import Section, Table
@@ -142,6 +145,31 @@ def test_a_disk_without_room_is_said(tmp_path: Any) -> None:
     see_room(tmp_path, 1)
     with pytest.raises(Lacking, match=r"GiB of disk are needed in .* are free; use a smaller --scale, or set TMPDIR"):
         see_room(tmp_path, 1 << 60)
+
+
+def test_a_disk_without_room_for_writes_that_wait_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writers were told of an error of the medium, by its number."""
+    monkeypatch.setattr("bench.replay.arrays.shutil.disk_usage", lambda _: SimpleNamespace(free=100 << 20))
+    trial = BLOCKS.trials(Options(BLOCKS.small))[0]
+    with pytest.raises(Lacking, match=r"^0\.3 GiB of disk are needed in .*, 0\.1 are free; set TMPDIR$"):
+        next(iter(trial.measure(Stage(tmp_path, BLOCKS.small))))
+
+
+@pytest.mark.parametrize("suite", [BLOCKS, CONCURRENCY, WORKLOADS], ids=lambda suite: suite.name)
+def test_a_directory_too_long_for_an_array_is_said(
+    suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """tgtd's log told it; with blocks it ended the run as a defect, and no other suite was measured."""
+    monkeypatch.setattr("bench.replay.arrays.lacking", lambda ground: "")
+    (directory := tmp_path / ("a" * 120)).mkdir()
+    trial = suite.trials(Options(suite.small))[0]
+    with pytest.raises(Lacking, match="is too long a path for tgtd's socket; set TMPDIR to a shorter one"):
+        next(iter(trial.measure(Stage(directory, suite.small))))
+
+
+@pytest.mark.parametrize("suite", [BLOCKS, CONCURRENCY, WORKLOADS], ids=lambda suite: suite.name)
+def test_an_array_that_fails_ends_its_trial_only(suite: Suite) -> None:
+    assert ArrayFailure in suite.failures
 
 
 def test_what_writers_write() -> None:
