@@ -68,19 +68,27 @@ def train(wan: Wan, packets: int, size: int, pause: float, delay: float) -> Find
         sink.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, ROOM)
         sink.bind((wan.addresses["west"], PORT))
         sink.settimeout(SILENCE + delay)
-        sender = threading.Thread(target=_send, args=[wan, packets, size, pause], daemon=True)
+        end = threading.Event()
+        sender = threading.Thread(target=_send, args=[wan, packets, size, pause, end], daemon=True)
         sender.start()
-        arrivals = list(_arrivals(sink))
-        sender.join()
+        try:
+            arrivals = list(_arrivals(sink))
+        except BaseException:
+            end.set()  # an interrupt takes the line away, and who still sent would complain of that
+            raise
+        finally:
+            sender.join()
     return judge(packets, size, arrivals)
 
 
-def _send(wan: Wan, packets: int, size: int, pause: float) -> None:
+def _send(wan: Wan, packets: int, size: int, pause: float, end: threading.Event) -> None:
     with wan.inside("east"), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as source:
         source.connect((wan.addresses["west"], PORT))
         start, rest = time.monotonic(), bytes(size - HEADERS - _STAMP.size)
         for number in range(packets):
             time.sleep(max(0.0, start + number * pause - time.monotonic()))
+            if end.is_set():
+                return
             source.send(_STAMP.pack(number, time.time_ns()) + rest)
 
 

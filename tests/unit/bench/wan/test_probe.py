@@ -1,9 +1,16 @@
 """What is concluded from the packets that came."""
 
+import contextlib
+import socket
+import threading
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from bench.sites import free_port
+from bench.wan import probe
 from bench.wan.probe import Arrival, judge
 from bench.wan.truth import Speed
 
@@ -40,3 +47,20 @@ def test_when_a_speed_is_true() -> None:
     assert not any(
         worse.true for worse in (replace(good, share=0.9), replace(good, late=0.01), replace(good, overrun=1))
     )
+
+
+def test_nobody_sends_after_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line goes with it, and a traceback told that the network is unreachable."""
+
+    def interrupted(sink: socket.socket) -> None:
+        sink.recv(1)
+        raise KeyboardInterrupt
+
+    host = "127.0.0.1"
+    wan: Any = SimpleNamespace(addresses={"west": host}, inside=lambda end: contextlib.nullcontext())
+    monkeypatch.setattr(probe, "PORT", free_port())
+    monkeypatch.setattr(probe, "_arrivals", interrupted)
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        probe.train(wan, packets=10_000, size=200, pause=0.01, delay=0.0)
+    assert threading.active_count() == before
