@@ -19,7 +19,7 @@ from collections import deque
 from dataclasses import asdict
 from typing import Any
 
-from bench.wan.model import Model
+from bench.wan.model import Fate, Model
 from bench.wan.segments import LONGEST, Packet
 from bench.wan.settings import Way
 
@@ -35,8 +35,8 @@ LATE_STEPS = 400
 MESSAGE_BYTES = 1 << 16
 _PR_SET_TIMERSLACK = 29
 
-Held = deque[tuple[float, Packet, int]]
-"""When a segment is due, what it came in, and its number there."""
+Held = deque[tuple[Fate, Packet, int]]
+"""What becomes of a segment, what it came in, and its number there."""
 
 
 class Carrier:
@@ -74,18 +74,18 @@ class Carrier:
 
     def _rest(self) -> float:
         """Seconds until something is due."""
-        due = min((held[0][0] for held in (self._in_order, self._ahead) if held), default=float("inf"))
+        due = min((held[0][0].due for held in (self._in_order, self._ahead) if held), default=float("inf"))
         return max(0.0, min(due - time.monotonic(), PERIOD_SECONDS / 4))
 
     def _deliver(self, held: Held) -> int:
         """Hand over what is due; how many segments. Those that came together and are due go together."""
         now, late, moved = time.monotonic(), self._late, 0
-        while held and held[0][0] <= now:
-            due, packet, first = held[0]
-            self._latest = max(self._latest, now - due)
+        while held and held[0][0].due <= now:
+            fate, packet, first = held[0]
+            self._latest = max(self._latest, now - fate.due)
             end = first
-            while held and held[0][0] <= now and held[0][1] is packet and held[0][2] == end:
-                late[min(int((now - held.popleft()[0]) / LATE_STEP), LATE_STEPS)] += 1
+            while held and held[0][0].due <= now and held[0][1] is packet and held[0][2] == end:
+                late[min(int((now - held.popleft()[0].due) / LATE_STEP), LATE_STEPS)] += 1
                 end += 1
             with contextlib.suppress(OSError):  # nobody takes it: the namespace's interface is down
                 os.write(self._target, packet.cut(first, end))
@@ -108,7 +108,7 @@ class Carrier:
                 if fate is not None:
                     held = self._ahead if fate.ahead else self._in_order
                     for _ in range(fate.copies):
-                        held.append((fate.due, packet, number))
+                        held.append((fate, packet, number))
             count += len(packet.sizes)
         return count
 
@@ -119,11 +119,20 @@ class Carrier:
             return False
         request = json.loads(message)
         if "way" in request:
-            self._model.set(Way(**request["way"]))
+            self._change(Way(**request["way"]))
         if "out" in request:
             self._switch(request["out"])
         self._control.send(json.dumps(self._stats()).encode())
         return True
+
+    def _change(self, way: Way) -> None:
+        """Other settings: of another rate those know, too, that wait for it."""
+        change = self._model.set(way, time.monotonic())
+        for held in (self._in_order, self._ahead):
+            fates = change.of([fate for fate, _, _ in held])
+            changed = [(fate, packet, number) for fate, (_, packet, number) in zip(fates, held, strict=True)]
+            held.clear()
+            held.extend(changed)
 
     def _switch(self, out: bool) -> None:
         """The way goes out, and what is on it is lost; or it comes back."""

@@ -2,9 +2,11 @@
 
 A packet waits until the packets before it have left at the line's rate, if the queue has room for it; then it takes
 the delay. That needs no events: when the line will be free says how long the queue is, and when the packet leaves.
-Departures (`Fate`) come in order, but for packets that overtake, which are in order among themselves.
+Departures (`Fate`) come in order, but for packets that overtake, which are in order among themselves. Another rate
+changes the fates of those that wait for it (`Change`).
 """
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
@@ -41,6 +43,33 @@ class Fate(NamedTuple):
     """It overtakes: its place is not behind the packets that were taken before it."""
     copies: int
     """2 if it arrives twice."""
+    leaves: float
+    """When it is through with waiting for the rate; then it takes the delay."""
+
+
+class Change(NamedTuple):
+    """Of the rate, while packets wait."""
+
+    now: float
+    longer: float
+    """How many times as long it takes from now on until a packet leaves."""
+
+    def leaves(self, before: float) -> float:
+        """When what would have left then does."""
+        return before if before <= self.now else self.now + (before - self.now) * self.longer
+
+    def of(self, fates: Iterable[Fate]) -> Iterator[Fate]:
+        """What becomes of packets that were taken before, in their order."""
+        due = float("-inf")
+        for fate in fates:
+            leaves = self.leaves(fate.leaves)
+            moved = leaves - fate.leaves if leaves != fate.leaves else 0.0
+            due = max(due, fate.due + moved)  # jitter is as it was
+            yield fate._replace(due=due, leaves=leaves)
+
+
+_NONE = Fate(float("-inf"), False, 1, float("-inf"))
+"""Before the first packet."""
 
 
 class Model:
@@ -53,11 +82,18 @@ class Model:
         self._mtu = mtu
         self._random = random.random
         self._in_run = False
-        self._free_at = self._last_due = float("-inf")
-        self.set(way)
+        self._seconds_a_byte = 8 / way.rate
+        self._free_at, self._last = float("-inf"), _NONE
+        self.set(way, 0.0)
 
-    def set(self, way: Way) -> None:
-        """Other settings, for packets that are taken from now on; none of them overtakes those taken before."""
+    def set(self, way: Way, now: float) -> Change:
+        """Other settings, for packets that are taken from now on; none of them overtakes those taken before.
+
+        But what waits for the rate waits for the new one: what that does to packets taken before.
+        """
+        change = Change(now, 8 / way.rate / self._seconds_a_byte)
+        self._free_at = change.leaves(self._free_at)
+        (self._last,) = change.of([self._last])
         self._way = way
         self._seconds_a_byte = 8 / way.rate
         self._room = way.queue_bytes(self._mtu) * self._seconds_a_byte
@@ -66,6 +102,7 @@ class Model:
         self._onset = way.onset
         self._plain = not (way.jitter or way.reorder or way.duplicate)
         self._in_run = False
+        return change
 
     @property
     def delay(self) -> float:
@@ -74,7 +111,7 @@ class Model:
 
     def cut(self) -> None:
         """Forget the packets under way: an outage has taken them."""
-        self._free_at = self._last_due = float("-inf")
+        self._free_at, self._last = float("-inf"), _NONE
 
     def waiting(self, now: float) -> int:
         """Bytes that wait for the rate."""
@@ -103,9 +140,8 @@ class Model:
         due = free_at + self._way.delay
         if not self._plain:
             return self._special(free_at, due)
-        due = max(due, self._last_due)
-        self._last_due = due
-        return Fate(due, False, 1)
+        self._last = fate = Fate(max(due, self._last.due), False, 1, free_at)
+        return fate
 
     def _special(self, free_at: float, due: float) -> Fate:
         way, random = self._way, self._random
@@ -115,9 +151,9 @@ class Model:
             self.counts.duplicated += 1
         if way.reorder and random() < way.reorder:
             self.counts.reordered += 1
-            return Fate(free_at, True, copies)
-        self._last_due = due = max(self._last_due, due + way.jitter * random())
-        return Fate(due, False, copies)
+            return Fate(free_at, True, copies, free_at)
+        self._last = fate = Fate(max(self._last.due, due + way.jitter * random()), False, copies, free_at)
+        return fate
 
     def _lost(self) -> bool:
         """Gilbert's model: losses come in runs whose lengths, and the gaps between them, are geometric."""

@@ -47,7 +47,10 @@ class Wan:
         return namespaces.inside(self.namespaces[end])
 
     def set(self, toward: str = "both", **texts: str) -> None:
-        """Other settings, as in `Line.of`, for packets sent from now on, of the way toward west, east or both."""
+        """Other settings, as in `Line.of`, for packets sent from now on, of the way toward west, east or both.
+
+        Another rate is also that of packets that wait for it.
+        """
         self.ask({"do": "set", "toward": toward, "texts": texts})
 
     def outage(self, out: bool, toward: str = "both") -> None:

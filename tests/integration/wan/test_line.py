@@ -93,6 +93,18 @@ def test_the_queue_and_the_rate(backend: str) -> None:
         assert wan.stats()["east"]["packets"] == 0
 
 
+def test_another_rate_is_that_of_the_queue_as_well(backend: str) -> None:
+    """What waited left as it would have, for a minute, and meanwhile the fast line took nothing."""
+    with line_or_skip(rate="8kbit", queue="64KiB", backend=backend) as wan:
+        throw(wan, "east", 40, 1500)
+        wait_until(lambda: wan.stats()["west"]["packets"] == 40)
+        began = time.monotonic()
+        wan.set("west", rate="10Mbit")
+        throw(wan, "east", 3, 1500)
+        wait_until(lambda: wan.stats()["west"]["delivered"] == 43)
+        assert time.monotonic() - began < 30
+
+
 def test_losses_are_counted(backend: str) -> None:
     with line_or_skip(rate="1Gbit", loss="10%", queue="100MiB", backend=backend) as wan:
         throw(wan, "west", 2000)

@@ -2,6 +2,7 @@
 
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,7 +59,7 @@ def test_laws(way: Way, packets: list[tuple[float, int]], seed: int) -> None:
 
 def test_rate_and_delay_exactly() -> None:
     line = model(rate="12Mbit", delay="50ms")
-    assert line.take(1.0, 1500) == Fate(1.051, False, 1)
+    assert line.take(1.0, 1500) == Fate(1.051, False, 1, 1.001)
     second = line.take(1.0, 750)
     assert second is not None
     assert abs(second.due - 1.0515) < 1e-9
@@ -141,8 +142,35 @@ def test_an_outage_and_its_end() -> None:
 def test_shorter_delays_do_not_overtake() -> None:
     line = model(delay="1s")
     early = line.take(0, 100)
-    line.set(Way.of(delay="1ms"))
+    line.set(Way.of(delay="1ms"), 0.1)
     late = line.take(0.1, 100)
     assert early is not None
     assert late is not None
     assert late.due >= early.due
+
+
+@pytest.mark.parametrize(("before", "after"), [("1Mbit", "100Mbit"), ("100Mbit", "1Mbit")])
+@pytest.mark.parametrize("jitter", ["0ms", "1ms"])
+def test_what_waits_leaves_at_the_new_rate(before: str, after: str, jitter: str) -> None:
+    """Else a line that was full and became faster took nothing for as long as it had been slow."""
+    line = model(rate=before, delay="10ms", queue="61KB", jitter=jitter)
+    held = [fate for fate in (line.take(0.0, 1500) for _ in range(40)) if fate]
+    assert len(held) == 40, "the queue is full"
+    way = Way.of(rate=after, delay="10ms", queue="61KB", jitter=jitter)
+    held = list(line.set(way, 0.0).of(held))
+    assert line.waiting(0.0) == 60_000
+    seconds = 1500 * 8 / way.rate
+    assert [fate.leaves for fate in held] == pytest.approx([seconds * number for number in range(1, 41)])
+    for fate in held:
+        assert 0.01 - 1e-9 <= fate.due - fate.leaves <= 0.011 + seconds
+    assert line.take(0.0, 1500) is None, "it is as full as before"
+    late = line.take(1.01 * seconds, 1500)
+    assert late is not None
+    assert late.due >= held[-1].due
+
+
+def test_what_has_left_is_as_it_was() -> None:
+    line = model(rate="1Mbit", delay="1s")
+    gone = line.take(0.0, 1500)
+    assert gone is not None
+    assert [*line.set(Way.of(rate="8kbit"), 0.5).of([gone])] == [gone]
