@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -195,18 +195,20 @@ def _number(option: str, number: int, least: int, most: int) -> int:
 
 
 def _start(options: Options, now: datetime) -> datetime | None:
-    """The next time that it is so late."""
+    """The next time that it is so late, in the local time zone."""
     at = _given(options, "start", quantities.time_of_day)
     if at is None:
         return None
     today = datetime.combine(now.date(), at)
-    return today if today >= now.replace(second=0, microsecond=0) else today + timedelta(days=1)
+    start = today if today >= now.replace(second=0, microsecond=0) else today + timedelta(days=1)
+    return start.astimezone(UTC)
 
 
 def _end(start: datetime | None, seconds: float) -> str | None:
+    """As the clock on the wall shows it then, which may have changed to or from summer time meanwhile."""
     if start is None:
         return None
     try:
-        return f"{start + timedelta(seconds=seconds):%a %Y-%m-%d %H:%M}"
+        return f"{(start + timedelta(seconds=seconds)).astimezone():%a %Y-%m-%d %H:%M}"
     except OverflowError:
         return "never"

@@ -1,10 +1,14 @@
 """`isthmus plan`: what it prints, as JSON and as tables, and what it refuses."""
 
 import json
+import time
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import pytest
 
+from proxy.cli.plan import compute
 from proxy.errors import ExitCode
 from tests.unit.cli.conftest import Isthmus
 
@@ -51,6 +55,33 @@ def test_when_it_ends(isthmus: Isthmus) -> None:
         "replication"
     ]
     assert never["ends"] == "never"
+
+
+@pytest.fixture
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("berlin")
+@pytest.mark.parametrize(
+    ("now", "ends"),
+    [
+        (datetime(2026, 10, 20, 20), "Wed 2026-10-21 05:42"),
+        (datetime(2026, 10, 24, 20), "Sun 2026-10-25 04:42"),
+        (datetime(2026, 3, 28, 20), "Sun 2026-03-29 06:42"),
+    ],
+    ids=["no change", "back to winter", "to summer"],
+)
+def test_the_clock_on_the_wall_may_change_until_it_ends(now: datetime, ends: str) -> None:
+    options = {"rate": "45Mbit", "round_trip": "100ms", "volume": "20GB", "start": "22:00", "window": "72KB"}
+    others = dict.fromkeys(("distance", "site_rate", "write_rate", "write_size", "table"))
+    usual = {"loss": "0%", "mtu": 1500, "connections": 1, "reduction": "0%"}
+    (first, *_) = compute({**others, **usual, **options}, now)["replication"]
+    assert (first["seconds"], first["ends"]) == (pytest.approx(27_777.8), ends)
 
 
 def test_the_hosts_own_speed(isthmus: Isthmus) -> None:
