@@ -121,6 +121,8 @@ def answer(process: Process) -> dict[str, Any]:
     if not line:
         raise LoadFailure(f"an end of the line ended with status {process.wait()}")
     found: dict[str, Any] = json.loads(line)
+    if "failed" in found:
+        raise LoadFailure(f"an end of the line failed: {found['failed']}")
     return found
 
 
@@ -346,7 +348,11 @@ def main() -> None:
         case "source":
             source(options.file, options.to, Shape(options.connections, options.varied, options.inserted))
         case "sink":
-            sink(options.file)
+            try:
+                sink(options.file)
+            except (LoadFailure, OSError) as error:  # told to the bench alone: one that is interrupted has no more ears
+                say(failed=str(error))
+                sys.exit(1)
         case "echo":
             echo(options.host, options.bytes)
         case "question":
