@@ -11,11 +11,22 @@ DISK_SECONDS = 30.0
 """In which files should have been read, also from a disk that is far away."""
 UNANSWERED = f"their disk has not answered for {DISK_SECONDS:g} s; see to it, and reload again"
 
+NO_THREAD = (
+    "no thread can be started; raise TasksMax of the systemd unit, the limit of pids of a container, ulimit -u or -v"
+)
+"""What no work begins with where a limit is reached."""
+
 
 def aside(call: Callable[[], T], name: str, unwanted: Callable[[T], None] = lambda result: None) -> "Future[T]":
-    """Begin it; `name` is the thread's. Who waits no longer may cancel the future: what comes then is `unwanted`."""
+    """Begin it; `name` is the thread's. Who waits no longer may cancel the future: what comes then is `unwanted`.
+
+    Where no thread can be started the future has an OSError.
+    """
     answer: Future[T] = Future()
-    threading.Thread(target=_work, args=(call, answer, unwanted), name=name, daemon=True).start()
+    try:
+        threading.Thread(target=_work, args=(call, answer, unwanted), name=name, daemon=True).start()
+    except RuntimeError:  # the kernel gives no thread, at least now: as a disk or a network fails
+        answer.set_exception(OSError(NO_THREAD))
     return answer
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from proxy.aside import NO_THREAD
 from proxy.cli.output import say
 from proxy.errors import ExitCode, OperatorError
 from proxy.text import printable
@@ -56,6 +57,8 @@ def explain(error: Exception) -> int:
             return _explain(
                 f"{error.filename or 'output'} cannot be written: {error.strerror}; {remedy}", ExitCode.FAILED
             )
+        case RuntimeError() if "can't start new thread" in str(error):  # the interpreter has no class of its own for it
+            return _explain(NO_THREAD, ExitCode.FAILED)
         case _:
             return _explain_defect(error)
 

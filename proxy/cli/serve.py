@@ -7,6 +7,7 @@ from proxy import log
 from proxy.cli.users import as_user, other_owner
 from proxy.config import SiteConfig, load
 from proxy.errors import ExitCode, OperatorError
+from proxy.net.limits import ensure_threads
 from proxy.net.service import run as run_site
 from proxy.web.server import StatusServer
 from proxy.web.settings import Settings
@@ -16,6 +17,7 @@ def run(config: Path) -> int:
     """Load, log, serve; the exit code."""
     site = load(config)
     _refuse_for_another(site)
+    ensure_threads()
     log.configure(site.log.level, site.log.format)
     settings = settings_of(site)
     try:

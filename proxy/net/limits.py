@@ -1,7 +1,16 @@
-"""What the kernel lets a process have: as many file descriptors as it may, for a shell's own limit is often 1,024."""
+"""What the kernel lets a process have: all descriptors that it may, as a shell's limit is often 1,024; and threads."""
 
+import asyncio
 import resource
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+
+from proxy.aside import NO_THREAD
+from proxy.errors import OperatorError
+
+THREADS = 12
+"""Of a site beside its first: the log's, two each of the store and the history, libuv's four, some that come and go."""
 
 
 def use_all_descriptors() -> None:
@@ -9,3 +18,32 @@ def use_all_descriptors() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def ensure_threads() -> None:
+    """See that a site's threads can be started, before libuv tries and ends the process. Raises OperatorError."""
+    enough = threading.Event()
+    threads = [threading.Thread(target=enough.wait, daemon=True) for _ in range(THREADS)]
+    started = []
+    try:
+        for thread in threads:
+            thread.start()
+            started.append(thread)
+    except RuntimeError:
+        raise OperatorError(f"a site needs {THREADS} threads, and has got {len(started)}: {NO_THREAD}") from None
+    finally:
+        enough.set()
+        for thread in started:
+            thread.join()
+
+
+def begun(name: str) -> ThreadPoolExecutor:
+    """A thread that is there from now on: at the first need, days later, a limit may have been reached."""
+    pool = ThreadPoolExecutor(1, thread_name_prefix=name)
+    pool.submit(int)
+    return pool
+
+
+async def begin_threads() -> None:
+    """Have libuv begin its own now, for the same reason: it ends the process where it cannot."""
+    await asyncio.get_running_loop().getaddrinfo("127.0.0.1", 0)

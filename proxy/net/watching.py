@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from proxy.history.file import HistoryFault, Kept
 from proxy.history.keeper import Batch, Keeper
+from proxy.net.limits import begun
 from proxy.net.survey import survey
 from proxy.observe import codes
 from proxy.observe.answers import Event, Severity
@@ -45,6 +46,7 @@ class Watching:
         """Called when the watch has been fed."""
         self._site = site
         self._keeper = keeper
+        self._waiting = begun("history-end")  # for the keeper, at the end
         self._problem = "no file was given"  # why history is kept in memory only, if it is
         self._events: dict[int, Event] = {}
         self._facts = {_SITE: site.config.site.name}
@@ -110,10 +112,11 @@ class Watching:
         if self._keeper is None:
             return
         loop, keeper = asyncio.get_running_loop(), self._keeper
-        await loop.run_in_executor(None, keeper.rest, CLOSE_SECONDS)
+        await loop.run_in_executor(self._waiting, keeper.rest, CLOSE_SECONDS)
         self._flush(time.time())
-        if not await loop.run_in_executor(None, keeper.close, CLOSE_SECONDS):
+        if not await loop.run_in_executor(self._waiting, keeper.close, CLOSE_SECONDS):
             log.warning("the disk of %s does not answer: the last seconds of history are lost", keeper.path)
+        self._waiting.shutdown(wait=False)
 
     async def _open(self) -> Kept:
         if self._keeper is None:

@@ -9,10 +9,10 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from dedupstore.store import ChunkStore
+from proxy.net.limits import begun
 
 log = logging.getLogger(__name__)
 
@@ -40,8 +40,8 @@ class StoreWorker:
     def __init__(self, store: ChunkStore) -> None:
         self.store = store
         self._loop = asyncio.get_running_loop()
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="store-writer")
-        self._reader = ThreadPoolExecutor(1, thread_name_prefix="store-reader")
+        self._writer = begun("store-writer")
+        self._reader = begun("store-reader")
         self._writing_since: float | None = None
         self._reading_since: float | None = None  # set by the reader
         self._broken = False

@@ -43,7 +43,7 @@ class Rights:
         try:
             reading = asyncio.wrap_future(aside(partial(_read, self._settings), "reloading"))
             self._files = await asyncio.wait_for(reading, DISK_SECONDS)
-        except TimeoutError as error:
+        except OSError as error:  # TimeoutError, or no thread
             words = f"the status listener's certificates and tokens cannot be read: {str(error) or UNANSWERED}"
             raise OperatorError(words, ExitCode.CONFIGURATION) from None
 

@@ -1,7 +1,19 @@
-"""A process has all file descriptors that it may have."""
+"""A process has all file descriptors that it may have, and the threads that it needs, or says so."""
 
+import asyncio
 import subprocess
 import sys
+import threading
+
+import pytest
+import uvloop
+
+from dedupstore.memory import MemoryStore
+from proxy.aside import NO_THREAD, aside
+from proxy.cli.root import explain
+from proxy.errors import ExitCode, OperatorError
+from proxy.net.limits import THREADS, begun, ensure_threads
+from proxy.net.worker import StoreWorker
 
 SHELL = "ulimit -S -n 64; exec {python} -c '{program}'"
 PROGRAM = """
@@ -17,3 +29,68 @@ print(soft == hard > 64)
 def test_the_soft_limit_is_raised() -> None:
     command = ["sh", "-c", SHELL.format(python=sys.executable, program=PROGRAM)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "True\n"
+
+
+def give(patch: pytest.MonkeyPatch, threads: int) -> None:
+    """From now on the kernel gives so many threads, and then none."""
+    left, begin = [None] * threads, threading.Thread.start
+
+    def start(thread: threading.Thread) -> None:
+        if not left:
+            raise RuntimeError("can't start new thread")
+        left.pop()
+        begin(thread)
+
+    patch.setattr(threading.Thread, "start", start)
+
+
+@pytest.mark.parametrize("threads", [0, THREADS - 1])
+def test_too_few_threads_are_told_of(monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    """Without it libuv ended the process at the first connection, and nothing was in the log."""
+    give(monkeypatch, threads)
+    with pytest.raises(OperatorError, match=rf"needs {THREADS} threads, and has got {threads}: .*TasksMax"):
+        ensure_threads()
+
+
+def test_enough_threads_go_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = threading.active_count()
+    give(monkeypatch, THREADS)
+    ensure_threads()
+    assert threading.active_count() == before
+
+
+def test_what_is_begun_needs_no_thread_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the first need, days after the start, the limit may have been reached."""
+
+    async def scene() -> None:
+        pool = begun("test")
+        give(monkeypatch, 0)
+        await asyncio.get_running_loop().run_in_executor(pool, bool)
+        pool.shutdown()
+
+    uvloop.run(scene())
+
+
+def test_the_store_has_its_threads_from_the_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the first write found none, the site stopped for a defect."""
+
+    async def scene() -> None:
+        store = MemoryStore(64 << 20)
+        worker = StoreWorker(store)
+        give(monkeypatch, 0)
+        worker.note()
+        await worker.close()
+
+    asyncio.run(scene())
+
+
+def test_what_cannot_begin_aside_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a network fails: a site that asks for a name tries again."""
+    give(monkeypatch, 0)
+    with pytest.raises(OSError, match="no thread can be started; raise TasksMax"):
+        aside(bool, "test").result(0)
+
+
+def test_whatever_finds_no_thread_says_what_to_raise(capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(RuntimeError("can't start new thread")) == ExitCode.FAILED
+    assert capsys.readouterr().err == f"isthmus: {NO_THREAD}\n"
