@@ -119,7 +119,7 @@ class Index:
             path.mkdir(mode=0o700, exist_ok=True)
             _allocate(path / "lock.mdb")
             self._env = lmdb.open(
-                os.fspath(path), map_bytes, metasync=False, mode=0o600, readahead=False,
+                os.fsencode(path), map_bytes, metasync=False, mode=0o600, readahead=False,
                 max_readers=_READERS, max_dbs=8, max_spare_txns=2,
             )  # fmt: skip
         try:
@@ -306,7 +306,7 @@ class Index:
         fresh = self.path / _COMPACT
         with _translated():
             fresh.mkdir(mode=0o700)
-            self._env.copy(os.fspath(fresh), compact=True)
+            self._env.copy(os.fsencode(fresh), compact=True)  # type: ignore[arg-type]  # the stub knows only text
             _settle(fresh / "data.mdb")
             self.close()
             os.replace(fresh / "data.mdb", self._data)

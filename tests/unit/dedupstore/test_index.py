@@ -298,3 +298,9 @@ def test_an_index_without_the_stores_data(index: Index) -> None:
 def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
     with pytest.raises(StoreFault):
         Index(tmp_path / "no" / "where", MAP)
+
+
+def test_a_path_may_have_any_bytes(tmp_path: Path) -> None:
+    """Latin-1, say; in an ASCII locale all but ASCII are such. LMDB's binding takes no text that it cannot encode."""
+    index = Index(tmp_path / os.fsdecode(b"caf\xe9"), MAP).compacted(MAP)
+    index.close()
