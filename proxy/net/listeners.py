@@ -87,6 +87,7 @@ def unavailable(what: str, address: Address, error: OSError) -> str:
     remedies = {
         errno.EADDRNOTAVAIL: "configure one that `ip address` lists on this host",
         errno.EACCES: "configure a port from 1024 on: those below are for root",
+        errno.EMFILE: "raise LimitNOFILE of the systemd unit, ulimits of a container, or ulimit -n (isthmus doctor)",
     }
     remedy = remedies.get(error.errno or 0, "free the address or configure another one")
     return f"{what} = {address}: {error.strerror or error}; {remedy}"

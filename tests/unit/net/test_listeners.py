@@ -15,6 +15,7 @@ from proxy.net.listeners import unavailable
         (errno.EADDRINUSE, "free the address or configure another one"),
         (errno.EADDRNOTAVAIL, "configure one that `ip address` lists on this host"),
         (errno.EACCES, "configure a port from 1024 on: those below are for root"),
+        (errno.EMFILE, "raise LimitNOFILE of the systemd unit, ulimits of a container, or ulimit -n (isthmus doctor)"),
         (errno.ENOBUFS, "free the address or configure another one"),
     ],
 )
