@@ -109,14 +109,16 @@ class Watching:
 
     async def stop(self) -> None:
         """Write down what is left."""
-        if self._keeper is None:
-            return
-        loop, keeper = asyncio.get_running_loop(), self._keeper
-        await loop.run_in_executor(self._waiting, keeper.rest, CLOSE_SECONDS)
-        self._flush(time.time())
-        if not await loop.run_in_executor(self._waiting, keeper.close, CLOSE_SECONDS):
-            log.warning("the disk of %s does not answer: the last seconds of history are lost", keeper.path)
+        if self._keeper is not None:
+            await self._write_rest(self._keeper)
         self._waiting.shutdown(wait=False)
+
+    async def _write_rest(self, keeper: Keeper) -> None:
+        wait = partial(asyncio.get_running_loop().run_in_executor, self._waiting)
+        await wait(keeper.rest, CLOSE_SECONDS)
+        self._flush(time.time())
+        if not await wait(keeper.close, CLOSE_SECONDS):
+            log.warning("the disk of %s does not answer: the last seconds of history are lost", keeper.path)
 
     async def _open(self) -> Kept:
         if self._keeper is None:
@@ -130,7 +132,7 @@ class Watching:
         if (owner := kept.facts.get(_SITE, self._name)) == self._name:
             return kept
         self._problem = f"{self._keeper.path} is that of site {owner}; name a file of its own as status.history"
-        await asyncio.get_running_loop().run_in_executor(None, self._keeper.close, CLOSE_SECONDS)
+        await asyncio.get_running_loop().run_in_executor(self._waiting, self._keeper.close, CLOSE_SECONDS)
         self._keeper = None
         return Kept()
 
