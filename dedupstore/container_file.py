@@ -3,7 +3,7 @@
 import errno
 import os
 from contextlib import suppress
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 from pathlib import Path
 from struct import Struct
 from typing import Final
@@ -154,8 +154,8 @@ class FileSlots:
         """No slot above this number is given out."""
         self.unfit: set[int] = set()
         """Slots that the disk does not take: none of them is given out again."""
-        self._free = [slot for slot in range(1, limit + 1) if slot not in used]
-        heapify(self._free)
+        self._new = min(max(used, default=0), limit) + 1  # and above: not used since the store was opened
+        self._free = [slot for slot in range(1, self._new) if slot not in used]  # in order: a heap
 
     def take(self) -> int | None:
         """The lowest free slot, or None."""
@@ -163,7 +163,10 @@ class FileSlots:
             slot = heappop(self._free)
             if slot <= self.limit:
                 return slot
-        return None
+        if self._new > self.limit:
+            return None
+        self._new += 1
+        return self._new - 1
 
     def give(self, slot: int) -> None:
         """Take a slot back."""

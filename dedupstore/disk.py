@@ -67,7 +67,8 @@ class DiskStore(DiskCache):
             super().__init__(files, StoreFigures("disk", size_bytes), cache_bytes, clock)
         except OSError as error:
             close_files(files.index, files.containers, files.lock, files.epochs[1:])  # no peer was told of the first
-            raise StoreUnusable(f"there is no memory for a store cache of {cache_bytes} bytes; give it less") from error
+            wrong = f"there is no memory for a store cache of {cache_bytes >> 20} MiB; lower store.cache"
+            raise StoreUnusable(wrong) from error
         self._looked = clock()
         self._announced = False
         self._taken = 0

@@ -31,7 +31,9 @@ class MemoryStore(ContainerStore):
         try:
             slab = Slab(size_bytes // CONTAINER_BYTES)
         except OSError as error:
-            raise StoreUnusable(f"there is no memory for a store of {size_bytes} bytes; give it less") from error
+            raise StoreUnusable(
+                f"there is no memory for a store of {size_bytes >> 20} MiB; lower store.size"
+            ) from error
         writers = min(WRITERS_MAX, size_bytes // CONTAINER_BYTES // 8)
         super().__init__(StoreFigures("memory", size_bytes), slab, Beliefs(clock), clock, 1, writers)
         self.identity = os.urandom(16)

@@ -390,7 +390,7 @@ def test_a_cache_too_small(path: Path) -> None:
 
 def test_a_cache_for_which_there_is_no_memory(filled: Path) -> None:
     """The kernel refuses it, and the store is left as it was: nobody has died with it."""
-    with pytest.raises(StoreUnusable, match=r"no memory for a store cache of \d+ bytes; give it less"):
+    with pytest.raises(StoreUnusable, match=r"no memory for a store cache of \d+ MiB; lower store.cache"):
         open_store("disk", SIZE, filled, cache_bytes=1 << 50)
     assert (filled / "lock").read_text() == ""
     store = opened(filled)
