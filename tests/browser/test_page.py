@@ -314,6 +314,23 @@ def test_silence_shows_within_three_seconds(stage: Stage, window: OpenWindow) ->
     assert page.page.locator("#lost").is_hidden()
 
 
+def test_events_that_come_at_once_are_drawn_once(stage: Stage, window: OpenWindow) -> None:
+    """Two hundred drawn one by one took seconds, and more than a second's worth may come in one message."""
+    page = window(stage.url)
+    page.until_text("#signal", "live")
+    drawn = page.page.evaluate(
+        """async () => {
+            const { Events } = await import("/static/js/events.js");
+            const events = new Events(), shown = [];
+            events.table.show = (rows) => shown.push(rows.length);
+            for (let number = 1; number <= 200; number++) events.add([{ number, severity: "info" }]);
+            await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+            return shown;
+        }"""
+    )
+    assert drawn == [200]
+
+
 def test_events_of_a_site_that_has_begun_anew_are_all_shown(stage: Stage, window: OpenWindow) -> None:
     """Where nothing is kept on disk its numbers begin with 1 again, and may have passed the last one that was seen."""
     page = window(stage.url)

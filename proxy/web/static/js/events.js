@@ -17,6 +17,7 @@ export class Events {
     this.events = [];
     this.last = null;
     this.newest = 0;
+    this.due = false; // many may come at once: they are drawn together
     this.severity = byId("severity");
     this.severity.addEventListener("change", () => this.draw());
     this.table = new Table(
@@ -51,10 +52,13 @@ export class Events {
   add(events) {
     const known = new Map([...this.events, ...events].map((event) => [event.number, event]));
     this.events = [...known.values()].sort((one, other) => other.number - one.number).slice(0, MOST);
-    this.draw();
+    if (this.due) return;
+    this.due = true;
+    requestAnimationFrame(() => this.draw());
   }
 
   draw() {
+    this.due = false;
     const least = SEVERITIES.indexOf(this.severity.value);
     this.table.show(this.events.filter((event) => SEVERITIES.indexOf(event.severity) >= least));
   }
