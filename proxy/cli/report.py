@@ -52,7 +52,7 @@ def store_table(store: dict[str, Any]) -> Table:
         table.add_row(meaning, number(store.get(key)))
     for key, meaning in {"evicted_bytes": "evicted", "unlearned_bytes": "passed unlearned"}.items():
         table.add_row(meaning, size(store.get(key)))
-    table.add_row("oldest", duration(store.get("oldest_seconds")))
+    table.add_row("oldest", duration(store.get("oldest_seconds") or None))
     return table
 
 

@@ -178,7 +178,7 @@ def _store(store: dict[str, Any]) -> Iterator[Row]:
         yield (
             plain(store.get("mode")),
             f"{size(store.get('used_bytes'))} of {size(store.get('size_bytes'))}",
-            duration(store.get("oldest_seconds")),
+            duration(store.get("oldest_seconds") or None),
             _percent(store.get("hit_rate")),
             size(store.get("verified_bytes")),
             plain(store.get("advice")),
