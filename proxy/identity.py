@@ -40,7 +40,7 @@ class IdentityFault(OperatorError):
     """A certificate or key file that cannot be used; says what is wrong with it, and the remedy."""
 
     def __init__(self, path: Path, wrong: str, remedy: str, *, damaged: bool = False) -> None:
-        """`damaged`: it is a file, can be read, and holds no certificate, nor a key."""
+        """`damaged`: it is a file, can be read, and holds no certificate that can be used, nor a key."""
         super().__init__(f"{path} {wrong}; {remedy}")
         self.damaged = damaged
         self.path = path
@@ -113,20 +113,21 @@ def draft(site: str, out_dir: Path, *, now: datetime | None = None) -> tuple[Ide
 def read_certificates(path: Path) -> tuple[Certificate, ...]:
     """All certificates of a PEM file, at least one; the first is the site's own. Raises IdentityFault."""
     content = _content(path)
+    key = b"PRIVATE KEY-----" in content
     try:
         found = tuple(_facts(certificate) for certificate in x509.load_pem_x509_certificates(content))
     except Exception:  # the parser has many ways to dislike a file, and all of them mean this
-        key = b"PRIVATE KEY-----" in content
         wrong = "holds a private key, not a certificate" if key else "is not a certificate"
         remedy = "write the path of a PEM file that begins with BEGIN CERTIFICATE"
         raise IdentityFault(path, wrong, remedy, damaged=not key) from None
     begun = len(_BEGINNING.findall(content))
     if not begun or _JOINED.search(content):  # the parser reads that, TLS does not, and names no file
         remedy = "write it anew, without spaces before them, and with a newline behind each"
-        raise IdentityFault(path, "has BEGIN or END not as a line of its own", remedy)
+        raise IdentityFault(path, "has BEGIN or END not as a line of its own", remedy, damaged=not key)
     if len(found) < begun:  # the parser passes over it, TLS refuses it likewise
         wrong = f"is cut off, or damaged, behind its certificate {len(found)}"
-        raise IdentityFault(path, wrong, "write it anew, with every certificate from BEGIN to END CERTIFICATE")
+        remedy = "write it anew, with every certificate from BEGIN to END CERTIFICATE"
+        raise IdentityFault(path, wrong, remedy, damaged=not key)
     return found
 
 

@@ -120,7 +120,7 @@ def _draft(site: SiteConfig, text: str, invitation: Invitation, *, replace: bool
 
 
 def _pinned(path: Path) -> bytes | None:
-    """The certificate that is there (DER), empty if the file holds none; None if there is no file.
+    """The certificate that is there (DER), empty if it cannot be used; None if there is no file.
 
     Raises IdentityFault for what cannot be read, or holds a key: nobody means to replace that.
     """
@@ -143,7 +143,7 @@ def _check_change(site: SiteConfig, path: Path, old: bytes | None, invitation: I
         wrong = f"its certificate would be {path}, which {site.source} uses for something else"
         raise _refused(invitation, wrong, "give that file another name, here and there")
     if old == b"" and not replace:
-        raise _refused(invitation, f"{path}, where its certificate belongs, holds none", MEND)
+        raise _refused(invitation, f"{path}, where its certificate belongs, holds none that can be used", MEND)
     if old is not None and not replace:
         shown = identity.show_fingerprint(identity.fingerprint(path))
         raise _refused(invitation, f"its certificate is not the one in {path} (SHA-256 {shown})", REPLACE)

@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import signal
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -123,18 +124,29 @@ def test_another_certificate_or_address_needs_a_word(isthmus: Isthmus, tmp_path:
         assert content(tmp_path / "east") == before
 
 
-@pytest.mark.parametrize("damaged", [b"", b"-----BEGIN CERTIFICATE-----\nMIIB", b"\0" * 4096])
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda sound: b"",
+        lambda sound: b"-----BEGIN CERTIFICATE-----\nMIIB",
+        lambda sound: b"\0" * 4096,
+        lambda sound: b"  " + sound,
+        lambda sound: sound + sound[:200],
+    ],
+    ids=["empty", "cut", "zeros", "indented", "a second one that is cut"],
+)
 def test_a_certificate_that_was_damaged_is_replaced(
-    isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str], damaged: bytes
+    isthmus: Isthmus, tmp_path: Path, hosts: dict[str, str], damage: Callable[[bytes], bytes]
 ) -> None:
-    """By the same line; and where that cannot be, what was there is there again."""
+    """By the same line, which --replace asks for; and where that cannot be, what was there is there again."""
     file, pin = tmp_path / "east" / "east.toml", tmp_path / "east" / "west.crt"
     isthmus("pair", hosts["west"], file)
     sound = pin.read_bytes()
+    damaged = damage(sound)
     pin.write_bytes(damaged)
     shown = isthmus("pair", hosts["west"], file)
     assert shown.exit_code == ExitCode.FAILED
-    assert f"{pin}, where its certificate belongs, holds none; if that file was damaged, add --replace" in shown.stderr
+    assert f"{pin}, where its certificate belongs, holds none that can be used; if that file was" in shown.stderr
     ours = encode(Invitation("west", None, of(tmp_path / "east" / "east", "west", (-1, 100))))
     assert isthmus("pair", ours, file, "--replace").exit_code == ExitCode.CONFIGURATION
     assert pin.read_bytes() == damaged
