@@ -26,6 +26,7 @@ def poured(bed: Bed, wire: Wire, tunnel: Settings | None = None) -> Iterator[Pai
         pair = bed.pair(array.address, tunnel_address=wire.far, dialled=wire.address, tunnel=tunnel)
         run(*pair.sites)
         with pouring(pair.entrance):
+            array.arrival()  # of a stream that has not come over the line the far site knows nothing
             yield pair
         bed.close()
 
