@@ -21,6 +21,8 @@ _SUPERBLOCK: Final = Struct("<8sII16s")
 _MAGIC: Final = b"ISTHSTOR"
 _VERSION: Final = 1
 SUPERBLOCK_BYTES: Final = _SUPERBLOCK.size + 32
+BEGINNING_BYTES: Final = 2 * PAGE_BYTES
+"""Of a new file: the superblock, and the page behind it by which the disk is tried."""
 _LAYOUTS: Final = {layout.slot_bytes: layout for layout in (SMALL, LARGE)}
 
 
@@ -68,7 +70,7 @@ class ContainerFile:
         """
         self.layout = layout
         block = _SUPERBLOCK.pack(_MAGIC, _VERSION, layout.slot_bytes, identity)
-        self._write(memoryview(block + fingerprint(block)), 0, self._file)
+        self._write(memoryview((block + fingerprint(block)).ljust(BEGINNING_BYTES, b"\0")), 0, self._file)
         try:
             fsync(self._file)
         except OSError as error:
@@ -88,7 +90,11 @@ class ContainerFile:
         self._write(data, slot * self.layout.slot_bytes, self._direct)
 
     def probe(self) -> None:
-        """Writer: see whether the disk takes a page, behind the superblock, where nothing is."""
+        """Writer: see whether the disk takes a page, behind the superblock, where nothing is.
+
+        The page is there from the beginning: where it were not, a full disk would take none, but containers in place of
+        others all the same.
+        """
         page = Slab(1, PAGE_BYTES).take()
         assert page is not None
         self._write(page, PAGE_BYTES, self._direct)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from dedupstore.beliefs import PeerNote
 from dedupstore.container import LARGE, SMALL, Layout
-from dedupstore.container_file import SUPERBLOCK_BYTES, ContainerFile, FileSlots
+from dedupstore.container_file import BEGINNING_BYTES, ContainerFile, FileSlots
 from dedupstore.errors import Damaged, DiskFull, IndexFull, StoreFault, StoreUnusable
 from dedupstore.index import PAGE_BYTES, Change, Index, Meta
 from dedupstore.lock import StoreLock
@@ -263,7 +263,7 @@ def _identify(containers: ContainerFile, index: Index, new: Layout, walked: bool
 def _begin(containers: ContainerFile, layout: Layout) -> Meta:
     if containers.size():
         containers.identity()
-        if containers.size() > SUPERBLOCK_BYTES:
+        if containers.size() > BEGINNING_BYTES:
             raise Damaged("the index is gone")
     identity = os.urandom(16)
     containers.begin(identity, layout)

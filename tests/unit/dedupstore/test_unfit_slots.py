@@ -16,12 +16,13 @@ SLOTS = 11
 
 
 class Disk:
-    """The system's disk, that of some slots takes nothing, or is full."""
+    """The system's disk, that of some slots takes nothing, or has no room where nothing is yet."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.bad = range(0)
         self.error = errno.EIO
         self.errors = 0
+        self.full = False
         self.now = 1_700_000_000.0
         monkeypatch.setattr(container_file, "pwrite", self.pwrite)
 
@@ -29,6 +30,8 @@ class Disk:
         if offset // CONTAINER_BYTES in self.bad:
             self.errors += 1
             raise OSError(self.error, os.strerror(self.error))
+        if self.full and is_hole(file, offset):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return os.pwrite(file, data, offset)
 
 
@@ -42,6 +45,11 @@ def store(tmp_path: Path, disk: Disk) -> Iterator[ChunkStore]:
     opened = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=lambda: disk.now)
     yield opened
     opened.close()
+
+
+def is_hole(file: int, offset: int) -> bool:
+    """Whether a write there takes room."""
+    return offset >= os.fstat(file).st_size or os.lseek(file, offset, os.SEEK_DATA) != offset
 
 
 def due(store: ChunkStore) -> bool:
@@ -134,3 +142,17 @@ def test_a_disk_that_works_again_is_an_alarm_no_more(store: ChunkStore, disk: Di
     fill(store, range(3000, 3000 + A_CONTAINER))
     assert fetch(store, name_of(2000)) == chunk(2000)
     assert store.verify()[1] == 0
+
+
+def test_a_full_disk_takes_the_page_by_which_it_is_tried(store: ChunkStore, disk: Disk) -> None:
+    """As it takes containers in place of others: it was said to take nothing, and for minutes nothing was learned."""
+    fill(store, range(A_CONTAINER * (SLOTS + 1)))
+    disk.full = True
+    disk.bad = range(SLOTS + 1)
+    fill(store, range(1000, 1000 + A_CONTAINER * 2))
+    assert store.alarms
+    disk.bad = range(0)
+    disk.now += 641
+    assert due(store)
+    store.write()
+    assert healthy(store)
