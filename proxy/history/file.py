@@ -81,6 +81,8 @@ class Kept:
     """Those of a series in order."""
     events: list[Event] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
+    owner: str = ""
+    """The site that the file is of: two that wrote into one would overwrite each other's events."""
     set_aside: Path | None = None
     """Where a damaged file was moved, and an empty one begun."""
 
@@ -124,6 +126,12 @@ class HistoryFile:
                 transaction.execute(_BEYOND, {"range": name, "series": series, "last": last, "most": most})
             if events:
                 transaction.execute(_TOO_MANY, {"most": EVENTS_MAX})
+
+    def claim(self, site: str) -> str:
+        """Whose file it is: from now on that site's, unless it is another one's. Raises sqlite3.Error."""
+        with self._connection as transaction:
+            transaction.execute("INSERT OR IGNORE INTO fact VALUES ('site', ?)", (site,))
+            return str(*transaction.execute("SELECT value FROM fact WHERE name = 'site'").fetchone())
 
     def close(self) -> None:
         """Nothing more will be written."""

@@ -64,12 +64,12 @@ class Keeper:
         """True if what was given is written, and more may be given."""
         return self._idle.is_set()
 
-    def open(self, now: float) -> "Future[Kept]":
-        """Open and read the file on the thread. The future raises HistoryFault if that cannot be. Once.
+    def open(self, now: float, site: str) -> "Future[Kept]":
+        """Open and read the file on the thread, for that site. The future raises HistoryFault if that cannot be. Once.
 
         Who waits no longer may cancel it: then the thread ends, with the file closed, as soon as the disk answers.
         """
-        self._now = now
+        self._now, self._site = now, site
         self._thread.start()
         return self._opened
 
@@ -93,6 +93,7 @@ class Keeper:
     def _run(self) -> None:
         try:
             file, kept = open_history(self.path, self._now)
+            kept.owner = file.claim(self._site)
         except Exception as error:  # whatever it is, nobody may wait for it for ever
             fault = error if isinstance(error, HistoryFault) else HistoryFault(f"{self.path}: {error}")
             if self._opened.set_running_or_notify_cancel():

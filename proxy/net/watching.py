@@ -33,8 +33,6 @@ CLOSE_SECONDS = 3.0
 _LEVELS = {Severity.INFO: logging.INFO, Severity.WARNING: logging.WARNING, Severity.ERROR: logging.ERROR}
 _FILE = "file"
 """The fact that says which configuration the last run had."""
-_SITE = "site"
-"""And which site that was: two that wrote into one file would overwrite each other's events."""
 
 
 class Watching:
@@ -49,7 +47,7 @@ class Watching:
         self._waiting = begun("history-end")  # for the keeper, at the end
         self._problem = "no file was given"  # why history is kept in memory only, if it is
         self._events: dict[int, Event] = {}
-        self._facts = {_SITE: site.config.site.name}
+        self._facts: dict[str, str] = {}
         self._flushed = time.monotonic() - FLUSH_SECONDS
         """When the keeper was given something; the first second already has something to give."""
         self.journal = Journal()
@@ -63,7 +61,7 @@ class Watching:
         self.journal.restore(kept.events)
         self.journal.listen(self._heard)
         now, note = time.time(), self.journal.note
-        note(codes.STARTED, "site", f"the site {self._name} has started", now)
+        note(codes.STARTED, "site", f"the site {self._site.config.site.name} has started", now)
         self._note_file(kept, now)
         if kept.set_aside is not None:
             note(codes.HISTORY_SET_ASIDE, "history", f"the history was damaged and is now {kept.set_aside}", now)
@@ -123,22 +121,19 @@ class Watching:
     async def _open(self) -> Kept:
         if self._keeper is None:
             return Kept()
+        name = self._site.config.site.name
         try:
-            kept = await asyncio.wait_for(asyncio.wrap_future(self._keeper.open(time.time())), OPEN_SECONDS)
+            kept = await asyncio.wait_for(asyncio.wrap_future(self._keeper.open(time.time(), name)), OPEN_SECONDS)
         except (HistoryFault, TimeoutError) as error:
             self._problem = str(error) or _silent(self._keeper)
             self._keeper = None
             return Kept()
-        if (owner := kept.facts.get(_SITE, self._name)) == self._name:
+        if kept.owner == name:
             return kept
-        self._problem = f"{self._keeper.path} is that of site {owner}; name a file of its own as status.history"
+        self._problem = f"{self._keeper.path} is that of site {kept.owner}; name a file of its own as status.history"
         await asyncio.get_running_loop().run_in_executor(self._waiting, self._keeper.close, CLOSE_SECONDS)
         self._keeper = None
         return Kept()
-
-    @property
-    def _name(self) -> str:
-        return self._site.config.site.name
 
     def _note_file(self, kept: Kept, now: float) -> None:
         """Whether the site's file has changed since the last start."""
@@ -149,7 +144,7 @@ class Watching:
         if kept.facts.get(_FILE, content) != content:
             words = f"{self._site.config.source} is another one than at the last start"
             self.journal.note(codes.CONFIGURATION_CHANGED, "site", words, now)
-        self._facts[_FILE] = content
+        self._facts = {_FILE: content}
 
     def _heard(self, event: Event) -> None:
         self._events[event.number] = event

@@ -211,7 +211,7 @@ def test_thirty_days_stay_below_50_mb(tmp_path: Path) -> None:
 def test_a_full_file_is_no_end(tmp_path: Path) -> None:
     """The bound of pages holds whatever is written; the keeper says so and goes on."""
     keeper = Keeper(tmp_path / "history.db")
-    keeper.open(NOW).result(PATIENCE)
+    keeper.open(NOW, "east").result(PATIENCE)
     names = [f"{'y' * 60_000}{number}" for number in range(1200)]
     keeper.write(Batch({("5m", name, int(NOW)): row() for name in names}, [], {}, NOW))
     assert keeper.close(PATIENCE)
@@ -223,7 +223,7 @@ def test_what_could_not_be_written_is_written_later(tmp_path: Path) -> None:
     """Together with what came next, of which the newest state counts."""
     path = tmp_path / "history.db"
     keeper = Keeper(path)
-    keeper.open(NOW).result(PATIENCE)
+    keeper.open(NOW, "east").result(PATIENCE)
     with closing(sqlite3.connect(path)) as other:
         other.execute("BEGIN IMMEDIATE")
         keeper.write(Batch({step("5m", 1): row(1), step("5m", 2): row(2)}, [EVENT], {"file": "abc"}, NOW))
@@ -235,7 +235,7 @@ def test_what_could_not_be_written_is_written_later(tmp_path: Path) -> None:
     kept = open_history(path, NOW)[1]
     assert kept.steps == [(step("5m", 2), row(2)), (step("5m", 1), row(3))]
     assert [(event.number, event.count) for event in kept.events] == [(1, 2), (2, 1)]
-    assert kept.facts == {"file": "abc"}
+    assert kept.facts == {"file": "abc", "site": "east"}
 
 
 def test_what_waits_for_the_disk_is_bounded() -> None:
@@ -267,12 +267,12 @@ def test_events_before_a_gap_are_kept(tmp_path: Path) -> None:
 def test_the_keeper_writes_behind(tmp_path: Path) -> None:
     keeper = Keeper(tmp_path / "history.db")
     assert not keeper.idle
-    assert keeper.open(NOW).result(PATIENCE).steps == []
+    assert keeper.open(NOW, "east").result(PATIENCE).steps == []
     assert keeper.rest(PATIENCE)
     keeper.write(Batch({step("5m"): row()}, [EVENT], {"a": "b"}, NOW))
     assert keeper.close(PATIENCE)
     kept = open_history(tmp_path / "history.db", NOW)[1]
-    assert (len(kept.steps), kept.events, kept.facts) == (1, [EVENT], {"a": "b"})
+    assert (len(kept.steps), kept.events, kept.facts) == (1, [EVENT], {"a": "b", "site": "east"})
 
 
 @pytest.mark.parametrize("fault", [None, HistoryFault("broken"), ArithmeticError("broken")])
@@ -285,6 +285,9 @@ def test_nobody_waits_any_more_for_a_disk_that_answers_at_last(
     monkeypatch.setattr(threading, "excepthook", lost.append)
 
     class File:
+        def claim(self, site: str) -> str:
+            return site
+
         def close(self) -> None:
             closed.set()
 
@@ -299,7 +302,7 @@ def test_nobody_waits_any_more_for_a_disk_that_answers_at_last(
     keeper = Keeper(tmp_path / "history.db")
 
     async def start() -> None:
-        opening = asyncio.wrap_future(keeper.open(NOW))
+        opening = asyncio.wrap_future(keeper.open(NOW, "east"))
         await asyncio.to_thread(asked.wait, PATIENCE)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(opening, 0.01)
@@ -314,7 +317,7 @@ def test_nobody_waits_any_more_for_a_disk_that_answers_at_last(
 def test_a_keeper_that_cannot_open_says_why(tmp_path: Path) -> None:
     keeper = Keeper(tmp_path / "missing" / "history.db")
     with pytest.raises(HistoryFault):
-        keeper.open(NOW).result(PATIENCE)
+        keeper.open(NOW, "east").result(PATIENCE)
     assert keeper.close(PATIENCE)
 
 

@@ -130,6 +130,19 @@ def test_the_file_of_another_site_is_left_alone(surveyed: Surveyed, tmp_path: Pa
     assert "IST-404" not in again
 
 
+def test_of_two_sites_that_begin_at_once_one_has_the_file(surveyed: Surveyed, tmp_path: Path) -> None:
+    """As with a host that starts: neither had written whose it is before the other one had looked."""
+
+    async def live() -> list[str]:
+        both = [Watching(named(name, tmp_path), Keeper(tmp_path / "history.db")) for name in ("east", "west")]
+        await asyncio.gather(*(watching.start() for watching in both))
+        for watching in both:
+            await watching.stop()
+        return [watching.watch.history.kept for watching in both]
+
+    assert sorted(asyncio.run(live())) == ["disk", "memory"]
+
+
 def test_of_a_file_that_cannot_be_opened_it_is_told_that_it_takes_a_restart(surveyed: Surveyed, tmp_path: Path) -> None:
     """Room on its disk, which the remedy asks for, changes nothing before."""
     words = list[str]()
