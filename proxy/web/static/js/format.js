@@ -98,3 +98,8 @@ export function listed(words) {
   if (words.length < 2) return words.join("");
   return `${words.slice(0, -1).join(", ")} and ${words[words.length - 1]}`;
 }
+
+/** Words as they begin a sentence. */
+export function capital(words) {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}

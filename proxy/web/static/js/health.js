@@ -1,7 +1,7 @@
 // Is replication healthy, and if not, what is wrong?
 
 import { byId, list, record, set, text } from "./dom.js";
-import { DASH, count, duration, latency, moment, percent, rate, size } from "./format.js";
+import { DASH, capital, count, duration, latency, moment, percent, rate, size } from "./format.js";
 import { badge, drawing, entitle, LEVELS, levelWord, notes } from "./parts.js";
 import { Table } from "./table.js";
 
@@ -80,8 +80,6 @@ function sentence(health, live) {
   const tunnels = peers.length === 1 ? "The tunnel is up" : `${up} of ${peers.length} tunnels are up`;
   return `${tunnels}, with ${count(live.streams_total)} ${live.streams_total === 1 ? "stream" : "streams"}.`;
 }
-
-const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
 /** All reasons of the ladder, the worst first. */
 function gather(health) {

@@ -1,7 +1,7 @@
 // Why is it slow? What limits each tunnel now, where its streams' time went, and what shaping grants.
 
 import { byId, list, record, set, text } from "./dom.js";
-import { DASH, duration, percent, rate, size } from "./format.js";
+import { DASH, capital, duration, percent, rate, size } from "./format.js";
 import { badge, stack } from "./parts.js";
 import { Table } from "./table.js";
 
@@ -108,8 +108,6 @@ export class Limits {
     );
   }
 }
-
-const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
 /** The site was started again: accounts that only grow are less than they were. */
 function begunAnew(before, now) {

@@ -3,7 +3,7 @@
 import { ask, keepToken, Refused, Unanswered } from "./api.js";
 import { byId, set, text } from "./dom.js";
 import { Events, showWarnings } from "./events.js";
-import { duration, moment } from "./format.js";
+import { capital, duration, moment } from "./format.js";
 import { Health } from "./health.js";
 import { Limits } from "./limits.js";
 import { entitle, stale } from "./parts.js";
@@ -141,8 +141,6 @@ function showState(state, heard, problem) {
   }
   if (state === "refused") askForToken(problem);
 }
-
-const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
 
 /** Why what is below is from before; nothing if it is not. */
 function before(state, since, problem) {

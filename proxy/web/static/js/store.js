@@ -1,7 +1,7 @@
 // What is stored, and how well it serves.
 
 import { byId, list, text } from "./dom.js";
-import { DASH, count, duration, percent, size } from "./format.js";
+import { DASH, capital, count, duration, percent, size } from "./format.js";
 import { stack, tiles } from "./parts.js";
 import { Table } from "./table.js";
 
@@ -87,5 +87,3 @@ function named({ newest_share, share }, index, all) {
   const from = index ? percent(all[index - 1].newest_share) : "newest";
   return { name: index ? `${from} to ${percent(newest_share)}` : `newest ${percent(newest_share)}`, share };
 }
-
-const capital = (words) => words.charAt(0).toUpperCase() + words.slice(1);
