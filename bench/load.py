@@ -331,6 +331,16 @@ def say(**fields: object) -> None:
     print(json.dumps(fields), flush=True)
 
 
+@contextmanager
+def telling() -> Iterator[None]:
+    """What fails within it is told to the bench alone: one that is interrupted has no more ears. Ends the process."""
+    try:
+        yield
+    except (LoadFailure, OSError) as error:
+        say(failed=str(error))
+        sys.exit(1)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.load", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("role", choices=["source", "sink", "echo", "question"])
@@ -348,11 +358,8 @@ def main() -> None:
         case "source":
             source(options.file, options.to, Shape(options.connections, options.varied, options.inserted))
         case "sink":
-            try:
+            with telling():
                 sink(options.file)
-            except (LoadFailure, OSError) as error:  # told to the bench alone: one that is interrupted has no more ears
-                say(failed=str(error))
-                sys.exit(1)
         case "echo":
             echo(options.host, options.bytes)
         case "question":

@@ -33,6 +33,7 @@ from bench.load import (
     mapped,
     same,
     say,
+    telling,
 )
 from bench.overiscsi.conversation import Conversation
 from bench.sites import Address, environment
@@ -185,7 +186,8 @@ def main() -> None:
     if options.role == "source":
         source(options.file, (options.host, options.port))
     else:
-        sink(options.file, options.port)
+        with telling():
+            sink(options.file, options.port)
 
 
 if __name__ == "__main__":

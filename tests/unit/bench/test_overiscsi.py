@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,9 @@ from bench.array import ArrayFailure
 from bench.datasets import Dataset
 from bench.goals import Goal
 from bench.initiator.pdu import FINAL, Digests, Opcode, Pdu, Reader
-from bench.load import Run
+from bench.load import LoadFailure, Run, answer
 from bench.overiscsi import __main__ as command
-from bench.overiscsi import filesystems, images, second_pass, throughput
+from bench.overiscsi import ends, filesystems, images, second_pass, throughput
 from bench.overiscsi.cases import CASES
 from bench.overiscsi.conversation import Conversation
 from bench.overiscsi.stage import Cost
@@ -54,6 +55,19 @@ def test_a_conversation_writes_the_volume(digest: bool) -> None:
             at = start + pdu.word(40)
             written[at : at + len(pdu.data)] = pdu.data
     assert written == CONTENT
+
+
+def test_a_connection_that_ends_early_is_told_to_the_bench_alone(
+    tmp_path: Path, free_port: Callable[[], int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As in `bench.load`: with Ctrl-C, which ends the source first, came a traceback of the sink."""
+    play = ends.write_down(Conversation(pdu=8192, command=65536), CONTENT, tmp_path / "play")
+    with ends.target(play, port := free_port()) as sink:
+        socket.create_connection(("127.0.0.1", port)).close()
+        with pytest.raises(LoadFailure, match="failed: the connection ended after 0 of"):
+            answer(sink)
+        assert sink.wait() == 1
+    assert capfd.readouterr().err == ""
 
 
 def test_each_command_is_answered() -> None:
