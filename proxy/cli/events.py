@@ -61,9 +61,9 @@ def run(config: Path, since: str | None, follow: bool, as_json: bool) -> None:
 
 
 def _kept(site: SiteConfig, begin: float | None) -> list[dict[str, Any]]:
-    """Those from then on (None: the latest) in its file; none if there is no file, or it cannot be read."""
+    """Those from then on (None: the latest) in its file; none without a file that can be read and is its own."""
     with suppress(OSError, sqlite3.Error, ValueError):
-        events = read_events(history_of(site), LATEST if begin is None else EVENTS_MAX)
+        events = read_events(history_of(site), site.site.name, LATEST if begin is None else EVENTS_MAX)
         return [asdict(event) for event in events if begin is None or event.time >= begin]
     return []
 

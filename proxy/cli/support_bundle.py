@@ -159,13 +159,18 @@ def _ask_site(bundle: Bundle, site: SiteConfig) -> None:
     with Api(site) as api:
         bundle.add("status.json", lambda: _json(api.status()))
         if "status.json" not in bundle.parts:
-            bundle.add("events.json", lambda: _json([asdict(e) for e in read_events(history_of(site), EVENTS_MAX)]))
+            bundle.add("events.json", lambda: _json(_kept(site)))
             return
         for name, path in _ANSWERS.items():
             if name not in bundle.parts:
                 bundle.add(name, partial(_answer, api, path))
         bundle.add("events.json", lambda: _json(events_after(api.get, 0)))
         bundle.add("metrics.txt", api.metrics)
+
+
+def _kept(site: SiteConfig) -> list[dict[str, Any]]:
+    """Events of its history file."""
+    return [asdict(event) for event in read_events(history_of(site), site.site.name, EVENTS_MAX)]
 
 
 def _answer(api: Api, path: str) -> bytes:

@@ -68,9 +68,10 @@ def test_since_what(isthmus: Isthmus, pair: Path, text: str) -> None:
     assert "is no time; write how long ago" in shown.stderr
 
 
-def keep(path: Path, *words: str) -> None:
-    """A history file with such events, one a second since 1970."""
+def keep(path: Path, *words: str, site: str = "east") -> None:
+    """A site's history file with such events, one a second since 1970."""
     file, _ = open_history(path, 0.0)
+    file.claim(site)
     events = [Event(n + 1, float(n), "IST-101", Severity.INFO, "site", each, "", 1) for n, each in enumerate(words)]
     file.write({}, events, {}, 0.0)
     file.close()
@@ -138,6 +139,14 @@ def test_the_young_ones_of_its_file(isthmus: Isthmus, pair: Path) -> None:
 
 def test_a_file_that_is_none_is_not_spoken_of(isthmus: Isthmus, pair: Path) -> None:
     (pair / "east-history.db").write_text("no history")
+    shown = isthmus("events", pair / "east.toml")
+    assert (shown.exit_code, shown.stdout) == (ExitCode.UNREACHABLE, "")
+    assert "history" not in shown.stderr
+
+
+def test_a_file_of_another_site_is_not_shown(isthmus: Isthmus, pair: Path) -> None:
+    """As where both name the same one: it is kept by one of them alone."""
+    keep(pair / "east-history.db", "of the other one", site="west")
     shown = isthmus("events", pair / "east.toml")
     assert (shown.exit_code, shown.stdout) == (ExitCode.UNREACHABLE, "")
     assert "history" not in shown.stderr
