@@ -200,7 +200,8 @@ class Status(Section):
     )
     history: FilePath | None = setting(
         "File that keeps history and events across restarts, below 50 MB. Without it, `NAME-history.db` in systemd's"
-        " state directory, or beside this file; where that cannot be written, history is kept in memory only."
+        " state directory, or beside this file; where that cannot be written, or belongs to a site of another name, as"
+        " to this one before it was renamed, history is kept in memory only."
         " Name it where systemd runs the site: commands typed in a shell do not see its state directory.",
         None,
     )
