@@ -18,6 +18,8 @@ from proxy.text import printable
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 """What writing ends with where there is no more room: nobody's defect."""
+_NO_THREAD = "can't start new thread"
+"""As the interpreter says it, which has no class of its own for it."""
 
 
 class Root(click.Group):
@@ -57,7 +59,7 @@ def explain(error: Exception) -> int:
             return _explain(
                 f"{error.filename or 'output'} cannot be written: {error.strerror}; {remedy}", ExitCode.FAILED
             )
-        case RuntimeError() if "can't start new thread" in str(error):  # the interpreter has no class of its own for it
+        case RuntimeError() | OSError() if str(error) in {_NO_THREAD, NO_THREAD}:
             return _explain(NO_THREAD, ExitCode.FAILED)
         case _:
             return _explain_defect(error)

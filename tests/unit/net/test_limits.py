@@ -91,6 +91,8 @@ def test_what_cannot_begin_aside_has_failed(monkeypatch: pytest.MonkeyPatch) -> 
         aside(bool, "test").result(0)
 
 
-def test_whatever_finds_no_thread_says_what_to_raise(capsys: pytest.CaptureFixture[str]) -> None:
-    assert explain(RuntimeError("can't start new thread")) == ExitCode.FAILED
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), OSError(NO_THREAD)])
+def test_whatever_finds_no_thread_says_what_to_raise(error: Exception, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also what opens the store, which is begun aside."""
+    assert explain(error) == ExitCode.FAILED
     assert capsys.readouterr().err == f"isthmus: {NO_THREAD}\n"
