@@ -59,6 +59,7 @@ export class Events {
 
   draw() {
     this.due = false;
+    if (this.last === null && this.events.length === 0) return; // no answer yet
     const least = SEVERITIES.indexOf(this.severity.value);
     this.table.show(this.events.filter((event) => SEVERITIES.indexOf(event.severity) >= least));
   }
