@@ -1,6 +1,6 @@
 """Which processes serve a site, as /proc shows them: also where the site itself does not answer."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 
@@ -14,3 +14,15 @@ def serving(config: Path) -> Iterator[Path]:
                 yield process
         except (OSError, IndexError):
             continue
+
+
+def is_of(process: Path, users: Collection[int]) -> bool:
+    """Whether that directory in /proc is a process of one of these users (numbers), and of nobody else in part.
+
+    Anybody may call a process as a site's is called; one that changes its user still has, as its real one, who began
+    it. Raises OSError.
+    """
+    for line in (process / "status").read_text(errors="replace").splitlines():
+        if line.startswith("Uid:"):
+            return set(map(int, line.split()[1:])) <= set(users)
+    return False

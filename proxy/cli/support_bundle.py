@@ -122,7 +122,7 @@ def collect(config: Path, site: SiteConfig | None, mistakes: str | None) -> Bund
         bundle.add("certificates.txt", lambda: _certificates(site))
         bundle.add("doctor.json", lambda: _json(as_data(site.site.name, list(examine(site, Line(None, None))))))
         _ask_site(bundle, site)
-    _find_logs(bundle, config)
+    _find_logs(bundle, config, site)
     return bundle
 
 
@@ -177,8 +177,8 @@ def _answer(api: Api, path: str) -> bytes:
     return _json(api.get(path))
 
 
-def _find_logs(bundle: Bundle, config: Path) -> None:
-    found = logs.of_process(config)
+def _find_logs(bundle: Bundle, config: Path, site: SiteConfig | None) -> None:
+    found = logs.of_process(config, site.identity.key if site else None)
     bundle.add("log.txt", lambda: found[1] if found else None)
     bundle.add("journal.txt", lambda: logs.of_journal(config.stem))
 

@@ -190,6 +190,31 @@ def test_the_log_of_a_process_is_found(isthmus: Isthmus, pair: Path, bundle: Pat
         process.wait()
 
 
+@pytest.mark.root
+def test_no_file_that_another_user_only_points_at_is_taken_for_the_log(
+    isthmus: Isthmus, pair: Path, bundle: Path
+) -> None:
+    """Anybody may call a process like the site's, with any path for its stderr: root could read what it may not."""
+    secret = pair / "secret"
+    secret.touch(0o600)
+    secret.write_text("of root alone")
+    program = (
+        "import os, sys; os.setresuid(65534, 65534, 65534); os.dup2(os.open(sys.argv[1], os.O_PATH), 2)\n"
+        "os.execv('/bin/sh', ['sh', '-c', 'echo; read end', 'serve', sys.argv[2]])"
+    )
+    for place in (pair, *pair.parents[:3]):
+        place.chmod(0o755)
+    command = [sys.executable, "-c", program, str(secret), str(pair / "east.toml")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd="/") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"\n"
+        isthmus("support-bundle", pair / "east.toml", "-o", bundle)
+        process.communicate(b"\n")
+    found = parts(bundle)
+    assert "log.txt" not in found
+    assert not [part for part, content in found.items() if b"of root alone" in content]
+
+
 @pytest.mark.parametrize("content", ["", "[site\n"])
 def test_the_journal_is_that_of_the_unit_that_runs_the_file(
     isthmus: Isthmus, pair: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch, content: str
