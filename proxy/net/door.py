@@ -3,7 +3,9 @@
 import asyncio
 import logging
 import socket
+from collections import Counter
 from collections.abc import Mapping
+from ipaddress import ip_network
 
 from proxy.net.handshake import Handshake, explain
 from proxy.net.lane import HELLO_TIMEOUT, Lane
@@ -18,7 +20,8 @@ from proxy.protocol.reader import Frame
 log = logging.getLogger(__name__)
 
 PENDING_MAX = 256
-"""Connections that have not shown who they are; above that the oldest one goes, so that a real peer gets in."""
+"""Connections that have not shown who they are; above that one goes, so that a real peer gets in: the oldest of the
+host that has most of them, or who opens them faster than a long line brings a HELLO would keep all others out."""
 
 
 class Door:
@@ -36,7 +39,7 @@ class Door:
         self._listener = listener
         self._certificates = certificates
         self._peers = peers
-        self._pending: dict[asyncio.Task[None], None] = {}
+        self._pending: dict[asyncio.Task[None], str] = {}  # and from which host
         self.refused = 0
         self.last_refusal = ""
 
@@ -44,9 +47,9 @@ class Door:
         """Accept until cancelled or closed."""
         async for connection, remote in connections(self._listener, "the tunnel listener"):
             if len(self._pending) >= PENDING_MAX:
-                self._drop_oldest()
+                self._make_room()
             task = asyncio.create_task(self._admit(connection, remote))
-            self._pending[task] = None
+            self._pending[task] = _host_of(remote)
             task.add_done_callback(lambda done: self._pending.pop(done, None))
 
     def close(self) -> None:
@@ -55,8 +58,9 @@ class Door:
         for task in list(self._pending):
             task.cancel("the site stops")
 
-    def _drop_oldest(self) -> None:
-        oldest = next(iter(self._pending))
+    def _make_room(self) -> None:
+        ((most, _),) = Counter(self._pending.values()).most_common(1)
+        oldest = next(task for task, host in self._pending.items() if host == most)
         del self._pending[oldest]
         oldest.cancel(f"more than {PENDING_MAX} connections wait before the door")
 
@@ -132,3 +136,10 @@ class Door:
         """Whose certificate it has shown."""
         name = self._certificates.recognise(*lane.certificate)
         return self._peers.get(name) if name is not None else None
+
+
+def _host_of(remote: str) -> str:
+    """Who is behind that address and port: for IPv6 the network that one host has."""
+    host = remote.rpartition(":")[0]
+    bare = host.strip("[]").partition("%")[0]
+    return host if bare == host else str(ip_network((bare, 64), strict=False))

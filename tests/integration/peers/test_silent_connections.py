@@ -1,4 +1,5 @@
-"""Connections that say nothing are closed: the oldest at once when too many wait, the others within ten seconds.
+"""Connections that say nothing are closed: when too many wait, the oldest of the host that has most of them at once,
+the others within ten seconds.
 
 Neither they, nor peers that show their certificate and then fall silent, keep a real peer out; nothing is left of them.
 """
@@ -13,10 +14,11 @@ import time
 import pytest
 
 from bench.sites import Address, Site
+from proxy.net.door import PENDING_MAX
 from proxy.protocol.codes import CloseCode
 from tests.integration.bed.ends import Array
 from tests.integration.bed.sites import Bed, drain
-from tests.integration.peers.scripted import context, dial
+from tests.integration.peers.scripted import ScriptedLane, context, dial, hello
 from tests.integration.peers.stage import listening, messages, watch_memory
 from tests.patience import PATIENCE
 
@@ -48,8 +50,8 @@ def driven_out(site: Site) -> list[int]:
     return [int(match[1]) for match in found if match]
 
 
-def silent(address: Address) -> socket.socket:
-    return socket.create_connection(address, timeout=PATIENCE)
+def silent(address: Address, source: str = "127.0.0.1") -> socket.socket:
+    return socket.create_connection(address, timeout=PATIENCE, source_address=(source, 0))
 
 
 @pytest.mark.slow
@@ -78,3 +80,19 @@ def test_silent_connections(bed: Bed) -> None:
         assert pair.west.status()["refused"] >= SILENT + 1
         assert growth() < 48 << 20, "256 that wait may take 100 KiB each"
         drain(*pair.sites)
+
+
+def test_a_host_that_connects_without_end_keeps_no_other_out(bed: Bed) -> None:
+    """The peer has connected and its first word is still on a long line, while another host takes all places."""
+    with Array() as array, contextlib.ExitStack() as stack:
+        pair = bed.pair(array.address, tunnel={"drain": "1s"})
+        pair.west.start()
+        pair.west.wait_ready()
+        address = listening(pair.west)
+        slow = stack.enter_context(silent(address))
+        others = [stack.enter_context(silent(address, "127.0.0.2")) for _ in range(SILENT)]
+        pair.west.wait_for(lambda: len(driven_out(pair.west)) > 0, "has made no room", PATIENCE)
+        assert wait_until_closed(others[: SILENT - PENDING_MAX]) == 0
+        with ScriptedLane(context(bed.directory / "east").wrap_socket(slow)) as lane:
+            assert lane.come_up(hello("east", "west")).site == "west"
+        drain(pair.west)
