@@ -94,7 +94,9 @@ def _keep(path: Path, former: Path, undo: list[Callable[[], object]]) -> None:
 def _give(draft: Path, path: Path) -> None:
     with contextlib.suppress(FileNotFoundError, PermissionError):
         owned = path.stat()
-        os.chown(draft, owned.st_uid, owned.st_gid)
+        # The directory may be the site's user's, and root give its files back: whoever puts a link in the draft's place
+        # is not to be given what it leads to.
+        os.chown(draft, owned.st_uid, owned.st_gid, follow_symlinks=False)
 
 
 def _fill(descriptor: int, content: bytes, mode: int) -> None:

@@ -110,3 +110,25 @@ def test_a_file_keeps_its_owner(tmp_path: Path) -> None:
     replace_all([(tmp_path / "file", b"new", 0o600)])
     owned = (tmp_path / "file").stat()
     assert (owned.st_uid, owned.st_gid) == (12345, 23456)
+
+
+@pytest.mark.root
+def test_nobody_is_given_what_a_link_leads_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root edits a file in a directory of the site's user, who puts a link in the draft's place just before it is
+    given to him."""
+    (tmp_path / "of root").write_text("root's")
+    place = tmp_path / "site"
+    place.mkdir()
+    (place / "file").write_text("old")
+    os.chown(place / "file", 12345, 23456)
+    real = os.chown
+
+    def late(draft: Path, user: int, group: int, **more: bool) -> None:
+        draft.rename(place / "taken")
+        draft.symlink_to(tmp_path / "of root")
+        real(draft, user, group, **more)
+
+    monkeypatch.setattr(os, "chown", late)
+    replace_all([(place / "file", b"new", 0o600)])
+    owned = (tmp_path / "of root").stat()
+    assert (owned.st_uid, owned.st_gid) == (0, 0)
