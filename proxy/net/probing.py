@@ -11,6 +11,7 @@ is, the path drops large packets and does not say so.
 import hashlib
 import socket
 import ssl
+import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -130,12 +131,17 @@ def _shake_hands(
 
 
 def _verdict(tls: ssl.SSLSocket) -> tuple[Contact, str]:
-    """Say CLOSE; the other side then ends the connection, or has ended it because it does not believe us."""
+    """Say CLOSE; the other side then ends the connection, or has ended it because it does not believe us.
+
+    It has as long as any other step, however much it says meanwhile.
+    """
+    until = time.monotonic() + (tls.gettimeout() or 0.0)
     reason = encode_close(CloseCode.SURPLUS, "isthmus doctor only looked whether the certificates are accepted")
     try:
         tls.sendall(encode(FrameType.CLOSE, 0, 0, reason))
         while tls.recv(4096):
-            pass
+            if time.monotonic() > until:
+                raise TimeoutError
     except TimeoutError:
         return Contact.UNCLEAR, "it does not end the connection"
     except OSError as error:

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -22,7 +23,7 @@ from tests.integration.bed.ends import Array
 from tests.integration.bed.examination import examine, level
 from tests.integration.bed.sites import Bed, drain
 from tests.integration.peers.authority import Authority
-from tests.integration.peers.scripted import Answerer, context
+from tests.integration.peers.scripted import Answerer, ScriptedLane, asking, context
 from tests.integration.peers.stage import listening, says
 from tests.patience import PATIENCE, at_best
 
@@ -167,6 +168,22 @@ def test_somebody_who_does_not_answer(bed: Bed) -> None:
         east = bed.site("east", {"west": listener.getsockname()}, tunnel=QUICK)
         finding = at_best(lambda: peer_problem(east), lambda found: found["found"].endswith(SILENT))
     assert finding["found"].endswith(SILENT)
+
+
+def test_a_peer_that_never_stops_to_speak(bed: Bed) -> None:
+    """It has a byte more within each step's time, and held `doctor`, and `support-bundle`, for ever."""
+    for name in ("east", "west"):
+        make(bed.directory / name, name)
+    with Answerer(asking(bed.directory / "west", bed.directory / "east.crt"), _speak) as answerer:
+        _, findings = examine(bed.site("east", {"west": answerer.address}, tunnel=QUICK))
+    assert level(findings, "peer west") == "attention"
+    assert "it does not end the connection" in findings["peer west"]["found"]
+
+
+def _speak(lane: ScriptedLane) -> None:
+    while True:
+        lane.connection.sendall(b"x")
+        time.sleep(0.1)
 
 
 def test_a_path_that_loses_large_packets(bed: Bed) -> None:
