@@ -12,6 +12,11 @@ _AT = "@"
 class NotExported(Exception):
     """What the peer asked for it may not have; the message says why."""
 
+    def __init__(self, why: str, told: str | None = None) -> None:
+        """`told`: what the peer hears, if that is something else."""
+        super().__init__(why)
+        self.told = told or why
+
 
 def asked(export: str, portal: Address | None) -> str:
     """What OPEN says."""
@@ -22,10 +27,11 @@ def granted(exports: Mapping[str, Export], peer: str, asked_for: str) -> tuple[E
     """The export that the peer asks for, and where to connect to. Raises NotExported."""
     name, at, text = asked_for.partition(_AT)
     export = exports.get(name)
+    told = f"{asked_for!r} is not exported to {peer}"  # which exports others have is no affair of its
     if export is None:
-        raise NotExported(f"{asked_for!r} is not exported")
+        raise NotExported(f"{asked_for!r} is not exported", told)
     if peer not in export.peers:
-        raise NotExported(f"{asked_for!r} is not exported to {peer}")
+        raise NotExported(told)
     return export, _within(export, text) if at else export.address
 
 

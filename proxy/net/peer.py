@@ -386,7 +386,7 @@ class Peer:
         except NotExported as refused:
             log.warning("peer %s asked for what it may not have: %s", self.name, refused)
             self.refusals.refused("", "", NOT_EXPORTED, str(refused))
-            self.tunnel.reset(event.stream, ResetCode.NOT_EXPORTED, str(refused))
+            self.tunnel.reset(event.stream, ResetCode.NOT_EXPORTED, refused.told)
             return
         if reason := self._untaken:
             log.warning("stream %d of %s with %s is refused: %s", event.stream, export.name, self.name, reason)

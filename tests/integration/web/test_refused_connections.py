@@ -59,7 +59,7 @@ def test_what_is_not_exported_is_told_at_both_sites(bed: Bed) -> None:
             torn(b"", how_dialling_ends(pair.entrance))
             until(pair.east, "health", lambda answer: reasons(answer) == [("IST-113", "degraded")])
             until(pair.west, "health", lambda answer: reasons(answer) == [("IST-113", "attention")])
-            words = "west refuses connections of forward array to its export array: 'array' is not exported"
+            words = "west refuses connections of forward array to its export array: 'array' is not exported to east"
             assert told(pair.east, "IST-113") == words
             assert told(pair.west, "IST-113") == "east asks for what it may not have: 'array' is not exported"
             assert not array.arrivals

@@ -43,3 +43,12 @@ def test_what_is_refused(peer: str, asked_for: str, why: str) -> None:
 def test_an_export_without_a_range_is_one_address() -> None:
     with pytest.raises(NotExported, match="not in a range"):
         granted(PLAIN, "east", "array@10.1.0.5:3260")
+
+
+def test_a_peer_is_not_told_which_exports_others_have() -> None:
+    heard = []
+    for name in ("array", "none"):
+        with pytest.raises(NotExported) as refused:
+            granted(EXPORTS, "north", name)
+        heard.append(refused.value.told.replace(name, "..."))
+    assert heard == ["'...' is not exported to north"] * 2
