@@ -110,6 +110,22 @@ def test_before_asking_what_may_follow_is_loaded() -> None:
     assert decoded.data == b"".join(CHUNKS[:4])
 
 
+@pytest.mark.parametrize("taught", [False, True])
+def test_who_knows_chunks_can_find_out_whether_others_have_taught_them(taught: bool) -> None:
+    """What PROTOCOL.md, "Threat model", admits: they lie where they were put first. Their names alone tell nothing."""
+    shelf = ShelfStore()
+    if taught:
+        hold(site(shelf, b"another's store"), *CHUNKS[:4])
+    far = site(shelf)
+    decoder = decoder_of(far)
+    assert decoder.feed(FOUR) is None
+    assert decoder.obtaining.needs() == Needs(ask=[NAMES[0], RUN_NAME])
+    hold(far, CHUNKS[0], CHUNKS[8], *CHUNKS[1:4])
+    decoder = decoder_of(far)
+    assert (decoder.feed(FOUR) is not None) == taught
+    assert decoder.obtaining.needs() == (None if taught else Needs(ask=[RUN_NAME]))
+
+
 def test_while_the_disk_does_not_answer_it_is_asked_for() -> None:
     far = site(ShelfStore(entries=2))
     hold(far, *CHUNKS)
