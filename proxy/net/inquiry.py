@@ -7,10 +7,12 @@ whoever listens is root or the token's owner, as the site is.
 
 import contextlib
 import ssl
+import threading
+from collections.abc import Iterator
 from functools import cached_property
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
-from socket import socket
+from socket import SHUT_RDWR, socket
 from types import TracebackType
 from typing import Self
 
@@ -22,6 +24,8 @@ from proxy.net.holders import holders
 
 TIMEOUT = 15.0
 """Seconds that connecting and each read may take: the host may be busy."""
+WHOLE = 4
+"""Times that an answer may take in all: who listens may be anybody, and speak a byte at a time without end."""
 _ROOT = 0
 LARGEST_ANSWER = 64 << 20
 """Bytes; 65536 streams a peer need some 30 MiB."""
@@ -31,7 +35,7 @@ class Inquiry:
     """One connection, opened when it is needed and kept. A context manager; one thread."""
 
     def __init__(self, config: SiteConfig, timeout: float = TIMEOUT) -> None:
-        """`timeout`: seconds that connecting and each read may take."""
+        """`timeout`: seconds that connecting and each read may take; an answer may take `WHOLE` times as long."""
         self._status = config.status
         self._timeout = timeout
         self._vouched: socket | None = None
@@ -72,7 +76,7 @@ class Inquiry:
             self._vouch(found[0])
             headers["Authorization"] = f"Bearer {found[1]}"
         self._connection.request(method, path, headers=headers)
-        with self._connection.getresponse() as response:
+        with _in_time(self._connection, WHOLE * self._timeout), self._connection.getresponse() as response:
             body = response.read(LARGEST_ANSWER)
             if not response.isclosed():  # its end is not its length's: nothing can follow it
                 self._connection.close()
@@ -93,6 +97,31 @@ class Inquiry:
                 f"{who} there, not root or the owner of {token}, so no token was shown; `ss -ltnp` tells what it is"
             )
         self._vouched = self._connection.sock
+
+
+@contextlib.contextmanager
+def _in_time(connection: HTTPConnection, seconds: float) -> Iterator[None]:
+    """Raises TimeoutError if that is not over by then."""
+    over, asked = threading.Event(), connection.sock
+
+    def end() -> None:
+        over.set()
+        with contextlib.suppress(OSError):
+            socket.shutdown(asked, SHUT_RDWR)  # below TLS, which another thread may be in
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    with contextlib.suppress(RuntimeError):  # no thread: a host that is at its limit is to be asked all the same
+        timer.start()
+    try:
+        yield
+    except (OSError, HTTPException):
+        if not over.is_set():
+            raise
+    finally:
+        timer.cancel()
+    if over.is_set():
+        raise TimeoutError
 
 
 def find_token(status: Status, *, control: bool) -> tuple[Path, str] | None:

@@ -1,5 +1,6 @@
 """Asking a status listener: one connection, kept as long as the listener keeps it; the token that is to be shown."""
 
+import contextlib
 import os
 import socket
 import threading
@@ -10,7 +11,7 @@ import pytest
 
 from proxy.config import SiteConfig, parse
 from proxy.identity import IdentityFault
-from proxy.net.inquiry import Inquiry, find_token
+from proxy.net.inquiry import WHOLE, Inquiry, find_token
 from tests.unit.config.contract import EAST
 
 PATIENCE = 60.0
@@ -89,6 +90,31 @@ def test_nobody_listens() -> None:
         port = taken.getsockname()[1]
     with Inquiry(site(f"127.0.0.1:{port}"), PATIENCE) as inquiry, pytest.raises(ConnectionRefusedError):
         inquiry.ask("/")
+
+
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n"], ids=["head", "body"])
+def test_an_answer_that_never_ends_is_not_waited_for(said: bytes) -> None:
+    """While the site does not run anybody may hold its port, and say one byte after the other."""
+    over = threading.Event()
+
+    def speak(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.sendall(said)
+            while not over.wait(0.05):
+                connection.sendall(b"H")
+
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        thread = threading.Thread(target=speak, args=(stranger,))
+        thread.start()
+        try:
+            timeout = 2.0 / WHOLE
+            config = site(f"127.0.0.1:{stranger.getsockname()[1]}")
+            with Inquiry(config, timeout) as inquiry, pytest.raises(TimeoutError):
+                inquiry.ask("/")
+        finally:
+            over.set()
+            thread.join(PATIENCE)
 
 
 def test_which_token_is_shown(listener: Listener, tmp_path: Path) -> None:
