@@ -23,9 +23,10 @@ class AddressRange(NamedTuple):
         return f"[{self.network}]{port}" if self.network.version == 6 and port else f"{self.network}{port}"
 
     def covers(self, address: Address) -> bool:
-        """True if the address is one of them; a name never is."""
+        """True if the address is one of them; a name never is, nor one with an interface: there may be any number of
+        these for each address, and whoever asks for one would choose an interface of this host."""
         ip = address.ip
-        return address.port == self.port and ip is not None and ip in self.network
+        return address.port == self.port and ip is not None and "%" not in address.host and ip in self.network
 
     def place(self, address: Address) -> int:
         """Which one of them the address is, from 0."""

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from proxy.config import Address, parse
+from proxy.config.ranges import parse_range
 from proxy.net.asking import NotExported, asked, granted
 from tests.unit.config.contract import WEST
 
@@ -38,6 +39,13 @@ def test_what_is_granted() -> None:
 def test_what_is_refused(peer: str, asked_for: str, why: str) -> None:
     with pytest.raises(NotExported, match=why.replace(".", r"\.")):
         granted(EXPORTS, peer, asked_for)
+
+
+def test_an_interface_of_this_host_is_not_the_peers_to_choose() -> None:
+    wide = {name: export.model_copy(update={"range": parse_range("2001:db8::/64")}) for name, export in EXPORTS.items()}
+    assert granted(wide, "east", "array@[2001:db8::7]:3260")[1] == Address("2001:db8::7", 3260)
+    with pytest.raises(NotExported, match="not in a range"):
+        granted(wide, "east", "array@[2001:db8::7%lo]:3260")
 
 
 def test_an_export_without_a_range_is_one_address() -> None:

@@ -72,6 +72,21 @@ def ranged(ports: int, network: str = "10.1.0.0/24") -> tuple[str, range]:
     return f'range = "{network}"\nports = "{found[0]}-{found[-1]}"\nidle = "60s"\n', range(found[0], found[-1] + 1)
 
 
+def test_an_address_with_an_interface_takes_no_port() -> None:
+    """A target might name one address with any number of them, and leave no port to the others of the range."""
+    more, ports = ranged(2, "2001:db8::/127")
+
+    async def scene() -> None:
+        bench = Bench(more)
+        for interface in ("a", "b", "c"):
+            assert bench.find(f"2001:db8::%{interface}") is None
+        told = [bench.find(host) for host in ("2001:db8::", "2001:db8::1")]
+        assert told == [Address("127.0.0.1", port) for port in ports]
+        await bench.close()
+
+    asyncio.run(scene())
+
+
 def test_a_configured_portal_comes_first() -> None:
     more, _ = ranged(2)
     with_name = (
