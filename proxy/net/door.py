@@ -5,8 +5,8 @@ import logging
 import socket
 from collections import Counter
 from collections.abc import Mapping
-from ipaddress import ip_network
 
+from proxy.hosts import host_of
 from proxy.net.handshake import Handshake, explain
 from proxy.net.lane import HELLO_TIMEOUT, Lane
 from proxy.net.listener import connections
@@ -49,7 +49,7 @@ class Door:
             if len(self._pending) >= PENDING_MAX:
                 self._make_room()
             task = asyncio.create_task(self._admit(connection, remote))
-            self._pending[task] = _host_of(remote)
+            self._pending[task] = host_of(remote.rpartition(":")[0].strip("[]"))
             task.add_done_callback(lambda done: self._pending.pop(done, None))
 
     def close(self) -> None:
@@ -136,10 +136,3 @@ class Door:
         """Whose certificate it has shown."""
         name = self._certificates.recognise(*lane.certificate)
         return self._peers.get(name) if name is not None else None
-
-
-def _host_of(remote: str) -> str:
-    """Who is behind that address and port: for IPv6 the network that one host has."""
-    host = remote.rpartition(":")[0]
-    bare = host.strip("[]").partition("%")[0]
-    return host if bare == host else str(ip_network((bare, 64), strict=False))

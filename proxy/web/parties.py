@@ -5,7 +5,8 @@ together may, while this host, and who has shown a token, keep their own.
 """
 
 from functools import partial
-from ipaddress import IPv6Address, ip_address
+
+from proxy.hosts import host_of
 
 THIS_HOST = "this host"
 TOGETHER = 4
@@ -16,16 +17,8 @@ _PARTIES_MAX = 1024
 
 def party_of(address: str) -> str:
     """The party behind a numeric address."""
-    try:
-        found = ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(found, IPv6Address):
-        if found.ipv4_mapped is not None:
-            found = found.ipv4_mapped
-        else:
-            return THIS_HOST if found.is_loopback else str(IPv6Address(int(found) >> 64 << 64))
-    return THIS_HOST if found.is_loopback else str(found)
+    host = host_of(address)
+    return THIS_HOST if host == "::1" or host.startswith("127.") else host
 
 
 class Budget:
