@@ -100,5 +100,7 @@ def _ip(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 RemoteAddress = Annotated[Address, reader(parse_address, _ADDRESS_REMEDY), shape("address", _ADDRESS_PATTERN)]
 """Where to connect to: a name or an IP address."""
+DialledAddress = Annotated[Address, reader(parse_remote, _ADDRESS_REMEDY), shape("address", _ADDRESS_PATTERN)]
+"""The same, of another host."""
 ListenAddress = Annotated[Address, reader(parse_listen, _LISTEN_REMEDY), shape("IP address and port", _LISTEN_PATTERN)]
 """Where to listen: an IP address of this host."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from proxy.config.addresses import ListenAddress, RemoteAddress
+from proxy.config.addresses import DialledAddress, ListenAddress, RemoteAddress
 from proxy.config.ranges import Ports, Range
 from proxy.config.timetable import Clock, Days, covers
 from proxy.config.units import Duration, Rate, Size, Within
@@ -235,7 +235,7 @@ class Peer(Section):
     """A site that this one has a tunnel with. One table a peer."""
 
     name: Name = setting("The other site's `site.name`.", example="west")
-    address: RemoteAddress | None = setting(
+    address: DialledAddress | None = setting(
         "Where to reach its tunnel listener. Without it, the peer is waited for.", None
     )
     certificate: FilePath | None = setting(

@@ -71,6 +71,8 @@ ONE = [
     ),
     ("port 0", change("198.18.0.2:4500", "198.18.0.2:0"), "peer[0].address", "no port between 1 and 65535", ":4500"),
     ("port 70000", change("198.18.0.2:4500", "198.18.0.2:70000"), "peer[0].address", "no port between", ":4500"),
+    ("all IPv4", change("198.18.0.2:4500", "0.0.0.0:4500"), "peer[0].address", "dialled by nobody", "198.18.0.1:4500"),
+    ("all IPv6", change("198.18.0.2:4500", "[::]:4500"), "peer[0].address", "dialled by nobody", "[2001:db8::1]:4500"),
     ("bare IPv6", change("198.18.0.2:4500", "::1:4500"), "peer[0].address", "without brackets", "[2001:db8::1]:4500"),
     ("broken IPv6", change("198.18.0.2:4500", "[::g]:4500"), "peer[0].address", "no IPv6 address", "[2001:db8::1]"),
     ("broken IPv4", change("198.18.0.2:4500", "198.18.0.256:4500"), "peer[0].address", "no valid host", "198.18.0.1"),
