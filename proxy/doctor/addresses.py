@@ -59,7 +59,8 @@ def _in_use(about: str, key: str, address: Address, running: Running) -> Finding
         return ok(about, f"{address} is in use, by the running site")
     if running is Running.SILENT:
         return ok(about, f"{address} is in use, it seems by the site that does not answer")
-    remedy = f"ss -ltnp 'sport = :{address.port}' says by whom: stop that, or write another port as {key}"
+    # Not -l: a port may also be that of a connection that a program has made.
+    remedy = f"ss -tanp 'sport = :{address.port}' says by whom: stop that, or write another port as {key}"
     return problem(about, f"{address} is in use by another program", remedy)
 
 

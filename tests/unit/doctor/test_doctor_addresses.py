@@ -2,6 +2,10 @@
 
 import errno
 import os
+import shlex
+import shutil
+import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,6 +14,8 @@ from proxy.config import Address
 from proxy.doctor.addresses import export, listener, silence
 from proxy.doctor.facts import Bound, Contact, Reach, Running
 from proxy.doctor.findings import Finding, Level
+from proxy.net.probing import try_to_bind
+from tests.patience import PATIENCE
 
 UNIT = Path(__file__).parents[3] / "deploy" / "systemd" / "isthmus@.service"
 HERE, ARRAY = Address("127.0.0.1", 3260), Address("10.1.0.5", 3260)
@@ -78,7 +84,20 @@ def test_all_addresses_are_those_of_the_same_kind(key: str, host: str, end: str)
 def test_an_address_that_another_program_has() -> None:
     finding = judged(errno.EADDRINUSE)
     assert finding.level is Level.PROBLEM
-    assert finding.remedy.startswith("ss -ltnp 'sport = :3260' says by whom")
+    assert finding.remedy.startswith("ss -tanp 'sport = :3260' says by whom")
+
+
+@pytest.mark.skipif(shutil.which("ss") is None, reason="ss is not installed (iproute2)")
+def test_a_port_that_a_connection_has_is_found_by_what_is_advised() -> None:
+    """Of the kernel's own choice for who connects: nobody listens there, and yet it cannot be had."""
+    with socket.create_server(("127.0.0.1", 0)) as array, socket.create_connection(array.getsockname()) as connection:
+        address = Address("127.0.0.1", connection.getsockname()[1])
+        bound = try_to_bind(address)
+        assert bound.error == errno.EADDRINUSE
+        (finding,) = listener("forward replication", "forward.listen", address, bound, Running.NOT)
+        command, _, _ = finding.remedy.partition(" says by whom")
+        told = subprocess.run(shlex.split(command), capture_output=True, text=True, check=True, timeout=PATIENCE)
+        assert str(address) in told.stdout
 
 
 def test_the_addresses_of_a_site_that_does_not_answer() -> None:
