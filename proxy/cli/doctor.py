@@ -66,7 +66,7 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     yield from _of_certificates(site)
     for peer in site.peers:
         yield from _of_peer(site, peer, reached, tried=certificates is not None)
-        yield from _of_tunnel(peer, status, running)
+        yield from _of_tunnel(peer, status, running, reached)
     yield from _of_removed(site, status)
     yield from _of_exports(site, reached)
     yield from _of_listeners(site, running)
@@ -154,14 +154,16 @@ def _of_peer(site: SiteConfig, peer: Peer, reached: Neighbours, *, tried: bool) 
         yield from peers.path(peer, reach)
 
 
-def _of_tunnel(peer: Peer, status: dict[str, Any] | None, running: Running) -> Iterator[Finding]:
+def _of_tunnel(peer: Peer, status: dict[str, Any] | None, running: Running, reached: Neighbours) -> Iterator[Finding]:
     """What only the running site can tell; or that it is wanted for that."""
+    reach = reached.peers.get(peer.name)
+    accepted = reach is not None and reach.contact is Contact.ACCEPTED
     if peer.address is None and running is Running.NOT:
         yield from peers.waited_for(peer)
     for state in _peers_of(status):
         if state.get("name") == peer.name:
             refusal = str((status or {}).get("last_refusal") or "")
-            yield from peers.tunnel(peer.name, state, refusal, dials_in=peer.address is None)
+            yield from peers.tunnel(peer.name, state, refusal, dials_in=peer.address is None, reached=accepted)
 
 
 def _of_removed(site: SiteConfig, status: dict[str, Any] | None) -> Iterator[Finding]:

@@ -12,6 +12,8 @@ from proxy.identity import show_fingerprint
 LEAST_MTU = 1280
 """Bytes, that of IPv6 (RFC 8200); what is smaller wastes the line on headers, and is mostly a mistake."""
 _THERE = "run isthmus doctor on its host: it is the side that dials"
+_ABOVE = "see the finding on the peer above; the log of isthmus serve says more"
+_NAMED = "put right what that says, here or there; if it says nothing, see the logs of both sites"
 
 
 def reachability(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint: bytes) -> Iterator[Finding]:
@@ -66,11 +68,14 @@ def path(peer: Peer, reach: Reach) -> Iterator[Finding]:
         yield ok(about, found)
 
 
-def tunnel(name: str, state: Mapping[str, Any], refusal: str = "", *, dials_in: bool = False) -> Iterator[Finding]:
+def tunnel(
+    name: str, state: Mapping[str, Any], refusal: str = "", *, dials_in: bool = False, reached: bool = False
+) -> Iterator[Finding]:
     """What the running site says of its tunnel to a peer: an entry of `peers` in its status; keys may be missing.
 
     `refusal`: whom its tunnel listener refused last, and why. Nobody can tell whether it was the peer. `dials_in`: it
-    is not dialled, so there is no finding on whether it is reached.
+    is not dialled, so there is no finding on whether it is reached. `reached`: that finding has nothing amiss, as where
+    TLS comes up and the sites then refuse each other by name.
     """
     about, said = f"tunnel to {name}", str(state.get("state", "unknown"))
     lanes = state.get("lanes")
@@ -87,7 +92,7 @@ def tunnel(name: str, state: Mapping[str, Any], refusal: str = "", *, dials_in: 
     elif said == "connecting" and not error:
         yield attention(about, "not up yet", "run this again in some seconds")
     else:
-        remedy = _THERE if dials_in else "see the finding on the peer above; the log of isthmus serve says more"
+        remedy = _THERE if dials_in else _NAMED if reached else _ABOVE
         yield problem(about, f"{said}{f': {error}' if error else ''}", remedy)
 
 

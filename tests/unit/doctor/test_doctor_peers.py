@@ -113,6 +113,14 @@ def test_one_that_dials_in_has_no_finding_above() -> None:
     assert "on its host" in dials_in.remedy
 
 
+def test_one_that_is_reached_and_refuses_has_nothing_amiss_above() -> None:
+    """TLS knows certificates only: it comes up where one site has the other's name wrong."""
+    (finding,) = tunnel("west", {"state": "connecting", "last_error": "refused: wrong_name"}, reached=True)
+    assert (finding.level, finding.found) == (Level.PROBLEM, "connecting: refused: wrong_name")
+    assert "above" not in finding.remedy
+    assert finding.remedy.startswith("put right what that says")
+
+
 def test_who_is_waited_for_may_be_who_was_refused() -> None:
     why = "192.0.2.2:49268, the other side refuses our certificate: unknown ca"
     (finding,) = tunnel("west", {"state": "waiting"}, why)
