@@ -11,7 +11,7 @@ from proxy.identity import show_fingerprint
 
 LEAST_MTU = 1280
 """Bytes, that of IPv6 (RFC 8200); what is smaller wastes the line on headers, and is mostly a mistake."""
-_THERE = "run isthmus doctor on its host: it is the side that dials"
+_THERE = "run isthmus doctor on its host: it is the side that dials, if peer.address in its file says where"
 _ABOVE = "see the finding on the peer above; the log of isthmus serve says more"
 _NAMED = "put right what that says, here or there; if it says nothing, see the logs of both sites"
 

@@ -113,6 +113,12 @@ def test_one_that_dials_in_has_no_finding_above() -> None:
     assert "on its host" in dials_in.remedy
 
 
+def test_two_sites_that_wait_for_each_other_are_told_what_either_lacks() -> None:
+    """Of both it would be said that the other one is the side that dials."""
+    (finding,) = tunnel("west", {"state": "waiting"}, dials_in=True)
+    assert "peer.address in its file" in finding.remedy
+
+
 def test_one_that_is_reached_and_refuses_has_nothing_amiss_above() -> None:
     """TLS knows certificates only: it comes up where one site has the other's name wrong."""
     (finding,) = tunnel("west", {"state": "connecting", "last_error": "refused: wrong_name"}, reached=True)
