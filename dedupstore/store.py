@@ -53,7 +53,7 @@ class StoreFigures:
     unwritten_bytes: int = 0
     """Sealed containers that wait to be written."""
     oldest_seconds: float = 0.0
-    """Age of the oldest container."""
+    """Since the container that was filled first was; 0 while none is full."""
     hits_by_age: list[int] = field(default_factory=list)
     """One look-up in 256 that found its chunk, by age: the newest tenth of the store first."""
     missed_by_size: list[tuple[int, float]] = field(default_factory=list)

@@ -19,7 +19,7 @@ _REFUSALS = 400, 401, 403, 421, 429
 
 
 def fetch_status(config: SiteConfig) -> dict[str, Any]:
-    """The status as the site gives it; keys may be missing. Raises OperatorError (UNREACHABLE)."""
+    """The status as the site gives it; keys may be missing. Raises OperatorError as `Api.status`."""
     with Api(config) as api:
         return api.status()
 
@@ -44,7 +44,7 @@ class Api:
         self._inquiry.__exit__(None, None, None)
 
     def status(self) -> dict[str, Any]:
-        """Raises OperatorError (UNREACHABLE), also if another site answers."""
+        """Raises OperatorError as `get`, also (UNREACHABLE) if another site answers."""
         status = self.get("status")
         if status.get("site", self._config.site.name) != self._config.site.name:
             other = f"the site that answers there is {status['site']!r}, not {self._config.site.name!r}"
@@ -52,7 +52,10 @@ class Api:
         return status
 
     def get(self, what: str) -> dict[str, Any]:
-        """`what`: below /api/v1, query included. Raises OperatorError (UNREACHABLE, or FAILED if it is refused)."""
+        """`what`: below /api/v1, query included. Raises OperatorError (UNREACHABLE, or FAILED if it is refused).
+
+        That is also IdentityFault, for the listener's certificate, by which it is known.
+        """
         return self._decode(self._answer(f"{API}/{what}", partial(self._inquiry.ask, f"{API}/{what}")))
 
     def get_if_known(self, what: str) -> dict[str, Any]:

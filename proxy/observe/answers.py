@@ -336,7 +336,7 @@ class StoreAnswer:
     """used / size."""
     chunks: int
     oldest_seconds: float
-    """Age of the oldest data."""
+    """Age of the oldest data; 0 until a container is full."""
     replaced_last_hour_bytes: int
     """Chunk bytes that went to make room."""
     hits: int
