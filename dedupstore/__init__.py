@@ -1,12 +1,13 @@
 """A bounded store of chunks, named by their fingerprints: synchronous, and ignorant of networks.
 
 A guided tour. `fingerprint` names a chunk and `chunker` finds where one ends. `store` is the interface, ChunkStore;
-`memory` implements it in memory and `disk` on disk. Both keep chunks in a `container`, some MiB that are filled in
-order of arrival, and both share what `container_store` does with containers in memory. `roster` says which container
-goes next, `beliefs` what peers are thought to hold. On disk a container takes a slot of the file that
-`container_file` keeps, and `index` finds chunks in it by LMDB. `opening` decides what of an existing store can be
-trusted, with `walk` and `nodes` that look over the index first, and `lock` keeps a second process out. What lies on
-disk is written down in FORMAT.md; what can go wrong is in `errors`.
+`memory` implements it in memory and `disk` on disk, of which `disk_cache` is the reading half. Both keep chunks in a
+`container`, some MiB that are filled in order of arrival, and both share what `container_store` does with containers
+in memory. `roster` says which container goes next, `beliefs` what peers are thought to hold, `reuse` what a larger
+store would still have held. On disk a container takes a slot of the file that `container_file` keeps, and `index`
+finds chunks in it by LMDB. `opening` decides what of an existing store can be trusted, with `walk` and `nodes` that
+look over the index first, and `lock` keeps a second process out. What lies on disk is written down in FORMAT.md; what
+can go wrong is in `errors`.
 """
 
 import time

@@ -2,15 +2,16 @@
 
 Beside `proxy.web` and the bench this is all that may import asyncio, ssl and socket. A tour, by what it is about:
 
-- **Site.** `service` runs a `site` on one loop; `environment` is what its peers share. `opening` opens the store,
+- **Site.** `service` runs a `site` on one loop; `environment` is what its peers share. `listeners` takes its addresses
+  before all else, `loops` finds exports that lead back to them, `limits` has threads begin. `opening` opens the store,
   `worker` waits for its disk, `tls` holds the certificates, `supervisor` speaks to systemd, `survey` and `watching`
   feed `proxy.observe`.
 - **Arrays.** `forward` accepts their connections, `redirected` finds where one was meant to go, `portals` opens
-  forwards on demand. On the far side `asking` reads an OPEN, and `arrays` reaches the export through `connecting`. A
-  `relay` joins socket and stream through its `coders`, `delivery` is its inward half; `relay_owner` is what it needs of
-  its peer. When it reads and sends: `turns`, `allowance`, `pauses`, `packing`. When it delivers: `rounds`. How long the
-  rest of something is waited for: `silence`. How it ends: `blaming` says by whose fault, `endings` how the array sees
-  it, `ended` counts.
+  forwards on demand. On the far side `asking` reads an OPEN, and `arrays` reaches the export through `connecting`, in
+  time that counts (`within`). A `relay` joins socket and stream through its `coders`, `delivery` is its inward half;
+  `relay_owner` is what it needs of its peer. When it reads and sends: `turns`, `allowance`, `pauses`, `packing`. When
+  it delivers: `rounds`. How long the rest of something is waited for: `silence`. How it ends: `blaming` says by whose
+  fault, `endings` how the array sees it, `ended` counts.
 - **Peers.** A `peer` drives the `Tunnel` of `proxy.protocol`. `dialler` and `door` bring up a `lane`, `handshake` says
   why one failed. `lanes`, `lane_count` and `loss`: how many there are, and what each gets. `outlet`: how little of it
   the kernel is given. `renewing`, `steadying` and `unpaused`: so that BBR does not pause. `shares`: what forwards and

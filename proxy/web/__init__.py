@@ -1,1 +1,4 @@
-"""HTTP for operators and their tools: health, status, metrics. Reads snapshots, nothing else."""
+"""HTTP for operators and their tools: health, status, metrics, and the page.
+
+Reads snapshots, and asks the site to drain or reload, nothing else.
+"""
