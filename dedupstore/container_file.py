@@ -9,7 +9,7 @@ from struct import Struct
 from typing import Final
 
 from dedupstore.container import LARGE, PAGE_BYTES, SMALL, Container, Directory, Layout, Slab, read_directory
-from dedupstore.errors import Damaged, DiskFull, StoreFault
+from dedupstore.errors import Damaged, DiskFull, FileTooLong, StoreFault
 from dedupstore.fingerprint import fingerprint
 
 pwrite = os.pwrite
@@ -129,6 +129,8 @@ class ContainerFile:
                 offset += written
                 file = self._file
         except OSError as error:
+            if error.errno == errno.EFBIG and offset >= self.size():
+                raise FileTooLong("no file may be longer there") from error
             raise _fault(error) from error
 
     def _write_once(self, data: memoryview, offset: int, file: int) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dedupstore.container import Container, Layout, Slab
 from dedupstore.disk_cache import MOST_UNWRITTEN, DiskCache
-from dedupstore.errors import DiskFull, IndexFull, StoreFault, StoreUnusable
+from dedupstore.errors import DiskFull, FileTooLong, IndexFull, StoreFault, StoreUnusable
 from dedupstore.index import Change
 from dedupstore.opening import close_files, open_files, warn_of_copies
 from dedupstore.store import CONTAINER_BYTES, StoreFigures
@@ -280,7 +280,7 @@ class DiskStore(DiskCache):
         for gone in change.removed:
             self._removed[gone] = []  # what is left in the index is swept out later; lists would pile up here
         self._unlearn(written)
-        relieved = isinstance(fault, DiskFull) and self._stop_growing(size)
+        relieved = isinstance(fault, DiskFull) and self._stop_growing(fault, size)
         if not relieved:
             self._index_failed(fault)
         if not (relieved and written):  # notes alone, tried each second, would give up a container each second
@@ -340,7 +340,7 @@ class DiskStore(DiskCache):
     def _write_failed(self, fault: StoreFault) -> None:
         """Takes the lock."""
         with self._lock:
-            less = isinstance(fault, DiskFull) and self._stop_growing()
+            less = isinstance(fault, DiskFull) and self._stop_growing(fault)
             if not less:
                 self._take_nothing(fault)
         if less:
@@ -358,8 +358,10 @@ class DiskStore(DiskCache):
             self._pause = min(2 * self._pause or _FIRST_PAUSE, _LONGEST_PAUSE)
             self._failed_at = self._clock()
 
-    def _stop_growing(self, size: int = 0) -> bool:
+    def _stop_growing(self, fault: DiskFull, size: int = 0) -> bool:
         """The disk is full: use no slot above those in use. False if that changes nothing; `_cut` otherwise.
+
+        So it is where the file may not be longer: slots behind its end would fail one by one, and nothing be learned.
 
         The space behind the last slot goes back to the disk, for the index needs some, too. If that is none (`size`,
         that of the file, says so), or if the file had stopped growing already, the last slot goes as well: containers
@@ -373,9 +375,12 @@ class DiskStore(DiskCache):
         self._slots.limit = highest
         for slot in [slot for slot in self._displaced if slot > highest]:
             self._removed[self._displaced.pop(slot)] = []
+        too_long = isinstance(fault, FileTooLong)
+        why = "No file may be longer on this file system" if too_long else "The disk is full"
+        remedy = "put the store on one that takes longer files" if too_long else "make room"
         self._alarms["room"] = (
-            f"The disk is full: store {self._path} stays at {highest * self._layout.slot_bytes >> 20} MiB, less than "
-            "was configured; make room or configure less, and restart."
+            f"{why}: store {self._path} stays at {highest * self._layout.slot_bytes >> 20} MiB, less than "
+            f"was configured; {remedy} or configure less, and restart."
         )
         return True
 

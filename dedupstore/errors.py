@@ -34,6 +34,10 @@ class DiskFull(StoreFault):
     """There is no room for one more byte on the disk."""
 
 
+class FileTooLong(DiskFull):
+    """There may be room, but not in this file: it is as long as its file system, or a limit of the process, allows."""
+
+
 class IndexFull(StoreFault):
     """The index map has no free page left."""
 

@@ -63,6 +63,7 @@ def test_a_disk_with_errors(bed: Bed, where: str) -> None:
         pair = bed.pair(array.address, store={"mode": "disk", "size": "64MiB"})
         run(*pair.sites)
         site = getattr(pair, where)
+        replicate(pair, CONTENTS[0])  # so the file is longer than that
         forbid_growth(site)
         with answering(*pair.sites):
             for content in (*CONTENTS, *CONTENTS):
