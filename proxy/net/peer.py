@@ -305,11 +305,11 @@ class Peer:
             self.greet(lane)
         lane.start(self.rounds)
         replaced = self.lanes.add(lane)
-        self.last_error = ""
         self.tunnel.lane_up(lane.number, now, lane.mark)
         log.info("lane %d with %s (%s) is up, %s", lane.number, self.name, lane.remote, hello.software)
         for other in replaced:
             other.abort(f"nothing was heard on it, and lane {lane.number} has come up in its place")
+        self.last_error = ""  # also what these left behind: no other lane may come for days
         self._dispatch()
         self.lookout.look()
         self.pump()

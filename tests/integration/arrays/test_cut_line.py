@@ -10,7 +10,7 @@ from itertools import count
 from bench.sites import free_port
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array, receipt, send, whole
-from tests.integration.bed.sites import Bed, eventually, look_up
+from tests.integration.bed.sites import Bed, eventually, logged, look_up
 from tests.integration.bed.wire import Wire
 
 SIZE = 24 << 20
@@ -106,3 +106,16 @@ def test_a_black_hole_in_one_direction(bed: Bed) -> None:
                 eventually(site, "peers.0.state", "outage")
             wire.flow()
             whole(receipt(content), sending.result())
+
+
+def test_silent_lanes_are_replaced(bed: Bed) -> None:
+    """Nothing comes by the lanes that there are, but new ones come up; once they have, nothing is told to be wrong."""
+    tunnel = ("127.0.0.1", free_port())
+    with Wire(tunnel) as wire, Array() as far:
+        settings = {**PATIENT, "keepalive": "200ms", "dead_after": "1h", "connect_timeout": "3s"}
+        pair = bed.pair(far.address, tunnel_address=tunnel, dialled=wire.address, tunnel=settings)
+        with pair.running():
+            wire.forget()
+            for site in pair.sites:
+                logged(site, "has come up in its place")
+                eventually(site, "peers.0.last_error", "")

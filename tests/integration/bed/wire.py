@@ -73,6 +73,10 @@ class Wire:
         """Carry nothing more (or nothing from who dialled), and tell nobody: a black hole."""
         self._do(lambda: self._stall(outward_only))
 
+    def forget(self) -> None:
+        """As a firewall that has lost its table: connections that are there are stalled until `flow`, new ones not."""
+        self._do(self._forget)
+
     @property
     def flowing(self) -> bool:
         """Nothing is swallowed."""
@@ -111,6 +115,10 @@ class Wire:
         for end in self.ends:
             if isinstance(end, self.swallowed):
                 end.transport.pause_reading()
+
+    async def _forget(self) -> None:
+        for end in self.ends:
+            end.transport.pause_reading()
 
     async def _flow(self) -> None:
         self.swallowed = ()
