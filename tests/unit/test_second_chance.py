@@ -117,7 +117,7 @@ def test_who_is_run_again(tmp_path: Path) -> None:
         (tmp_path / kind / "test_it.py").write_text(TESTS)
     options = ["-n", "1", "-W", "error", "--import-mode=importlib", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *options, "."]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": ""}  # whose add to what it says
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert "21 failed, 13 passed, 2 errors, 8 rerun in" in done.stdout
     for name in re.findall("test_(?:other|bytes|an_end|volumes)\\w*", TESTS):
