@@ -39,6 +39,11 @@ class IscsiTarget:
     LONGEST = 107 - len("/tgtd.0")
     """Bytes of its directory's path: a Unix socket's has 107 at most, and tgtd adds a number to the name (unix(7))."""
 
+    @classmethod
+    def fits(cls, directory: Path) -> bool:
+        """Whether that path is short enough."""
+        return len(os.fsencode(directory)) <= cls.LONGEST
+
     def __init__(
         self,
         directory: Path,

@@ -4,7 +4,6 @@ Where there is an iSCSI target (tgt) and qemu-img, a fourth volume goes from one
 """
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -197,7 +196,7 @@ def lacking_for_iscsi(volume_size: int, directory: Path) -> str:
         return lacking
     if volume_size % 512:
         return "an iSCSI unit has a multiple of 512 bytes"
-    if len(os.fsencode(directory)) > IscsiTarget.LONGEST:
+    if not IscsiTarget.fits(directory):
         return f"{directory} is too long a path for tgtd's socket (see TMPDIR)"
     needed, free = 4 * volume_size, shutil.disk_usage(directory).free
     return "" if free > needed else f"{directory} has {free // MIB} MiB free, {needed // MIB} are needed (see TMPDIR)"

@@ -8,7 +8,6 @@ of the line alone, or of the pair. Without a line all of it is on loopback.
 """
 
 import contextlib
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -158,8 +157,7 @@ def lacking(ground: Ground) -> str:
 
 def _too_long(directory: Path) -> str:
     """Why no array can be in that directory, or nothing."""
-    longest = max((directory / name for name in (NEAR, FAR)), key=lambda path: len(os.fsencode(path)))
-    if len(os.fsencode(longest)) <= IscsiTarget.LONGEST:
+    if all(IscsiTarget.fits(directory / name) for name in (NEAR, FAR)):
         return ""
     return f"{directory} is too long a path for tgtd's socket; set TMPDIR to a shorter one"
 
