@@ -49,23 +49,32 @@ def run(config: Path, since: str | None, follow: bool, as_json: bool) -> None:
         except OperatorError as error:
             if follow or error.code != ExitCode.UNREACHABLE:
                 raise
-            kept, history = _kept(site, begin), history_of(site)
+            kept = _kept(site, begin)
             show(kept)
-            if kept:
-                words = f"the events above are what it kept in {history}"
-            elif _forbidden(history):
-                words = f"what it kept in {history} this user may not read: run this as the site's user, or as root"
-            else:
+            if not (words := _of_its_file(history_of(site), shown=bool(kept))):
                 raise
             raise OperatorError(f"{error.message} ({words})", error.code) from None
+
+
+def kept_events(site: SiteConfig, most: int) -> list[dict[str, Any]]:
+    """The newest so many in the file of a site that does not run. Raises as `read_events`."""
+    return [asdict(event) for event in read_events(history_of(site), site.site.name, most)]
 
 
 def _kept(site: SiteConfig, begin: float | None) -> list[dict[str, Any]]:
     """Those from then on (None: the latest) in its file; none without a file that can be read and is its own."""
     with suppress(OSError, sqlite3.Error, ValueError):
-        events = read_events(history_of(site), site.site.name, LATEST if begin is None else EVENTS_MAX)
-        return [asdict(event) for event in events if begin is None or event.time >= begin]
+        return _since(kept_events(site, LATEST if begin is None else EVENTS_MAX), begin)
     return []
+
+
+def _of_its_file(path: Path, *, shown: bool) -> str:
+    """What there is to say of it; nothing if no event is in it, or there is none."""
+    if shown:
+        return f"the events above are what it kept in {path}"
+    if _forbidden(path):
+        return f"what it kept in {path} this user may not read: run this as the site's user, or as root"
+    return ""
 
 
 def _forbidden(path: Path) -> bool:
@@ -107,7 +116,7 @@ def batches(
     OperatorError if it does not answer at first.
     """
     answer = ask(f"events?after=0&limit={LATEST}") if begin is None else events_after(ask, 0)
-    yield [event for event in as_dicts(answer.get("events")) if begin is None or _time(event) >= begin]
+    yield _since(as_dicts(answer.get("events")), begin)
     while follow:
         pause(INTERVAL)
         last = answer.get("last")
@@ -156,6 +165,10 @@ def since_when(text: str, now: float) -> float:
     except (ValueError, OverflowError):
         remedy = 'write how long ago, such as "2h", or a time of this host, such as "2026-11-21 22:30"'
         raise OperatorError(f"--since {printable(repr(text))} is no time; {remedy}", ExitCode.USAGE) from None
+
+
+def _since(events: list[dict[str, Any]], begin: float | None) -> list[dict[str, Any]]:
+    return [event for event in events if begin is None or _time(event) >= begin]
 
 
 def _time(event: dict[str, Any]) -> float:

@@ -12,7 +12,7 @@ import tarfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from importlib import metadata
@@ -25,14 +25,12 @@ from proxy.cli.api import Api
 from proxy.cli.doctor import Line, examine
 from proxy.cli.doctor_report import as_data
 from proxy.cli.ending import ended_in_order
-from proxy.cli.events import events_after
+from proxy.cli.events import events_after, kept_events
 from proxy.cli.output import say
 from proxy.cli.secrets import Secrets, is_configuration
-from proxy.cli.serve import history_of
 from proxy.config import SiteConfig, load
 from proxy.errors import ExitCode, OperatorError
 from proxy.files import undisturbed
-from proxy.history.reading import read_events
 from proxy.observe.journal import EVENTS_MAX
 from proxy.text import printable
 
@@ -159,18 +157,13 @@ def _ask_site(bundle: Bundle, site: SiteConfig) -> None:
     with Api(site) as api:
         bundle.add("status.json", lambda: _json(api.status()))
         if "status.json" not in bundle.parts:
-            bundle.add("events.json", lambda: _json(_kept(site)))
+            bundle.add("events.json", lambda: _json(kept_events(site, EVENTS_MAX)))
             return
         for name, path in _ANSWERS.items():
             if name not in bundle.parts:
                 bundle.add(name, partial(_answer, api, path))
         bundle.add("events.json", lambda: _json(events_after(api.get, 0)))
         bundle.add("metrics.txt", api.metrics)
-
-
-def _kept(site: SiteConfig) -> list[dict[str, Any]]:
-    """Events of its history file."""
-    return [asdict(event) for event in read_events(history_of(site), site.site.name, EVENTS_MAX)]
 
 
 def _answer(api: Api, path: str) -> bytes:

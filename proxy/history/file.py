@@ -131,7 +131,7 @@ class HistoryFile:
         """Whose file it is: from now on that site's, unless it is another one's. Raises sqlite3.Error."""
         with self._connection as transaction:
             transaction.execute("INSERT OR IGNORE INTO fact VALUES ('site', ?)", (site,))
-            return str(*transaction.execute("SELECT value FROM fact WHERE name = 'site'").fetchone())
+            return owner_of(transaction)
 
     def close(self) -> None:
         """Nothing more will be written."""
@@ -201,6 +201,12 @@ def _wanted_columns() -> list[tuple[object, ...]]:
 def _columns(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
     ask = "SELECT name, type, [notnull], pk FROM pragma_table_info(?)"
     return [row for table in ("step", "event", "fact") for row in connection.execute(ask, (table,))]
+
+
+def owner_of(connection: sqlite3.Connection) -> str:
+    """The site that the file is of; empty if that was not written down. Raises sqlite3.Error."""
+    found = connection.execute("SELECT value FROM fact WHERE name = 'site'").fetchone()
+    return str(found[0]) if found else ""
 
 
 def newest_events(connection: sqlite3.Connection, limit: int) -> list[Event]:

@@ -4,7 +4,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from proxy.history.file import newest_events
+from proxy.history.file import newest_events, owner_of
 from proxy.observe.answers import Event
 
 
@@ -13,7 +13,6 @@ def read_events(path: Path, site: str, limit: int) -> list[Event]:
     it cannot be read, or is another site's."""
     path.stat()
     with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
-        owner = connection.execute("SELECT value FROM fact WHERE name = 'site'").fetchone()
-        if owner not in (None, (site,)):
-            raise ValueError(f"{path} is that of site {owner[0]}")
+        if (owner := owner_of(connection)) not in ("", site):
+            raise ValueError(f"{path} is that of site {owner}")
         return newest_events(connection, limit)
