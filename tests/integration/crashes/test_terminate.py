@@ -7,8 +7,9 @@ import json
 import signal
 import socket
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -26,7 +27,7 @@ from tests.integration.bed.ends import (
     torn,
     whole,
 )
-from tests.integration.bed.sites import Bed, eventually, logged, look_up, run
+from tests.integration.bed.sites import Bed, Pair, eventually, logged, look_up, run
 from tests.integration.bed.wire import Wire
 from tests.patience import PATIENCE
 
@@ -127,27 +128,9 @@ def test_the_last_bytes_for_a_slow_array(bed: Bed) -> None:
         assert pair.west.stop() == 0
 
 
-def test_an_interrupt_ends_the_wait(bed: Bed) -> None:
-    """A second SIGTERM does not: whoever sends it may not know of the first."""
-    with Array(swallow) as array:
-        pair = bed.pair(array.address, tunnel={"drain": "1h"})
-        run(*pair.sites)
-        with connect(pair.entrance) as near:
-            near.sendall(CONTENT)
-            array.arrival()
-            for number in (signal.SIGTERM, signal.SIGTERM):
-                pair.west.signal(number)
-                eventually(pair.west, "draining", wanted=True)
-            assert look_up(pair.west.status(), "streams")
-            pair.west.signal(signal.SIGINT)
-            torn(b"", how_it_ends(near))
-        assert pair.west.stop() == 0
-        torn(CONTENT, array.arrival().wait())
-        assert "the site shuts down" in line_with(pair.west.log.read_text(), "ended: ")
-
-
-def test_certificates_are_read_anew_while_it_drains(bed: Bed) -> None:
-    """What lives then may need a lane with a new one, or has to lose that of a peer that is trusted no more."""
+@contextmanager
+def waiting_to_drain(bed: Bed) -> Iterator[tuple[Pair, Array, socket.socket]]:
+    """West drains, for an hour if nobody ends that, while a stream lives; it has to end in order."""
     with Array(swallow) as array:
         pair = bed.pair(array.address, tunnel={"drain": "1h"})
         run(*pair.sites)
@@ -156,12 +139,33 @@ def test_certificates_are_read_anew_while_it_drains(bed: Bed) -> None:
             array.arrival()
             pair.west.signal(signal.SIGTERM)
             eventually(pair.west, "draining", wanted=True)
-            pair.west.signal(signal.SIGHUP)
-            pair.west.wait_for(lambda: "IST-205" in told(pair.west), "does not read them")
-            assert look_up(pair.west.status(), "streams")
-            pair.west.signal(signal.SIGINT)
-            torn(b"", how_it_ends(near))
+            yield pair, array, near
         assert pair.west.stop() == 0
+
+
+def interrupted(pair: Pair, near: socket.socket) -> None:
+    """It has waited up to now, and does not any more."""
+    assert look_up(pair.west.status(), "streams")
+    pair.west.signal(signal.SIGINT)
+    torn(b"", how_it_ends(near))
+
+
+def test_an_interrupt_ends_the_wait(bed: Bed) -> None:
+    """A second SIGTERM does not: whoever sends it may not know of the first."""
+    with waiting_to_drain(bed) as (pair, array, near):
+        pair.west.signal(signal.SIGTERM)
+        eventually(pair.west, "draining", wanted=True)
+        interrupted(pair, near)
+        torn(CONTENT, array.arrival().wait())
+    assert "the site shuts down" in line_with(pair.west.log.read_text(), "ended: ")
+
+
+def test_certificates_are_read_anew_while_it_drains(bed: Bed) -> None:
+    """What lives then may need a lane with a new one, or has to lose that of a peer that is trusted no more."""
+    with waiting_to_drain(bed) as (pair, _, near):
+        pair.west.signal(signal.SIGHUP)
+        pair.west.wait_for(lambda: "IST-205" in told(pair.west), "does not read them")
+        interrupted(pair, near)
 
 
 def test_an_impatient_operator(bed: Bed) -> None:
