@@ -1,6 +1,7 @@
 """`isthmus serve`: one site on one event loop, from the first line of its log to the last."""
 
 import asyncio
+import ctypes
 import gc
 import logging
 import signal
@@ -130,7 +131,7 @@ def run(config: SiteConfig, make_status: MakeStatusListener, history: Path | Non
     try:
         return uvloop.run(_serve(config, make_status, history))
     finally:
-        _ignore_signals()
+        ignore_signals()
 
 
 class Interrupt:
@@ -221,9 +222,16 @@ def _heed_signals(loop: asyncio.AbstractEventLoop, meaning: Mapping[signal.Signa
         signal.signal(number, note)
 
 
-def _ignore_signals() -> None:
-    """The interpreter gives back every handler but this one before it frees its memory, which can take a while."""
+def ignore_signals() -> None:
+    """The interpreter gives back every handler but this one before it frees its memory, which can take a while.
+
+    The kernel is told first: of a signal that came while the interpreter was, it has nobody to tell any more, and says
+    so by a traceback.
+    """
+    tell = ctypes.CDLL(None).signal
+    tell.argtypes, tell.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
     for number in HEEDED:
+        tell(number, signal.SIG_IGN)
         signal.signal(number, signal.SIG_IGN)
 
 

@@ -1,6 +1,8 @@
 """A reload is done as a whole, whoever waits for it; and what interrupts mean."""
 
 import asyncio
+import subprocess
+import sys
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -131,3 +133,31 @@ def test_interrupts_that_come_at_once_are_one() -> None:
     assert (stop.is_set(), hurry.is_set()) == (True, False)
     interrupt.came()
     assert hurry.is_set()
+
+
+IGNORING = """
+import signal
+from proxy.net import service
+
+def ignored(number):
+    (mask,) = (line.split()[1] for line in open("/proc/self/status") if line.startswith("SigIgn:"))
+    return bool(int(mask, 16) >> (number - 1) & 1)
+
+change, before = signal.signal, []
+for number in service.HEEDED:
+    change(number, lambda *_: None)
+
+def seen(number, handler):
+    before.append(ignored(number))
+    return change(number, handler)
+
+signal.signal = seen
+service.ignore_signals()
+print(before, [signal.getsignal(number) is signal.SIG_IGN for number in service.HEEDED])
+"""
+
+
+def test_at_the_end_the_kernel_is_told_of_signals_before_the_interpreter() -> None:
+    """One that came between had "Signal 2 ignored due to race condition" and a traceback in the log, now and then."""
+    told = subprocess.run([sys.executable, "-c", IGNORING], capture_output=True, text=True, check=True)
+    assert told.stdout == f"{[True] * 3} {[True] * 3}\n"
