@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
 from proxy.config.model import Export, Forward, SiteConfig
 from proxy.config.model import Peer as PeerConfig
@@ -26,7 +26,7 @@ class Shares:
         config: SiteConfig,
         peer: PeerConfig,
         now: float,
-        wall: Callable[[], datetime] = lambda: datetime.now(UTC).astimezone(),
+        wall: Callable[[], datetime] = datetime.now,
     ) -> None:
         """`wall`: the local time, for the timetable."""
         self.rate: int | None = None

@@ -1,5 +1,6 @@
 """From the configuration to the tunnel: a stream's share, the rate that holds now, what lanes cost beyond frames."""
 
+import time
 from datetime import datetime
 from pathlib import Path
 from typing import cast
@@ -33,8 +34,8 @@ class Bench:
     def __init__(self) -> None:
         self.time = datetime(2026, 3, 23, 7, 59)
         self.line = Line(1000 * MBIT)
-        site = parse(CONFIG.encode(), Path("nowhere/site.toml"), files=False)
-        self.shares = Shares(self.line.tunnel, site, site.peers[0], 0.0, lambda: self.time)
+        self.site = parse(CONFIG.encode(), Path("nowhere/site.toml"), files=False)
+        self.shares = Shares(self.line.tunnel, self.site, self.site.peers[0], 0.0, lambda: self.time)
 
     def sample(self, *infos: TcpInfo) -> None:
         self.shares.sample(cast(list[Lane], [FakeLane(info) for info in infos]), self.line.now)
@@ -125,3 +126,15 @@ def test_what_others_sent_again_is_not() -> None:
     bench.line.run(2)
     forward, _ = bench.shares.status({})
     assert forward.wire_bytes == pytest.approx(2 * 8 * MBIT, rel=0.1)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "XXX-24", "XXX+24:59:59"])
+def test_whatever_zone_the_host_is_in_some_rate_holds(monkeypatch: pytest.MonkeyPatch, zone: str) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        shares = Shares(Line(1000 * MBIT).tunnel, Bench().site, Bench().site.peers[0], 0.0)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert shares.rate in (10_000_000, 20_000_000)
