@@ -12,10 +12,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from bench.replay.trial import Figure, Outcome
+from pydantic import TypeAdapter, ValidationError
+
+from bench.replay.trial import Outcome
 
 FORMAT = 1
 State = Literal["done", "failed", "lacking"]
+REPORTED = "isthmus", "python", "kernel", "processor", "cores", "load_before", "time"
+"""What every report says of the machine."""
 
 
 class RecordFailure(Exception):
@@ -57,6 +61,9 @@ class Record:
                 return f"{name} {mine.get(name)!r}, not {theirs.get(name)!r}"
         version, wanted = (each.machine.get("isthmus") for each in (self, other))
         return f"Isthmus {version}, not {wanted}" if version != wanted else ""
+
+
+_RECORD = TypeAdapter(Record)
 
 
 class Records:
@@ -133,10 +140,15 @@ def read(path: Path) -> Record:
         data = json.loads(path.read_text())
         if data.pop("format") != FORMAT:
             raise ValueError("its format is another")
-        outcome = data.pop("outcome")
-        figures = tuple(Figure(**figure) for figure in outcome.pop("figures"))
-        return Record(**data, outcome=Outcome(figures, **outcome))
+        record = _RECORD.validate_python(data)
+        if lacking := [fact for fact in REPORTED if fact not in record.machine]:
+            raise KeyError("machine", *lacking)
     except OSError as error:
         raise RecordFailure(f"{path} cannot be read: {error.strerror}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise RecordFailure(f"{path} is no result of this bench ({place}: {first['msg']}); move it away") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RecordFailure(f"{path} is no result of this bench ({error}); move it away") from None
+    return record

@@ -240,6 +240,23 @@ def test_a_file_that_is_no_result(made_up: MadeUp, tmp_path: Path, content: str)
         run(order(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ('"value": ', '"value": "many", "was": ', r"outcome\.figures\.0\.value: Input should be a valid number"),
+        ('"scale": ', '"scale": [], "was": ', "scale: Input should be a valid number"),
+        ('"kernel": ', '"was": ', "'machine', 'kernel'"),
+        ('"seconds": ', '"was": ', "seconds: Field required"),
+    ],
+)
+def test_a_result_edited_by_hand(made_up: MadeUp, tmp_path: Path, old: str, new: str, place: str) -> None:
+    run(order(tmp_path))
+    path = Records(tmp_path).path("made-up", ALONE, 1)
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(RecordFailure, match=rf"alone\.1\.json is no result of this bench .*{place}.*; move it away"):
+        Records(tmp_path).find("made-up", ALONE, 1)
+
+
 @pytest.mark.parametrize(("scale", "text"), [(1 / 16, "1/16"), (1.0, "1.0"), (0.3, "0.3"), (1 / 3, "1/3")])
 def test_scales_as_one_types_them(scale: float, text: str) -> None:
     assert scale_text(scale) == text
