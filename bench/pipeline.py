@@ -25,7 +25,7 @@ from bench.figures import MANY, STORES, Measurement, Results, show
 from bench.machine import machine_facts, warn_if_busy
 from bench.replicator import Sink, replicate
 from bench.sites import Address, Pair, keygen
-from bench.suite import FAILURES, write
+from bench.suite import FAILURES, whole, write
 from proxy.config.units import SIZE, parse_size, show_size
 from proxy.errors import ExitCode
 
@@ -35,8 +35,6 @@ QUESTIONS = 2000
 SLOW_EVERY = 64 * MIB
 SLOW_PAUSE = 1.0
 """The slow far array stops reading for so many seconds after each so many bytes."""
-ROUNDS = 3
-"""One connection and many are compared so often, in turns: in a full store, and whatever else the machine does."""
 KINDS = {"random": 0.0, "38 %": 38.0}
 """Data by compressibility."""
 
@@ -52,11 +50,16 @@ ONE_AFTER_ANOTHER = {
 class Pipeline:
     """The run: what it measures goes into `results`."""
 
-    def __init__(self, size: int, memory_size: int, directory: Path, tell: Callable[[str], None]) -> None:
-        """`size` bytes a transfer, `memory_size` for the test of resident memory with a disk store."""
+    def __init__(self, size: int, memory_size: int, rounds: int, directory: Path, tell: Callable[[str], None]) -> None:
+        """`size` bytes a transfer, `memory_size` for the test of resident memory with a disk store.
+
+        One connection and many are compared in so many `rounds`, in turns: in a full store, and whatever else the
+        machine does.
+        """
         self.results = Results(machine_facts(), size)
         self._size = size
         self._memory_size = memory_size
+        self._rounds = rounds
         self._directory = directory
         self._tell = tell
         self._files: dict[str, Path] = {}
@@ -130,7 +133,7 @@ class Pipeline:
     def _measure_many(self, pair: Pair, sink: load.Process) -> None:
         """One connection and many in turns, each with data of its own; of many the round in the middle is shown."""
         found: dict[tuple[str, int], list[Measurement]] = defaultdict(list)
-        for number in range(ROUNDS):
+        for number in range(self._rounds):
             turns = (1, MANY) if number % 2 == 0 else (MANY, 1)
             for connections in turns:
                 _fill(self._files["many"], Dataset(f"many {number} {connections}", self._size))
@@ -141,7 +144,7 @@ class Pipeline:
             many = found[name, MANY]
             pairs = zip(many, found[name, 1], strict=True)
             self.results.many[f"{pair.store}, {name}"] = [each.rate / one.rate for each, one in pairs]
-            shown = sorted(many, key=lambda each: each.rate)[ROUNDS // 2]
+            shown = sorted(many, key=lambda each: each.rate)[self._rounds // 2]
             same = all(each.identical for each in (*many, *found[name, 1]))
             self.results.transfers.append(replace(shown, identical=same))
 
@@ -231,6 +234,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--size", type=size_of, default="1GiB", help="of each transfer (default 1GiB)")
     parser.add_argument("--memory-size", type=size_of, default="4GiB", help="through the slow array (default 4GiB)")
+    parser.add_argument("--rounds", type=whole, default=3, help="comparisons of one connection and many (default 3)")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
     console = Console()
@@ -240,6 +244,7 @@ def main() -> int:
             pipeline = Pipeline(
                 options.size,
                 options.memory_size,
+                options.rounds,
                 directory,
                 lambda line: print(line, file=sys.stderr, flush=True),
             )

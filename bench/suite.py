@@ -78,6 +78,13 @@ class Suite:
         return parser.parse_args()
 
 
+def whole(text: str) -> int:
+    """A number, from an option. Raises argparse.ArgumentTypeError."""
+    if not text.isascii() or not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f'"{text}" is not a whole number; write 1 or more')
+    return int(text)
+
+
 def write(figures: object, file: Path) -> bool:
     """The figures as data; False, and a complaint, if that cannot be."""
     try:

@@ -29,7 +29,7 @@ from bench.ending import bound, program, scratch
 from bench.goals import Goal, goal_table
 from bench.machine import machine_facts, machine_text, warn_if_busy
 from bench.sites import Pair, Site, environment
-from bench.suite import FAILURES, write
+from bench.suite import FAILURES, whole, write
 from bench.tables import plain_table
 from proxy.config.units import show_size
 from proxy.errors import ExitCode
@@ -193,13 +193,6 @@ def figures(bench: Bench) -> dict[str, object]:
 def tell(line: str) -> None:
     """How far it is."""
     print(line, file=sys.stderr, flush=True)
-
-
-def whole(text: str) -> int:
-    """A number, from an option. Raises argparse.ArgumentTypeError."""
-    if not text.isascii() or not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f'"{text}" is not a whole number; write 1 or more')
-    return int(text)
 
 
 def main() -> int:

@@ -9,10 +9,10 @@ import pytest
 from bench.sites import environment
 
 SMALL = {
-    "bench.pipeline": ["--size", "1MiB", "--memory-size", "1MiB"],
+    "bench.pipeline": ["--size", "1MiB", "--memory-size", "1MiB", "--rounds", "1"],
     "bench.viewers": ["--size", "4", "--rounds", "1"],
 }
-NOTHING = {"bench.pipeline": ["--size", "0B"], "bench.viewers": ["--rounds", "0"]}
+NOTHING = [("bench.pipeline", "--size", "0B"), ("bench.pipeline", "--rounds", "0"), ("bench.viewers", "--rounds", "0")]
 
 
 def ran(module: str, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
@@ -41,9 +41,9 @@ def test_what_fails_is_said_in_a_line(module: str, tmp_path: Path) -> None:
     assert f"{module.replace('.', '-')} failed: [Errno 27] File too large" in done.stderr
 
 
-@pytest.mark.parametrize("module", NOTHING)
-def test_nothing_to_measure_is_a_mistake_of_usage(module: str) -> None:
-    done = ran(module, *NOTHING[module])
+@pytest.mark.parametrize(("module", "option", "nothing"), NOTHING)
+def test_nothing_to_measure_is_a_mistake_of_usage(module: str, option: str, nothing: str) -> None:
+    done = ran(module, option, nothing)
     assert done.returncode == 2
     assert "or more" in done.stderr
     assert "Traceback" not in done.stderr
