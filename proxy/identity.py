@@ -29,9 +29,11 @@ CLOCK_TOLERANCE = timedelta(days=1)
 """A certificate is valid from that long before it is made, for the sake of clocks that are behind."""
 LEAST_TOKEN, LARGEST_TOKEN = 16, 4096
 """Characters of a token."""
-_BEGINNING = re.compile(rb"^(?:\xef\xbb\xbf)?-----BEGIN (?:X509 )?CERTIFICATE-----", re.MULTILINE)
-_JOINED = re.compile(rb"^-----END [^-\n]*-----[^\n]*[^\x00-\x20]", re.MULTILINE)
-"""As cat makes it of two files, of which the first has no newline at its end."""
+_BEGINNING = re.compile(rb"-----BEGIN (?:X509 )?CERTIFICATE-----")
+_BORDER = re.compile(rb"-----(?:BEGIN|END) [^-\n]*-----")
+_BORDER_LINE = re.compile(rb"^(?:\xef\xbb\xbf)?-----(?:BEGIN|END) [^-\n]*-----[\x00-\x20]*?$", re.MULTILINE)
+"""One that TLS sees as such. Another one is indented, or joined to something, as cat makes it of two files of which the
+first has no newline at its end."""
 LARGEST_FILE = 1 << 20
 """Bytes; nobody's certificate or key file is larger, and a wrong path shall not fill the memory."""
 
@@ -120,11 +122,11 @@ def read_certificates(path: Path) -> tuple[Certificate, ...]:
         wrong = "holds a private key, not a certificate" if key else "is not a certificate"
         remedy = "write the path of a PEM file that begins with BEGIN CERTIFICATE"
         raise IdentityFault(path, wrong, remedy, damaged=not key) from None
-    begun = len(_BEGINNING.findall(content))
-    if not begun or _JOINED.search(content):  # the parser reads that, TLS does not, and names no file
+    if len(_BORDER_LINE.findall(content)) < len(_BORDER.findall(content)):
+        # The parser reads that, TLS does not: it names no file, or passes over that certificate and says nothing.
         remedy = "write it anew, without spaces before them, and with a newline behind each"
         raise IdentityFault(path, "has BEGIN or END not as a line of its own", remedy, damaged=not key)
-    if len(found) < begun:  # the parser passes over it, TLS refuses it likewise
+    if len(found) < len(_BEGINNING.findall(content)):  # the parser passes over it, TLS refuses it likewise
         wrong = f"is cut off, or damaged, behind its certificate {len(found)}"
         remedy = "write it anew, with every certificate from BEGIN to END CERTIFICATE"
         raise IdentityFault(path, wrong, remedy, damaged=not key)

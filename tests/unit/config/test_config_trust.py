@@ -56,6 +56,17 @@ def indented(pair: Path) -> None:
     own.write_text("".join(f"  {line}\n" for line in own.read_text().splitlines()))
 
 
+def end_indented(pair: Path) -> None:
+    own = pair / "east.crt"
+    own.write_text(own.read_text().replace("-----END", " -----END"))
+
+
+def second_indented(pair: Path) -> None:
+    """TLS passes over that one, which would have been shown to peers as well."""
+    own = pair / "east.crt"
+    own.write_text(own.read_text() + (pair / "west.crt").read_text().replace("-----BEGIN", "  -----BEGIN"))
+
+
 CERTIFICATE, KEY, PEER = "identity.certificate", "identity.key", "peer[0].certificate"
 
 ONE: list[tuple[str, Spoil, str, str, str]] = [
@@ -75,6 +86,14 @@ ONE: list[tuple[str, Spoil, str, str, str]] = [
     ("half a chain", half_a_chain, CERTIFICATE, "cut off, or damaged, behind its certificate 1 ({}/east.crt)", "anew"),
     ("joined to a line", joined, CERTIFICATE, "not as a line of its own ({}/east.crt)", "a newline behind each"),
     ("indented", indented, CERTIFICATE, "not as a line of its own ({}/east.crt)", "a newline behind each"),
+    ("end indented", end_indented, CERTIFICATE, "not as a line of its own ({}/east.crt)", "without spaces before"),
+    (
+        "second indented",
+        second_indented,
+        CERTIFICATE,
+        "not as a line of its own ({}/east.crt)",
+        "without spaces before",
+    ),
     (
         "key as certificate",
         copy("east.key", "east.crt"),
@@ -186,6 +205,14 @@ class TestPrivateCa:
         make(with_ca / "old", "Our old CA", authority=True, purposes=())
         cut_off(with_ca / "ca.crt", with_ca / "old.crt")
         with pytest.raises(ConfigError, match=r"is cut off, or damaged, behind its certificate 1 \("):
+            load(with_ca / "west.toml")
+
+    def test_none_of_several_may_be_indented(self, with_ca: Path) -> None:
+        """TLS passed over it, and said nothing: peers whose certificates it has signed were refused."""
+        make(with_ca / "old", "Our old CA", authority=True, purposes=())
+        both = (with_ca / "old.crt").read_text() + (with_ca / "ca.crt").read_text().replace("-----BEGIN", " -----BEGIN")
+        (with_ca / "ca.crt").write_text(both)
+        with pytest.raises(ConfigError, match=r"has BEGIN or END not as a line of its own \("):
             load(with_ca / "west.toml")
 
     def test_one_of_several_may_have_expired(self, with_ca: Path) -> None:
