@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from rich.console import Console
@@ -156,7 +156,7 @@ def bounds(line: Line) -> list[str]:
     return [f"{default}: isthmus doctor CONFIG, with this line's --rate and --round-trip, says what to set"]
 
 
-def _replication(line: Line, work: Work, window: int, start: datetime | None) -> list[dict[str, Any]]:
+def _replication(line: Line, work: Work, window: int, start: float | None) -> list[dict[str, Any]]:
     windows = tuple(sorted({window, *WINDOWS}))
     return [
         {
@@ -194,21 +194,21 @@ def _number(option: str, number: int, least: int, most: int) -> int:
     return number
 
 
-def _start(options: Options, now: datetime) -> datetime | None:
-    """The next time that it is so late, in the local time zone."""
+def _start(options: Options, now: datetime) -> float | None:
+    """The next time that it is so late, in the local time zone, as seconds since 1970: a zone may be a day from UTC."""
     at = _given(options, "start", quantities.time_of_day)
     if at is None:
         return None
     today = datetime.combine(now.date(), at)
     start = today if today >= now.replace(second=0, microsecond=0) else today + timedelta(days=1)
-    return start.astimezone(UTC)
+    return start.timestamp()
 
 
-def _end(start: datetime | None, seconds: float) -> str | None:
+def _end(start: float | None, seconds: float) -> str | None:
     """As the clock on the wall shows it then, which may have changed to or from summer time meanwhile."""
     if start is None:
         return None
     try:
-        return f"{(start + timedelta(seconds=seconds)).astimezone():%a %Y-%m-%d %H:%M}"
-    except OverflowError:
+        return f"{datetime.fromtimestamp(start + seconds):%a %Y-%m-%d %H:%M}"
+    except (OverflowError, ValueError, OSError):
         return "never"

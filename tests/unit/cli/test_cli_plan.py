@@ -1,6 +1,7 @@
 """`isthmus plan`: what it prints, as JSON and as tables, and what it refuses."""
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -58,15 +59,15 @@ def test_when_it_ends(isthmus: Isthmus) -> None:
 
 
 @pytest.fixture
-def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3")
+def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", getattr(request, "param", "CET-1CEST,M3.5.0,M10.5.0/3"))
     time.tzset()
     yield
     monkeypatch.undo()
     time.tzset()
 
 
-@pytest.mark.usefixtures("berlin")
+@pytest.mark.usefixtures("zone")
 @pytest.mark.parametrize(
     ("now", "ends"),
     [
@@ -82,6 +83,14 @@ def test_the_clock_on_the_wall_may_change_until_it_ends(now: datetime, ends: str
     usual = {"loss": "0%", "mtu": 1500, "connections": 1, "reduction": "0%"}
     (first, *_) = compute({**others, **usual, **options}, now)["replication"]
     assert (first["seconds"], first["ends"]) == (pytest.approx(27_777.8), ends)
+
+
+@pytest.mark.usefixtures("zone")
+@pytest.mark.parametrize("zone", ["XXX-24", "XXX+24:59:59"], indirect=True)
+def test_whatever_zone_the_host_is_in_it_ends_some_time(isthmus: Isthmus) -> None:
+    """A day or more from UTC is allowed by POSIX, but is no time zone of Python's."""
+    (first, *_) = planned(isthmus, *LINE, "--volume", "20GB", "--start", "22:00", "--window", "72KB")["replication"]
+    assert re.fullmatch(r"[A-Z][a-z]{2} \d{4}-\d\d-\d\d 05:42", first["ends"])
 
 
 def test_the_hosts_own_speed(isthmus: Isthmus) -> None:
