@@ -83,8 +83,10 @@ class Supervisor:
     def _say(self, *lines: str) -> None:
         if self._address is None:
             return
+        # Words may name a path, and that have any bytes.
+        message = "\n".join(line.replace("\n", " ") for line in lines).encode(errors="backslashreplace")
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as out:
-                out.sendto("\n".join(line.replace("\n", " ") for line in lines).encode(), self._address)
+                out.sendto(message, self._address)
         except OSError as error:
             log.debug("the service manager cannot be told %s: %s", lines[0], error)

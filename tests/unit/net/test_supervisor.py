@@ -38,6 +38,14 @@ def test_its_life_is_told(listener: socket.socket) -> None:
     assert listener.recv(4096) == b"STOPPING=1\nSTATUS=drains\nEXTEND_TIMEOUT_USEC=95500000"
 
 
+def test_what_is_told_may_name_a_path_of_any_bytes(listener: socket.socket) -> None:
+    """An alarm of a store beside a file in a directory called in Latin-1: the site did not start, for a defect."""
+    Supervisor.of({"NOTIFY_SOCKET": listener.getsockname()}).ready(
+        f"delete copies in {os.fsdecode(b'caf' + bytes([0xE9]))}"
+    )
+    assert listener.recv(4096) == b"READY=1\nSTATUS=delete copies in caf\\udce9"
+
+
 def test_a_start_that_takes_long_asks_for_time(listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
     """And for no more when it is over."""
     monkeypatch.setattr("proxy.net.supervisor._STARTING", 0.02)
