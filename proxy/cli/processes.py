@@ -1,16 +1,20 @@
 """Which processes serve a site, as /proc shows them: also where the site itself does not answer."""
 
+import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 
 def serving(config: Path) -> Iterator[Path]:
-    """Directories in /proc of processes that were started with `serve` and that file, as far as this user sees them."""
-    config = config.resolve()
+    """Directories in /proc of processes that were started with `serve` and that file, as far as this user sees them.
+
+    Any user may name what he likes for it, such as a link that leads to itself.
+    """
+    wanted = os.path.realpath(config)
     for process in Path("/proc").glob("[0-9]*"):
         try:
             words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
-            if "serve" in words and (process / "cwd" / words[words.index("serve") + 1]).resolve() == config:
+            if "serve" in words and os.path.realpath(process / "cwd" / words[words.index("serve") + 1]) == wanted:
                 yield process
         except (OSError, IndexError):
             continue
