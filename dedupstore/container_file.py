@@ -76,6 +76,11 @@ class ContainerFile:
         except OSError as error:
             raise _fault(error) from error
 
+    def complete(self) -> None:
+        """See that the page behind the superblock is there: a store that a former version began has none, as yet."""
+        with suppress(StoreFault):  # later, then
+            self._write(memoryview(bytes(PAGE_BYTES)), PAGE_BYTES, self._file)
+
     def cut(self, slots: int) -> None:
         """Give the space of slots above that number back."""
         try:

@@ -253,6 +253,7 @@ def _identify(containers: ContainerFile, index: Index, new: Layout, walked: bool
         raise Damaged(f"the index is of version {meta.version}, this software knows 1")
     if containers.identity() != meta.identity:
         raise Damaged("`containers` and `index` belong to different stores")
+    containers.complete()
     if walked or not meta.clean:
         if not walked:
             _walk(index.path)

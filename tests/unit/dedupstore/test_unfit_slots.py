@@ -156,3 +156,23 @@ def test_a_full_disk_takes_the_page_by_which_it_is_tried(store: ChunkStore, disk
     assert due(store)
     store.write()
     assert healthy(store)
+
+
+def test_a_store_that_a_former_version_began_gets_that_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it came to lie in a hole, a full disk still took none."""
+    monkeypatch.setattr(container_file, "BEGINNING_BYTES", container_file.SUPERBLOCK_BYTES)
+    former = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20)
+    fill(former, range(A_CONTAINER * (SLOTS + 1)))
+    former.close()
+    monkeypatch.undo()
+    disk = Disk(monkeypatch)
+    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=lambda: disk.now)
+    disk.full = True
+    disk.bad = range(SLOTS + 1)
+    fill(store, range(1000, 1000 + A_CONTAINER * 2))
+    assert store.alarms
+    disk.bad = range(0)
+    disk.now += 641
+    store.write()
+    assert healthy(store)
+    store.close()
