@@ -34,6 +34,8 @@ _KEYS_A_PAGE = 32
 """Places of chunks in a page of the index at the least, on average."""
 _FEW = 8
 _COMPACT = "compact"
+FILES = "data.mdb", "lock.mdb", _COMPACT
+"""In its directory."""
 _LEAST_FREE = 1 << 20
 _EPOCH_BYTES = 8
 """There is no HELLO with others."""

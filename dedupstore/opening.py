@@ -14,7 +14,7 @@ from dedupstore.beliefs import PeerNote
 from dedupstore.container import LARGE, SMALL, Layout
 from dedupstore.container_file import BEGINNING_BYTES, ContainerFile, FileSlots
 from dedupstore.errors import Damaged, DiskFull, IndexFull, StoreFault, StoreUnusable
-from dedupstore.index import PAGE_BYTES, Change, Index, Meta
+from dedupstore.index import FILES, PAGE_BYTES, Change, Index, Meta
 from dedupstore.lock import StoreLock
 from dedupstore.roster import Row
 from dedupstore.walk import problems
@@ -29,6 +29,9 @@ _EPOCHS_KEPT = 16
 _SET_ASIDE_KEPT = 3
 _SET_ASIDE = "set-aside-"
 _PARTS = ("containers", "index")
+_INDEX = {*FILES, "lost+found"}
+"""What is in `index`, which may be a disk of its own. NFS keeps there what was deleted while it was open, as .nfs..."""
+_APART = "name a directory of its own as store.path, or move that away"
 
 _REMEDIES: dict[object, str] = {
     errno.EACCES: "let this user write there",
@@ -143,12 +146,14 @@ def _refuse_links(path: Path, names: tuple[str, ...]) -> None:
 
 
 def _refuse_strangers(path: Path) -> None:
-    """No store makes a directory of that name: it is somebody else's, as are podman's images in /var/lib. Raises
-    StoreUnusable."""
-    place = path / "containers"
+    """No store makes a directory `containers`, nor has others than its own files in `index`: they are somebody else's,
+    as are podman's images in /var/lib. Raises StoreUnusable, and OSError."""
+    place, index = path / "containers", path / "index"
     if place.is_dir():
-        remedy = "name a directory of its own as store.path, or move that away"
-        raise StoreUnusable(f"store {path}: {place} is a directory, which no store makes; {remedy}")
+        raise StoreUnusable(f"store {path}: {place} is a directory, which no store makes; {_APART}")
+    found = index.iterdir() if index.is_dir() else ()
+    if strange := [place for place in found if place.name not in _INDEX and not place.name.startswith(".nfs")]:
+        raise StoreUnusable(f"store {path}: {min(strange)} is nothing that a store makes; {_APART}")
 
 
 def _refuse_loose_ends(path: Path) -> None:

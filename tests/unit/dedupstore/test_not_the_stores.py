@@ -37,6 +37,26 @@ def test_a_directory_of_that_name_is_somebody_elses(path: Path) -> None:
     assert sorted(entry.name for entry in path.iterdir()) == ["containers", "lock"]
 
 
+def test_so_is_what_else_lies_in_a_directory_called_index(path: Path) -> None:
+    """Other programs have one, too: it was moved away, or deleted by a purge, with all that was in it."""
+    segment = path / "index" / "segments_1"
+    segment.parent.mkdir(parents=True)
+    segment.write_bytes(b"somebody's treasure")
+    expected = f"store {path}: {segment} is nothing that a store makes; name a directory of its own"
+    with pytest.raises(StoreUnusable, match=expected):
+        opened(path)
+    with pytest.raises(StoreUnusable, match=expected):
+        purge_store(path)
+    assert segment.read_bytes() == b"somebody's treasure"
+    assert sorted(entry.name for entry in path.iterdir()) == ["index", "lock"]
+
+
+def test_an_index_may_be_a_disk_of_its_own(path: Path) -> None:
+    (path / "index" / "lost+found").mkdir(parents=True)
+    opened(path).close()
+    opened(path).close()
+
+
 def test_a_refused_purge_leaves_the_mark_of_who_died_with_the_store(filled: Path) -> None:
     """By it the next opening walks over the index before LMDB sees it."""
     (filled / "lock").write_text("process 1 on somewhere since long\n")
