@@ -54,6 +54,13 @@ def disk(path: Path) -> Disk | NoDisk:
 
 def unwritable(path: Path) -> str:
     """Why this user cannot write that file, which need not be there yet; empty if it can."""
+    try:
+        return _unwritable(path)
+    except OSError as error:
+        return f"it cannot be looked at: {error.strerror}"
+
+
+def _unwritable(path: Path) -> str:
     if path.exists() and not path.is_file():
         return "it is no file of this user's"
     if not path.parent.is_dir():
@@ -79,8 +86,15 @@ def _disk(path: Path) -> Disk:
 
 def clock(files: Iterable[Path], root: Path = ROOT) -> Clock:
     """`files`: of the site; the clock cannot be right if it is before they were written."""
-    written = [path.stat().st_mtime for path in files if path.exists()]
-    return Clock(time.time(), _synchronised(root), max(written, default=0.0))
+    return Clock(time.time(), _synchronised(root), max(map(_written, files), default=0.0))
+
+
+def _written(path: Path) -> float:
+    """0 if it is not there, or is nothing that this user may look at."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _synchronised(root: Path) -> bool | None:

@@ -1,17 +1,18 @@
 """What this user may not read: in the words of who reads it, with the exit code of that and the remedy."""
 
+import codecs
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from proxy.cli import analyze, check, events
+from proxy.cli import analyze, check, doctor, events
 from proxy.errors import ExitCode
 from tests.nobody import directory_of_nobody
 from tests.unit.cli.conftest import Isthmus
 from tests.unit.config.contract import EAST
 
-IMPORTED = analyze, check, events
+IMPORTED = analyze, check, doctor, events, codecs.lookup("ascii")
 """Before root becomes somebody else for a test: that one may not read modules, either."""
 
 
@@ -38,6 +39,20 @@ def test_events_of_a_site_that_does_not_run(isthmus: Isthmus, directory: Path, w
     assert shown.stderr.endswith(
         f"(what it kept in {history} this user may not read: run this as the site's user, or as root)\n"
     )
+
+
+def test_what_doctor_looks_at(isthmus: Isthmus, directory: Path) -> None:
+    """All findings come, though it ended as by a defect before the first one was shown."""
+    private = directory / "private"
+    private.mkdir(0o000)
+    file = directory / "east.toml"
+    text = EAST.replace("[status]", f'[status]\nhistory = "{private}/history.db"')
+    file.write_text(text.replace('"east.', f'"{private}/east.'))
+    shown = isthmus("doctor", file)
+    private.chmod(0o700)
+    assert (shown.exit_code, shown.stderr) == (ExitCode.FAILED, "")
+    found = " ".join(shown.stdout.split())
+    assert f"{private}/history.db cannot be written (it cannot be looked at: Permission denied)" in found
 
 
 def test_a_sites_file(isthmus: Isthmus, directory: Path) -> None:

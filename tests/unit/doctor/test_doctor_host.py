@@ -110,6 +110,14 @@ def test_the_clock(tmp_path: Path) -> None:
     assert host.clock([], tmp_path).not_before == 0
 
 
+def test_files_in_a_directory_that_this_user_may_not_enter() -> None:
+    """For another user than the site's doctor ended there as by a defect, without a finding."""
+    with directory_of_nobody() as path:
+        (path / "private").mkdir(0o000)
+        assert host.unwritable(path / "private" / "history.db") == "it cannot be looked at: Permission denied"
+        assert host.clock([path / "private" / "east.crt"]).not_before == 0
+
+
 def test_the_mark_of_the_time_service(root: Path) -> None:
     write(root / "run/systemd/timesync/synchronized", "")
     assert host.clock([], root).synchronised is True
