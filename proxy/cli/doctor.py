@@ -22,6 +22,7 @@ from proxy.doctor import addresses, host, kernel, peers, resources, trust, windo
 from proxy.doctor.facts import Contact, Kernel, Running
 from proxy.doctor.findings import Finding, Level, attention, problem
 from proxy.errors import ExitCode, OperatorError
+from proxy.history.reading import read_owner
 from proxy.identity import Certificate, IdentityFault
 from proxy.net.loops import loops
 from proxy.net.probing import Neighbours, reach_all, try_to_bind
@@ -226,5 +227,6 @@ def _of_host(site: SiteConfig, status: dict[str, Any] | None, again: str) -> Ite
     yield from resources.index(site, memory)
     yield from resources.disk(site, host.disk(site.store.path) if site.store.path is not None else None, again)
     kept = history_of(site)
-    yield from resources.history(kept, host.unwritable(kept))
+    owner = read_owner(kept)
+    yield from resources.history(kept, host.unwritable(kept), owner if owner != site.site.name else "")
     yield from trust.clock(host.clock((site.source, site.identity.certificate)))

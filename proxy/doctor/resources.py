@@ -161,10 +161,13 @@ def _no_disk(facts: NoDisk, again: str) -> Finding:
     return problem(STORE, facts.words, "let the site's user read and write there (chown), or run this as that user")
 
 
-def history(path: Path, wrong: str) -> Iterator[Finding]:
-    """`wrong`: why the file cannot be written, or nothing."""
-    if wrong:
-        found = f"{path} cannot be written ({wrong}): history and events are kept in memory, and a restart forgets them"
+def history(path: Path, wrong: str, stranger: str = "") -> Iterator[Finding]:
+    """`wrong`: why the file cannot be written, or nothing. `stranger`: the other site whose it is, if it is one's."""
+    lost = "history and events are kept in memory, and a restart forgets them"
+    if stranger:
+        yield attention(HISTORY, f"{path} is that of site {stranger}: {lost}", "name another file as status.history")
+    elif wrong:
+        found = f"{path} cannot be written ({wrong}): {lost}"
         remedy = "let the site's user write there, or name another file as status.history; run this as that user"
         yield attention(HISTORY, found, remedy)
     else:

@@ -11,6 +11,7 @@ import pytest
 
 from proxy.config import Export, Forward, SiteConfig
 from proxy.errors import ExitCode
+from proxy.history.file import open_history
 from tests.unit.cli.conftest import Isthmus, StatusSite
 
 
@@ -47,6 +48,22 @@ def test_a_site_that_runs(isthmus: Isthmus, east: StatusSite, at_home: Path) -> 
     assert (found["running site"]["level"], found["running site"]["found"]) == ("attention", "the disk is full")
     assert found["forward replication"]["remedy"] == "restart the site"
     assert found["memory"]["found"].endswith("beside the running site's store")
+
+
+def test_a_history_file_of_another_site(isthmus: Isthmus, at_home: Path) -> None:
+    """A site leaves it alone; that it is kept there was said to be well."""
+    history = at_home.with_name("east-history.db")
+    file, _ = open_history(history, 0.0)
+    for site, level in (("east", "ok"), ("north", "attention")):
+        file.write({}, [], {"site": site}, 0.0)
+        assert findings(isthmus, at_home)["history"]["level"] == level
+    file.close()
+    found = findings(isthmus, at_home)["history"]
+    lost = "history and events are kept in memory, and a restart forgets them"
+    assert (found["found"], found["remedy"]) == (
+        f"{history} is that of site north: {lost}",
+        "name another file as status.history",
+    )
 
 
 def test_who_is_waited_for_may_be_who_was_refused(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
