@@ -191,8 +191,11 @@ class DiskStore(DiskCache):
         self._alarms.pop("write", None)
 
     def _suspect(self, slot: int, fault: StoreFault) -> None:
-        """A slot that fails again on a disk that works is used no more: being free, it would always be the next one."""
-        if self._suspected.setdefault(slot, self._taken) == self._taken:
+        """A slot that fails again on a disk that works is used no more: being free, it would always be the next one.
+
+        A disk that is gone now and then, as one in a network, fails with each slot that is tried meanwhile.
+        """
+        if self._suspected.setdefault(slot, self._taken) == self._taken or not self._takes_a_page():
             return
         unfit = self._slots.unfit
         with self._lock:
@@ -202,6 +205,13 @@ class DiskStore(DiskCache):
                 f"Store {self._path} does without {less} MiB of its file, which cannot be written ({fault}); "
                 "replace the disk, and restart."
             )
+
+    def _takes_a_page(self) -> bool:
+        try:
+            self._file.probe()
+        except StoreFault:
+            return False
+        return True
 
     def _read_displaced(self, slot: int) -> None:
         """Learn which chunks go with the container whose slot is about to be written over."""

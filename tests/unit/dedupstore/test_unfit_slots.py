@@ -117,6 +117,21 @@ def test_slots_that_a_whole_disk_did_not_take_are_used_again(store: ChunkStore, 
     assert store.figures().containers == SLOTS
 
 
+def test_a_disk_that_is_gone_again_and_again_costs_no_slots(store: ChunkStore, disk: Disk) -> None:
+    """Where little came each failure was one more of a slot: all were said to be bad, and the store learned nothing."""
+    fill(store, range(A_CONTAINER * (SLOTS + 1)))
+    for attempt in range(1, SLOTS * 2):
+        disk.bad = range(SLOTS + 1)
+        fill(store, range(1000 * attempt, 1000 * attempt + A_CONTAINER + 1))
+        assert store.alarms
+        disk.bad = range(0)
+        disk.now += 641
+        store.write()
+        assert healthy(store)
+    fill(store, range(100_000, 100_000 + A_CONTAINER * SLOTS * 2))
+    assert store.figures().containers == SLOTS
+
+
 def test_a_disk_that_works_again_is_an_alarm_no_more(store: ChunkStore, disk: Disk) -> None:
     """Also where too little comes to fill a container: for days it was said that the store takes nothing new."""
     fill(store, range(A_CONTAINER * (SLOTS + 1)))
