@@ -29,7 +29,6 @@ from dedupstore.roster import Row
 from dedupstore.store import Place
 from dedupstore.walk import problems
 
-PAGE_BYTES = 4096
 _KEYS_A_PAGE = 32
 """Places of chunks in a page of the index at the least, on average."""
 _FEW = 8
@@ -125,6 +124,8 @@ class Index:
                 max_readers=_READERS, max_dbs=8, max_spare_txns=2,
             )  # fmt: skip
         try:
+            self.page_bytes: int = self._env.stat()["psize"]
+            """As of the host that made the index: 4 KiB on most, 16 or 64 on some (LMDB then takes 32)."""
             self.clear_dead_readers()
             with _translated():
                 self._check_length()
@@ -136,7 +137,7 @@ class Index:
     def _check_length(self) -> None:
         # A page beyond the end of a mapped file is not an error that can be caught but the end of the process. But LMDB
         # writes no page that one transaction took and gave up again: where those are the last ones, nothing is missing.
-        used = (self._env.info()["last_pgno"] + 1) * PAGE_BYTES
+        used = (self._env.info()["last_pgno"] + 1) * self.page_bytes
         if self._data.stat().st_size < used:
             if problems(self.path):
                 raise Damaged("the index is cut short")
@@ -224,7 +225,7 @@ class Index:
             stats = [txn.stat(database) for database in self._all]
         live = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
         wanted = live + 2 * min(live, touched) + touched // _KEYS_A_PAGE
-        return wanted * PAGE_BYTES > self.map_bytes * 9 // 10
+        return wanted * self.page_bytes > self.map_bytes * 9 // 10
 
     def file_bytes(self) -> int:
         """Size of the index file."""

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dedupstore.beliefs import PeerNote
-from dedupstore.container import LARGE, SMALL, Layout
+from dedupstore.container import LARGE, PAGE_BYTES, SMALL, Layout
 from dedupstore.container_file import BEGINNING_BYTES, ContainerFile, FileSlots
 from dedupstore.errors import Damaged, DiskFull, IndexFull, StoreFault, StoreUnusable
-from dedupstore.index import FILES, PAGE_BYTES, Change, Index, Meta
+from dedupstore.index import FILES, Change, Index, Meta
 from dedupstore.lock import StoreLock
 from dedupstore.roster import Row
 from dedupstore.walk import problems
@@ -332,7 +332,7 @@ def _fit(
     containers.cut(slots)
     most = sizes.index_bytes
     while index.file_bytes() > most:
-        most = _most_live(sizes.index_bytes, containers.layout)
+        most = _most_live(sizes.index_bytes, containers.layout, index.page_bytes)
         index = index.compacted(index.file_bytes() + _LEAST_INDEX)  # it may still be too large: then more has to go
         if index.file_bytes() > most:
             rows, kept = kept, kept[len(kept) // 4 + 1 :]
@@ -343,13 +343,13 @@ def _fit(
     return index, kept
 
 
-def _most_live(map_bytes: int, layout: Layout) -> int:
+def _most_live(map_bytes: int, layout: Layout, page_bytes: int) -> int:
     """Bytes of an index without free pages that leave as much of its map as it takes to remove a container.
 
     With less nothing could be learned any more: nor could anything go to make room for it (`Index.crowded`).
     """
     usable = map_bytes * 9 // 10
-    return max(usable - 2 * layout.max_entries * PAGE_BYTES, usable // 3)
+    return max(usable - 2 * layout.max_entries * page_bytes, usable // 3)
 
 
 def _within_file(rows: list[tuple[int, Row]], containers: ContainerFile) -> list[tuple[int, Row]]:

@@ -168,6 +168,43 @@ def test_an_index_cut_short_is_damaged(index: Index, path: Path, length: int) ->
         Index(path, MAP)
 
 
+def with_pages(path: Path, length: int) -> None:
+    """An empty index as a host makes it whose pages are so long (arm64: 16 or 64 KiB, of which LMDB takes 32)."""
+    lmdb.open(str(path), MAP).close()
+    data = path / "data.mdb"
+    content = data.read_bytes()
+    metas = [content[at : at + 40] + length.to_bytes(4, "little") + content[at + 44 : at + 4096] for at in (0, 4096)]
+    data.write_bytes(b"".join(meta.ljust(length, b"\0") for meta in metas))
+
+
+def test_an_index_of_longer_pages_cut_short_is_damaged(path: Path) -> None:
+    """Half of it was taken for enough, and the process died in the rest (SIGBUS)."""
+    with_pages(path, 16384)
+    index = Index(path, 16 * MAP)
+    fill(index, range(1, 3))
+    length = index.file_bytes()
+    index.close()
+    os.truncate(path / "data.mdb", length // 2)
+    with pytest.raises(Damaged, match="cut short"):
+        Index(path, 16 * MAP)
+
+
+@pytest.mark.parametrize("length", [16384, 32768])
+def test_an_index_of_longer_pages_never_fills_either(path: Path, length: int) -> None:
+    """It had room for a quarter of what it was taken to have room for: the map filled, and nothing was learned."""
+    with_pages(path, length)
+    index = Index(path, 16 * MAP)
+    for number in range(1, 100):
+        change = Change(number + 1, added=[container(number)])
+        while index.crowded(change):
+            oldest = index.rows()[0][0]
+            commit(index, Change(number, removed={oldest: container(oldest)[0].fingerprints}))
+        commit(index, change)
+    assert len(index.rows()) >= 3
+    index.close()
+    assert problems(path) == []
+
+
 def test_a_sweep_touches_no_more_than_the_map_has_room_for(path: Path) -> None:
     """A store that lost some of its containers was opened no more: the index map was full, at each try."""
     index = Index(path, MAP)
