@@ -25,6 +25,7 @@ import lmdb
 from dedupstore.beliefs import Notes, PeerNote
 from dedupstore.container import MAX_ENTRIES, Container
 from dedupstore.errors import Damaged, DiskFull, IndexFull, StoreFault
+from dedupstore.readers import READERS, make_table
 from dedupstore.roster import Row
 from dedupstore.store import Place
 from dedupstore.walk import problems
@@ -40,9 +41,6 @@ _EPOCH_BYTES = 8
 """There is no HELLO with others."""
 _MOST_ID = 1 << 63
 """Of containers: nobody ever gets so far, and there is no number for many more."""
-_READERS = 16
-_TABLE_BYTES = 192 + (_READERS - 1) * 64
-"""Of `lock.mdb` with so many readers. In a longer one LMDB would find room for more."""
 _CHUNK = Struct("<QHII")
 _ROW = Struct("<IHIQQ")
 _ID = Struct(">Q")
@@ -118,10 +116,10 @@ class Index:
         shutil.rmtree(path / _COMPACT, ignore_errors=True)
         with _translated():
             path.mkdir(mode=0o700, exist_ok=True)
-            _allocate(path / "lock.mdb")
+            make_table(path / "lock.mdb")
             self._env = lmdb.open(
                 os.fsencode(path), map_bytes, metasync=False, mode=0o600, readahead=False,
-                max_readers=_READERS, max_dbs=8, max_spare_txns=2,
+                max_readers=READERS, max_dbs=8, max_spare_txns=2,
             )  # fmt: skip
         try:
             self.page_bytes: int = self._env.stat()["psize"]
@@ -409,18 +407,6 @@ class Index:
         except OSError:  # a disk that is gone altogether, or a directory that was moved
             return False
         return free.f_bavail * free.f_frsize < _LEAST_FREE
-
-
-def _allocate(table: Path) -> None:
-    """LMDB maps its table of readers without having written it: on a full disk, touching it ends the process."""
-    file = os.open(table, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        os.posix_fallocate(file, 0, _TABLE_BYTES)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise
-    finally:
-        os.close(file)
 
 
 def _settle(copy: Path) -> None:

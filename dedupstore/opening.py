@@ -39,6 +39,8 @@ _REMEDIES: dict[object, str] = {
     errno.EROFS: "mount it writable",
     errno.ENOSPC: "make room on the disk",
     errno.EDQUOT: "raise the quota",
+    errno.EINVAL: "configure a path on a local disk",
+    errno.ENODEV: "configure a path on a local disk",
 }
 
 

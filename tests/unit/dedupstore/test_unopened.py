@@ -53,6 +53,27 @@ def test_trouble_of_the_hosts_is_no_reason_to_set_an_index_aside(filled: Path, m
     store.close()
 
 
+@pytest.mark.parametrize("error", [errno.EINVAL, errno.ENODEV])
+def test_a_file_system_that_maps_no_file_damages_nothing(
+    filled: Path, monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    """As of 9p or FUSE. By EINVAL a sound store was set aside, and at the fourth start it was deleted."""
+
+    def unmapped(*_: object, **__: object) -> None:
+        raise OSError(error, os.strerror(error))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("dedupstore.readers.mmap.mmap", unmapped)
+        patched.setattr("dedupstore.index.lmdb.open", unmapped)
+        with pytest.raises(StoreUnusable, match=r"cannot be mapped on its file system .*; configure a path on a local"):
+            opened(filled)
+    assert not list(filled.glob("set-aside-*"))
+    store = opened(filled)
+    assert held(store, FIVE) == list(FIVE)
+    assert healthy(store)
+    store.close()
+
+
 OPEN = "from dedupstore import open_store as opened; print(opened('disk', 64 << 20, sys.argv[1]).alarms)"
 VERIFY = "from dedupstore import verify_store; print(verify_store(sys.argv[1], 64 << 20).alarms)"
 

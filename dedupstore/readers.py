@@ -1,0 +1,43 @@
+"""LMDB's table of readers, `lock.mdb`: made, and tried, before LMDB maps it."""
+
+import errno
+import mmap
+import os
+from pathlib import Path
+
+from dedupstore.errors import StoreFault
+
+READERS = 16
+_TABLE_BYTES = 192 + (READERS - 1) * 64
+"""With so many readers. In a longer one LMDB would find room for more."""
+
+
+def make_table(table: Path) -> None:
+    """Raises OSError if there is no room for it, StoreFault where no file can be mapped."""
+    _allocate(table)
+    _try_to_map(table)
+
+
+def _allocate(table: Path) -> None:
+    """LMDB maps its table of readers without having written it: on a full disk, touching it ends the process."""
+    file = os.open(table, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.posix_fallocate(file, 0, _TABLE_BYTES)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+    finally:
+        os.close(file)
+
+
+def _try_to_map(table: Path) -> None:
+    """As LMDB will. Where no file can be mapped (9p, FUSE) that is no damage, though some say so by EINVAL."""
+    try:
+        with table.open("r+b") as file:
+            if os.fstat(file.fileno()).st_size:
+                mmap.mmap(file.fileno(), 0).close()
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENODEV):
+            raise
+        words = f"{table} cannot be mapped on its file system ({error.strerror}), as an index has to be"
+        raise StoreFault(words) from error
