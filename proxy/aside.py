@@ -12,9 +12,10 @@ DISK_SECONDS = 30.0
 UNANSWERED = f"their disk has not answered for {DISK_SECONDS:g} s; see to it, and reload again"
 
 NO_THREAD = (
-    "no thread can be started; raise TasksMax of the systemd unit, the limit of pids of a container, ulimit -u or -v"
+    "no thread can be started; raise TasksMax of the systemd unit, the limit of pids of a container, ulimit -u or -v;"
+    " or update the container's engine: Docker before 20.10.10 refuses what newer images start threads by (clone3)"
 )
-"""What no work begins with where a limit is reached."""
+"""What no work begins with where a limit is reached, or a filter of calls older than the C library is in force."""
 
 
 def aside(call: Callable[[], T], name: str, unwanted: Callable[[T], None] = lambda result: None) -> "Future[T]":
