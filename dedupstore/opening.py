@@ -36,7 +36,8 @@ _APART = "name a directory of its own as store.path, or move that away"
 _REMEDIES: dict[object, str] = {
     errno.EACCES: "let this user write there",
     errno.EPERM: "let this user write there",
-    errno.EROFS: "mount it writable",
+    errno.EROFS: "mount it writable, or let its service write there (ReadWritePaths of a systemd unit, a container's"
+    " volume)",
     errno.ENOSPC: "make room on the disk",
     errno.EDQUOT: "raise the quota",
     errno.EINVAL: "configure a path on a local disk",

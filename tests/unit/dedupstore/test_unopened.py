@@ -74,6 +74,19 @@ def test_a_file_system_that_maps_no_file_damages_nothing(
     store.close()
 
 
+def test_what_a_systemd_unit_keeps_from_being_written_is_said_to_be_perhaps_that(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ours lets a site write below /var/lib/isthmus alone, and `mount` shows the rest as writable."""
+
+    def read_only(place: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(place))
+
+    monkeypatch.setattr(Path, "mkdir", read_only)
+    with pytest.raises(StoreUnusable, match=r"Read-only file system.*ReadWritePaths of a systemd unit"):
+        opened(path)
+
+
 OPEN = "from dedupstore import open_store as opened; print(opened('disk', 64 << 20, sys.argv[1]).alarms)"
 VERIFY = "from dedupstore import verify_store; print(verify_store(sys.argv[1], 64 << 20).alarms)"
 
