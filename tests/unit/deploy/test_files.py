@@ -42,6 +42,18 @@ def test_what_installed_documents_refer_to_is_installed() -> None:
         assert named <= set(installed), document
 
 
+def test_what_root_installs_can_be_read_by_the_sites_user() -> None:
+    """Also where root's umask is 077, as on hardened hosts: pip and openssl heed it, and no site started."""
+    text = (DEPLOY / "OPERATIONS.md").read_text()
+    boxes: list[str] = re.findall(r"^```sh \w+ .*?\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    installing = [box for box in boxes if "pip install" in box]
+    assert len(installing) == 2
+    for box in installing:
+        assert "chmod -R a+rX /opt/isthmus" in box.rpartition("pip install")[2]
+    (listener,) = [box for box in boxes if "-out listener.crt" in box]
+    assert re.search(r"^chown isthmus: .*listener\.crt", listener, re.MULTILINE)
+
+
 def links(document: Path) -> list[tuple[str, str]]:
     """Path and heading of each link that is not to the web."""
     found = re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", document.read_text())
