@@ -29,8 +29,8 @@ class ExitCode(IntEnum):
 _MEANINGS = {
     ExitCode.OK: "done; for `serve`: drained after SIGTERM or SIGINT",
     ExitCode.FAILED: "it failed: data differs, chunks failed verification, `doctor` found a problem, the running site"
-    " or `pair` refuses, `keygen` finds its files there already, something cannot be read or written, or a part of"
-    " Isthmus is not installed",
+    " or `pair` refuses, `keygen` finds its files there already, something cannot be read or written, this host's clock"
+    " stands before the certificate of the site that is to be served, or a part of Isthmus is not installed",
     ExitCode.USAGE: "it was not asked for in the right way, and nothing was done: an unknown command, option or"
     " argument, a value that is none, no confirmation; `init` found mistakes in what it was told, or one of its files"
     " there already; or this host lacks what is needed, such as root for an emulated line",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from proxy import log
 from proxy.cli.users import as_user, other_owner
-from proxy.config import SiteConfig, load
+from proxy.config import ConfigError, SiteConfig, load
 from proxy.errors import ExitCode, OperatorError
 from proxy.net.limits import ensure_threads
 from proxy.net.service import run as run_site
@@ -15,7 +15,7 @@ from proxy.web.settings import Settings
 
 def run(config: Path) -> int:
     """Load, log, serve; the exit code."""
-    site = load(config)
+    site = _load(config)
     _refuse_for_another(site)
     ensure_threads()
     log.configure(site.log.level, site.log.format)
@@ -24,6 +24,17 @@ def run(config: Path) -> int:
         return run_site(site, lambda listener, front: StatusServer(settings, front, listener), history_of(site))
     finally:
         log.flush()  # before what the command line has to say
+
+
+def _load(config: Path) -> SiteConfig:
+    """A host without a battery for its clock begins years ago, until a time server has answered: there it is worth
+    trying again, which a service manager does not do after a mistake in the file."""
+    try:
+        return load(config)
+    except ConfigError as error:
+        if all(mistake.passes for mistake in error.mistakes):
+            error.code = ExitCode.FAILED
+        raise
 
 
 def _refuse_for_another(site: SiteConfig) -> None:

@@ -31,6 +31,8 @@ class Mistake:
     value: object
     wrong: str
     remedy: str
+    passes: bool = False
+    """It is over as soon as this host's clock is set."""
 
     @property
     def key(self) -> str:

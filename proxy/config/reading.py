@@ -59,9 +59,9 @@ class Draft:
                 return ABSENT
         return value
 
-    def wrong(self, where: KeyPath, wrong: str, remedy: str) -> None:
-        """Note a mistake."""
-        self.mistakes.append(Mistake(where, self.raw(where), wrong, remedy))
+    def wrong(self, where: KeyPath, wrong: str, remedy: str, *, passes: bool = False) -> None:
+        """Note a mistake. `passes`: as Mistake has it."""
+        self.mistakes.append(Mistake(where, self.raw(where), wrong, remedy, passes))
 
 
 _TWICE = re.compile(r"Cannot declare \((.+?),?\) twice (.*)")

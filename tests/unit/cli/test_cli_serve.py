@@ -12,6 +12,7 @@ import termios
 import time
 import tomllib
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import IO
 
@@ -19,6 +20,7 @@ import pytest
 
 from bench.sites import free_port
 from proxy.errors import ExitCode
+from proxy.identity import generate
 from tests.nobody import NOBODY
 from tests.patience import PATIENCE
 from tests.unit.cli.conftest import Isthmus
@@ -175,6 +177,18 @@ def test_mistakes_in_the_file(local_pair: Path, serve: Start) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which can read another's key")
+def test_a_clock_that_is_not_set_yet_is_no_mistake_in_the_file(local_pair: Path, serve: Start) -> None:
+    """After which systemd does not try again: after a power failure a site without a clock's battery stayed down."""
+    unit = Path(__file__).parents[3] / "deploy" / "systemd" / "isthmus@.service"
+    given_up = re.search(r"^RestartPreventExitStatus=(.*)$", unit.read_text(), re.MULTILINE)
+    assert given_up
+    generate("west", local_pair, force=True, now=datetime.now(UTC) + timedelta(days=300))
+    process = serve(local_pair / "west.toml")
+    assert "see whether the clock of this host is right" in process.communicate(timeout=60)[1]
+    assert str(process.returncode) not in given_up[1].split()
+    assert process.returncode == ExitCode.FAILED
+
+
 def test_root_does_not_serve_with_the_key_of_another(local_pair: Path, serve: Start) -> None:
     """It would leave a store and a history that the site's user cannot open."""
     os.chown(local_pair / "west.key", NOBODY, NOBODY)
