@@ -51,7 +51,7 @@ class Arrays:
     async def _connect(self, relay: Relay, address: Address) -> None:
         try:
             async with within(self._timeout) as self._connecting[relay].waited:
-                connection = await connect(address)
+                connection = await connect(address, seconds=self._timeout)
             del self._connecting[relay]  # no longer to be cancelled: that would tear what its relay already holds
             await take_over(connection, lambda: relay)
             self._refusals.connected(relay.share, relay.destination)

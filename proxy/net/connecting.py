@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
+from math import inf
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -15,14 +16,16 @@ from proxy.net.endings import reset_connection
 from proxy.net.within import within
 
 ADDRESS_SECONDS = 3.0
-"""How long an address may take to answer while there are others to be tried."""
+"""How long an address may take to answer while there are others to be tried: less where all have to share less."""
 
 _asked: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Address, asyncio.Task[list[Any]]]] = WeakKeyDictionary()
 """Questions for names under way."""
 
 
-async def connect(address: Address, prepare: Callable[[socket.socket], None] = reset_connection) -> socket.socket:
-    """A connected, non-blocking socket, prepared before it was connected.
+async def connect(
+    address: Address, prepare: Callable[[socket.socket], None] = reset_connection, *, seconds: float = inf
+) -> socket.socket:
+    """A connected, non-blocking socket, prepared before it was connected. `seconds`: after which it is given up.
 
     By default it ends by RST until somebody decides otherwise: so an attempt that is given up, by cancellation, never
     looks to the array like a peer that had nothing to say. Of several addresses of a name each is tried, so that one
@@ -30,10 +33,11 @@ async def connect(address: Address, prepare: Callable[[socket.socket], None] = r
     """
     loop = asyncio.get_running_loop()
     found = await _addresses(loop, address)
+    each = min(ADDRESS_SECONDS, seconds / max(1, len(found)))
     failure = OSError(f"{address.host} has no address")
     for left, (family, kind, protocol, _, where) in zip(reversed(range(len(found))), found, strict=True):
         try:
-            async with within(ADDRESS_SECONDS if left else None):
+            async with within(each if left else None):
                 return await _connect(loop, socket.socket(family, kind, protocol), prepare, where)
         except OSError as error:
             failure = error

@@ -133,7 +133,8 @@ class Dialler:
         try:
             handshake = Handshake(self._certificates.dialling(self._peer.name), limit)
             async with limit:
-                connection = await connect(self._address, shorten_segments if lane.short else _leave_as_it_is)
+                prepare = shorten_segments if lane.short else _leave_as_it_is
+                connection = await connect(self._address, prepare, seconds=self._connect_timeout)
                 await take_over(
                     connection,
                     lambda: lane,

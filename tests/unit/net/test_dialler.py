@@ -48,7 +48,7 @@ class Line:
     under_way: int = 0
     most: int = 0
 
-    async def connect(self, *_: object) -> None:
+    async def connect(self, *_: object, seconds: float) -> None:
         self.begun.append(asyncio.get_running_loop().time())
         self.under_way += 1
         self.most = max(self.most, self.under_way)
