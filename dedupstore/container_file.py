@@ -151,12 +151,21 @@ class ContainerFile:
         """As `_write`."""
         done = 0
         try:
-            while done < len(memory) and (count := preadv(file, [memory[done:]], offset + done)):
+            while done < len(memory) and (count := self._read_once(memory[done:], offset + done, file)):
                 done += count
                 file = self._file
         except OSError as error:
             raise _fault(error) from error
         return done
+
+    def _read_once(self, memory: memoryview, offset: int, file: int) -> int:
+        """As `_write_once`."""
+        try:
+            return preadv(file, [memory], offset)
+        except OSError as error:
+            if error.errno != errno.EINVAL or file == self._file:
+                raise
+        return preadv(self._file, [memory], offset)
 
 
 class FileSlots:
