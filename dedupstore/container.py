@@ -172,12 +172,16 @@ class Slab:
         self._warm.append(memory)
 
     def prepare(self) -> bool:
-        """Reader: touch one slot that was never used, with the GIL released; False if there is none left."""
+        """Reader: touch one slot that was never used, with the GIL released; False if there is none left, or no way."""
         try:
             memory = self._fresh.popleft()
         except IndexError:
             return False
-        with open("/dev/zero", "rb", buffering=0) as zeros:
-            zeros.readinto(memory)
+        try:
+            with open("/dev/zero", "rb", buffering=0) as zeros:
+                zeros.readinto(memory)
+        except OSError:  # no descriptor is left, or no /dev is there: it is touched when it is filled
+            self._fresh.appendleft(memory)
+            return False
         self._warm.append(memory)
         return True
