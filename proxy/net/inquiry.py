@@ -92,10 +92,12 @@ class Inquiry:
         strangers = users - {_ROOT, token.stat().st_uid}
         if strangers or not users:
             self._connection.close()
-            who = f"user {min(strangers)} listens" if strangers else "nobody is known to listen"
-            raise OSError(
-                f"{who} there, not root or the owner of {token}, so no token was shown; `ss -ltnp` tells what it is"
-            )
+            if not users:
+                raise OSError(
+                    "/proc/net/tcp does not tell who listens there (is /proc mounted?), so no token was shown"
+                )
+            who = f"user {min(strangers)} listens there, not root or the owner of {token}"
+            raise OSError(f"{who}, so no token was shown; `ss -ltnp` tells what it is")
         self._vouched = self._connection.sock
 
 

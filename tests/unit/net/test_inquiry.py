@@ -5,12 +5,14 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from proxy.config import SiteConfig, parse
 from proxy.identity import IdentityFault
+from proxy.net.holders import holders
 from proxy.net.inquiry import WHOLE, Inquiry, find_token
 from tests.unit.config.contract import EAST
 
@@ -153,3 +155,16 @@ def test_no_token_for_another_user_who_holds_the_port(listener: Listener, tmp_pa
     with Inquiry(config, PATIENCE) as inquiry:
         inquiry.ask("/", "POST", control=control)
     assert len(listener.requests) == 1
+
+
+def test_no_token_where_the_host_does_not_tell_who_holds_the_port(
+    listener: Listener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As without /proc. It was said that nobody listens, though somebody had taken the connection."""
+    (tmp_path / "reading").write_text("reading-0123456789abcdef\n")
+    (tmp_path / "reading").chmod(0o600)
+    config = site(f"127.0.0.1:{listener.port}", 'token = "reading"\n', tmp_path)
+    monkeypatch.setattr("proxy.net.inquiry.holders", partial(holders, tables=tmp_path / "none"))
+    with Inquiry(config, PATIENCE) as inquiry, pytest.raises(OSError, match="is /proc mounted"):
+        inquiry.ask("/")
+    assert not listener.requests
