@@ -200,7 +200,8 @@ def _installed() -> bool:
 def _certificates(site: SiteConfig) -> bytes:
     """Who is shown and believed, by their fingerprints and dates."""
     named = [site.identity.certificate, site.identity.ca, *(peer.certificate for peer in site.peers)]
-    return "".join(_described(path) for path in named if path is not None).encode()
+    words = "".join(_described(path) for path in named if path is not None)
+    return words.encode(errors="backslashreplace")  # a path may have any bytes
 
 
 def _described(path: Path) -> str:

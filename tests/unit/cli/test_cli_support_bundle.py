@@ -58,6 +58,16 @@ def test_of_a_running_site(isthmus: Isthmus, pair: Path, east: StatusSite, bundl
     assert b"pydantic " in found["versions.txt"]
 
 
+def test_of_a_site_whose_path_is_no_text(isthmus: Isthmus, pair: Path, bundle: Path) -> None:
+    """It went without the certificates, for words of an encoding."""
+    place = bundle.with_name(os.fsdecode(b"p\xffir"))
+    place.mkdir()
+    for file in pair.glob("*.*"):
+        file.rename(place / file.name)
+    isthmus("support-bundle", place / "east.toml", "-o", bundle)
+    assert rb"p\udcffir/west.crt: west, " in parts(bundle)["certificates.txt"]
+
+
 def test_of_a_site_of_an_earlier_version(isthmus: Isthmus, pair: Path, east: StatusSite, bundle: Path) -> None:
     """It refuses to give more than 1,000 events at once: then it is asked for so many."""
     east.answers(STATUS)
