@@ -20,6 +20,8 @@ _LAYOUT = 1
 """Raised when tables or columns change: a file with another one is begun anew."""
 _BUSY_SECONDS = 2.0
 _WORDS_MAX = 200
+_COPIES = 3
+"""Files that were set aside and are kept."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS step (
     range TEXT NOT NULL, series TEXT NOT NULL, number INTEGER NOT NULL, row BLOB NOT NULL,
@@ -84,7 +86,9 @@ class Kept:
     owner: str = ""
     """The site that the file is of: two that wrote into one would overwrite each other's events."""
     set_aside: Path | None = None
-    """Where a damaged file was moved, and an empty one begun."""
+    """Where a file that is damaged, or another release's, was moved, and an empty one begun."""
+    reason: str = ""
+    """Why it was."""
 
 
 class HistoryFile:
@@ -139,22 +143,37 @@ class HistoryFile:
 
 
 def open_history(path: Path, now: float) -> tuple[HistoryFile, Kept]:
-    """Open or make the file, and read it. A damaged one is set aside. Raises HistoryFault. Blocks as the disk does."""
+    """Open or make the file, and read it. One that is damaged, or another release's, is set aside.
+
+    Raises HistoryFault. Blocks as the disk does.
+    """
     try:
         return _open(path, now)
     except (sqlite3.Error, ValueError) as error:
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OUT_OF_REACH or not path.is_file():
             raise HistoryFault(f"{path}: {error}") from None
-    aside = path.with_name(f"{path.name}.damaged")
+        reason = str(error)
     try:
+        aside = _place_aside(path)
         path.replace(aside)
         for suffix in ("-wal", "-shm"):
             path.with_name(path.name + suffix).unlink(missing_ok=True)
         file, kept = _open(path, now)
     except (OSError, sqlite3.Error, ValueError) as error:
         raise HistoryFault(f"{path}: {error}") from None
-    kept.set_aside = aside
+    kept.set_aside, kept.reason = aside, reason
     return file, kept
+
+
+def _place_aside(path: Path) -> Path:
+    """A name that is free: who upgrades and goes back has what either release began with. Otherwise the oldest copy's.
+
+    Raises OSError.
+    """
+    names = [f"{path.name}.damaged", *(f"{path.name}.damaged-{number}" for number in range(2, _COPIES + 1))]
+    places = [path.with_name(name) for name in names]
+    free = next((place for place in places if not place.exists()), None)
+    return free or min(places, key=lambda place: place.stat().st_mtime_ns)
 
 
 def _open(path: Path, now: float) -> tuple[HistoryFile, Kept]:

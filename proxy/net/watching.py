@@ -64,7 +64,8 @@ class Watching:
         note(codes.STARTED, "site", f"the site {self._site.config.site.name} has started", now)
         self._note_file(kept, now)
         if kept.set_aside is not None:
-            note(codes.HISTORY_SET_ASIDE, "history", f"the history was damaged and is now {kept.set_aside}", now)
+            words = f"the history cannot be used ({kept.reason}) and is now {kept.set_aside}"
+            note(codes.HISTORY_SET_ASIDE, "history", words, now)
         if self._keeper is None:
             self._note_memory(f"{self._problem}; it is tried again when the site starts anew", now)
         else:

@@ -183,8 +183,8 @@ HISTORY_IN_MEMORY = Code(
 HISTORY_SET_ASIDE = Code(
     "IST-405",
     _WARNING,
-    "The file of the history was damaged; it was set aside, and an empty one took its place.",
-    "see what happened to the disk, then delete the copy",
+    "The file of the history is damaged, or another release's; it was set aside, and an empty one took its place.",
+    "if it is damaged, see what happened to the disk; then delete the copy",
     logged=True,
 )
 ACCESS_DENIED = Code(

@@ -1,6 +1,7 @@
 """The history file: what is written comes back, out of range goes, damage is set aside, 30 days stay below 50 MB."""
 
 import asyncio
+import os
 import sqlite3
 import threading
 from collections import Counter
@@ -127,7 +128,24 @@ def test_another_releases_layout_is_set_aside(tmp_path: Path) -> None:
         connection.execute("PRAGMA user_version = 99")
         connection.execute("CREATE TABLE other (x)")
     connection.close()
-    assert open_history(path, NOW)[1].set_aside is not None
+    kept = open_history(path, NOW)[1]
+    assert kept.set_aside is not None
+    assert kept.reason == "its layout is 99, that of another release"
+
+
+def test_what_was_set_aside_before_is_not_overwritten(tmp_path: Path) -> None:
+    """Who upgrades and goes back has one set aside each time: the first has what was kept until the upgrade."""
+    path = tmp_path / "history.db"
+    places = []
+    for number in range(5):
+        path.write_bytes(b"no database %d" % number * 400)
+        os.utime(path, (number, number))
+        file, kept = open_history(path, NOW)
+        file.close()
+        places.append(kept.set_aside)
+    names = ["history.db.damaged", "history.db.damaged-2", "history.db.damaged-3"]
+    assert places == [tmp_path / name for name in (*names, *names[:2])]
+    assert [(tmp_path / name).read_bytes()[12:13] for name in names] == [b"3", b"4", b"2"]
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,7 @@ def test_a_history_that_cannot_be_opened_or_was_damaged_is_a_line_of_the_log(
     run_watching(path, lambda watching, keeper: None)
     assert [message.partition(",")[0] for message in caplog.messages] == ["IST-404", "IST-405"]
     assert all(str(path) in message for message in caplog.messages)
+    assert "(file is not a database)" in caplog.messages[1]
 
 
 def test_a_disk_that_takes_a_while_is_none_that_does_not_answer(
