@@ -142,7 +142,8 @@ def agree(mine: Hello, theirs: Hello, needed: Collection[int] = ()) -> Agreement
         offers = (
             f"{mine.site} speaks {mine.lowest} to {mine.highest}, {theirs.site} {theirs.lowest} to {theirs.highest}"
         )
-        raise HelloRefused(CloseCode.VERSION, f"no common version: {offers}")
+        older = mine.site if mine.highest < theirs.lowest else theirs.site
+        raise HelloRefused(CloseCode.VERSION, f"no common version: {offers}; upgrade {older}")
     common = mine.capabilities & theirs.capabilities
     if not common.issuperset(needed):
         offers = f"{mine.site} needs {sorted(map(int, needed))}, {theirs.site} offers {sorted(theirs.capabilities)}"

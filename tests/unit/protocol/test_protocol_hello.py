@@ -154,7 +154,7 @@ def test_the_highest_common_version() -> None:
         (
             replace(WEST, lowest=2, highest=3),
             CloseCode.VERSION,
-            "no common version: east speaks 1 to 1, west 2 to 3",
+            "no common version: east speaks 1 to 1, west 2 to 3; upgrade east",
         ),
         (
             replace(WEST, capabilities=frozenset({1})),
@@ -168,6 +168,11 @@ def test_refusals(theirs: Hello, code: CloseCode, sentence: str) -> None:
         agree(EAST, theirs, needed={int(Capability.SLICES)})
     assert caught.value.code == code
     assert sentence in str(caught.value)
+
+
+def test_an_older_peer_is_the_one_to_upgrade() -> None:
+    with pytest.raises(HelloRefused, match="east speaks 2 to 3, west 1 to 1; upgrade west"):
+        agree(replace(EAST, lowest=2, highest=3), WEST)
 
 
 def test_padding_says_nothing() -> None:
