@@ -31,10 +31,12 @@ def open_store(
     path: str | PathLike[str] | None = None,
     cache_bytes: int = CACHE_BYTES,
     clock: Callable[[], float] = time.time,
+    *,
+    keep: bool = False,
 ) -> ChunkStore:
     """The store that an operator asked for: mode "memory", or "disk" with the path of its directory.
 
-    Raises StoreBusy or StoreUnusable.
+    `keep`: one that cannot be trusted stays in its place. Raises StoreBusy or StoreUnusable.
     """
     if mode == "memory":
         return MemoryStore(size_bytes, clock)
@@ -42,7 +44,7 @@ def open_store(
         raise StoreUnusable(f'there is no store of mode "{mode}"; use "memory" or "disk"')
     if path is None:
         raise StoreUnusable("a disk store needs a path; name a directory for it")
-    return DiskStore(path, size_bytes, cache_bytes, clock)
+    return DiskStore(path, size_bytes, cache_bytes, clock, keep=keep)
 
 
 class Verified(NamedTuple):

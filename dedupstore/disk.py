@@ -50,17 +50,18 @@ class DiskStore(DiskCache):
         new: Layout | None = None,
         *,
         walk: bool = False,
+        keep: bool = False,
     ) -> None:
         """Open or create it; reads the list of containers. `clock` tells seconds since the epoch.
 
         `new`: how containers are divided if there is no store yet; None: as suits its size. `walk`: over each page of
-        the index before anything is looked up, though it was closed in order.
+        the index before anything is looked up, though it was closed in order. `keep`: set nothing aside.
 
         Raises StoreBusy, which names the holder, or StoreUnusable, which names the remedy.
         """
         if cache_bytes < LEAST_CACHE_BYTES:
             raise StoreUnusable(f"a store cache of {cache_bytes} bytes is too small; give it at least 32 MiB")
-        files = open_files(Path(path), size_bytes, clock, new, walk=walk)
+        files = open_files(Path(path), size_bytes, clock, new, walk=walk, keep=keep)
         self._owner = files.lock
         self._batch = _BATCH_BYTES // files.containers.layout.slot_bytes
         try:

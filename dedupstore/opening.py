@@ -100,11 +100,17 @@ def close_files(index: Index, containers: ContainerFile, lock: StoreLock, epochs
 
 
 def open_files(
-    path: Path, size_bytes: int, clock: Callable[[], float], new: Layout | None = None, *, walk: bool = False
+    path: Path,
+    size_bytes: int,
+    clock: Callable[[], float],
+    new: Layout | None = None,
+    *,
+    walk: bool = False,
+    keep: bool = False,
 ) -> StoreFiles:
     """Open or create the store; `new`: with slots like that; `walk`: over its index, even if it was closed in order.
 
-    Raises StoreBusy or StoreUnusable.
+    `keep`: one that cannot be trusted is refused, and stays. Raises StoreBusy or StoreUnusable.
     """
     if size_bytes < LEAST_BYTES:
         raise StoreUnusable(f"a disk store of {size_bytes} bytes is too small; give it at least 64 MiB")
@@ -112,7 +118,7 @@ def open_files(
         _make(path)
         lock = StoreLock(path)
         try:
-            return _open_owned(path, lock, Sizes.of(size_bytes, new), clock, walk or lock.orphaned)
+            return _open_owned(path, lock, Sizes.of(size_bytes, new), clock, walk or lock.orphaned, keep)
         except BaseException:
             lock.release(orderly=not lock.orphaned)
             raise
@@ -176,12 +182,17 @@ def _make(path: Path) -> None:
         raise StoreUnusable(f"store {path}: {there} is not a directory; {remedy}") from error
 
 
-def _open_owned(path: Path, lock: StoreLock, sizes: Sizes, clock: Callable[[], float], walk: bool) -> StoreFiles:
+def _open_owned(
+    path: Path, lock: StoreLock, sizes: Sizes, clock: Callable[[], float], walk: bool, keep: bool
+) -> StoreFiles:
     _refuse_loose_ends(path)
     _refuse_strangers(path)
     try:
         return _open_trusted(path, lock, sizes, walk, {})
     except Damaged as fault:
+        if keep:
+            remedy = "the next start of the site sets it aside; if another release made it, that one can use it"
+            raise StoreUnusable(f"store {path} cannot be trusted: {fault}; {remedy}") from fault
         _set_aside(path, clock())
         replaced = f"The store {path} could not be trusted ({fault}); an empty one took its place."
         return _open_trusted(path, lock, sizes, False, {"replaced": replaced})

@@ -124,8 +124,9 @@ def _existing(site: SiteConfig, action: str) -> Path:
 
 @contextmanager
 def _opened(site: SiteConfig, path: Path) -> Iterator[ChunkStore]:
+    """Who asks what is in it sets nothing aside: it may be that of another release, and warm."""
     with _translated():
-        store = open_store(site.store.mode, site.store.size, path, site.store.cache)
+        store = open_store(site.store.mode, site.store.size, path, site.store.cache, keep=True)
     try:
         _warn(store.alarms)
         yield store

@@ -4,12 +4,14 @@ import errno
 import json
 import os
 import pwd
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from blake3 import blake3
 
 from dedupstore import open_store
 from dedupstore.fingerprint import fingerprint
@@ -55,6 +57,25 @@ def test_stats_of_a_stopped_site(isthmus: Isthmus, filled: Path) -> None:
     figures = json.loads(shown.stdout)
     assert (figures["mode"], figures["size_bytes"], figures["chunks"]) == ("disk", SIZE, len(CHUNKS))
     assert "97.7 KiB" in isthmus("store", "stats", filled).stdout
+
+
+def test_stats_of_another_releases_store_leave_it_where_it_is(isthmus: Isthmus, filled: Path) -> None:
+    """Set aside by a question it would be lost to the release that made it, and is still installed, or is again."""
+    store = filled.parent / "store"
+    with (store / "containers").open("r+b") as file:
+        head = bytearray(file.read(32))
+        struct.pack_into("<I", head, 8, 2)
+        file.seek(0)
+        file.write(head + blake3(head).digest())
+    shown = isthmus("store", "stats", filled)
+    assert (shown.exit_code, shown.stdout) == (ExitCode.STORE, "")
+    assert "the store is of version 2, this software knows 1; the next start of the site sets it aside" in shown.stderr
+    assert sorted(os.listdir(store)) == ["containers", "index", "lock"]
+    with (store / "containers").open("r+b") as file:
+        struct.pack_into("<I", head, 8, 1)
+        file.write(head + blake3(head).digest())
+    again = isthmus("store", "stats", filled, "--json")
+    assert (again.exit_code, json.loads(again.stdout)["chunks"]) == (0, len(CHUNKS))
 
 
 def test_stats_of_a_running_site(
