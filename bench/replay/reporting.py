@@ -47,6 +47,9 @@ def make(directory: Path) -> Report:
     if not found:
         remedy = f"isthmus bench run SUITE --out {directory} makes some"
         raise OperatorError(f"there are no results in {directory}; {remedy}", ExitCode.USAGE)
+    if others := sorted(found.keys() - SUITES.keys()):
+        remedy = "move them away, or have the release report them that made them"
+        raise OperatorError(f"{directory} has results of suites that are not known here: {', '.join(others)}; {remedy}")
     there = {name: suite for name, suite in SUITES.items() if name in found}
     chapters = [_chapter(suite, found[name]) for name, suite in there.items()]
     return Report(TITLE, [READING], _overview({name: found[name] for name in there}), chapters)

@@ -281,6 +281,12 @@ def test_no_results(tmp_path: Path) -> None:
         make(tmp_path / "nowhere")
 
 
+def test_results_of_a_suite_that_is_not_known_are_not_left_out_in_silence(tmp_path: Path) -> None:
+    Records(tmp_path).keep(record("a/b", suite="coming"))
+    with pytest.raises(OperatorError, match="results of suites that are not known here: coming; move them away"):
+        make(tmp_path)
+
+
 def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
     kept(tmp_path / "results", field_records(1.0, 2.0))
     with pytest.raises(OperatorError, match="results cannot be written: Is a directory"):
