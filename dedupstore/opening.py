@@ -29,8 +29,8 @@ _EPOCHS_KEPT = 16
 _SET_ASIDE_KEPT = 3
 _SET_ASIDE = "set-aside-"
 _PARTS = ("containers", "index")
-_INDEX = {*FILES, "lost+found"}
-"""What is in `index`, which may be a disk of its own. NFS keeps there what was deleted while it was open, as .nfs..."""
+_EMPTY_DISK = "lost+found"
+"""`index` may be a disk of its own."""
 _APART = "name a directory of its own as store.path, or move that away"
 
 _REMEDIES: dict[object, str] = {
@@ -155,14 +155,14 @@ def _refuse_links(path: Path, names: tuple[str, ...]) -> None:
 
 
 def _refuse_strangers(path: Path) -> None:
-    """No store makes a directory `containers`, nor has others than its own files in `index`: they are somebody else's,
-    as are podman's images in /var/lib. Raises StoreUnusable, and OSError."""
+    """No store makes a directory `containers`, nor an `index` without its own files: they are somebody else's, as are
+    podman's images in /var/lib. Raises StoreUnusable, and OSError."""
     place, index = path / "containers", path / "index"
     if place.is_dir():
         raise StoreUnusable(f"store {path}: {place} is a directory, which no store makes; {_APART}")
-    found = index.iterdir() if index.is_dir() else ()
-    if strange := [place for place in found if place.name not in _INDEX and not place.name.startswith(".nfs")]:
-        raise StoreUnusable(f"store {path}: {min(strange)} is nothing that a store makes; {_APART}")
+    found = {entry.name for entry in index.iterdir()} if index.is_dir() else set()
+    if found - {_EMPTY_DISK} and found.isdisjoint(FILES):
+        raise StoreUnusable(f"store {path}: {index / min(found)} is nothing that a store makes; {_APART}")
 
 
 def _refuse_loose_ends(path: Path) -> None:

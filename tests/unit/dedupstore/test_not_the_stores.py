@@ -57,6 +57,13 @@ def test_an_index_may_be_a_disk_of_its_own(path: Path) -> None:
     opened(path).close()
 
 
+def test_a_file_that_somebody_left_in_the_index_stops_no_site(filled: Path) -> None:
+    (filled / "index" / "data.mdb.bak").write_bytes(b"of before the upgrade")
+    store = opened(filled)
+    assert not store.alarms
+    store.close()
+
+
 def test_a_refused_purge_leaves_the_mark_of_who_died_with_the_store(filled: Path) -> None:
     """By it the next opening walks over the index before LMDB sees it."""
     (filled / "lock").write_text("process 1 on somewhere since long\n")
