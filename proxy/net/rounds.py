@@ -16,6 +16,8 @@ LONGEST = 0.005
 """Seconds of a round: some megabytes of an honest peer."""
 _NOTED = LONGEST / 4
 """Less is carried over to the next round, so that who asks and answers costs none."""
+_MOST = 1.0
+"""Seconds that are carried over at most: who seems to have taken longer was stopped, or the host was."""
 
 
 class Rounds:
@@ -40,7 +42,7 @@ class Rounds:
     ) -> None:
         self._depth -= 1
         if not self._depth:
-            self._used += self._clock() - self._began
+            self._used = min(self._used + self._clock() - self._began, _MOST)
             if self._used >= _NOTED:
                 self._await_next()
 

@@ -84,6 +84,19 @@ def test_who_takes_more_than_a_round_at_once_lets_as_many_pass(rounds: Rounds, c
     assert went_on
 
 
+def test_a_site_that_was_stopped_meanwhile_lets_no_million_rounds_pass(
+    rounds: Rounds, clock: Clock, loop: Loop
+) -> None:
+    """Eight hours took eight seconds of a core, in which nothing of the peer was heard; a weekend took its lanes."""
+    with rounds:
+        clock.now += 8 * 3600.0
+    went_on: list[bool] = []
+    rounds.wait(lambda: went_on.append(True))
+    for _ in range(round(1.0 / LONGEST)):
+        next_round(loop)
+    assert went_on
+
+
 def test_what_others_do_between_does_not_count(rounds: Rounds, clock: Clock) -> None:
     for _ in range(2):
         with rounds:
