@@ -3,6 +3,7 @@
 Whatever cannot be had is left out, and `contents.txt` says why: a bundle is wanted most when something does not work.
 """
 
+import gzip
 import io
 import json
 import os
@@ -243,7 +244,8 @@ def _created(path: Path) -> Iterator[io.BufferedWriter]:
 def _write(file: io.BufferedWriter, bundle: Bundle, directory: str, now: datetime) -> None:
     head = f"Made by isthmus {__version__} on {platform.node()} at {now:%Y-%m-%d %H:%M:%S} UTC.\n"
     parts = {"contents.txt": (head + "\n".join(bundle.contents) + "\n").encode(), **bundle.parts}
-    with tarfile.open(fileobj=file, mode="w:gz") as archive:
+    # Of times gzip knows none after 2106, which a host's clock may say that is wrong; each part has its own.
+    with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as archive:
         for name, content in parts.items():
             entry = tarfile.TarInfo(f"{directory}/{name}")
             entry.size, entry.mode, entry.mtime = len(content), 0o600, int(time.time())

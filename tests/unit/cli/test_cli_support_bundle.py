@@ -281,3 +281,13 @@ def test_a_long_secret_that_was_cut(tmp_path: Path) -> None:
 def test_a_path_that_may_not_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "a-directory").mkdir()
     assert Secrets(b'key = "a-directory"', tmp_path).removed(b"a-directory") == b"a-directory"
+
+
+def test_of_a_host_whose_clock_is_far_ahead(
+    isthmus: Isthmus, pair: Path, bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a start with a broken hardware clock; gzip knows no time after 2106."""
+    monkeypatch.setattr(time, "time", lambda: 2.0**32)
+    shown = isthmus("support-bundle", pair / "east.toml", "-o", bundle)
+    assert shown.exit_code == 0, shown.stderr
+    assert "configuration.toml" in parts(bundle)
