@@ -37,6 +37,9 @@ def reset_transport(transport: asyncio.Transport) -> None:
 
 LEAVE_SECONDS = 120.0
 """How long an array may take for the last bytes of a stream that has ended; then its connection is reset."""
+_STILL = 5.0
+"""Seconds from one second to the next that count at most: while the site is stopped, or its host, the array gets none.
+"""
 
 
 class Leaving:
@@ -48,13 +51,16 @@ class Leaving:
     def __init__(self, transport: asyncio.Transport, now: float) -> None:
         """`now`: seconds, monotonic."""
         self._transport = transport
-        self._latest = now + LEAVE_SECONDS
+        self._left = LEAVE_SECONDS
+        self._sampled = now
         self._whole = True
         transport.close()
 
     def sample(self, now: float) -> None:
         """To be called once a second."""
-        if self._whole and now > self._latest:
+        self._left -= min(now - self._sampled, _STILL)
+        self._sampled = now
+        if self._whole and self._left < 0:
             self._whole = False
             array = name_of(self._transport.get_extra_info("peername"))
             log.warning("array %s did not take the last bytes in %.0f s and is reset", array, LEAVE_SECONDS)

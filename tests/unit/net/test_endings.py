@@ -56,10 +56,28 @@ def all_of(array: socket.socket) -> int:
     return read
 
 
+def pass_seconds(leaving: Leaving, seconds: float) -> None:
+    for second in range(round(seconds)):
+        leaving.sample(second + 1.0)
+
+
+def test_while_the_site_is_stopped_an_array_is_not_slow() -> None:
+    """It is to get all that it has not taken yet, for it could not."""
+
+    async def then(side: Side, array: socket.socket) -> None:
+        assert side.leaving is not None
+        side.leaving.sample(10 * LEAVE_SECONDS)
+        reading = asyncio.to_thread(all_of, array)
+        assert await asyncio.wait_for(reading, PATIENCE) == len(LAST)
+        await asyncio.wait_for(side.lost.wait(), PATIENCE)
+
+    uvloop.run(leave(then))
+
+
 def test_who_is_slow_gets_all_and_then_the_end() -> None:
     async def then(side: Side, array: socket.socket) -> None:
         assert side.leaving is not None
-        side.leaving.sample(LEAVE_SECONDS - 1)
+        pass_seconds(side.leaving, LEAVE_SECONDS - 1)
         reading = asyncio.to_thread(all_of, array)
         assert await asyncio.wait_for(reading, PATIENCE) == len(LAST)
         await asyncio.wait_for(side.lost.wait(), PATIENCE)
@@ -70,7 +88,7 @@ def test_who_is_slow_gets_all_and_then_the_end() -> None:
 def test_who_does_not_take_the_last_bytes_is_reset(caplog: pytest.LogCaptureFixture) -> None:
     async def then(side: Side, array: socket.socket) -> None:
         assert side.leaving is not None
-        side.leaving.sample(LEAVE_SECONDS + 1)
+        pass_seconds(side.leaving, LEAVE_SECONDS + 1)
         await asyncio.wait_for(side.lost.wait(), PATIENCE)
         with pytest.raises(ConnectionResetError):
             all_of(array)
