@@ -13,6 +13,8 @@ LEAST_MTU = 1280
 """Bytes, that of IPv6 (RFC 8200); what is smaller wastes the line on headers, and is mostly a mistake."""
 _THERE = "run isthmus doctor on its host: it is the side that dials, if peer.address in its file says where"
 _ABOVE = "see the finding on the peer above; the log of isthmus serve says more"
+_BY_ITS_CLOCK = "bad certificate", "certificate expired"
+"""How TLS calls one that does not hold yet, or no more (RFC 8446, section 6.2; OpenSSL); one that is unknown is not."""
 _NAMED = "put right what that says, here or there; if it says nothing, see the logs of both sites"
 
 
@@ -34,6 +36,11 @@ def _remedy(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint: byt
     assert peer.address is not None
     host, port = peer.address
     pinned = f"its certificate, compared by SHA-256, as {peer.certificate}" if peer.certificate else "one of the CA's"
+    give = f"give it {own_certificate} (SHA-256 {show_fingerprint(own_fingerprint)}) as its peer.certificate, then"
+    give += " `isthmus reload`"
+    if any(words in reach.detail for words in _BY_ITS_CLOCK):
+        seen = "by its clock ours does not hold yet, or no more: if it does by this host's (own certificate, above)"
+        give = f"{seen}, set the clock of {host}; isthmus doctor there tells what that says. Otherwise {give}"
     remedies = {
         Contact.NO_NAME: f"correct peer.address, or the name server: getent hosts {host}",
         Contact.REFUSED: f"start isthmus serve on {host}, with tunnel.listen on port {port}",
@@ -44,8 +51,7 @@ def _remedy(peer: Peer, reach: Reach, own_certificate: str, own_fingerprint: byt
         Contact.SILENT: f"see whether a firewall on the way, or another program at port {port}, holds TLS back",
         Contact.NOT_TLS: f"another program may listen there: see ss -ltnp 'sport = :{port}' on {host}",
         Contact.WRONG_CERTIFICATE: f"use {pinned}, or correct peer.address",
-        Contact.NOT_TRUSTED: f"give it {own_certificate} (SHA-256 {show_fingerprint(own_fingerprint)}) as its"
-        " peer.certificate, then `isthmus reload`",
+        Contact.NOT_TRUSTED: give,
         Contact.UNCLEAR: f"run isthmus doctor on {host}, too, and see the log there",
     }
     return remedies[reach.contact]

@@ -50,6 +50,15 @@ def test_a_peer_that_does_not(west_as_peer: Peer, contact: Contact, remedy: str)
     assert remedy in finding.remedy
 
 
+@pytest.mark.parametrize(
+    ("alert", "clock"), [("bad certificate", True), ("certificate expired", True), ("unknown ca", False)]
+)
+def test_who_refuses_us_by_its_clock_may_know_our_certificate(west_as_peer: Peer, alert: str, clock: bool) -> None:
+    finding = verdict(west_as_peer, Reach(Contact.NOT_TRUSTED, f"the other side refuses our certificate: {alert}"))
+    assert ("set the clock of 198.18.0.2" in finding.remedy) is clock
+    assert "give it east.crt (SHA-256 00:00:" in finding.remedy
+
+
 def test_every_contact_has_a_verdict(west_as_peer: Peer) -> None:
     for contact in Contact:
         finding = verdict(west_as_peer, Reach(contact))
