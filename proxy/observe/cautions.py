@@ -48,6 +48,10 @@ class Cautions:
     def __init__(self) -> None:
         self._since: dict[tuple[str, str], tuple[float, float]] = {}  # by the time of day, and by the other clock
 
+    def shift(self, seconds: float) -> None:
+        """The time of day was set, by so much."""
+        self._since = {key: (when + seconds, clock) for key, (when, clock) in self._since.items()}
+
     def find(self, snapshot: Snapshot, trend: Trend, now: float, clock: float) -> list[Caution]:
         """What holds; of what depends on a verdict, only what has held for a while.
 

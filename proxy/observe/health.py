@@ -64,6 +64,10 @@ class Ladder:
         self._since: dict[tuple[str, str], float] = {}
         self._seen: dict[tuple[str, str], float] = {}
 
+    def shift(self, seconds: float) -> None:
+        """The time of day was set, by so much."""
+        self._since = {key: since + seconds for key, since in self._since.items()}
+
     def climb(self, snapshot: Snapshot, trend: Trend, now: float) -> HealthAnswer:
         """The ladder now (`now`: seconds since 1970); `trend` has been fed with this snapshot's counters."""
         self._seen = {}

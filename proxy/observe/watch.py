@@ -17,6 +17,8 @@ _HOUR = 3600.0
 _EVICTED = store_counter("evicted_bytes")
 _STOOD_STILL = 5.0
 """Seconds from one second to the next."""
+_SET = 60.0
+"""Seconds by which the time of day and the other clock part from one second to the next, if the former was set."""
 _BUSY = 0.5
 """Of a core: nobody works that much who was stopped."""
 
@@ -37,6 +39,7 @@ class Watch:
     _trend: Trend = field(default_factory=lambda: Trend(A_WHILE))
     _refused: int = 0
     _noted_at: float | None = None
+    _ahead: float | None = None  # the time of day, of the other clock
     _evicted: Trend = field(default_factory=lambda: Trend(_HOUR))
 
     def __post_init__(self) -> None:
@@ -49,6 +52,7 @@ class Watch:
         """One more second. `now`: seconds since 1970; `clock`: of a monotonic clock."""
         self.snapshot = snapshot
         self._note_pause(now, clock)
+        self._follow(now - clock)
         self._feed(clock)
         self.history.note(snapshot, now, clock)
         self.health = self._ladder.climb(snapshot, self._trend, now)
@@ -67,6 +71,14 @@ class Watch:
             busy = self.snapshot.processor_share > _BUSY
             why = "its event loop was busy with one thing" if busy else "it was stopped, or its host was"
             self.journal.note(codes.STOOD_STILL, "site", f"the site stood still for {clock - before:.0f} s: {why}", now)
+
+    def _follow(self, ahead: float) -> None:
+        """Where the time of day was set, what holds has held for as long as before, by the new time."""
+        step = 0.0 if self._ahead is None else ahead - self._ahead
+        self._ahead = ahead
+        if abs(step) > _SET:
+            self._ladder.shift(step)
+            self._found.shift(step)
 
     def _feed(self, clock: float) -> None:
         row = counters(self.snapshot)
