@@ -22,6 +22,9 @@ log = logging.getLogger(__name__)
 _WARNINGS_MAX = 256
 """Addresses and reasons that are warned of; each once."""
 
+_STILL = 5.0
+"""Seconds from one second to the next: the site, or its host, was stopped."""
+
 Run = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
 
 
@@ -72,6 +75,7 @@ class Portals:
         self._closed = False
         self._warned: set[str] = set()
         self._now = clock or asyncio.get_running_loop().time
+        self._sampled = self._now()
 
     def seen_by(self, forward: ForwardConfig) -> "Callable[[str], Redirection | None]":
         """What replaces addresses for a forward's connections, by the local address that an initiator connected to."""
@@ -97,10 +101,13 @@ class Portals:
         log.warning("portals of %s: %s%s", self._peer.name, words, more)
 
     def sample(self) -> None:
-        """Once a second: close what nobody has asked for."""
+        """Once a second: close what nobody has asked for, but while the site stood still nobody was heard."""
         now = self._now()
+        stood_still, self._sampled = now - self._sampled > _STILL, now
         self._full.clear()
         for (name, address), opened in list(self._opened.items()):
+            if stood_still:
+                opened.touch(now)
             if opened.idle(now) >= opened.forward.config.idle:
                 log.info("forward %s to %s closes, nobody asked for it", name, address)
                 opened.close()

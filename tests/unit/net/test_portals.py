@@ -54,6 +54,12 @@ class Bench:
         self.portals.close()
         await asyncio.wait(self.tasks)
 
+    def pass_until(self, now: float) -> None:
+        """Second by second."""
+        while self.now < now:
+            self.now += 1.0
+            self.portals.sample()
+
     def opened(self) -> dict[str, str]:
         return {each.portal: each.listen for each in self.portals.status()}
 
@@ -184,24 +190,42 @@ def test_ports_are_tried_again_after_a_second() -> None:
     asyncio.run(trying())
 
 
+def test_while_the_site_is_stopped_nothing_closes() -> None:
+    """Who has connected meanwhile waits to be accepted, and would be reset."""
+    more, ports = ranged(1)
+
+    async def waking() -> None:
+        bench = Bench(more)
+        bench.find("10.1.0.2")
+        bench.pass_until(10.0)
+        bench.now = 3600.0
+        bench.portals.sample()
+        assert bench.opened()
+        await visit(ports[0])
+        bench.pass_until(3659.0)
+        assert bench.opened()
+        bench.pass_until(3661.0)
+        assert not bench.opened()
+        await asyncio.wait(bench.tasks)
+
+    asyncio.run(waking())
+
+
 def test_what_nobody_asks_for_closes() -> None:
     more, ports = ranged(1)
 
     async def idling() -> None:
         bench = Bench(more)
         bench.find("10.1.0.2")
-        bench.now = 40.0
+        bench.pass_until(40.0)
         bench.find("10.1.0.2")
-        bench.now = 99.0
-        bench.portals.sample()
+        bench.pass_until(99.0)
         assert bench.opened()
         await visit(ports[0])
         bench.portals.sample()
-        bench.now = 158.0
-        bench.portals.sample()
+        bench.pass_until(158.0)
         assert bench.opened()
-        bench.now = 160.0
-        bench.portals.sample()
+        bench.pass_until(160.0)
         assert not bench.opened()
         await asyncio.wait(bench.tasks)
         with pytest.raises(ConnectionRefusedError):
