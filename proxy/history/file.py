@@ -11,7 +11,7 @@ from typing import Any
 from proxy.observe.answers import Event, Severity
 from proxy.observe.journal import EVENTS_MAX
 from proxy.observe.ranges import RANGES
-from proxy.observe.steps import COLUMNS, SERIES_MAX, Key, Row
+from proxy.observe.steps import COLUMNS, SERIES_MAX, Key, Row, begins
 
 LARGEST_FILE = 40 << 20
 """Bytes. All steps of all series and all events take less than half of it."""
@@ -81,6 +81,8 @@ class Kept:
 
     steps: list[tuple[Key, Row]] = field(default_factory=list)
     """Those of a series in order."""
+    ahead: list[tuple[Key, Row]] = field(default_factory=list)
+    """Those whose time has not come yet, in its order: the clock is behind now, or was ahead then."""
     events: list[Event] = field(default_factory=list)
     facts: dict[str, str] = field(default_factory=dict)
     owner: str = ""
@@ -98,19 +100,20 @@ class HistoryFile:
         self._connection = connection
 
     def read(self, now: float) -> Kept:
-        """Everything that is within its range at that time of day. Raises sqlite3.Error."""
+        """Everything that is within its range at that time of day, or lies ahead. Raises sqlite3.Error."""
         ask = self._connection.execute
         kept = Kept(facts=dict(_of_kinds(ask("SELECT name, value FROM fact"), (str, str))))
         for name, wanted in RANGES.items():
             last = int(now // wanted.step)
             rows = ask(
-                "SELECT series, number, row FROM step"
-                " WHERE range = ? AND number > ? AND number <= ? ORDER BY series, number",
-                (name, last - wanted.steps, last),
+                "SELECT series, number, row FROM step WHERE range = ? AND number > ? ORDER BY series, number",
+                (name, last - wanted.steps),
             )
-            steps = _of_kinds(rows, (str, int, bytes))
-            kept.steps += [((name, series, number), array("d", blob)) for series, number, blob in steps]
-        kept.steps = [(key, row) for key, row in kept.steps if len(row) == len(COLUMNS)]
+            for series, number, blob in _of_kinds(rows, (str, int, bytes)):
+                step = (name, series, number), array("d", blob)
+                if len(step[1]) == len(COLUMNS):
+                    (kept.steps if number <= last else kept.ahead).append(step)
+        kept.ahead.sort(key=lambda step: begins(step[0]))
         kept.events = newest_events(self._connection, EVENTS_MAX)
         return kept
 

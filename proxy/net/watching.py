@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import logging
 import time
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from proxy.observe.answers import Event, Severity
 from proxy.observe.chronicle import code_named
 from proxy.observe.history import History
 from proxy.observe.journal import EVENTS_MAX, Journal
+from proxy.observe.steps import Key, Row, begins
 from proxy.observe.watch import Watch
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ class Watching:
         self._keeper = keeper
         self._waiting = begun("history-end")  # for the keeper, at the end
         self._problem = "no file was given"  # why history is kept in memory only, if it is
+        self._ahead: deque[tuple[Key, Row]] = deque()  # what the file has of times that have not come yet
         self._events: dict[int, Event] = {}
         self._facts: dict[str, str] = {}
         self._flushed = time.monotonic() - FLUSH_SECONDS
@@ -58,6 +61,7 @@ class Watching:
         kept = await self._open()
         for key, row in kept.steps:
             self.watch.history.book.restore(key, row)
+        self._ahead.extend(kept.ahead)
         self.journal.restore(kept.events)
         self.journal.listen(self._heard)
         now, note = time.time(), self.journal.note
@@ -83,6 +87,8 @@ class Watching:
                 log.exception("a defect: something missed a second")
 
     def _note(self, now: float) -> None:
+        while self._ahead and begins(self._ahead[0][0]) <= now:  # the clock was behind when the site started
+            self.watch.history.book.restore(*self._ahead.popleft())
         self.watch.note(survey(self._site), now, time.monotonic())
 
     def _note_kept(self, now: float) -> None:

@@ -44,6 +44,11 @@ Key = tuple[str, str, int]
 """Range, series, and the step's number: its time / the range's step."""
 
 
+def begins(key: Key) -> float:
+    """The time of day at which that step does."""
+    return float(key[2] * RANGES[key[0]].step)
+
+
 def at(row: Row, column: str) -> float:
     """One number of a row."""
     return row[_AT[column]]
@@ -111,7 +116,7 @@ class Book:
         self._open(series)
 
     def restore(self, key: Key, row: Row) -> None:
-        """A step of an earlier run, if its series has begun. They come in order, before the first `add`."""
+        """A step of an earlier run, if its series has begun. They come in order, before any `add` of that time."""
         name, series, number = key
         if series in self._rings and name in self._rings[series]:
             self._rings[series][name].add(number, row)

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from proxy.history.file import HistoryFile
+from proxy.history.file import HistoryFile, open_history
 from proxy.history.keeper import Keeper
 from proxy.net import watching as module
 from proxy.net.watching import Watching
-from proxy.observe import codes
+from proxy.observe import codes, steps
 from proxy.observe.journal import EVENTS_MAX
+from proxy.observe.ranges import RANGES
 from proxy.observe.snapshot import Snapshot
 from tests.patience import PATIENCE
 from tests.unit.observe.snapshots import changed
@@ -141,6 +142,37 @@ def test_of_two_sites_that_begin_at_once_one_has_the_file(surveyed: Surveyed, tm
         return [watching.watch.history.kept for watching in both]
 
     assert sorted(asyncio.run(live())) == ["disk", "memory"]
+
+
+@pytest.mark.parametrize("behind", [3600.0, 400 * 86400.0])
+def test_a_clock_that_is_behind_at_the_start_costs_no_history(
+    surveyed: Surveyed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behind: float
+) -> None:
+    """Until a time server was heard: it was not shown before the next start, and the step that went on was lost."""
+    now, path = 1_800_000_000.0, tmp_path / "history.db"
+    last = {name: int(now // each.step) for name, each in RANGES.items()}
+    file, _ = open_history(path, now)
+    file.write(
+        {(name, "site", last[name] - ago): steps.second({}, 9.0) for name in RANGES for ago in (0, 1)}, [], {}, now
+    )
+    file.close()
+    clock = SimpleNamespace(now=now - behind, passed=0.0)
+    clock.time, clock.monotonic = lambda: clock.now, lambda: clock.passed
+    monkeypatch.setattr(module, "time", clock)
+
+    def start(watching: Watching, keeper: Keeper) -> None:
+        for clock.passed, clock.now in ((1.0, now - behind + 1), (2.0, now)):
+            watching.tick()
+        for name in RANGES:
+            *_, (_, former), (_, open_) = watching.watch.history.book.steps("site", name, now)
+            assert former is not None
+            assert open_ is not None
+            assert steps.at(former, "seconds") >= 9.0, "it may have been the time that the clock said at first"
+            assert steps.at(open_, "seconds") == 10.0
+
+    run_watching(path, start)
+    kept = dict(open_history(path, now)[1].steps)
+    assert [steps.at(kept[name, "site", last[name]], "seconds") for name in RANGES] == [10.0] * len(RANGES)
 
 
 def test_of_a_file_that_cannot_be_opened_it_is_told_that_it_takes_a_restart(surveyed: Surveyed, tmp_path: Path) -> None:
