@@ -24,6 +24,7 @@ from proxy.net.portals import Portals
 from proxy.net.sockets import congestion_control
 from proxy.net.tls import Certificates
 from proxy.net.turns import Turns
+from proxy.net.within import within
 from proxy.net.worker import StoreWorker
 from proxy.observe.processor import Processor
 from proxy.protocol.codes import CloseCode, ResetCode
@@ -110,12 +111,15 @@ class Site:
             await lane.disconnected.wait()
 
     async def _rest_of_streams(self, seconds: float, hurry: asyncio.Event) -> None:
-        """Wait until no array is to get anything any more, or so long, or for `hurry`."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
-        while any(peer.busy for peer in self.peers.values()) and not hurry.is_set() and loop.time() < deadline:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(hurry.wait(), _LOOK)
+        """Wait until no array is to get anything any more, or so long, or for `hurry`.
+
+        While the site is stopped, or its host, none of them can end.
+        """
+        with suppress(TimeoutError):
+            async with within(seconds):
+                while any(peer.busy for peer in self.peers.values()) and not hurry.is_set():
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(hurry.wait(), _LOOK)
 
     async def stop(self) -> None:
         """Release everything; the store is closed in order."""
