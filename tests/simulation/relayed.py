@@ -334,7 +334,7 @@ class Sites:
         self._now += self.loop.rng.choice([0.0, 0.0, LONGEST / 10, LONGEST * 2])
         return self._now
 
-    async def connect(self, *_: object) -> Array:
+    async def connect(self, *_: object, seconds: float) -> Array:
         """In place of `proxy.net.connecting.connect`: to the target of a stream."""
         await asyncio.sleep(self.loop.rng.choice([0.0, 0.02]))
         array = Array(self.loop, self._known[1])
