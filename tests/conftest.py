@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 from bench.sites import free_port as loopback_port
 from tests import second_chance
 
+GROUPS = "serial", "patient"
+"""Markers of tests of which one runs at a time: some disturb each other, and others would leave the machine idle."""
 TIMELESS = settings(deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 """No time is judged, since the machine may stand still at any moment."""
 settings.register_profile("developer", TIMELESS)
@@ -59,7 +61,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     second_chance.give(items)
     for item in items:
-        if item.get_closest_marker("serial"):
-            item.add_marker(pytest.mark.xdist_group("serial"))
+        for group in GROUPS:
+            if item.get_closest_marker(group):
+                item.add_marker(pytest.mark.xdist_group(group))
         if item.get_closest_marker("root") and os.geteuid() != 0:
             item.add_marker(pytest.mark.skip(reason="needs root"))

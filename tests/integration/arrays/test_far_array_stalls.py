@@ -24,6 +24,7 @@ GROWTH_MAX = 40 << 20
 """Window (8 MiB), what waits in sockets and allocators; the volume is four times that."""
 
 
+@pytest.mark.patient
 @pytest.mark.parametrize(("initiator", "still"), [(False, MINUTE), (True, A_WHILE)], ids=["plain bytes", "iSCSI"])
 def test_back_pressure_reaches_the_near_array(bed: Bed, initiator: bool, still: float) -> None:
     content = volume("content", SIZE)

@@ -264,6 +264,7 @@ def test_a_file_that_was_changed_since_the_site_started(bed: Bed) -> None:
     drain(pair.east)
 
 
+@pytest.mark.patient
 @pytest.mark.slow
 @pytest.mark.typed
 def test_a_site_that_hangs(bed: Bed) -> None:

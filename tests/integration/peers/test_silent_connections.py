@@ -54,6 +54,7 @@ def silent(address: Address, source: str = "127.0.0.1") -> socket.socket:
     return socket.create_connection(address, timeout=PATIENCE, source_address=(source, 0))
 
 
+@pytest.mark.patient
 @pytest.mark.slow
 def test_silent_connections(bed: Bed) -> None:
     with Array() as array, contextlib.ExitStack() as stack:

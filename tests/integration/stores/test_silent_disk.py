@@ -22,6 +22,7 @@ SILENCE = 10.0
 RELEASE = 'sleep 30; exec fsfreeze --unfreeze "$0"'
 
 
+@pytest.mark.patient
 @pytest.mark.root
 @pytest.mark.parametrize("where", ["east", "west"])
 def test_a_disk_that_does_not_answer(bed: Bed, tmp_path: Path, where: str) -> None:

@@ -59,6 +59,7 @@ def test_a_bad_line(bed: Bed, settings: Any, lanes: int) -> None:
             whole(content, array.arrival().wait())
 
 
+@pytest.mark.patient
 def test_a_path_that_swallows_long_packets(bed: Bed) -> None:
     """Nobody tells: the site finds out by itself, uses short packets, and says so until a reload finds it mended."""
     content = volume("in short packets", 2 << 20)

@@ -38,7 +38,7 @@ from tests.integration.bed.lines import array_at, line_or_skip, pair_over, sent_
 from tests.integration.bed.sites import Bed, Pair, Settings, ends, eventually, lanes_of, look_up, resident
 from tests.patience import PATIENCE
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.patient]
 
 CONTENT = volume("through outages", 16 << 20)
 FLAPS = 100

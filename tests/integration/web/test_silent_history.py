@@ -16,6 +16,7 @@ SIZE = 2 << 20
 LONGER_THAN_A_FLUSH = 12.0
 
 
+@pytest.mark.patient
 @pytest.mark.root
 def test_the_page_outlives_its_disk(bed: Bed, tmp_path: Path) -> None:
     with failing_disk(tmp_path / "disk", tmp_path / "image", 32) as disk, Array() as array:
