@@ -31,8 +31,10 @@ _STATUS_CLASS = 36
 """Byte of a Login Response: 0 is success (11.13.5)."""
 _FUNCTIONS_MAX = 16
 _ABORT_TASK, _ABORT_TASK_SET, _CLEAR_TASK_SET, _UNIT_RESET = 1, 2, 4, 5
-_RESETS = (6, 7)
-"""Task management functions (11.5.1); these two are target resets."""
+_RESETS = (6, 7, 11)
+"""Task management functions (11.5.1); these are target resets, and the reset of the I_T nexus (RFC 7144)."""
+_DONE, _NO_SUCH_TASK = 0, 1
+"""Responses to them (11.6.1)."""
 
 
 class Observer(Protocol):
@@ -69,7 +71,7 @@ class Connection:
         """The name of the target, once the initiator has said it."""
         self.initiator: str | None = None
         self._observer = observer
-        self._functions: dict[bytes, bytes] = {}
+        self._functions: dict[bytes, tuple[bytes, int]] = {}  # and how many tasks had begun before
         self._watched: dict[int, Callable[[Sender, bytes, bytes, float], None]] = {
             Opcode.LOGIN_REQUEST: self._login,
             Opcode.LOGIN_RESPONSE: self._login,
@@ -171,23 +173,26 @@ class Connection:
 
     def _function(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
         if len(self._functions) < _FUNCTIONS_MAX:
-            self._functions[header[TASK_TAG]] = header[:BASIC_BYTES]
+            self._functions[header[TASK_TAG]] = header[:BASIC_BYTES], self.tasks.begun
 
     def _function_response(self, sender: Sender, header: bytes, data: bytes, now: float) -> None:
-        function = self._functions.pop(header[TASK_TAG], None)
-        if function is None or header[2]:
+        function, begun = self._functions.pop(header[TASK_TAG], (b"", 0))
+        if not function:
             return
-        for task in self._ended_by(function):
+        for task in self._ended_by(function, header[2], begun):
             if self._observer is not None:
                 self._observer.dropped(task, now)
 
-    def _ended_by(self, function: bytes) -> list[Task]:
-        match function[1] & 0x7F:
-            case kind if kind == _ABORT_TASK:
-                task = self.tasks.end(function[20:24])
-                return [] if task is None else [task]
-            case kind if kind in (_ABORT_TASK_SET, _CLEAR_TASK_SET, _UNIT_RESET):
-                return self.tasks.end_all(int.from_bytes(function[LUN]))
-            case kind if kind in _RESETS:
-                return self.tasks.end_all()
-        return []
+    def _ended_by(self, function: bytes, response: int, begun: int) -> list[Task]:
+        """What has begun since it was asked for is no concern of a function's (4.2.3.3), nor whoever has a tag since.
+
+        What a target does not know has ended, and its status would have come before that word.
+        """
+        kind = function[1] & 0x7F
+        if kind == _ABORT_TASK and response in (_DONE, _NO_SUCH_TASK):
+            return self.tasks.end_all(tag=function[20:24], begun=begun)
+        if response != _DONE:
+            return []
+        if kind in (_ABORT_TASK_SET, _CLEAR_TASK_SET, _UNIT_RESET):
+            return self.tasks.end_all(lun=int.from_bytes(function[LUN]), begun=begun)
+        return self.tasks.end_all(begun=begun) if kind in _RESETS else []

@@ -33,6 +33,8 @@ class Task:
     length: int
     """How many bytes it reads or writes there."""
     began: float
+    number: int
+    """How many have begun with it."""
     capacity: bool = False
     """Its answer says how long logical blocks are."""
 
@@ -41,6 +43,8 @@ class Tasks:
     """What is under way. Bounded: see `TASKS_MAX`."""
 
     def __init__(self) -> None:
+        self.begun = 0
+        """How many have."""
         self._tasks: OrderedDict[bytes, Task] = OrderedDict()
         self._unit_lengths: dict[int, int] = {}
 
@@ -56,7 +60,9 @@ class Tasks:
         tag = header[TASK_TAG]
         byte = lba * size
         start = None if access is _UNKNOWN else address_of(lun, byte)
-        task = Task(tag, lun, header[CDB_AT], access, byte, start, (units and expected) or units * size, now)
+        length = (units and expected) or units * size
+        self.begun += 1
+        task = Task(tag, lun, header[CDB_AT], access, byte, start, length, now, self.begun)
         if access is _OTHER:
             task.capacity = asks_for_capacity(header)
         former = self._tasks.pop(tag, None)
@@ -73,9 +79,13 @@ class Tasks:
         """The task is over; returns it if it was known."""
         return self._tasks.pop(tag, None)
 
-    def end_all(self, lun: int | None = None) -> list[Task]:
-        """All tasks are over, or those of a unit; returns them."""
-        ended = [task for task in self._tasks.values() if lun is None or task.lun == lun]
+    def end_all(self, *, lun: int | None = None, tag: bytes | None = None, begun: int | None = None) -> list[Task]:
+        """All tasks are over, or those of a unit, or with a tag, of the first so many; returns them."""
+        ended = [
+            task
+            for task in self._tasks.values()
+            if lun in (None, task.lun) and tag in (None, task.tag) and (begun is None or task.number <= begun)
+        ]
         for task in ended:
             del self._tasks[task.tag]
         return ended

@@ -134,8 +134,8 @@ def test_functions_are_bounded() -> None:
     pair.back.send(login_answer())
     resets = [pdu(Opcode.TASK_MANAGEMENT | 0x40, 0x80 | 7, tag=tag) for tag in range(1000)]
     answers = [pdu(Opcode.TASK_MANAGEMENT_RESPONSE, tag=tag) for tag in range(1000)]
-    pair.out.send(b"".join(resets))
     pair.out.send(command(1, write_10(0, 1)))
+    pair.out.send(b"".join(resets))
     pair.back.send(answers[999])
     assert len(pair.near.tasks) == 1
     pair.back.send(answers[0])

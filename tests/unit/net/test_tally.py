@@ -137,6 +137,44 @@ def test_what_has_no_status_is_dropped(site: Site) -> None:
     assert (volume.dropped, volume.connections) == (3, 0)
 
 
+@pytest.mark.parametrize("function", [2, 4, 5, 6, 7, 11])
+def test_what_begins_behind_a_task_management_function_has_its_status(site: Site, function: int) -> None:
+    """The target has to do with what came before (RFC 7143, 4.2.3.3)."""
+    site.out(command(1, write_10(0, 16)), manage(function), command(2, write_10(16, 16)))
+    site.back(managed(), response(2))
+    volume = site.only()
+    assert (volume.outstanding, volume.dropped, volume.writes.sizes.count) == (0, 1, 1)
+
+
+def test_an_abort_that_crosses_the_status(site: Site) -> None:
+    """The tag may be another task's when the target answers."""
+    site.out(command(1, write_10(0, 16)), manage(1, concerns=1))
+    site.back(response(1))
+    site.out(command(1, write_10(16, 16)))
+    site.back(managed(), response(1))
+    volume = site.only()
+    assert (volume.outstanding, volume.dropped, volume.writes.sizes.count) == (0, 0, 2)
+
+
+def test_a_task_that_the_target_does_not_know(site: Site) -> None:
+    """Another session may have reset the unit; nobody will have a status for it (RFC 7143, 11.6.1)."""
+    site.out(command(1, write_10(0, 16)), command(2, write_10(16, 16)), manage(1, concerns=1))
+    site.back(managed(response=1))
+    volume = site.only()
+    assert (volume.outstanding, volume.dropped) == (1, 1)
+
+
+def manage(function: int, concerns: int = 0) -> bytes:
+    """A Task Management Function Request."""
+    return pdu(Opcode.TASK_MANAGEMENT | 0x40, 0x80 | function, tag=9, rest=concerns.to_bytes(4))
+
+
+def managed(response: int = 0) -> bytes:
+    """What the target says to it."""
+    whole = pdu(Opcode.TASK_MANAGEMENT_RESPONSE, tag=9)
+    return whole[:2] + bytes((response,)) + whole[3:]
+
+
 def test_two_connections_of_one_volume(site: Site) -> None:
     site.out(command(1, write_10(0, 16)))
     site.connect("iqn.target")
