@@ -20,6 +20,7 @@ class Tally:
         self._all = volumes
         self._share = share
         self._used: dict[int, Volume] = {}  # by LUN: grows only, so that a command ends where it began
+        self._entered: set[Volume] = set()  # several units may be one of them
 
     @property
     def initiator(self) -> str | None:
@@ -51,16 +52,21 @@ class Tally:
     def close(self) -> None:
         """The connection has ended: what was under way on it will have no status."""
         self.connection.unobserve(0.0)
-        for volume in self._used.values():
+        for volume in self._entered:
             self._all.leave(volume)
+        self._entered.clear()
         self._used.clear()
 
     def _enter(self, lun: int) -> Volume:
         """A unit is used for the first time; beyond a bound, so that nobody can fill memory, others count for it."""
-        if len(self._used) >= VOLUMES_MAX:
-            return self._all.others
-        name = VolumeName(self._share, self.target or "", unit_number(lun))
-        volume = self._used[lun] = self._all.enter(name)
+        if len(self._used) < VOLUMES_MAX:
+            name = VolumeName(self._share, self.target or "", unit_number(lun))
+            volume = self._used[lun] = self._all.find(name)
+        else:
+            volume = self._all.others
+        if volume not in self._entered:
+            self._entered.add(volume)
+            self._all.enter(volume)
         return volume
 
     def _volume(self, task: Task) -> Volume:

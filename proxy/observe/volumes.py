@@ -180,13 +180,13 @@ class Volumes:
         self._told_apart: dict[VolumeName, Volume] = {}
         self._names: set[VolumeName] = set()  # that have been told apart
 
-    def enter(self, name: VolumeName) -> Volume:
-        """A connection begins to use that volume. It may have to be counted among the others; `leave` what this is."""
-        volume = self._told_apart.get(name)
-        if volume is None:
-            volume = self._new(name)
+    def find(self, name: VolumeName) -> Volume:
+        """The volume of that name, which may have to be counted among the others: `enter` at once what this is."""
+        return self._told_apart.get(name) or self._new(name)
+
+    def enter(self, volume: Volume) -> None:
+        """A connection begins to use it, once, for each that it reads or writes."""
         volume.connections += 1
-        return volume
 
     def leave(self, volume: Volume) -> None:
         """The connection has ended."""

@@ -9,7 +9,7 @@ from proxy.iscsi.pdu import Opcode, Sender
 from proxy.iscsi.scsi import unit_number
 from proxy.net.tally import NAME_MAX, Tally
 from proxy.observe.volume_status import volume_status
-from proxy.observe.volumes import VOLUMES_MAX, Volume, VolumeName, Volumes
+from proxy.observe.volumes import NAMES_MAX, VOLUMES_MAX, Volume, VolumeName, Volumes
 from tests.unit.iscsi.pdus import (
     INQUIRY,
     command,
@@ -189,10 +189,27 @@ def test_one_connection_of_many_units(site: Site) -> None:
         site.out(command(tag, write_10(0, 1), lun=tag << 48))
     assert len(site.volumes.all()) == VOLUMES_MAX + 1
     assert site.volumes.others.outstanding == VOLUMES_MAX
+    assert {volume.connections for volume in site.volumes.all()} == {1}
     for tag in range(VOLUMES_MAX * 2):
         site.back(response(tag))
     assert {volume.outstanding for volume in site.volumes.all()} == {0}
     assert sum(volume.bytes for volume in site.volumes.all()) == VOLUMES_MAX * 2 * 512
+    site.tally.close()
+    assert {volume.connections for volume in site.volumes.all()} == {0}
+
+
+def test_a_connection_counts_once_for_each_volume() -> None:
+    """A unit may be called by two forms of its number, and many units may be others."""
+    site = Site()
+    site.out(command(1, write_10(0, 1), lun=5 << 48), command(2, write_10(0, 1), lun=0x4005 << 48))
+    assert site.only().connections == 1
+    for number in range(NAMES_MAX):
+        site.connect(f"iqn.{number}")
+        site.out(command(1, write_10(0, 1)))
+        site.tally.close()
+    site.connect("iqn.late")
+    site.out(*(command(tag, write_10(0, 1), lun=tag << 48) for tag in range(3)))
+    assert site.volumes.others.connections == 1
 
 
 def test_hostile_names() -> None:

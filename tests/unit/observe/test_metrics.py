@@ -52,7 +52,8 @@ def exposed(volumes: Volumes, advice: AdviceStatus | None = None) -> dict[str, M
 
 
 def written(volumes: Volumes, target: str, *sizes: int) -> Volume:
-    volume = volumes.enter(VolumeName("forward replication", target, "0"))
+    volume = volumes.find(VolumeName("forward replication", target, "0"))
+    volumes.enter(volume)
     for size in sizes:
         volume.began(volume.writes, 0, size)
         volume.ended(volume.writes, size, 0.003, good=True)

@@ -23,9 +23,16 @@ def named(number: int) -> VolumeName:
     return VolumeName("forward replication", "iqn.a", str(number))
 
 
+def entered(volumes: Volumes, number: int) -> Volume:
+    """By a connection that uses it."""
+    volume = volumes.find(named(number))
+    volumes.enter(volume)
+    return volume
+
+
 def written(volumes: Volumes, number: int, size: int) -> Volume:
     """One write by a connection that comes and goes."""
-    volume = volumes.enter(named(number))
+    volume = entered(volumes, number)
     volume.began(volume.writes, 0, size)
     volume.ended(volume.writes, size, 0.001, good=True)
     volumes.leave(volume)
@@ -107,7 +114,7 @@ def test_the_largest_are_told_apart() -> None:
     volumes = Volumes()
     for number in range(VOLUMES_MAX):
         written(volumes, number, (number + 1) * KiB)
-    used = volumes.enter(named(0))
+    used = entered(volumes, 0)
     written(volumes, VOLUMES_MAX, 100 * KiB)
     names = [volume.name for volume in volumes.all()]
     assert len(names) == VOLUMES_MAX + 2
@@ -122,8 +129,8 @@ def test_the_largest_are_told_apart() -> None:
 def test_while_all_are_in_use_a_new_one_counts_among_the_others() -> None:
     volumes = Volumes()
     for number in range(VOLUMES_MAX):
-        volumes.enter(named(number))
-    assert volumes.enter(named(VOLUMES_MAX)) is volumes.others
+        entered(volumes, number)
+    assert entered(volumes, VOLUMES_MAX) is volumes.others
     assert volumes.others.connections == 1
 
 
@@ -182,5 +189,5 @@ def test_the_average_of_all_writes() -> None:
 @pytest.mark.parametrize("number", [0, VOLUMES_MAX])
 def test_a_volume_that_was_never_written_has_no_advice(number: int) -> None:
     volumes = Volumes()
-    volumes.enter(named(number))
+    entered(volumes, number)
     assert volume_status(volumes.all()[0]).advice is None
