@@ -30,8 +30,10 @@ class Task:
     """Where it reads or writes, from the volume's start."""
     start: Address | None
     """The same as an address, if that is known."""
+    extent: int
+    """How many bytes of the volume it reads or writes there."""
     length: int
-    """How many bytes it reads or writes there."""
+    """How many it moves: more, where each block brings protection information."""
     began: float
     number: int
     """How many have begun with it."""
@@ -60,9 +62,10 @@ class Tasks:
         tag = header[TASK_TAG]
         byte = lba * size
         start = None if access is _UNKNOWN else address_of(lun, byte)
-        length = (units and expected) or units * size
+        extent = units * size
+        length = (units and expected) or extent
         self.begun += 1
-        task = Task(tag, lun, header[CDB_AT], access, byte, start, length, now, self.begun)
+        task = Task(tag, lun, header[CDB_AT], access, byte, start, extent, length, now, self.begun)
         if access is _OTHER:
             task.capacity = asks_for_capacity(header)
         former = self._tasks.pop(tag, None)

@@ -36,7 +36,7 @@ class Tally:
         """A command passed; only reads and writes count."""
         if task.access is _READ or task.access is _WRITE:
             volume = self._used.get(task.lun) or self._enter(task.lun)
-            volume.began(_commands(volume, task), task.byte, task.length)
+            volume.began(_commands(volume, task), task.byte, task.extent)
 
     def ended(self, task: Task, status: int, now: float) -> None:
         """Its status passed."""

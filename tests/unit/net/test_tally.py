@@ -88,6 +88,16 @@ def test_reads_and_writes(site: Site) -> None:
     assert (site.tally.initiator, site.tally.target) == ("iqn.host", "iqn.target")
 
 
+def test_blocks_with_protection_information_follow_one_another(site: Site) -> None:
+    """They are longer on the way than on the volume."""
+    for tag in range(3):
+        whole = command(tag, write_10(8 * tag, 8))
+        site.out(whole[:20] + (8 * 520).to_bytes(4) + whole[24:])
+        site.back(response(tag))
+    writes = volume_status(site.only()).writes
+    assert (writes.sequential, writes.random, writes.bytes) == (2, 1, 3 * 8 * 520)
+
+
 def test_what_moves_no_volumes_data_is_no_volume(site: Site) -> None:
     site.out(command(1, INQUIRY))
     site.back(data_in(1, bytes(96), status=True))
