@@ -85,6 +85,7 @@ class Framer:
         self._shape = b""  # of the last PDU, if one that begins so is cut in the same way
         self._start: Address | None = None  # what its data's place counts from
         self._crc = 0
+        self._last = b""  # header of a Data-In whose status passes with the last of its payload
         self._address: Address | None = None
 
     @property
@@ -129,6 +130,9 @@ class Framer:
                 at += left
                 if at <= end:
                     self._left = 0
+                    if self._last:
+                        self.connection.passed(self._sender, self._last, b"", now)
+                        self._last = b""
                 else:
                     self._left = at - end
                     if self._address is not None:
@@ -244,13 +248,19 @@ class Framer:
         if self._is_payload(opcode, header):
             self._flags = flags | PAYLOAD
             self._begin_payload(header, spans)
-            if opcode not in _DATA or (opcode == _DATA_IN and header[1] & HAS_STATUS):
-                self.connection.passed(self._sender, header, b"", self._now)
-            elif opcode != _COMMAND and len(whole) == BASIC_BYTES and self.connection.full_feature:
-                self._shape = header[_SHAPE]  # no digest begins any more
+            self._follow(opcode, whole)
         else:
             self._flags = flags
             self._wait(whole, len(whole) + self._length + tail_length(flags, self._length), self._inline)
+
+    def _follow(self, opcode: int, whole: bytes) -> None:
+        """A header whose data goes with the payload has passed, and what it says; a status only with that data."""
+        if opcode == _DATA_IN and whole[1] & HAS_STATUS:
+            self._last = whole
+        elif opcode not in _DATA:
+            self.connection.passed(self._sender, whole, b"", self._now)
+        elif opcode != _COMMAND and len(whole) == BASIC_BYTES and self.connection.full_feature:
+            self._shape = whole[_SHAPE]  # no digest begins any more
 
     def _is_payload(self, opcode: int, header: bytes) -> bool:
         """True if the PDU's data goes with the payload; where it belongs is noted."""

@@ -74,6 +74,8 @@ class Weaver:
         self._tail_length = 0  # of the last PDU that has payload
         self._tail_due = 0  # bytes of the tail that its record will tell
         self._crc = 0
+        self._now = 0.0
+        self._last = b""  # header of a Data-In whose status passes with the last of its payload
         self._cut = False  # the source stopped within a tail: at most PLAIN may follow
 
     @property
@@ -93,6 +95,7 @@ class Weaver:
 
     def take(self, now: float) -> list[bytes | memoryview]:
         """What is complete, in order, for the array. RecordError for records or payload that no Framer writes."""
+        self._now = now
         pieces: list[bytes | memoryview] = []
         records, self._ends = self._records, list(accumulate(map(len, self._payload)))
         end = self._ends[-1] if self._payload else 0
@@ -109,7 +112,7 @@ class Weaver:
                     self._left, self._crc = self._length, 0
                     pieces.append(self._digested(record[HEADER_AT:]) if self._digests else record[HEADER_AT:])
                 else:
-                    self._weave(record, pieces, now)
+                    self._weave(record, pieces)
             else:
                 break
         if self.plain:
@@ -134,7 +137,7 @@ class Weaver:
         self.total += sum(map(len, pieces))
         return pieces
 
-    def _weave(self, record: bytes, pieces: list[bytes | memoryview], now: float) -> None:
+    def _weave(self, record: bytes, pieces: list[bytes | memoryview]) -> None:
         flags = record[0]
         if self.plain or (self._cut and flags != PLAIN):
             raise RecordError("a record after the last one")
@@ -144,18 +147,18 @@ class Weaver:
             self._tail(record, pieces)
         elif flags == PLAIN:
             self.plain, self._shape = True, b""
-            self._connection.lose_sight(now)
+            self._connection.lose_sight(self._now)
         else:
-            self._pdu(flags, record, pieces, now)
+            self._pdu(flags, record, pieces)
 
-    def _pdu(self, flags: int, record: bytes, pieces: list[bytes | memoryview], now: float) -> None:
+    def _pdu(self, flags: int, record: bytes, pieces: list[bytes | memoryview]) -> None:
         self.pdus += 1
         self._flags = flags
         self._length = record[6] << 16 | record[7] << 8 | record[8]
         end = SHORTEST_PDU + record[5] * 4
         header = record[HEADER_AT:end]
         data = record[end : end + self._length]
-        told = self._tell(header, data, now)
+        told = self._tell(header, data)
         self._shape = record[_SHAPE] if flags & PAYLOAD and end == SHORTEST_PDU and not told else b""
         if flags & PAYLOAD:
             self._left, self._crc = self._length, 0
@@ -197,12 +200,17 @@ class Weaver:
         self._length = len(data)
         return header[: _LENGTH.start] + self._length.to_bytes(3) + header[_LENGTH.stop :], data
 
-    def _tell(self, header: bytes, data: bytes, now: float) -> bool:
-        """The connection learns what passes, but of data only what ends a task or is an answer to look at."""
+    def _tell(self, header: bytes, data: bytes) -> bool:
+        """The connection learns what passes, but of data only what ends a task or is an answer to look at.
+
+        What ends a task has not passed before its data, which a slow line may take long for.
+        """
         opcode = header[0] & OPCODE_MASK
         tells = opcode != _DATA_OUT and (opcode != _DATA_IN or bool(data) or header[1] & HAS_STATUS != 0)
-        if tells:
-            self._connection.passed(self._sender, header, data, now)
+        if tells and opcode == _DATA_IN and self._flags & PAYLOAD:
+            self._last = header
+        elif tells:
+            self._connection.passed(self._sender, header, data, self._now)
         return tells
 
     def _weave_payload(self, pieces: list[bytes | memoryview]) -> None:
@@ -225,6 +233,9 @@ class Weaver:
             pieces += woven
         if self._left:
             return
+        if self._last:
+            self._connection.passed(self._sender, self._last, b"", self._now)
+            self._last = b""
         self._tail_due = self._tail_length
         if self._gathered is not None and not self._tail_due:
             self._release(self._gathered, pieces)

@@ -99,10 +99,12 @@ class Direction:
 class Pair:
     """Both directions, and what each site knows."""
 
-    def __init__(self, observer: Observer | None = None, portals: Portals | None = None) -> None:
-        """`observer`, and `portals` of what the target names: of the initiator's site."""
+    def __init__(
+        self, observer: Observer | None = None, portals: Portals | None = None, far: Observer | None = None
+    ) -> None:
+        """`observer`, and `portals` of what the target names: of the initiator's site; `far`: observer of the other."""
         self.near = Connection(observer)
-        self.far = Connection()
+        self.far = Connection(far)
         self.out = Direction(self.near, self.far, Sender.INITIATOR)
         self.back = Direction(self.far, self.near, Sender.TARGET, portals)
 

@@ -105,6 +105,22 @@ def test_an_observer_is_told_of_each_command() -> None:
     ]
 
 
+@pytest.mark.parametrize("agreed", [False, True])
+def test_a_status_with_data_passes_with_the_last_of_it(agreed: bool) -> None:
+    """A slow line takes long for the data; before it is there, the initiator has no status."""
+    near, far = Listing(), Listing()
+    pair = Pair(near, far=far)
+    keys = digests(agreed, agreed)
+    pair.out.send(login(keys))
+    pair.back.send(login_answer(keys))
+    pair.out.send(command(1, read_10(0, 8), header_digest=agreed, data_digest=agreed), now=1.0)
+    whole = data_in(1, bytes(4096), status=True, header_digest=agreed, data_digest=agreed)
+    pair.back.send(whole[:3000], now=2.0)
+    assert [what for what, _, _ in near.told + far.told] == ["read 0+4096"] * 2
+    pair.back.send(whole[3000:], now=9.0)
+    assert near.told[1:] == far.told[1:] == [("status 0", 1, 9.0)]
+
+
 @pytest.mark.parametrize(
     ("function", "dropped"),
     [(1, {3}), (2, {1, 2, 3}), (4, {1, 2, 3}), (5, {1, 2, 3}), (6, {1, 2, 3, 4}), (7, {1, 2, 3, 4}), (8, set())],
