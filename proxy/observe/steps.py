@@ -78,15 +78,21 @@ class Ring:
     range: Range
     rows: dict[int, Row] = field(default_factory=dict)
 
-    def add(self, number: int, row: Row) -> None:
-        """Add to that step. Steps are told in order; what lies in the future by a clock that was set back goes."""
+    def add(self, number: int, row: Row) -> int | None:
+        """Add to that step; the one that has gone for it, if any.
+
+        Steps are told in order; what lies in the future by a clock that was set back goes.
+        """
         former = self.rows.get(number)
         if former is not None:
             self.rows[number] = merge(former, row)
-            return
+            return None
         self.rows[number] = row
-        if len(self.rows) > self.range.steps:
-            del self.rows[next(iter(self.rows))]
+        if len(self.rows) <= self.range.steps:
+            return None
+        gone = next(iter(self.rows))
+        del self.rows[gone]
+        return gone
 
 
 class Book:
@@ -94,7 +100,7 @@ class Book:
 
     def __init__(self) -> None:
         self._rings: dict[str, dict[str, Ring]] = {}
-        self._changed: set[Key] = set()
+        self._changed: set[Key] = set()  # only steps that are there: perhaps nobody ever asks
 
     @property
     def series(self) -> list[str]:
@@ -108,7 +114,7 @@ class Book:
             return
         for name, ring in rings.items():
             number = int(now // ring.range.step)
-            ring.add(number, row)
+            self._add((name, series, number), ring, row)
             self._changed.add((name, series, number))
 
     def begin(self, series: str) -> None:
@@ -117,9 +123,9 @@ class Book:
 
     def restore(self, key: Key, row: Row) -> None:
         """A step of an earlier run, if its series has begun. They come in order, before any `add` of that time."""
-        name, series, number = key
+        name, series, _ = key
         if series in self._rings and name in self._rings[series]:
-            self._rings[series][name].add(number, row)
+            self._add(key, self._rings[series][name], row)
 
     def take_changed(self) -> dict[Key, Row]:
         """Steps that have changed since this was last asked, to be written down."""
@@ -134,6 +140,12 @@ class Book:
         last = int(now // wanted.step)
         for number in range(last - wanted.steps + 1, last + 1):
             yield float((number + 1) * wanted.step), rows.get(number)
+
+    def _add(self, key: Key, ring: Ring, row: Row) -> None:
+        name, series, number = key
+        gone = ring.add(number, row)
+        if gone is not None:
+            self._changed.discard((name, series, gone))
 
     def _open(self, series: str) -> dict[str, Ring] | None:
         if series not in self._rings and len(self._rings) < SERIES_MAX:
