@@ -61,6 +61,10 @@ class Arrays:
             self._connecting.pop(relay, None)
             self._refuse(relay, reason)
             relay.close(ResetCode.UNREACHABLE, reason)
+        except Exception as error:  # nobody else would ever end the stream
+            log.error("stream %d of %s: a defect", relay.stream, relay.name, exc_info=error)
+            self._connecting.pop(relay, None)
+            relay.close(ResetCode.INTERNAL, f"a defect: {type(error).__name__}")
 
     def _refuse(self, relay: Relay, reason: str) -> None:
         self._refusals.refused(relay.share, relay.destination, UNREACHABLE, reason)

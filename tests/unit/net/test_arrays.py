@@ -15,6 +15,7 @@ from proxy.net.relay import Relay
 from proxy.net.within import within
 from proxy.observe.refusals import Refusals
 from proxy.protocol.codes import ResetCode
+from tests.patience import PATIENCE
 
 TIMEOUT = 0.3
 SOCK_CONNECT = uvloop.Loop.sock_connect
@@ -58,6 +59,25 @@ def test_an_array_that_answered_while_the_site_stood_still_is_reached(monkeypatc
     monkeypatch.setattr(uvloop.Loop, "sock_connect", interrupted)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         assert uvloop.run(scene(listener)) == "connected"
+
+
+def test_a_defect_ends_the_stream(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """Nobody else would: the other array waited until it lost patience, and its place was taken for as long."""
+
+    async def scene() -> str:
+        stream = Stream()
+        arrays = Arrays(Refusals(time.monotonic), TIMEOUT)
+        arrays.connect(cast(Relay, stream), Address("127.0.0.1", 1))
+        async with asyncio.timeout(PATIENCE):
+            return await stream.came
+
+    async def broken(*_: object, **__: object) -> None:
+        raise ArithmeticError
+
+    monkeypatch.setattr("proxy.net.arrays.connect", broken)
+    assert uvloop.run(scene()) == "a defect: ArithmeticError"
+    (record,) = caplog.records
+    assert record.exc_info is not None
 
 
 @pytest.mark.parametrize(("still", "blamed"), [(True, []), (False, ["no answer in 0 s, then it was given up"])])
