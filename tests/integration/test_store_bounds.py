@@ -7,13 +7,20 @@ data), each stored until everything was evicted at least once.
 import os
 import subprocess
 import sys
+from array import array
+from collections import deque
 from pathlib import Path
 
+import lmdb
 import pytest
 
 from dedupstore import open_store
+from dedupstore.container import Container
 from dedupstore.disk import CACHE_BYTES
+from dedupstore.index import Change, Index
+from dedupstore.roster import Row
 from dedupstore.store import ChunkStore
+from proxy.doctor.resources import INDEXED
 from tests.conformance.child import ROOT
 from tests.conformance.filling import LARGE, fill, put
 
@@ -78,6 +85,29 @@ def test_in_memory(tmp_path: Path, length: int) -> None:
 def test_in_memory_with_the_store_on_disk(tmp_path: Path, length: int) -> None:
     """512 MiB go through: the cache, and what of the index is mapped."""
     assert growth("disk", tmp_path, 128 << 20, length, (512 << 20) // length) <= CACHE_BYTES + (48 << 20)
+
+
+def test_the_index_of_a_store_that_has_turned_over_often(tmp_path: Path) -> None:
+    """Pages lose chunks all over, and are joined late: `doctor` reckons with what comes of it, not with a new one."""
+    containers, each, turns = 1000, 16, 25
+    index = Index(tmp_path / "index", 64 << 20)
+    held: deque[tuple[int, list[bytes]]] = deque()
+    for first in range(1, containers * turns, 100):
+        added = []
+        for number in range(first, first + 100):
+            container = Container(number, memoryview(b""))
+            container.fingerprints = [os.urandom(32) for _ in range(each)]
+            container.offsets = array("I", range(each + 1))
+            added.append((container, Row(slot=number)))
+            held.append((number, container.fingerprints))
+        gone = [held.popleft() for _ in range(len(held) - containers)]
+        index.commit(Change(first + 100, removed=dict(gone), added=added))
+        index.refresh()
+    index.close()
+    with lmdb.open(os.fspath(tmp_path / "index"), max_dbs=8, readonly=True) as file, file.begin() as txn:
+        stat = txn.stat(file.open_db(b"chunk", txn=txn))
+    assert stat["entries"] == containers * each
+    assert 110 < (stat["branch_pages"] + stat["leaf_pages"]) * stat["psize"] / stat["entries"] <= INDEXED
 
 
 def test_the_figures_say_the_size(tmp_path: Path) -> None:

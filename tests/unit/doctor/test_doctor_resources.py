@@ -139,11 +139,11 @@ def test_a_large_disk_store_has_a_list_of_its_containers(west: SiteConfig) -> No
 
 
 def test_an_index_that_does_not_fit_into_memory(west: SiteConfig) -> None:
-    """Of 10 GiB it has 56 MiB."""
-    assert not list(index(west, Memory(57 * MIB, None)))
-    finding = only(list(index(west, Memory(50 * MIB, None))))
+    """Of 10 GiB it has 80 MiB."""
+    assert not list(index(west, Memory(81 * MIB, None)))
+    finding = only(list(index(west, Memory(79 * MIB, None))))
     assert finding.level is Level.ATTENTION
-    assert "has 56.2 MiB, and the system can keep 50 MiB in memory" in finding.found
+    assert "has 80 MiB, and the system can keep 79 MiB in memory" in finding.found
 
 
 def test_a_memory_store_has_no_index(east: SiteConfig) -> None:
