@@ -6,7 +6,7 @@ The reading half is in `disk_cache`; here is how containers get to the disk, and
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import islice
+from itertools import accumulate, islice
 from os import PathLike
 from pathlib import Path
 
@@ -97,10 +97,8 @@ class DiskStore(DiskCache):
             self._look()
         if self._probe_due():
             self._probe()
-        with self._lock:
-            batch = list(islice(self._sealed.values(), self._batch))
         written: list[Container] = []
-        for container in batch:
+        for container in self._next_batch():
             try:
                 kept = self._write_container(container)
             except StoreFault as fault:
@@ -140,6 +138,18 @@ class DiskStore(DiskCache):
         self._places.clear()
         self._containers.clear()
         del self._slab
+
+    def _next_batch(self) -> list[Container]:
+        """What is written and committed together: no more than the index has room for, or the oldest would have to go
+        though there are free slots."""
+        with self._lock:
+            batch = list(islice(self._sealed.values(), self._batch))
+        with suppress(StoreFault):  # it shows again when they are committed
+            room = self._index.room() if len(batch) > 1 else 0
+            # As many keys go with the container whose slot it takes.
+            keys = accumulate(2 * len(container.fingerprints) for container in batch)
+            del batch[max(1, sum(key <= room for key in keys)) :]
+        return batch
 
     def _write_all(self) -> None:
         self.write()

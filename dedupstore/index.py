@@ -213,17 +213,22 @@ class Index:
             return txn.stat(self._chunk)["entries"]
 
     def crowded(self, change: Change) -> bool:
-        """Whether the change might not find enough free pages.
+        """Whether the change might not find enough free pages."""
+        return change.keys > self.room()
+
+    def room(self) -> int:
+        """How many keys a change may have that is to find enough free pages.
 
         LMDB changes no page in place: each one touched is copied, and the pages that the transaction before gave up
-        are not free yet. So there must be room for what is live and twice for what is touched.
+        are not free yet. So there must be room for what is live and twice for what is touched, of which there is no
+        more than that.
         """
-        touched = change.keys
         with self._writing() as txn:  # writes nothing, but waits without the interpreter's lock
             stats = [txn.stat(database) for database in self._all]
         live = sum(stat["branch_pages"] + stat["leaf_pages"] + stat["overflow_pages"] for stat in stats)
-        wanted = live + 2 * min(live, touched) + touched // _KEYS_A_PAGE
-        return wanted * self.page_bytes > self.map_bytes * 9 // 10
+        free = self.map_bytes * 9 // 10 // self.page_bytes - live
+        some = free * _KEYS_A_PAGE // (2 * _KEYS_A_PAGE + 1)
+        return some if some <= live else (free - 2 * live) * _KEYS_A_PAGE
 
     def file_bytes(self) -> int:
         """Size of the index file."""

@@ -7,7 +7,7 @@ import lmdb
 import pytest
 
 from dedupstore import open_store, opening, verify_store
-from dedupstore.container import DATA_OFFSET, MAX_ENTRIES, SMALL
+from dedupstore.container import DATA_OFFSET, MAX_ENTRIES, SMALL, Layout
 from dedupstore.disk import DiskStore
 from dedupstore.index import Index
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
@@ -104,6 +104,22 @@ def test_a_smaller_size_may_leave_an_index_that_is_much_too_large(path: Path, mo
     fill(store, new, 8)
     assert held(store, new, 8) == list(new)
     assert (path / "index" / "data.mdb").stat().st_size <= 8 << 20
+    store.close()
+
+
+def test_a_store_of_small_chunks_uses_all_its_slots(path: Path) -> None:
+    """Committed sixteen at a time containers need so much of the index that the oldest went: three fifths stayed."""
+    store: ChunkStore = DiskStore(path, 256 << 20, new=Layout(2 << 20, SMALL.data_offset, 507))
+    slots = (256 - 16 - 2) // 2
+    sixteen = 16 * 507
+    for number in range(507 * slots):
+        put(store, number, 8)
+        if number % sixteen == sixteen - 1:
+            while store.unwritten:
+                store.write()
+    store.close()
+    store = opened(path, 256 << 20)
+    assert store.figures().containers == slots
     store.close()
 
 
