@@ -33,7 +33,7 @@ class Lane:
         """It has been told that the lane is suspected to be dead; nothing was heard since."""
         self.ready = False
         self.greeted = False
-        self.heard = now
+        self.heard = self.brought = now
         self.outbox: list[bytes] = []
         self._keepalive = keepalive
         self._dead_after = dead_after
@@ -100,7 +100,7 @@ class Lane:
 
     def _silent_at(self, round_trip: float) -> float:
         assert self._asked_at is not None
-        return max(self.heard, self._asked_at) + max(SILENT_AFTER, SILENT_ROUND_TRIPS * round_trip)
+        return max(self.heard, self.brought, self._asked_at) + max(SILENT_AFTER, SILENT_ROUND_TRIPS * round_trip)
 
 
 class Lanes:
@@ -169,6 +169,14 @@ class Lanes:
             lane.silent = False
             self.at = min(self.at, now + SILENT_AFTER)  # it may fall silent again long before it would have been dead
             self.assign()
+
+    def brought(self, number: int | None, now: float) -> None:
+        """A frame that went by that lane has just arrived, so it lives, whoever told: a PING may wait in its queue.
+
+        The other way may be dead all the same, so without a byte heard it is given up like any other.
+        """
+        if number is not None and (lane := self._all.get(number)) is not None:
+            lane.brought = now
 
     def carries(self, lane: Lane, now: float) -> None:
         """A numbered frame goes or comes by it."""

@@ -8,6 +8,7 @@ from collections import deque
 from operator import itemgetter
 
 from proxy.protocol.codes import DATA, END, RESET, WAIVE, FrameType
+from proxy.protocol.copies import COPY_MAX
 from proxy.protocol.credit import DATA_OVERHEAD, LEAN_PART, SendCredit, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.flow import Flow, Obstacle
@@ -294,14 +295,21 @@ class Outgoing:
         self._recent += len(payload)
         return sent
 
-    def acknowledge(self, next_: int) -> None:
-        """The peer has all frames below `next_`. Raises PeerError if they were not all sent."""
+    def acknowledge(self, next_: int) -> int | None:
+        """The peer has all frames below `next_`. Raises PeerError if they were not all sent.
+
+        The lane that has brought one of them just now, if that is known: a short frame may have gone by others, too.
+        """
         if next_ > self._next:
             raise PeerError("ACK", f"frames below {next_} are acknowledged, but only {self._next} were sent")
-        unacked = self._unacked
+        unacked, brought = self._unacked, None
         while unacked and unacked[0].number < next_:
-            self._forget(unacked.popleft())
+            sent = unacked.popleft()
+            self._forget(sent)
+            if len(sent.payload) > COPY_MAX:
+                brought = sent.lane
         self._acked = max(self._acked, next_)
+        return brought
 
     def acknowledge_all(self) -> None:
         """The peer has delivered everything that was ever sent."""

@@ -208,20 +208,21 @@ class Streams:
             self.notices.arrived(stream.number, len(frame.payload), now)
             self._receive_new(stream, frame, now)
 
-    def acknowledged(self, number: int, next_: int, now: float) -> None:
-        """An entry of ACK. Raises PeerError."""
+    def acknowledged(self, number: int, next_: int) -> int | None:
+        """An entry of ACK; the lane that has brought what it is about, if that is known. Raises PeerError."""
         stream = self.live.get(number)
         if stream is None:
             self._acknowledged_unknown(number, next_)
-            return
+            return None
         if next_ == OVER:
             self._told_over(stream)
-        else:
-            stream.outgoing.acknowledge(next_)
-            if stream.asked:
-                stream.asked = False
-                self._events.append(Arrived(number))
-            self._settle(stream)
+            return None
+        brought = stream.outgoing.acknowledge(next_)
+        if stream.asked:
+            stream.asked = False
+            self._events.append(Arrived(number))
+        self._settle(stream)
+        return brought
 
     def after_acks(self, now: float) -> None:
         """A whole ACK has been taken: who waited for it may go on."""

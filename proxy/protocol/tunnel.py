@@ -248,7 +248,7 @@ class Tunnel:
             lane.begin(self._now)
             self._lanes.assign()
         for number, next_ in decode_ack(payload):
-            self._streams.acknowledged(number, next_, self._now)
+            self._lanes.brought(self._streams.acknowledged(number, next_), self._now)
         self._streams.after_acks(self._now)
 
     def _receive_credit(self, lane: Lane, payload: Buffer) -> None:
