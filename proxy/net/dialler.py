@@ -195,8 +195,7 @@ class Dialler:
     def _failed(self, handshake: Handshake | None, error: Exception) -> None:
         reason = explain((handshake and handshake.failure) or error)
         reason = f"cannot connect to {self._address}: {reason}"
-        level = logging.DEBUG if reason == self._peer.last_error else logging.WARNING  # once is enough
-        self._peer.last_error = reason
+        level = logging.WARNING if self._peer.failed(reason) else logging.DEBUG  # once is enough
         log.log(level, "peer %s: %s", self._peer.name, reason)
 
 

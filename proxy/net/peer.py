@@ -79,7 +79,7 @@ class Peer:
         """Times that iSCSI was not understood and went on as it is, by reason."""
         self.volumes = Volumes()
         """What iSCSI connections, ended and live, have read and written."""
-        self.last_error = self._removed = ""
+        self._last_error = self._removed = ""
         self.short_packets = False
         """Lanes came up with short packets only."""
         self._environment = environment
@@ -151,6 +151,18 @@ class Peer:
         if self.relays:
             return "outage"
         return "connecting" if self.address else "waiting"
+
+    @property
+    def last_error(self) -> str:
+        """Why a lane was lost, or could not be had, while one is missing: attempts may fail when others are up."""
+        return self._last_error if self.lanes.missing() else ""
+
+    def failed(self, reason: str) -> bool:
+        """A lane could not be had, or was lost. False if that is no news, or if none is missing."""
+        if not self.lanes.missing():
+            return False
+        news, self._last_error = reason != self._last_error, reason
+        return news
 
     @property
     def reachable(self) -> bool:
@@ -247,8 +259,8 @@ class Peer:
         for lane in self.lanes:
             if not self._environment.proves(self.name, *lane.certificate):
                 lane.close(CloseCode.NOT_A_PEER, _WITHDRAWN)
-        if removed or self.last_error == self._removed:
-            self.last_error = removed
+        if removed or self._last_error == self._removed:
+            self._last_error = removed
         self._removed = removed
 
     def drain(self, reason: str) -> None:
@@ -309,7 +321,7 @@ class Peer:
         log.info("lane %d with %s (%s) is up, %s", lane.number, self.name, lane.remote, hello.software)
         for other in replaced:
             other.abort(f"nothing was heard on it, and lane {lane.number} has come up in its place")
-        self.last_error = ""  # also what these left behind: no other lane may come for days
+        self._last_error = ""  # also what these left behind: no other lane may come for days
         self._dispatch()
         self.lookout.look()
         self.pump()
@@ -335,9 +347,10 @@ class Peer:
     def lost(self, lane: Lane, reason: str) -> None:
         """A lane is gone."""
         level = logging.DEBUG if lane.needless else logging.WARNING
+        known = self.lanes.remove(lane)
         if not lane.needless:
-            self.last_error = reason
-        if not self.lanes.remove(lane):
+            self.failed(reason)
+        if not known:
             log.log(level, "lane with %s (%s) failed: %s", self.name, lane.remote, reason)
             return
         log.log(level, "lane %d with %s is gone: %s", lane.number, self.name, reason)

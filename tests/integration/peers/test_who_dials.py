@@ -1,12 +1,14 @@
 """It does not matter which site dials: one alone, both at the same moment, or one that comes much later."""
 
+import socket
 from concurrent.futures import ThreadPoolExecutor
 
 from bench.sites import Site, free_port
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array, receipt, send, torn, whole
-from tests.integration.bed.sites import Bed, Forward, drain, eventually, run
+from tests.integration.bed.sites import Bed, Forward, drain, eventually, look_up, run
 from tests.integration.peers.stage import messages
+from tests.patience import PATIENCE
 
 CONTENT = volume("either way", 4 << 20)
 
@@ -56,6 +58,32 @@ def test_both_dial_at_once(bed: Bed) -> None:
             assert sum(peer["ended_streams"].values()) == 6
             assert not [message for message in messages(site) if "begins anew" in message]
         drain(*sites)
+
+
+def test_an_attempt_that_fails_once_the_tunnel_is_up_is_no_error_of_it(bed: Bed) -> None:
+    """Both have an address, and west's way to east is closed: what it had begun ends after east has come."""
+    listening = ("127.0.0.1", free_port())
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        west = bed.site(
+            "west",
+            {"east": closed.getsockname()},
+            tunnel={"listen": f"{listening[0]}:{listening[1]}", "connect_timeout": "5s"},
+        )
+        east = bed.site("east", {"west": listening})
+        west.start()
+        attempt, _ = closed.accept()
+        with attempt:
+            attempt.settimeout(PATIENCE)
+            east.start()
+            for site in (west, east):
+                site.wait_ready()
+                site.wait_up()
+            while attempt.recv(1 << 16):
+                pass
+        east.wait_up()
+        eventually(west, "peers.0.state", "up")
+        assert look_up(west.status(), "peers.0.last_error") == ""
+        drain(west, east)
 
 
 def both_ways(
