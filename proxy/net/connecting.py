@@ -1,9 +1,10 @@
 """Outgoing TCP connections: to the arrays behind exports, and to peers."""
 
 import asyncio
+import errno
 import os
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -18,6 +19,9 @@ from proxy.net.within import within
 ADDRESS_SECONDS = 3.0
 """How long an address may take to answer while there are others to be tried: less where all have to share less."""
 
+_NO_WAY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.ENETUNREACH, errno.EHOSTUNREACH)
+"""This host has no address of that kind, or no way there; those that say least of the other side first."""
+
 _asked: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Address, asyncio.Task[list[Any]]]] = WeakKeyDictionary()
 """Questions for names under way."""
 
@@ -29,19 +33,31 @@ async def connect(
 
     By default it ends by RST until somebody decides otherwise: so an attempt that is given up, by cancellation, never
     looks to the array like a peer that had nothing to say. Of several addresses of a name each is tried, so that one
-    that does not answer hides no other. Raises OSError: that of the last one.
+    that does not answer hides no other. Raises OSError: the most `telling` one.
     """
     loop = asyncio.get_running_loop()
     found = await _addresses(loop, address)
     each = min(ADDRESS_SECONDS, seconds / max(1, len(found)))
-    failure = OSError(f"{address.host} has no address")
+    failures: list[OSError] = []
     for left, (family, kind, protocol, _, where) in zip(reversed(range(len(found))), found, strict=True):
         try:
             async with within(each if left else None):
                 return await _connect(loop, socket.socket(family, kind, protocol), prepare, where)
         except OSError as error:
-            failure = error
-    raise failure
+            failures.append(error)
+    raise telling(failures) or OSError(f"{address.host} has no address")
+
+
+def telling(failures: Sequence[OSError]) -> OSError | None:
+    """Of those of a name's addresses the one that says most of the other side, and of such the last. None of none.
+
+    To a host that has no IPv6 a name of both kinds is unreachable by its last address, always, and whatever is wrong.
+    """
+    return max(reversed(failures), key=lambda error: _says(error.errno), default=None)
+
+
+def _says(number: int | None) -> int:
+    return _NO_WAY.index(number) if number in _NO_WAY else len(_NO_WAY)
 
 
 def plain(error: Exception) -> str:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from proxy.config.addresses import Address
 from proxy.config.model import Export, Peer
 from proxy.doctor.facts import Bound, Contact, Reach
+from proxy.net.connecting import telling
 from proxy.net.handshake import explain, refuses_us
 from proxy.net.listener import reserve
 from proxy.net.tcpinfo import tcp_info
@@ -64,7 +65,7 @@ def reach_all(
 def reach_address(address: Address, timeout: float) -> Reach:
     """Connect, and close. `timeout`: seconds."""
     try:
-        with socket.create_connection(address, timeout) as connection:
+        with _connected(address, timeout) as connection:
             return _measured(connection, Contact.ACCEPTED)
     except OSError as error:
         return _unreached(error)
@@ -97,9 +98,18 @@ _ANSWERED = (Contact.ACCEPTED, Contact.WRONG_CERTIFICATE, Contact.NOT_TRUSTED, C
 """TLS has answered what was said first."""
 
 
+def _connected(address: Address, timeout: float) -> socket.socket:
+    """Raises OSError: of several addresses, as a site does."""
+    try:
+        return socket.create_connection(address, timeout, all_errors=True)
+    except* OSError as group:
+        failures = [each for each in group.exceptions if isinstance(each, OSError)]
+    raise telling(failures) or OSError(f"{address.host} has no address")
+
+
 def _attempt(name: str, address: Address, certificates: Certificates, timeout: float, *, padded: bool) -> Reach:
     try:
-        connection = socket.create_connection(address, timeout)
+        connection = _connected(address, timeout)
     except OSError as error:
         return _unreached(error)
     with connection, connection.dup() as view:  # TLS takes the socket away

@@ -16,8 +16,10 @@ import pytest
 import uvloop
 
 from proxy.config.addresses import Address
+from proxy.doctor.facts import Contact
 from proxy.net import connecting
 from proxy.net.endings import reset_connection
+from proxy.net.probing import reach_address
 
 
 @pytest.fixture
@@ -45,6 +47,27 @@ def test_an_address_that_does_not_answer_hides_no_other(deaf: tuple[str, int], m
     monkeypatch.setattr(connecting, "ADDRESS_SECONDS", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         assert asyncio.run(connected()) == listener.getsockname()
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_what_an_address_says_is_told_where_others_have_no_way(first: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name of IPv4 and IPv6, and a host without IPv6: that the peer does not listen was told as a missing route."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        closed = listener.getsockname()
+    nowhere = ("255.255.255.255", 1)  # as IPv6 where there is none: ENETUNREACH
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", where) for where in (closed, nowhere)]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found if first else found[::-1])
+    with pytest.raises(ConnectionRefusedError):
+        asyncio.run(connecting.connect(Address("two.example", 1)))
+    assert reach_address(Address("two.example", 1), 1.0).contact is Contact.REFUSED
+
+
+def test_where_there_is_no_way_at_all_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", ("255.255.255.255", 1))]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    with pytest.raises(OSError, match="unreachable"):
+        asyncio.run(connecting.connect(Address("one.example", 1)))
+    assert reach_address(Address("one.example", 1), 1.0).contact is Contact.UNREACHABLE
 
 
 class NameServer:
