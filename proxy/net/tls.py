@@ -8,7 +8,7 @@ import asyncio
 import logging
 import ssl
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +22,6 @@ from proxy.aside import DISK_SECONDS, UNANSWERED, aside
 from proxy.config import load
 from proxy.config.mistakes import ConfigError
 from proxy.config.model import Identity, SiteConfig
-from proxy.config.model import Peer as PeerConfig
 from proxy.errors import OperatorError
 from proxy.net.handshake import JudgedConnection
 from proxy.observe.snapshot import CertificateStatus
@@ -38,6 +37,8 @@ class _Loaded:
 
     answering: ssl.SSLContext
     dialling: dict[str, ssl.SSLContext]
+    own: bytes
+    """This site's certificate (DER)."""
     pins: dict[bytes, str]
     """Pinned certificates (DER) and whose they are."""
     named: frozenset[str]
@@ -107,6 +108,8 @@ class Certificates:
         if self._loaded.named.intersection(_names(decoded)) and not self._loaded.issued(certificate):
             wrong = f"the certificate for {shown} is not signed by a certificate in identity.ca itself"
             return f"{wrong}; if an intermediate CA of yours has signed it, add that CA's to the file"
+        if certificate == self._loaded.own:
+            return "the certificate is this site's own: the way there leads back here"
         if peer is not None:
             return f"the certificate is for {shown}, not for {peer}"
         return f"the certificate for {shown} belongs to no configured peer"
@@ -166,11 +169,18 @@ def _load_anew(running: SiteConfig) -> _Loaded:
 
 def _load(config: SiteConfig) -> _Loaded:
     pins = {_first_certificate(peer.certificate): peer.name for peer in config.peers if peer.certificate is not None}
-    answering = _context(ssl.PROTOCOL_TLS_SERVER, config.identity, config.peers)
+    own = _first_certificate(config.identity.certificate)
+    ca = config.identity.ca if any(peer.certificate is None for peer in config.peers) else None
+    answering = _context(ssl.PROTOCOL_TLS_SERVER, config.identity, pins, ca)
     answering.num_tickets = 0  # a lane is never resumed by TLS: the certificate is judged each time
+    # Whoever is known passes TLS, also where another one was dialled: then `disown` can say who it is.
+    dialling = {
+        peer.name: _context(ssl.PROTOCOL_TLS_CLIENT, config.identity, (*pins, own), ca) for peer in config.peers
+    }
     return _Loaded(
         answering=answering,
-        dialling={peer.name: _context(ssl.PROTOCOL_TLS_CLIENT, config.identity, (peer,)) for peer in config.peers},
+        dialling=dialling,
+        own=own,
         pins=pins,
         named=frozenset(peer.name for peer in config.peers if peer.certificate is None),
         authorities=_authorities(config.identity.ca),
@@ -194,7 +204,7 @@ def _certificates(path: Path) -> tuple[x509.Certificate, ...]:
     return tuple(x509.load_pem_x509_certificates(path.read_bytes()))
 
 
-def _context(protocol: int, identity: Identity, peers: tuple[PeerConfig, ...]) -> ssl.SSLContext:
+def _context(protocol: int, identity: Identity, pins: Iterable[bytes], ca: Path | None) -> ssl.SSLContext:
     context = ssl.SSLContext(protocol)
     context.sslobject_class = JudgedConnection
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -202,11 +212,10 @@ def _context(protocol: int, identity: Identity, peers: tuple[PeerConfig, ...]) -
     context.verify_mode = ssl.CERT_REQUIRED
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.load_cert_chain(identity.certificate, identity.key, password=_no_password)
-    for peer in peers:
-        if peer.certificate is not None:
-            context.load_verify_locations(cadata=_first_certificate(peer.certificate))
-    if identity.ca is not None and any(peer.certificate is None for peer in peers):
-        context.load_verify_locations(identity.ca)
+    for pin in pins:
+        context.load_verify_locations(cadata=pin)
+    if ca is not None:
+        context.load_verify_locations(ca)
     return context
 
 

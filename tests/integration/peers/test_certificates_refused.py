@@ -19,7 +19,9 @@ from proxy.net.handshake import LAST_WORDS
 from proxy.protocol.codes import FrameType
 from proxy.protocol.frames import decode_close
 from tests.certificates import CLIENT, SERVER, make
+from tests.integration.bed.examination import examine
 from tests.integration.bed.sites import Bed, Pair
+from tests.integration.bed.wire import Wire
 from tests.integration.peers.authority import Authority
 from tests.integration.peers.scripted import Answerer, Ended, ScriptedLane, asking, context, dial, hello
 from tests.integration.peers.stage import peer_of, records, says
@@ -124,6 +126,31 @@ def test_a_dialler_refuses(bed: Bed) -> None:
         assert east.stop() == 0
     assert set(heard) <= {FrameType.CLOSE}
     assert "ALERT_CERTIFICATE_EXPIRED" in answerers["old"].failures[0]
+
+
+def test_a_dialler_is_led_to_another_peer_and_to_itself(bed: Bed) -> None:
+    """By addresses that were mixed up, a port forward, or a load balancer: certificates that its file does name."""
+    listening = {name: ("127.0.0.1", free_port()) for name in ("east", "north")}
+    own = {name: {"listen": f"{host}:{port}"} for name, (host, port) in listening.items()}
+    north = bed.site("north", {"east": None}, tunnel=own["north"])
+    reasons = {
+        "west": "the certificate is for 'north', not for west",
+        "south": "the certificate is this site's own: the way there leads back here",
+    }
+    with Wire(listening["east"]) as back:
+        peers = {"north": None, "west": listening["north"], "south": back.address}
+        east = bed.site("east", peers, tunnel=own["east"])
+        for site in (north, east):
+            site.start()
+            site.wait_ready()
+        _, findings = examine(east)
+        for name, reason in reasons.items():
+            says(east, name, reason)
+            assert reason in peer_of(east, name)["last_error"]
+            assert f"wrong certificate ({reason})" in findings[f"peer {name}"]["found"]
+        says(north, "refused", reasons["west"])
+        for site in (east, north):
+            assert site.stop() == 0
 
 
 class Unmoved(ssl.SSLContext):
