@@ -51,7 +51,7 @@ class Dialler:
         self._pause_max = pause_max
         self._hurry = asyncio.Event()
         self._short = False  # packets of full size seem to be lost on the way
-        self._newest = 0  # number of the last lane that lasted
+        self._lasted = False  # a lane has, since the pause was last the first one
         self._attempts: dict[asyncio.Task[None], int] = {}
         """Those under way, and the mark that each is for."""
         self._begun: dict[int, float] = {}
@@ -63,8 +63,8 @@ class Dialler:
         try:
             while True:
                 await self._peer.lanes.wanted.wait()
-                if self._has_succeeded():
-                    pause = _FIRST_PAUSE
+                if self._lasted:
+                    self._lasted, pause = False, _FIRST_PAUSE
                 self._start()
                 await self._rest(pause * random.uniform(0.5, 1.0))
                 pause = min(pause * 2, self._pause_max, _PAUSE_AT_REST if self._peer.relays else self._pause_max)
@@ -80,15 +80,9 @@ class Dialler:
             self._short = self._peer.short_packets = False
         self._hurry.set()
 
-    def _has_succeeded(self) -> bool:
-        """Another lane has come up and lasted, since this was true last: the peer is in good health."""
-        now = asyncio.get_running_loop().time()
-        up = [lane.number for lane in self._peer.lanes if lane.dialler and now - lane.since >= _LASTING]
-        newest = max(up, default=0)
-        if newest <= self._newest:
-            return False
-        self._newest = newest
-        return True
+    def _see_lasting(self, lane: Lane) -> None:
+        """A lane came up a while ago. If it is still there the peer is in good health, also if all end at once then."""
+        self._lasted = self._lasted or lane.up
 
     def _start(self) -> None:
         """One attempt at a time while no lane works; as many as lanes are missing once one does."""
@@ -158,6 +152,8 @@ class Dialler:
 
     def _judge(self, lane: Lane, *, trial: bool) -> None:
         """A lane that is up has passed packets of its size, HELLOs being long; perhaps they are why it is not."""
+        if lane.up:
+            asyncio.get_running_loop().call_later(_LASTING, self._see_lasting, lane)
         if lane.late:
             self._late(lane, connected=True, trial=trial)
         elif lane.up and lane.short and not self._peer.short_packets:

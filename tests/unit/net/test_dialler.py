@@ -143,3 +143,81 @@ def test_a_mark_whose_packets_are_lost_keeps_no_other_from_being_tried(
     dial(Line(), monkeypatch, lanes=Lanes(count=2, marks=(46, 10)))
     assert set(tried[:2]) == {46, 10}
     assert abs(tried.count(46) - tried.count(10)) < len(tried) // 4
+
+
+class Lasting:
+    """A lane that comes up at once, and is there until it is taken down."""
+
+    up, late, short, connected, mark, dialler, number = True, False, False, False, 0, True, 0
+
+    def __init__(self, *_: object, **__: object) -> None:
+        Lasting.number += 1
+        self.number = Lasting.number
+        self.since = asyncio.get_running_loop().time()
+        self.settled = asyncio.Event()
+        self.settled.set()
+
+    def carry(self, mark: int) -> None:
+        pass
+
+
+@dataclass
+class Tunnel(Lanes):
+    """To a peer that may be away."""
+
+    lanes: list[Lasting] = field(default_factory=list)
+    away: bool = False
+    begun: list[float] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.lanes)
+
+    def missing(self) -> list[int]:
+        return [] if self.lanes else [0]
+
+    async def connect(self, *_: object, seconds: float) -> None:
+        self.begun.append(asyncio.get_running_loop().time())
+        if self.away:
+            raise ConnectionRefusedError
+
+    async def take_over(self, _: object, lane: Any, **__: object) -> None:
+        self.lanes.append(lane())
+        self.wanted.clear()
+
+    def reset(self) -> None:
+        """The lane's end is told at once, as when the other site ends, or a box on the way."""
+        for lane in self.lanes:
+            lane.up = False
+        self.lanes.clear()
+        self.wanted.set()
+
+
+def test_who_was_well_for_a_day_is_dialled_as_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often its only lane has been reset: the pause grew with each time, though each next attempt succeeded."""
+    tunnel = Tunnel()
+    for name, value in (("connect", tunnel.connect), ("take_over", tunnel.take_over), ("Lane", Lasting)):
+        monkeypatch.setattr(dialling, name, value)
+    monkeypatch.setattr(dialling, "Handshake", MagicMock())
+    peer = MagicMock(lanes=tunnel, relays={}, last_error="")
+    settings: dict[str, Any] = {"congestion_control": "", "connect_timeout": TIMEOUT, "pause_max": LONGEST}
+    dialler = Dialler(peer, Address("west.example", 4500), MagicMock(), **settings)
+
+    async def scene() -> None:
+        tunnel.wanted.set()
+        running = asyncio.create_task(dialler.run())
+        for _ in range(10):
+            await asyncio.sleep(24 * HOUR)
+            tunnel.reset()
+        await asyncio.sleep(24 * HOUR)
+        tunnel.away = True
+        tunnel.begun.clear()
+        tunnel.reset()
+        await asyncio.sleep(1.0)
+        running.cancel()
+
+    loop = Clockwork(0)
+    loop.run_until_complete(scene())
+    loop.close()
+    assert not loop.errors
+    assert len(tunnel.begun) > 1
+    assert tunnel.begun[1] - tunnel.begun[0] <= 0.25
