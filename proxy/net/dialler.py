@@ -124,6 +124,7 @@ class Dialler:
         limit = asyncio.timeout(self._connect_timeout)
         handshake = connection = None
         lane.short = self._short and not trial
+        fair = self._short_ones_pass
         try:
             handshake = Handshake(self._certificates.dialling(self._peer.name), limit)
             async with limit:
@@ -142,20 +143,20 @@ class Dialler:
                 return
             what = "connected, but no TLS handshake" if connection is not None else "no answer"
             self._failed(None, TimeoutError(f"{what} within {self._connect_timeout:.0f} s"))
-            self._late(lane, connected=connection is not None, trial=trial)
+            self._late(lane, connected=connection is not None, trial=trial, fair=fair)
         except (OSError, ValueError) as error:
             self._failed(handshake, error)
         else:
             lane.carry(mark)
             await self._introduce(lane, trial=trial)
-            self._judge(lane, trial=trial)
+            self._judge(lane, trial=trial, fair=fair)
 
-    def _judge(self, lane: Lane, *, trial: bool) -> None:
+    def _judge(self, lane: Lane, *, trial: bool, fair: bool) -> None:
         """A lane that is up has passed packets of its size, HELLOs being long; perhaps they are why it is not."""
         if lane.up:
             asyncio.get_running_loop().call_later(_LASTING, self._see_lasting, lane)
         if lane.late:
-            self._late(lane, connected=True, trial=trial)
+            self._late(lane, connected=True, trial=trial, fair=fair)
         elif lane.up and lane.short and not self._peer.short_packets:
             self._attempt(lane.mark, trial=True)
         elif lane.up and trial:
@@ -165,12 +166,23 @@ class Dialler:
                     other.needless = True
                     other.close(CloseCode.SURPLUS, "long packets pass after all")
 
-    def _late(self, lane: Lane, *, connected: bool, trial: bool) -> None:
-        """No answer in time, but one to TCP, whose packets are short: the others may have to be as well."""
-        if trial:
-            self._peer.short_packets = connected
-        else:
+    @property
+    def _short_ones_pass(self) -> bool:
+        """A lane with short packets is up, and heard of."""
+        return any(lane.up and lane.short and not lane.silent for lane in self._peer.lanes)
+
+    def _late(self, lane: Lane, *, connected: bool, trial: bool, fair: bool) -> None:
+        """No answer in time, but one to TCP, whose packets are short: the others may have to be as well.
+
+        `fair`: short packets passed when that attempt began.
+        """
+        if not trial:
             self._short = connected and not lane.short
+            return
+        if fair and self._short_ones_pass:
+            self._peer.short_packets = connected
+        elif any(other.up and other.short for other in self._peer.lanes):
+            self._attempt(lane.mark, trial=True)  # the line was out; a box on the way may answer to TCP all the same
 
     async def _introduce(self, lane: Lane, *, trial: bool) -> None:
         """See that it is the peer, say HELLO, and wait until the lane is up or gone; it keeps the time limit itself."""

@@ -148,7 +148,7 @@ def test_a_mark_whose_packets_are_lost_keeps_no_other_from_being_tried(
 class Lasting:
     """A lane that comes up at once, and is there until it is taken down."""
 
-    up, late, short, connected, mark, dialler, number = True, False, False, False, 0, True, 0
+    up, late, short, silent, connected, mark, dialler, number = True, False, False, False, False, 0, True, 0
 
     def __init__(self, *_: object, **__: object) -> None:
         Lasting.number += 1
@@ -160,6 +160,9 @@ class Lasting:
     def carry(self, mark: int) -> None:
         pass
 
+    def close(self, *_: object) -> None:
+        self.up = False
+
 
 @dataclass
 class Tunnel(Lanes):
@@ -167,6 +170,8 @@ class Tunnel(Lanes):
 
     lanes: list[Lasting] = field(default_factory=list)
     away: bool = False
+    swallows: bool = False
+    """Connections come up, as by a box on the way, and nothing goes through them."""
     begun: list[float] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Any]:
@@ -175,14 +180,19 @@ class Tunnel(Lanes):
     def missing(self) -> list[int]:
         return [] if self.lanes else [0]
 
-    async def connect(self, *_: object, seconds: float) -> None:
+    async def connect(self, *_: object, seconds: float) -> object:
         self.begun.append(asyncio.get_running_loop().time())
         if self.away:
             raise ConnectionRefusedError
+        return "connected"
 
     async def take_over(self, _: object, lane: Any, **__: object) -> None:
+        if self.swallows:
+            await asyncio.sleep(HOUR)
         self.lanes.append(lane())
         self.wanted.clear()
+        self.swallows = lane().short  # what has to show whether long packets pass comes to nothing, as all else does
+        lane().silent = self.swallows
 
     def reset(self) -> None:
         """The lane's end is told at once, as when the other site ends, or a box on the way."""
@@ -192,15 +202,48 @@ class Tunnel(Lanes):
         self.wanted.set()
 
 
+def dialled(tunnel: Tunnel, peer: MagicMock, monkeypatch: pytest.MonkeyPatch, *, seconds: float = TIMEOUT) -> Dialler:
+    """`seconds`: that an attempt may take."""
+    for name, value in (("connect", tunnel.connect), ("take_over", tunnel.take_over), ("Lane", Lasting)):
+        monkeypatch.setattr(dialling, name, value)
+    monkeypatch.setattr(dialling, "Handshake", lambda *_: MagicMock(failure=None))
+    settings: dict[str, Any] = {"congestion_control": "", "connect_timeout": seconds, "pause_max": LONGEST}
+    return Dialler(peer, Address("west.example", 4500), MagicMock(), **settings)
+
+
+def test_an_outage_is_not_taken_for_a_path_that_loses_long_packets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lane with short packets has come up, and with that the line is out: an alarm said so until the next reload."""
+    tunnel = Tunnel(swallows=True)
+    peer = MagicMock(lanes=tunnel, relays={}, short_packets=False)
+
+    def failed(_: str) -> bool:
+        tunnel.swallows = tunnel.swallows and bool(tunnel.lanes)  # the first attempt
+        return True
+
+    peer.failed = failed
+    dialler = dialled(tunnel, peer, monkeypatch, seconds=0.1)
+
+    async def scene() -> None:
+        tunnel.wanted.set()
+        running = asyncio.create_task(dialler.run())
+        await asyncio.sleep(10.0)
+        assert [lane.short for lane in tunnel.lanes] == [True]
+        assert not peer.short_packets
+        tunnel.swallows = tunnel.lanes[0].silent = False
+        await asyncio.sleep(10.0)
+        assert [lane.short for lane in tunnel.lanes if lane.up] == [False]
+        running.cancel()
+
+    loop = Clockwork(0)
+    loop.run_until_complete(scene())
+    loop.close()
+    assert not loop.errors
+
+
 def test_who_was_well_for_a_day_is_dialled_as_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """However often its only lane has been reset: the pause grew with each time, though each next attempt succeeded."""
     tunnel = Tunnel()
-    for name, value in (("connect", tunnel.connect), ("take_over", tunnel.take_over), ("Lane", Lasting)):
-        monkeypatch.setattr(dialling, name, value)
-    monkeypatch.setattr(dialling, "Handshake", MagicMock())
-    peer = MagicMock(lanes=tunnel, relays={}, last_error="")
-    settings: dict[str, Any] = {"congestion_control": "", "connect_timeout": TIMEOUT, "pause_max": LONGEST}
-    dialler = Dialler(peer, Address("west.example", 4500), MagicMock(), **settings)
+    dialler = dialled(tunnel, MagicMock(lanes=tunnel, relays={}, last_error=""), monkeypatch)
 
     async def scene() -> None:
         tunnel.wanted.set()
