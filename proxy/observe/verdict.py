@@ -24,6 +24,8 @@ STARVED = 0.6
 """Part of its working time for which the event loop has a core, below which others are to blame."""
 ALL_THE_TIME = 0.9
 """Part of the time for which one stream at least was there, from which on the loop's share of a core is about it."""
+FAR_BELOW = 4.0
+"""Parts of what a window allows, of which less than one goes: it is not a round trip that what is under way takes."""
 LOSS_WORTH_SAYING = 0.001
 
 
@@ -68,6 +70,8 @@ class Figures:
     streams: int = 1
     sent: float = 0.0
     """Plain bytes a second from the array here."""
+    pace: float = 0.0
+    """The same, of those seconds only in which there was a stream; 0 if that is not known."""
     delivered: float = 0.0
     """Plain bytes a second to the array here."""
     line: float = 0.0
@@ -108,13 +112,14 @@ class Verdict:
 
 def with_rates(figures: Figures, recent: Recent) -> Figures:
     """Figures with what `moved_by` has counted."""
-    answers = recent.rate("answers")
+    answers, lived = recent.rate("answers"), recent.total("lived") / SECOND
     return replace(
         figures,
         sent=recent.rate("sent"),
+        pace=recent.total("sent") / lived if lived else 0.0,
         delivered=recent.rate("delivered"),
         answer=recent.rate("answering") / SECOND / answers if answers else 0.0,
-        lived=recent.total("lived") / SECOND,
+        lived=lived,
     )
 
 
@@ -141,7 +146,8 @@ def _limit(state: Waiting, figures: Figures) -> Limit:
     """What it comes to: figures may show that something else lies behind a wait.
 
     A busy loop hears late of what has come. Lanes that the other host's TCP holds up are not short of rate. An answer
-    that takes a round trip comes at once.
+    that takes a round trip comes at once. What is under way for many round trips waits for the line: a box on the way
+    has taken it, as those for satellites do, and the lanes took all that there was credit for.
     """
     limit = LIMITS[state]
     if limit in (Limit.SOURCE, Limit.PEER) and figures.processor >= SATURATED and figures.sent + figures.delivered:
@@ -150,6 +156,8 @@ def _limit(state: Waiting, figures: Figures) -> Limit:
         return Limit.WINDOW
     if state is Waiting.LINE and figures.receiver_limited > RECEIVER_LIMITED:
         return Limit.WINDOW
+    if state is Waiting.WINDOW and 0 < figures.pace * figures.round_trip * FAR_BELOW < figures.window:
+        return Limit.WAN_RATE
     return limit
 
 

@@ -121,6 +121,20 @@ CASES: list[tuple[Times, Figures, Limit, float, str]] = [
         0.6,
         "window 64 MiB / 100 ms round trip = 671 MB/s",
     ),
+    (
+        account(window=6, unacked=3, source=1),
+        replace(FIGURES, pace=5.4e6, resent=0.0),
+        Limit.WAN_RATE,
+        0.6,
+        "the line takes 43.1 Mbit/s",
+    ),
+    (
+        account(window=6, unacked=3, source=1),
+        replace(FIGURES, pace=400e6),
+        Limit.WINDOW,
+        0.9,
+        "window 64 MiB / 100 ms round trip = 671 MB/s",
+    ),
     (account(window=10), replace(FIGURES, round_trip=0.0), Limit.WINDOW, 1.0, "window 64 MiB is used up"),
     (
         account(window=8, source=2),
