@@ -83,6 +83,11 @@ def assemble(
     return b"".join((head, lengths, section.coded, tokens, *literals))
 
 
+def token_bytes(data: bytes) -> int:
+    """How many bytes of tokens a batch says it has, which is not looked at any closer."""
+    return _HEADER.unpack_from(data)[1] & 0xFFFFFF if len(data) >= HEADER_BYTES else 0
+
+
 def dissect(data: memoryview) -> ReceivedBatch:
     """Check a batch's lengths and parse its tokens, before anything is decoded. Raises BatchError."""
     if len(data) < HEADER_BYTES:

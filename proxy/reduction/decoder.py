@@ -5,19 +5,24 @@ stream, not the loop, and `advance` goes on when something has changed.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.fingerprint import CHECK_BYTES, fingerprint
 from dedupstore.store import ChunkStore
-from proxy.reduction.batch import CODEC_CONTEXT, ReceivedBatch, Section, dissect
+from proxy.reduction.batch import CODEC_CONTEXT, ReceivedBatch, Section, dissect, token_bytes
 from proxy.reduction.compression import decode
 from proxy.reduction.contexts import ContextReader
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.obtaining import Obtaining
 from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, RUN, parse
+
+_BEHIND = 32 << 10
+"""Bytes of tokens behind a batch that has to ask which are looked at for what they lack, at most; and so many that each
+of these batches counts beside them."""
+_BEHIND_EACH = 64
 
 
 @dataclass(slots=True)
@@ -148,7 +153,7 @@ class Decoder:
         if progress is None or self.obtaining.asking:
             return None
         if not self._run(progress):
-            self.obtaining.wait(progress.batch.tokens[progress.at :])
+            self.obtaining.wait(progress.batch.tokens[progress.at :], self._behind())
             self._own(progress)
             return None
         return self._complete(progress)
@@ -177,7 +182,7 @@ class Decoder:
         That may be as much as a window; others may have as much again at once, and the stream's parts, which know each
         other, may stay for long.
         """
-        self.obtaining.done()
+        self.obtaining.close()
         self._waiting.clear()
         self._progress = None
         self._border()
@@ -192,6 +197,16 @@ class Decoder:
         else:
             literals = memoryview(decode(batch.codec, batch.literals, batch.literal_length))
         return _Progress(batch, literals, section)
+
+    def _behind(self) -> Iterator[ReceivedBatch]:
+        """Batches that wait for the present one, as far as it takes little to look at them."""
+        left = _BEHIND
+        for data in self._waiting:
+            left -= token_bytes(data) + _BEHIND_EACH
+            batch = _dissected(data) if left >= 0 else None
+            if batch is None:
+                return
+            yield batch
 
     def _section(self, section: Section) -> bytes:
         if not self._spans:
@@ -313,3 +328,11 @@ class Decoder:
             self._keep_tail()
         elif self._tail:  # many streams may wait, and it is there already
             self._tail = [memoryview(delivered)[len(delivered) - self._tail_length :]]
+
+
+def _dissected(data: bytes) -> ReceivedBatch | None:
+    """None if it is none: that is found when it is its turn."""
+    try:
+        return dissect(memoryview(data))
+    except BatchError:
+        return None

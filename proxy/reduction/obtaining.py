@@ -4,7 +4,7 @@ What is not at hand stops the batch, not the loop: `needs` says what to load fro
 While the disk does not answer, the peer is asked for what lies there, too.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -12,6 +12,8 @@ from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.fingerprint import CHECK_BYTES, FINGERPRINT_BYTES, fingerprint
 from dedupstore.store import ChunkStore, Place
+from proxy.reduction.ahead import Ahead
+from proxy.reduction.batch import ReceivedBatch
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.runs import stored_behind
@@ -61,6 +63,7 @@ class Obtaining:
         self._container = 0
         self._learned: list[Place] = []  # what holdings have not been told
         self._needs: Needs | None = None
+        self._ahead = Ahead()
         self.entered: bytes | None = None
         """The first chunk that was read from another container than the one before: what follows it is wanted next."""
 
@@ -69,7 +72,7 @@ class Obtaining:
     def chunk(self, name: bytes) -> bytes | None:
         """The verified chunk, or None if the batch has to wait for it."""
         self._place = None
-        return self._kept.get(name) or self._stored(name)
+        return self._had(name) or self._stored(name)
 
     def sliced(self, name: bytes) -> bytes | None:
         """As `chunk`, for a part of it: it is kept, so that however many parts are delivered, it is verified once."""
@@ -89,29 +92,34 @@ class Obtaining:
         if place is not None:
             self._learned.append(place)
 
-    def wait(self, rest: list[Token]) -> None:
+    def wait(self, rest: list[Token], behind: Iterable[ReceivedBatch] = ()) -> None:
         """The batch waits: the first of these tokens names what was not at hand.
 
-        If the peer is to be asked for that, it is asked at once for all else that they name and is not at hand.
+        If the peer is to be asked for that, it is asked at once for all else that they name and is not at hand, and for
+        what batches `behind` it lack.
         """
         needs = self._needs
         if needs is not None and needs.ask:
-            needs.ask = list(dict.fromkeys([*needs.ask, *self._lacking(rest)]))[:_LOOK_AHEAD]
-            self._asked.update(needs.ask)
-            self._lists.update({token[3] for token in rest if token[0] == RUN}.intersection(needs.ask))
+            self._ask(needs, rest, behind)
         for name in self._sliced:  # it may wait for long, and so may many
             del self._kept[name]
         self._sliced.clear()
 
     def done(self) -> int:
-        """The batch is decoded, or the stream is over: nothing is kept. How many bytes of the store were verified."""
+        """The batch is decoded: nothing is kept for it. How many bytes of the store were verified."""
         self._kept.clear()
         self._sliced.clear()
         self._counted.clear()
         self._counted_bytes = 0
         self._note_learned()
+        self._ahead.passed()
         verified, self._verified = self._verified, 0
         return verified
+
+    def close(self) -> None:
+        """The stream is over."""
+        self.done()
+        self._ahead.clear()
 
     # -- while it waits ----------------------------------------------------------------------------------------
 
@@ -140,7 +148,8 @@ class Obtaining:
         if not 1 <= len(data) <= LARGEST_CHUNK or fingerprint(data) != name:
             raise CorruptStream(f"filled chunk {name.hex()[:16]} does not match its fingerprint")
         self._asked.discard(name)
-        self._keep(name, data)
+        if not self._ahead.fill(name, data):
+            self._keep(name, data)
         if name in self._lists:
             self._lists.discard(name)
             return
@@ -149,6 +158,28 @@ class Obtaining:
             self._holdings.add(place)
 
     # ----------------------------------------------------------------------------------------------------------
+
+    def _ask(self, needs: Needs, rest: list[Token], behind: Iterable[ReceivedBatch]) -> None:
+        """All runs, if the first one was not found: there will be others."""
+        astray, taught = rest[0][0] == RUN, _taught(rest)
+        lacking = [token[3] for token in self._lacking(rest, taught, astray=astray)]
+        runs = {token[3] for token in rest if token[0] == RUN}
+        needs.ask = list(dict.fromkeys([*needs.ask, *lacking]))[:_LOOK_AHEAD]
+        self._asked.update(needs.ask)
+        for number, batch in enumerate(behind, 1):
+            taught |= _taught(batch.tokens)
+            tokens = self._lacking(batch.tokens, taught, astray=astray)
+            early = {token[3]: token for token in tokens if token[3] not in self._asked}
+            if len(needs.ask) + len(early) > _LOOK_AHEAD or not self._ahead.expect(early.values(), batch.plain, number):
+                break
+            runs.update(name for name, token in early.items() if token[0] == RUN)
+            needs.ask += early
+            self._asked.update(early)
+        self._lists.update(runs.intersection(needs.ask))
+
+    def _had(self, name: bytes) -> bytes | None:
+        """What was filled, and is kept."""
+        return self._kept.get(name) or self._ahead.get(name)
 
     def _stored(self, name: bytes) -> bytes | None:
         """The chunk from the store; None if it has to be loaded or asked for first."""
@@ -171,12 +202,12 @@ class Obtaining:
 
     def _listed(self, n: int, name: bytes) -> list[bytes]:
         """The run's chunks, if the peer has said which these are."""
-        data = self._kept.get(name)
+        data = self._had(name)
         if data is None:
             return []
         if len(data) != n * FINGERPRINT_BYTES:
             raise BatchError(f"a list of {len(data)} bytes for a RUN of {n} chunks")
-        return [data[at : at + FINGERPRINT_BYTES] for at in range(0, len(data), FINGERPRINT_BYTES)]
+        return _names_in(data)
 
     def _behind(self, n: int, name: bytes, before: bytes) -> list[bytes]:
         """The run's chunks, if they are what the store holds; none if that is not known yet, or the peer is asked."""
@@ -200,25 +231,26 @@ class Obtaining:
         if self._counted_bytes > KEPT_MAX:
             raise BatchError(f"a batch slices, or had to be filled, more than {KEPT_MAX} bytes of chunks")
 
-    def _lacking(self, tokens: list[Token]) -> Iterator[bytes]:
-        """What the tokens name and is not at hand, unless they teach it; and runs behind such chunks.
-
-        All runs, if they begin with one that was not found: there will be others.
-        """
-        taught = {name for opcode, _, _, name in tokens if opcode == LEARN}
-        astray = tokens[0][0] == RUN
+    def _lacking(self, tokens: Iterable[Token], taught: set[bytes], *, astray: bool) -> Iterator[Token]:
+        """Those that name what is not at hand, unless it is taught; and runs behind such chunks, or all if `astray`."""
         lacking = False
-        for opcode, _, _, name in tokens:
+        for token in tokens:
+            opcode, n, _, name = token
             if opcode in (REFERENCE, SLICE):
                 lacking = name[:CHECK_BYTES] not in taught and not self._at_hand(name)
                 if lacking:
-                    yield name
-            elif opcode == RUN and (lacking or astray) and not self._at_hand(name):
-                yield name
+                    yield token
+            elif opcode == RUN:
+                listed = self._had(name)
+                if listed is None and (lacking or astray):
+                    yield token
+                elif listed is not None and len(listed) == n * FINGERPRINT_BYTES:
+                    chunks = [(REFERENCE, 0, 0, each) for each in _names_in(listed)]
+                    yield from self._lacking(chunks, taught, astray=False)
 
     def _at_hand(self, name: bytes) -> bool:
         """True if the chunk or run need not be asked for."""
-        return name in self._kept or (self._held(name) is not None and self._readable(name))
+        return self._had(name) is not None or (self._held(name) is not None and self._readable(name))
 
     def _readable(self, name: bytes) -> bool:
         """What is held can be had: while the disk does not answer, only what is in memory."""
@@ -239,3 +271,12 @@ class Obtaining:
         """What the peer has taught it holds: said before anything is looked up, and when a batch is complete."""
         self._holdings.add_all(self._learned)
         self._learned.clear()
+
+
+def _names_in(listed: bytes) -> list[bytes]:
+    return [listed[at : at + FINGERPRINT_BYTES] for at in range(0, len(listed), FINGERPRINT_BYTES)]
+
+
+def _taught(tokens: Iterable[Token]) -> set[bytes]:
+    """Checks of the chunks that these teach."""
+    return {name for opcode, _, _, name in tokens if opcode == LEARN}

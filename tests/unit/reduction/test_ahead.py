@@ -1,0 +1,154 @@
+"""What batches behind one that has to ask lack is asked for with it: so a round trip does for many of them."""
+
+import pytest
+
+from dedupstore.chunker import LARGEST_CHUNK
+from dedupstore.fingerprint import fingerprint
+from proxy.reduction.ahead import BYTES_MAX, NAMES_MAX
+from proxy.reduction.batch import BATCH_PLAIN_MAX
+from proxy.reduction.decoder import Decoder
+from proxy.reduction.errors import BatchError
+from proxy.reduction.tokens import learn_token, reference_token, slice_token
+from tests.unit.reduction.batches import CHUNK, NAME, OTHER, OTHER_NAME, WHOLE, batch, hold, literal
+from tests.unit.reduction.shelf import ShelfStore
+from tests.unit.reduction.sites import Site, Stream, decoder_of, noise, site, two_sites
+
+
+def asked(decoder: Decoder) -> list[bytes]:
+    needs = decoder.obtaining.needs()
+    return [] if needs is None else needs.ask
+
+
+def named(chunk: bytes) -> memoryview:
+    """A batch that is that chunk."""
+    return batch(reference_token(fingerprint(chunk)), plain=len(chunk))
+
+
+def waiting(*chunks: bytes, far: Site | None = None) -> tuple[Decoder, list[bytes]]:
+    """A batch for each has come, and the first one has to ask: for what?"""
+    decoder = decoder_of(far or site(ShelfStore()))
+    for chunk in chunks:
+        decoder.keep(named(chunk))
+    assert decoder.advance() is None
+    return decoder, asked(decoder)
+
+
+def test_one_round_trip_does_for_all_that_have_come() -> None:
+    """Here and there the far store lacks a chunk: each would have cost one of its own."""
+    near, far = two_sites()
+    said = noise(1 << 20, 5)
+    first = Stream(near, far)
+    first.write(said)
+    first.end()
+    for name in far.store.names[::30]:
+        far.store.lose(name)
+    stream = Stream(near, far, grain=1 << 14)
+    for at in range(0, len(said), 1 << 14):
+        stream.write(said[at : at + (1 << 14)])
+        stream.pause()
+    batches, round_trips = len(stream.queue), 0
+    stream.hold(True)
+    while stream.queue:
+        stream.carry()
+    stream.hold(False)
+    while stream.asked:
+        round_trips += 1
+        for _ in range(len(stream.asked)):
+            stream.answer()
+    assert stream.misses > 30
+    assert batches > 60
+    assert round_trips < 5
+    stream.end()
+
+
+def test_what_is_held_or_taught_before_is_not_asked_for() -> None:
+    far = site(ShelfStore())
+    hold(far, CHUNK)
+    decoder = decoder_of(far)
+    lost, taught = noise(700, 3), noise(800, 4)
+    decoder.keep(named(OTHER))
+    decoder.keep(batch(literal(taught), learn_token(800, fingerprint(taught)), literals=taught))
+    for chunk in (CHUNK, taught, lost, OTHER, lost):
+        decoder.keep(named(chunk))
+    assert decoder.advance() is None
+    assert asked(decoder) == [OTHER_NAME, fingerprint(lost)]
+    decoder.obtaining.fill(OTHER_NAME, OTHER)
+    assert decoder.advance() is None, "all that was asked for has to come first"
+    decoder.obtaining.fill(fingerprint(lost), lost)
+    decoded = [decoder.advance() for _ in range(8)]
+    assert [each and each.data for each in decoded] == [OTHER, taught, CHUNK, taught, lost, OTHER, lost, None]
+
+
+def test_it_is_kept_for_its_batch_if_the_store_refuses_it() -> None:
+    """The peer may be asked for it but once a batch."""
+    far = site(ShelfStore())
+    far.store.refusing = True
+    decoder, names = waiting(CHUNK, OTHER, CHUNK, far=far)
+    assert names == [NAME, OTHER_NAME]
+    for chunk in (CHUNK, OTHER):
+        decoder.obtaining.fill(fingerprint(chunk), chunk)
+    decoded = [decoder.advance() for _ in range(3)]
+    assert [each and each.data for each in decoded] == [CHUNK, OTHER, None]
+    assert asked(decoder) == [NAME], "of the third batch, which it was not asked for"
+    decoder.keep(batch(WHOLE, plain=1000))
+    decoder.obtaining.fill(NAME, CHUNK)
+    assert decoder.advance() is not None
+    assert decoder.advance() is None
+    assert asked(decoder) == [NAME], "nothing is kept longer"
+
+
+def test_no_more_is_asked_for_than_a_sender_answers_at_once() -> None:
+    chunks = [noise(100, seed) for seed in range(NAMES_MAX + 20)]
+    _, names = waiting(*chunks)
+    assert names == [fingerprint(chunk) for chunk in chunks[: NAMES_MAX + 1]]
+
+
+def test_no_more_is_asked_for_than_may_be_kept() -> None:
+    chunks = [noise(LARGEST_CHUNK, seed) for seed in range(20)]
+    _, names = waiting(*chunks)
+    assert len(names) == 1 + BYTES_MAX // LARGEST_CHUNK
+
+
+def test_of_what_is_sliced_a_whole_chunk_may_come() -> None:
+    decoder = decoder_of(site(ShelfStore()))
+    for at in range(40):
+        decoder.keep(batch(slice_token(bytes((at,)) * 32, 0, 1), plain=1))
+    assert decoder.advance() is None
+    assert len(asked(decoder)) == 1 + BYTES_MAX // LARGEST_CHUNK
+
+
+def test_who_fills_more_than_the_batches_deliver_breaks_the_protocol() -> None:
+    """Or a few bytes would have us keep megabytes."""
+    long = [noise(LARGEST_CHUNK, seed) for seed in range(NAMES_MAX)]
+    decoder = decoder_of(site(ShelfStore()))
+    for chunk in long:
+        decoder.keep(batch(reference_token(fingerprint(chunk)), plain=10))
+    assert decoder.advance() is None
+    assert len(asked(decoder)) == NAMES_MAX
+    fits = 1 + BYTES_MAX // LARGEST_CHUNK
+    for chunk in long[:fits]:
+        decoder.obtaining.fill(fingerprint(chunk), chunk)
+    with pytest.raises(BatchError, match="longer than these"):
+        decoder.obtaining.fill(fingerprint(long[fits]), long[fits])
+
+
+def test_what_is_no_batch_is_told_of_in_its_turn() -> None:
+    decoder = decoder_of(site(ShelfStore()))
+    for data in (named(CHUNK), memoryview(b"short"), named(OTHER)):
+        decoder.keep(data)
+    assert decoder.advance() is None
+    assert asked(decoder) == [NAME]
+    decoder.obtaining.fill(NAME, CHUNK)
+    assert decoder.advance() is not None
+    with pytest.raises(BatchError, match="has no header"):
+        decoder.advance()
+
+
+def test_looking_at_them_takes_little() -> None:
+    """Tens of kilobytes of tokens may stand behind each batch."""
+    decoder = decoder_of(site(ShelfStore()))
+    decoder.keep(named(CHUNK))
+    ones = b"\x01\x01" * 20_000
+    decoder.keep(batch(ones, reference_token(OTHER_NAME), literals=bytes(20_000), plain=BATCH_PLAIN_MAX))
+    assert decoder.advance() is None
+    assert asked(decoder) == [NAME]
