@@ -113,6 +113,15 @@ class ContainerFile:
         found.memory = memory
         return found
 
+    def chunk(self, slot: int, offset: int, length: int) -> bytes:
+        """Reader: what lies there of a slot's data, unverified; less where the file ends before.
+
+        Through the page cache: what lies around it may be wanted next, and such a place begins at no page.
+        """
+        memory = bytearray(length)
+        at = slot * self.layout.slot_bytes + self.layout.data_offset + offset
+        return bytes(memoryview(memory)[: self._read(memoryview(memory), at, self._file)])
+
     def directory(self, slot: int, container: int) -> Directory:
         """Writer: the directory of the container in that slot. Raises Damaged if it is another's."""
         memory = bytearray(self.layout.data_offset)

@@ -13,6 +13,7 @@ from dedupstore.errors import Damaged, StoreFault
 from dedupstore.fingerprint import fingerprint
 from dedupstore.opening import StoreFiles
 from dedupstore.roster import Row
+from dedupstore.scatter import Scatter
 from dedupstore.store import CONTAINER_BYTES, Place, StoreFigures
 
 FOR_READING = 4
@@ -64,6 +65,7 @@ class DiskCache(ContainerStore):
         self._idle: OrderedDict[int, int] = OrderedDict()
         """Containers in memory that are on disk as well, and the number of the last read there; those that were read
         to their ends first, then the least recently read."""
+        self._scatter = Scatter()
         self._turnover = cache_bytes >> 14
         self._reads = self._turnover
         self._removed: dict[int, list[bytes] | None] = {}
@@ -183,12 +185,16 @@ class DiskCache(ContainerStore):
 
     def _release(self, container: int) -> Container | None:
         self._idle.pop(container, None)
-        return super()._release(container)
+        released = super()._release(container)
+        if released is not None:
+            self._scatter.left(container, len(released.fingerprints))
+        return released
 
     def _touch(self, place: Place) -> None:
         container = place[0]
         if container in self._idle:
             self._reads += 1
+            self._scatter.touched(container)
             ends = place[1] + 1 == len(self._containers[container].fingerprints)  # streams read from end to end
             self._idle[container] = 0 if ends else self._reads
             self._idle.move_to_end(container, last=not ends)
@@ -210,7 +216,12 @@ class DiskCache(ContainerStore):
         row = self._roster.get(container)
         return row is not None and row.settled
 
+    def _read_alone(self, name: bytes) -> bytes | None:
+        with self._lock:
+            return self._scatter.get(name)
+
     def _drop_chunk(self, name: bytes, place: Place, length: int) -> None:
+        self._scatter.drop(name)
         if self._places.get(name) == place:
             del self._places[name]
         container = place[0]
@@ -221,19 +232,20 @@ class DiskCache(ContainerStore):
 
     # Reader; what begins with an underscore: writer, too
 
-    def load(self, name: bytes) -> None:
+    def load(self, name: bytes, *, whole: bool = False) -> None:
         """As ChunkStore says."""
         found = self._find_elsewhere(name)
-        if found is not None:
-            self._load(found[0][0])
-            self._drop_astray(name, found[0])
+        if found is None or (not whole and self._load_alone(name)):
+            return
+        self._load(found[0][0], measured=not whole)
+        self._drop_astray(name, found[0])
 
     def prefetch(self, name: bytes, *, spare: bool = False) -> None:
         """As ChunkStore says."""
         place = self._locate(name)
         with self._lock:
             after = self._roster.after(place[0]) if place is not None else None
-            if spare and not self._has_room:
+            if spare and (self._scatter.scattered or not self._has_room):
                 return
         if after is not None:
             self._load(after)
@@ -255,7 +267,38 @@ class DiskCache(ContainerStore):
                 return True
         return False
 
-    def _load(self, container: int) -> None:
+    def _load_alone(self, name: bytes) -> bool:
+        """Read that chunk only, if that is the better way; False if not, or if its container is to be looked at."""
+        with self._lock:
+            extent = self._extent(name) if self._scatter.alone() else None
+        if extent is None:
+            return False
+        container, slot, offset, length = extent
+        try:
+            data = self._file.chunk(slot, offset, length)
+        except StoreFault as fault:
+            with self._lock:
+                self._abandon(container, fault)
+            return True
+        with self._lock:
+            self._figures.loads += 1
+            self._scatter.keep(name, data)
+        return True
+
+    def _extent(self, name: bytes) -> tuple[int, int, int, int] | None:
+        """Of a chunk that lies on the disk, and there only: container, slot, offset and length in bytes."""
+        with suppress(StoreFault):
+            container, _, offset, length = self._index.locate(name) or (0, 0, 0, 0)
+            row = self._roster.get(container)
+            most = self._layout.slot_bytes - self._layout.data_offset
+            if row is None or not row.settled or container in self._containers:
+                return None
+            fits = length <= min(LARGEST_CHUNK, most - offset)
+            return (container, row.slot, offset, length) if fits else None
+        return None
+
+    def _load(self, container: int, *, measured: bool = False) -> None:
+        """`measured`: it counts how many of its chunks are read."""
         with self._lock:
             row = self._roster.get(container)
             if row is None or not row.settled or container in self._containers:
@@ -270,6 +313,8 @@ class DiskCache(ContainerStore):
             return
         with self._lock:
             self._hold(loaded)
+            if measured and container in self._containers:
+                self._scatter.loaded(container)
 
     def _drop_astray(self, name: bytes, place: Place) -> None:
         """The container is in memory, and its directory does not have the chunk where the index says: it is lost.

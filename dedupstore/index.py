@@ -152,14 +152,16 @@ class Index:
 
     def find(self, name: bytes) -> tuple[Place, int] | None:
         """Where the index says that the chunk lies, and its length in bytes."""
+        found = self.locate(name)
+        return found and ((found[0], found[1]), found[3])
+
+    def locate(self, name: bytes) -> tuple[int, int, int, int] | None:
+        """Container, entry, offset in the container's data and length in bytes, as the index has them."""
         try:
             value = self._snapshot().get(name, None, self._chunk)
-            if value is None:
-                return None
-            container, entry, _, length = _CHUNK.unpack(value)
+            return None if value is None else _CHUNK.unpack(value)
         except (lmdb.Error, StructError) as error:
             raise _fault(error) from error
-        return (container, entry), length
 
     def belief(self, peer: bytes, container: int) -> int:
         """The bitmap that was written down for that peer's store and container, or 0."""

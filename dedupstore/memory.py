@@ -64,7 +64,7 @@ class MemoryStore(ContainerStore):
     def _touch(self, place: Place) -> None:
         """Being used does not make a container younger."""
 
-    def load(self, name: bytes) -> None:
+    def load(self, name: bytes, *, whole: bool = False) -> None:
         """Everything is in memory already."""
 
     def prefetch(self, name: bytes, *, spare: bool = False) -> None:

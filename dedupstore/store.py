@@ -49,7 +49,7 @@ class StoreFigures:
     """Chunks that were not stored, for want of room or health."""
     unlearned_bytes: int = 0
     loads: int = 0
-    """Containers read from disk."""
+    """Containers read from disk, or chunks alone."""
     unwritten_bytes: int = 0
     """Sealed containers that wait to be written."""
     oldest_seconds: float = 0.0
@@ -96,16 +96,17 @@ class ChunkStore(Protocol):
         Raises ChunkMissing or ChunkInvalid.
         """
 
-    def load(self, fingerprint: bytes) -> None:
+    def load(self, fingerprint: bytes, *, whole: bool = False) -> None:
         """Reader: fetch the chunk's container (its neighbours come along), so that `read` can answer.
 
-        A container that cannot be read is dropped, so that `read` then raises ChunkMissing. Never raises.
+        Where what is read lies scattered it may be the chunk alone, unless `whole` says that its neighbours are wanted,
+        too. A container that cannot be read is dropped, so that `read` then raises ChunkMissing. Never raises.
         """
 
     def prefetch(self, fingerprint: bytes, *, spare: bool = False) -> None:
         """Reader: as `load`, for the container that the same writer filled next: a stream wants it soon.
 
-        `spare`: unless that would drive out one that others are reading.
+        `spare`: unless that would drive out one that others are reading, or what is read lies scattered.
         """
 
     def following(self, place: Place) -> tuple[bytes, Place] | None:

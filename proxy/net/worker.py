@@ -50,7 +50,7 @@ class StoreWorker:
         self._reads: dict[Hashable, deque[tuple[Callable[[], None], Callable[[], None]]]] = {}
         """Each, and what comes then; by party, the one whose turn it is first."""
         self._under_way = 0  # more of them
-        self._loading: dict[tuple[Hashable, bytes], list[Callable[[], None]]] = {}
+        self._loading: dict[tuple[Hashable, bytes, bool], list[Callable[[], None]]] = {}
         self._impatient: dict[Callable[[], None], None] = {}
         self._closed = False
         self._more_to_prepare = False
@@ -98,28 +98,38 @@ class StoreWorker:
         self._writing_since = time.monotonic()
         self._loop.run_in_executor(self._writer, self.store.write).add_done_callback(self._written)
 
-    def load(self, name: bytes, call: Callable[[], None], party: Hashable = None, *, patient: bool = True) -> None:
-        """Load a chunk's container, then call. Calls of a party for the same chunk share one load.
+    def load(
+        self,
+        name: bytes,
+        call: Callable[[], None],
+        party: Hashable = None,
+        *,
+        patient: bool = True,
+        whole: bool = False,
+    ) -> None:
+        """Load a chunk, mostly with its container, then call. Calls of a party for the same chunk share one load.
 
         `party`: for whom. Not `patient`: call also when the disk does not answer, and perhaps once more when it does.
+        `whole`: as the store's.
         """
-        waiting = self._loading.setdefault((party, name), [])
+        key = party, name, whole
+        waiting = self._loading.setdefault(key, [])
         waiting.append(call)
         if not patient:
             self._impatient[call] = None
         if len(waiting) == 1:
-            self._read(partial(self.store.load, name), partial(self._loaded, party, name), party)
+            self._read(partial(self.store.load, name, whole=whole), partial(self._loaded, key), party)
 
     def load_behind(self, name: bytes, call: Callable[[], None], party: Hashable = None) -> None:
         """Load a chunk's container, and the one that was filled after it; then call, as if not patient."""
         self._impatient[call] = None
-        self.load(name, _nothing, party)
+        self.load(name, _nothing, party, whole=True)
         self._read(partial(self.store.prefetch, name), partial(self._answer, [call]), party)
 
     def guess(self, name: bytes, call: Callable[[], None] | None = None) -> None:
-        """As `load`, for what may be wanted: not, and no call, while many such reads wait."""
+        """As `load`, for what may be wanted, and what lies behind it: not, and no call, while many such reads wait."""
         if self._may_guess:
-            self.load(name, call or _nothing)
+            self.load(name, call or _nothing, whole=True)
 
     def prefetch(self, name: bytes, *, spare: bool = False) -> None:
         """As `guess`, for the container that was filled after that chunk's; `spare`: as the store's."""
@@ -194,8 +204,8 @@ class StoreWorker:
         finally:
             self._read_more()
 
-    def _loaded(self, party: Hashable, name: bytes) -> None:
-        self._answer(self._loading.pop((party, name), []))
+    def _loaded(self, key: tuple[Hashable, bytes, bool]) -> None:
+        self._answer(self._loading.pop(key, []))
 
     def _answer(self, waiting: list[Callable[[], None]]) -> None:
         for call in waiting:

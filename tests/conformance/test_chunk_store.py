@@ -9,6 +9,7 @@ import pytest
 from dedupstore import open_store
 from dedupstore.errors import ChunkMissing, StoreUnusable
 from dedupstore.fingerprint import fingerprint
+from dedupstore.scatter import Scatter
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, held, name_of, put
 
@@ -31,13 +32,21 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["memory", "disk"])
-def make(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Callable[..., ChunkStore]]:
+SCATTERED = "disk, read in another order than written"
+
+
+@pytest.fixture(params=["memory", "disk", SCATTERED])
+def make(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Callable[..., ChunkStore]]:
     """A function that opens one more store of the kind under test."""
     stores: list[ChunkStore] = []
+    if request.param == SCATTERED:
+        monkeypatch.setattr(Scatter, "scattered", True)
 
     def open_one(name: str = "store", size: int = SIZE, cache: int = 32 << 20) -> ChunkStore:
-        stores.append(open_store(request.param, size, tmp_path / name, cache_bytes=cache, clock=clock))
+        mode = "memory" if request.param == "memory" else "disk"
+        stores.append(open_store(mode, size, tmp_path / name, cache_bytes=cache, clock=clock))
         return stores[-1]
 
     yield open_one

@@ -24,12 +24,13 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from dedupstore import open_store
+from dedupstore import open_store, scatter
 from dedupstore.beliefs import RecordedBeliefs
 from dedupstore.container import LARGE as LARGE_SLOTS
 from dedupstore.container import SMALL
 from dedupstore.disk import DiskStore
 from dedupstore.errors import ChunkInvalid, ChunkMissing
+from dedupstore.scatter import Scatter
 from dedupstore.store import CONTAINER_BYTES, ChunkStore, Place
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, name_of
 
@@ -389,4 +390,11 @@ def test_disk_store() -> None:
 
 
 def test_disk_store_with_small_slots() -> None:
+    run_state_machine_as_test(SmallSlotsMachine, settings=QUICK)
+
+
+def test_disk_store_read_in_another_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks are read alone, and now and then a container."""
+    monkeypatch.setattr(Scatter, "scattered", True)
+    monkeypatch.setattr(scatter, "_WHOLE", 3)
     run_state_machine_as_test(SmallSlotsMachine, settings=QUICK)

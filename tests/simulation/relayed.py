@@ -66,7 +66,7 @@ class Shelf(MemoryStore):
         found = super().following(place)
         return None if found is None or (self.cold and found[0] not in self._loaded) else found
 
-    def load(self, name: bytes) -> None:
+    def load(self, name: bytes, *, whole: bool = False) -> None:
         self._loaded.append(name)
 
     def prefetch(self, name: bytes, *, spare: bool = False) -> None:

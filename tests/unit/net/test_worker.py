@@ -29,7 +29,7 @@ class Store:
         self.unwritten_max = 1
         self.noted = False
 
-    def load(self, name: bytes) -> None:
+    def load(self, name: bytes, *, whole: bool = False) -> None:
         self.disk.wait(PATIENCE)
         self.done.append("load")
 

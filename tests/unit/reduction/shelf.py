@@ -83,7 +83,7 @@ class ShelfStore:
             return None
         return bytes(bytearray(data))
 
-    def load(self, fingerprint: bytes) -> None:
+    def load(self, fingerprint: bytes, *, whole: bool = False) -> None:
         place = self.find(fingerprint)
         if place is not None:
             self._load(place[0])

@@ -1,0 +1,130 @@
+"""Chunks that are wanted here and there are read alone; those that are wanted in order come with their container."""
+
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dedupstore.container import SMALL
+from dedupstore.errors import ChunkInvalid, ChunkMissing
+from dedupstore.scatter import Scatter
+from dedupstore.store import ChunkStore
+from tests.conformance.filling import chunk, fetch, fill, healthy, name_of
+from tests.unit.dedupstore.stores import opened
+
+LENGTH = 16 << 10
+A_SLOT = (SMALL.slot_bytes - SMALL.data_offset) // LENGTH
+CHUNKS = range(A_SLOT * 200)
+SIZE = 1 << 30
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[ChunkStore]:
+    """Much larger than its cache, and cold."""
+    store = opened(path, SIZE)
+    fill(store, CHUNKS, LENGTH)
+    store.close()
+    store = opened(path, SIZE)
+    yield store
+    store.close()
+
+
+def read_here_and_there(store: ChunkStore, count: int) -> int:
+    """So many chunks; how often the disk was asked."""
+    before, draw = store.figures().loads, random.Random(count)
+    for number in draw.sample(CHUNKS, count):
+        assert fetch(store, name_of(number, LENGTH)) == chunk(number, LENGTH)
+    return store.figures().loads - before
+
+
+def read_on(store: ChunkStore, containers: range) -> int:
+    """All chunks of those containers in order; how often the disk was asked."""
+    before = store.figures().loads
+    for number in range(containers.start * A_SLOT, containers.stop * A_SLOT):
+        assert fetch(store, name_of(number, LENGTH)) == chunk(number, LENGTH)
+    return store.figures().loads - before
+
+
+def resident(store: ChunkStore, number: int) -> bool:
+    """True if its container is in memory."""
+    place = store.find(name_of(number, LENGTH))
+    assert place is not None
+    return store.following(place) is not None
+
+
+def test_what_is_wanted_in_the_order_in_which_it_was_stored_comes_by_container(store: ChunkStore) -> None:
+    assert read_on(store, range(100)) == 100
+
+
+def test_what_is_wanted_here_and_there_comes_alone(store: ChunkStore) -> None:
+    read_here_and_there(store, 300)
+    wanted = [number for number in CHUNKS if not resident(store, number)][:: A_SLOT * 10]
+    for number in wanted:
+        assert fetch(store, name_of(number, LENGTH)) == chunk(number, LENGTH)
+    assert sum(resident(store, number) for number in wanted) <= 1, "one in sixteen, to see whether that changes"
+    assert healthy(store)
+
+
+def test_it_comes_by_container_again_when_it_is_wanted_in_order_again(store: ChunkStore) -> None:
+    read_here_and_there(store, 300)
+    assert 100 < read_on(store, range(100)) < 500
+    assert read_on(store, range(100, 200)) <= 100
+
+
+def test_whoever_wants_what_lies_behind_gets_the_container(store: ChunkStore) -> None:
+    read_here_and_there(store, 300)
+    number = next(number for number in CHUNKS if not resident(store, number))
+    store.load(name_of(number, LENGTH), whole=True)
+    assert resident(store, number)
+
+
+def test_what_is_not_what_its_name_says_is_dropped(store: ChunkStore, path: Path) -> None:
+    read_here_and_there(store, 300)
+    number = next(number for number in CHUNKS if number % A_SLOT == 5 and not resident(store, number))
+    with (path / "containers").open("r+b") as file:
+        file.seek((1 + number // A_SLOT) * SMALL.slot_bytes + SMALL.data_offset + 5 * LENGTH + 100)
+        file.write(b"\xff\xfe")
+    name = name_of(number, LENGTH)
+    for _ in range(2):  # one in sixteen comes with its container, and is found out as well
+        store.load(name)
+    with pytest.raises(ChunkInvalid):
+        store.read(name)
+    with pytest.raises(ChunkMissing):
+        store.read(name)
+    assert store.figures().invalid == 1
+
+
+def test_what_lies_behind_the_end_of_a_file_that_was_cut_is_dropped(store: ChunkStore, path: Path) -> None:
+    read_here_and_there(store, 300)
+    number = max(number for number in CHUNKS if not resident(store, number))
+    os.truncate(path / "containers", SMALL.slot_bytes * 2)
+    store.load(name_of(number, LENGTH))
+    with pytest.raises((ChunkInvalid, ChunkMissing)):
+        store.read(name_of(number, LENGTH))
+
+
+def test_one_container_in_sixteen_is_read_all_the_same() -> None:
+    scatter = Scatter()
+    assert not any(scatter.alone() for _ in range(100))
+    for container in range(100):
+        scatter.loaded(container)
+        scatter.touched(container)
+        scatter.left(container, 100)
+    assert sum(scatter.alone() for _ in range(160)) == 150
+
+
+def test_containers_that_came_otherwise_do_not_count() -> None:
+    scatter = Scatter()
+    for container in range(100):
+        scatter.touched(container)
+        scatter.left(container, 100)
+    assert not scatter.scattered
+
+
+def test_little_is_kept() -> None:
+    scatter = Scatter()
+    for number in range(1000):
+        scatter.keep(number.to_bytes(32), b"data")
+    assert sum(scatter.get(number.to_bytes(32)) is not None for number in range(1000)) == 32
