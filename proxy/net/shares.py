@@ -1,6 +1,7 @@
 """What one peer's forwards and exports are granted: from the configuration to the tunnel, and back to the status."""
 
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
@@ -10,6 +11,7 @@ from proxy.config.units import show_rate
 from proxy.net.lane import Lane
 from proxy.observe.counters import Traffic
 from proxy.observe.snapshot import ShareStatus
+from proxy.observe.waiting import RECENT
 from proxy.protocol.account import Account
 from proxy.protocol.share import SEGMENT, SEGMENT_OVERHEAD, Priority, Share
 from proxy.protocol.tunnel import Tunnel
@@ -37,6 +39,11 @@ class Shares:
         self._forwards = {each.name: _share("forward", each) for each in config.forwards if each.peer == peer.name}
         self._exports = {each.name: _share("export", each) for each in config.exports if peer.name in each.peers}
         self._empty, self._repeated = _Growth(), _Growth()
+        self._held = {
+            share: deque[tuple[float, float]](maxlen=RECENT + 1)
+            for share in (*self._forwards.values(), *self._exports.values())
+        }
+        """Seconds for which it was held back so far, and of these by its own maximum, of late."""
         for share in (*self._forwards.values(), *self._exports.values()):
             self._scheduler.account(share)
         self._set_rate(now)
@@ -56,16 +63,40 @@ class Shares:
 
     def cap_of(self, name: str, *, forward: bool) -> str:
         """What may hold back the streams of a forward or an export, in words; empty if nothing may."""
-        share = self._forwards[name] if forward else self._exports[name]
-        own = _bits(share.maximum)
-        if own is None or (self.rate is not None and self.rate < own):
-            return self.cap
-        return f"the maximum of {share.name}, {show_rate(own)},"
+        return self._cap_of(self._forwards[name] if forward else self._exports[name])
 
     @property
     def cap(self) -> str:
-        """What may hold back everything, in words; empty if nothing may."""
+        """What holds back most of what is sent, in words; what may hold back everything if nothing lately was."""
+        held = [share for share in self._held if self._lately(share)[0]]
+        if not held:
+            return self._rate_in_words
+        return self._cap_of(max(held, key=lambda share: self._scheduler.account(share).rate))
+
+    def _cap_of(self, share: Share) -> str:
+        """Of its own maximum and the peer's rate the one for which it has lately waited longer.
+
+        Which is lower does not tell: of a low rate that many forwards divide, none may have its maximum; and a forward
+        with a low one waits for that though others use up the rate.
+        """
+        own, rate = _bits(share.maximum), self.rate
+        if own is None:
+            return self._rate_in_words
+        held, limited = self._lately(share)
+        by_own = rate is None or (2 * limited >= held if held else own <= rate)
+        return f"the maximum of {share.name}, {show_rate(own)}," if by_own else self._rate_in_words
+
+    @property
+    def _rate_in_words(self) -> str:
         return "" if self.rate is None else f"the rate of peer {self._peer.name}, {show_rate(self.rate)},"
+
+    def _lately(self, share: Share) -> tuple[float, float]:
+        """For how many of the last ten seconds it was held back, and of these by its own maximum."""
+        samples = self._held[share]
+        if not samples:
+            return 0.0, 0.0
+        (held, limited), (held_now, limited_now) = samples[0], samples[-1]
+        return held_now - held, limited_now - limited
 
     @property
     def held_seconds(self) -> float:
@@ -82,6 +113,9 @@ class Shares:
         self._scheduler.repeated(repeated * (1 + SEGMENT_OVERHEAD / SEGMENT), now)
         for account in self._scheduler.accounts.values():
             account.sample(now)
+        for share, samples in self._held.items():
+            account = self._scheduler.account(share)
+            samples.append((account.held.seconds(now), account.limited.seconds(now)))
 
     def status(self, traffic: Mapping[str, Traffic]) -> list[ShareStatus]:
         """Each forward and export, as configured and as it fares; `traffic`: of its streams, by its name."""
@@ -108,6 +142,7 @@ class Shares:
             wire_bytes=round(account.wire),
             held_seconds=account.held.seconds(self._now),
             bytes=traffic.as_dict(),
+            held_by_maximum_seconds=account.limited.seconds(self._now),
         )
 
 

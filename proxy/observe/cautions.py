@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from proxy.observe import codes
 from proxy.observe.answers import Caution
 from proxy.observe.codes import Code
-from proxy.observe.readings import held_counter, share_counter, store_counter
-from proxy.observe.snapshot import PeerStatus, Snapshot
+from proxy.observe.readings import held_counter, limited_counter, share_counter, store_counter
+from proxy.observe.snapshot import PeerStatus, ShareStatus, Snapshot
 from proxy.observe.store_report import larger_stores
 from proxy.observe.trend import Trend
 from proxy.observe.verdict import SATURATED, TURNS, Limit
@@ -91,11 +91,18 @@ def _shaped(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
                 continue
             held = trend.rise(held_counter(peer.name, share.name), A_MINUTE) / A_MINUTE
             if held >= HELD:
-                rate = min(each for each in (share.maximum_bits_per_second, peer.rate_bits_per_second) if each)
+                rate = _holding(peer, share, trend)
                 words = (
                     f"a rate of {rate / 1e6:.3g} Mbit/s to {peer.name} held data back for {held:.0%} of the last minute"
                 )
                 yield _Found(codes.SHAPED, f"{share.name} to {peer.name}", words)
+
+
+def _holding(peer: PeerStatus, share: ShareStatus, trend: Trend) -> int:
+    """The rate that held it back most of that time: its own maximum, or the peer's rate."""
+    own, rate = share.maximum_bits_per_second, peer.rate_bits_per_second
+    held, limited = (trend.rise(name(peer.name, share.name), A_MINUTE) for name in (held_counter, limited_counter))
+    return own if own is not None and (rate is None or 2 * limited >= held) else rate or 0
 
 
 def _store(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:

@@ -23,6 +23,11 @@ def held_counter(peer: str, share: str) -> str:
     return f"peer {peer} {share} held"
 
 
+def limited_counter(peer: str, share: str) -> str:
+    """Likewise, of those seconds for which it was its own maximum that held it back."""
+    return f"peer {peer} {share} limited"
+
+
 def store_counter(what: str) -> str:
     """Name of a counter of the store, as in the status."""
     return f"store {what}"
@@ -42,6 +47,7 @@ def counters(snapshot: Snapshot) -> dict[str, float]:
         for share in peer.shares:
             _count_share(row, share)
             row[held_counter(peer.name, share.name)] = share.held_seconds
+            row[limited_counter(peer.name, share.name)] = share.held_by_maximum_seconds
     return row
 
 

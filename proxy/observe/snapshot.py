@@ -54,6 +54,8 @@ class ShareStatus:
     """How long it had data that waited for its maximum or the peer's rate."""
     bytes: dict[str, int]
     """Counts of Traffic, of the streams of this share, ended and live."""
+    held_by_maximum_seconds: float = 0.0
+    """Of `held_seconds`, for how long it was its own maximum that it waited for, and not the peer's rate."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,7 @@ class Account:
         "cap",
         "guarantee",
         "held",
+        "limited",
         "listed",
         "overtaken",
         "share",
@@ -70,6 +71,8 @@ class Account:
         """Bytes of the wire that it has sent."""
         self.held = Stopwatch()
         """Runs while it has data and a cap makes all of it wait."""
+        self.limited = Stopwatch()
+        """Likewise, while of these it is its own maximum that makes it wait longest."""
         self.listed = False
         """The scheduler knows that it has something to send."""
         self.overtaken: float | None = None

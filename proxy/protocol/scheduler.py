@@ -313,6 +313,10 @@ class Scheduler:
                 free.append(account)
             else:
                 account.held.start(now, own)
+                if own > at:
+                    account.limited.start(now, own)
+                else:
+                    account.limited.stop(now)
                 self.again_at = min(own, self.again_at)
         return free
 
@@ -326,6 +330,7 @@ class Scheduler:
             account.pay_turn(cost, urgent=urgent)
             return
         account.held.stop(now)
+        account.limited.stop(now)
         self.held.stop(now)
         for cap in self._caps(account):
             cap.charge(cost, now, urgent=urgent, overdue=self._overdue and not urgent)

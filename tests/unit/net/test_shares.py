@@ -31,10 +31,10 @@ CONFIG = (
 class Bench:
     """The shares of the peer west, a line of 1 Gb/s, and a wall clock that a test sets."""
 
-    def __init__(self) -> None:
+    def __init__(self, config: str = CONFIG) -> None:
         self.time = datetime(2026, 3, 23, 7, 59)
         self.line = Line(1000 * MBIT)
-        self.site = parse(CONFIG.encode(), Path("nowhere/site.toml"), files=False)
+        self.site = parse(config.encode(), Path("nowhere/site.toml"), files=False)
         self.shares = Shares(self.line.tunnel, self.site, self.site.peers[0], 0.0, lambda: self.time)
 
     def sample(self, *infos: TcpInfo) -> None:
@@ -138,3 +138,40 @@ def test_whatever_zone_the_host_is_in_some_rate_holds(monkeypatch: pytest.Monkey
         monkeypatch.undo()
         time.tzset()
     assert shares.rate in (10_000_000, 20_000_000)
+
+
+def looked_at(bench: Bench, seconds: int = 12) -> None:
+    """So long it sends, and is sampled once a second."""
+    for _ in range(seconds):
+        bench.line.run(1)
+        bench.sample()
+
+
+def test_what_holds_back_is_named_not_what_might() -> None:
+    """A maximum far below the peer's rate, of which nobody comes near: the words sent operators to raise the rate."""
+    bench = Bench()
+    bench.line.open(bench.shares.of_forward("replication"))
+    looked_at(bench)
+    assert bench.shares.cap_of("replication", forward=True) == "the maximum of forward replication, 8Mbit,"
+    assert bench.shares.cap == "the maximum of forward replication, 8Mbit,"
+    forward, _ = bench.shares.status({})
+    assert forward.held_by_maximum_seconds == pytest.approx(forward.held_seconds)
+
+
+def test_a_rate_that_others_use_up_is_what_holds_back_although_a_maximum_is_lower() -> None:
+    bench = Bench(CONFIG.replace('priority = "high"\nguarantee = "4Mbit"\n', 'priority = "low"\n'))
+    bench.time = bench.time.replace(hour=9)
+    bench.line.open(bench.shares.of_export("replication"))
+    bench.line.open(bench.shares.of_forward("replication"))
+    looked_at(bench)
+    assert bench.shares.cap_of("replication", forward=True) == "the rate of peer west, 10Mbit,"
+    assert bench.shares.cap == "the rate of peer west, 10Mbit,"
+    forward, export = bench.shares.status({})
+    assert forward.held_by_maximum_seconds < forward.held_seconds / 2
+    assert export.held_by_maximum_seconds == 0.0
+
+
+def test_before_anything_was_held_back_the_lower_one_may_do_so() -> None:
+    shares = Bench().shares
+    assert shares.cap_of("replication", forward=True) == "the maximum of forward replication, 8Mbit,"
+    assert shares.cap_of("replication", forward=False) == shares.cap == "the rate of peer west, 20Mbit,"

@@ -390,41 +390,6 @@ def test_data_that_reduces_or_is_little_is_not() -> None:
         assert site.watch.cautions == []
 
 
-def test_shaping_that_holds_back() -> None:
-    site = Site()
-    for second in range(1, 80):
-        held = share(maximum_bits_per_second=5_000_000, held_seconds=0.9 * second)
-        site.pass_(changed(peers=[peer(shares=[held])]))
-    assert [caution.code for caution in site.watch.cautions] == ["IST-502"]
-    assert "5 Mbit/s to west held data back for 90% of the last minute" in site.watch.cautions[0].words
-
-
-def test_shaping_is_of_a_whole_minute() -> None:
-    """Not of the seconds that are known, right after the start."""
-    site = Site(changed(peers=[peer(shares=[share(maximum_bits_per_second=5_000_000)])]))
-    found = []
-    for second in range(1, 60):
-        held = share(maximum_bits_per_second=5_000_000, held_seconds=0.8 * second)
-        site.pass_(changed(peers=[peer(shares=[held])]))
-        found += [caution.words for caution in site.watch.cautions]
-    assert "held data back for 51% of the last minute" in found[0]
-    assert 15 < len(found) < 25, "once 0.8 of the seconds so far are half a minute"
-
-
-def test_shaping_is_told_of_the_peer_that_it_holds_back() -> None:
-    """An export has a share for each of its peers."""
-    site = Site()
-    for second in range(1, 80):
-        slow, fast = (
-            share(name="export array", maximum_bits_per_second=5_000_000, held_seconds=each * second)
-            for each in (0.9, 0.3)
-        )
-        site.pass_(changed(peers=[peer(shares=[slow]), peer(name="north", shares=[fast])]))
-    (caution,) = site.watch.cautions
-    assert (caution.code, caution.subject) == ("IST-502", "export array to west")
-    assert "held data back for 90%" in caution.words
-
-
 def test_a_window_that_limits_has_to_last() -> None:
     site = Site()
     limited = with_peer(verdict=VerdictStatus("round trip or window", 0.9, "window 64 MiB / 100 ms"))
