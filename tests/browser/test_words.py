@@ -227,3 +227,22 @@ def test_small_shares_stay_within_their_panel(stage: Stage, window: OpenWindow, 
     page.until_text("#waterfall", "< 0.01 %")
     fits = "[...document.querySelectorAll('#waterfall small')].every((one) => one.scrollWidth <= one.clientWidth)"
     assert page.page.evaluate(fits)
+
+
+def test_what_is_not_counted_by_forward_is_no_figure_of_it(stage: Stage, window: OpenWindow) -> None:
+    """What lanes send again and receive is of the tunnel: the history of a forward says 0, whatever it is given."""
+    page = window(stage.url)
+    page.until_shown()
+    assert DASH not in page.rows("#throughput")[3]
+    assert "Sent again" in page.texts("#waterfall .name")
+    page.page.select_option("#of", "forward replication")
+    page.until_text("#throughput-range", "of the forward replication")
+    rows = {row[0]: row[1:] for row in page.rows("#throughput")}
+    assert rows["WAN, sent again"] == rows["WAN, received"] == [DASH] * 4
+    assert DASH not in rows["WAN, sent"][1:]
+    assert f"WAN {DASH}" in page.texts("#chart-received .readout")[0]
+    assert "Sent again" not in page.texts("#waterfall .name")
+    assert "Framing, TLS and TCP/IP" in page.texts("#waterfall .name"), "as its bytes of the wire are"
+    page.page.select_option("#of", "peer north")
+    page.until_text("#throughput-range", "of the peer north")
+    assert DASH not in page.rows("#throughput")[3][2:]

@@ -15,6 +15,8 @@ const COLUMNS = {
   wan_received: "WAN, received",
   lan_received: "LAN, to arrays here",
 };
+/** What nobody counts by forward or export: a dash, and no line of a chart, for 0 would be a figure. */
+const OF_LANES = ["wan_retransmitted", "wan_received"];
 /** Of the plain bytes: where the tunnel's own messages are more, what was sent is too little to tell a gain. */
 const MOST = 0.5;
 const MOST_WHERE_RECEIVING = 0.1;
@@ -121,7 +123,9 @@ export class Savings {
       "site",
       list(answer.choices).filter((choice) => choice !== "site"),
     );
-    const data = { time: list(answer.time), ...bridged(record(answer.chart), answer.step_seconds) };
+    const time = list(answer.time);
+    const untold = Object.fromEntries(this.untold.map((column) => [column, time.map(() => null)]));
+    const data = { time, ...bridged(record(answer.chart), answer.step_seconds), ...untold };
     this.sent.show(data);
     this.received.show(data);
     const kept = answer.kept === "memory" ? "; kept in memory only, a restart forgets it" : "";
@@ -130,7 +134,7 @@ export class Savings {
       byId("throughput-range"),
       `of the ${this.of}, over ${RANGES[this.range]} in steps of ${duration(answer.step_seconds)}${kept}${gone}`,
     );
-    waterfall(record(answer.waterfall), this.judged);
+    waterfall(record(answer.waterfall), this.judged, this.untold.length > 0);
     tiles(byId("passes"), [pass("Cold", record(answer.cold), this.judged), pass("Warm", record(answer.warm), this.judged)], "div.tile");
     this.showGains();
     this.draw();
@@ -152,7 +156,13 @@ export class Savings {
   }
 
   get summary() {
-    return record(this.answer?.summary);
+    const untold = Object.fromEntries(this.untold.map((column) => [column, {}]));
+    return { ...record(this.answer?.summary), ...untold };
+  }
+
+  /** Columns that the history of this forward or export has no figures of. */
+  get untold() {
+    return /^(forward|export) /.test(this.answer?.of ?? "") ? OF_LANES : [];
   }
 
   /** Arrays here get more than they give. */
@@ -253,6 +263,7 @@ function pass(name, { seconds, raw, wire, lan_bits_per_second: speed, gain }, ju
 function waterfall(
   { raw = 0, after_deduplication = 0, after_compression = 0, framing = 0, wire = 0, retransmitted = 0 },
   judged,
+  withHeaders,
 ) {
   const crossed = wire + retransmitted;
   const most = Math.max(raw, crossed, 1);
@@ -270,8 +281,8 @@ function waterfall(
     left("After deduplication", after_deduplication),
     taken("Compression", after_deduplication, after_compression, "compression"),
     left("After compression", after_compression),
-    taken("Framing and TLS", after_compression, after_compression + framing, "wan"),
-    taken("Sent again", wire, crossed, "resent"),
+    taken(withHeaders ? "Framing, TLS and TCP/IP" : "Framing and TLS", after_compression, after_compression + framing, "wan"),
+    ...(withHeaders ? [] : [taken("Sent again", wire, crossed, "resent")]),
     left("On the wire", crossed, "wan"),
   ];
   reconcile(
