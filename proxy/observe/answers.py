@@ -19,7 +19,7 @@ class Level(StrEnum):
     DEGRADED = "degraded"
     """It works worse than it should, or a part of it does not."""
     CRITICAL = "critical"
-    """Nothing is replicated."""
+    """Nothing is replicated; or, as the site's own certificate has ended, will be once its lanes have."""
 
 
 class Severity(StrEnum):

@@ -246,3 +246,18 @@ def test_what_is_not_counted_by_forward_is_no_figure_of_it(stage: Stage, window:
     page.page.select_option("#of", "peer north")
     page.until_text("#throughput-range", "of the peer north")
     assert DASH not in page.rows("#throughput")[3][2:]
+
+
+def test_what_is_critical_while_a_tunnel_is_up_is_not_that_nothing_is_replicated(
+    stage: Stage, window: OpenWindow
+) -> None:
+    """The site's own certificate has ended: no new lane comes up, those that are there go on."""
+    level = Level.CRITICAL
+    ended = scene.reason("IST-203", level, "this site's certificate has ended", "make a new one now")
+    west = stage.scene.health.peers[0]
+    stage.scene.health = replace(stage.scene.health, level=level, words=ended.words, reasons=[ended], peers=[west])
+    page = window(stage.url)
+    page.until_text("#verdict-level", "Replication goes on, but may not for long")
+    health = stage.scene.health
+    stage.scene.health = replace(health, peers=[replace(west, level=level, tunnel=scene.tunnel(level, [], 0))])
+    page.until_text("#verdict-level", "Nothing is replicated")

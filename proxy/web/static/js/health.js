@@ -11,6 +11,7 @@ const HEADLINES = {
   degraded: "Replication is degraded",
   critical: "Nothing is replicated",
 };
+const AT_RISK = "Replication goes on, but may not for long";
 const STARTING = "Starting: there is no tunnel yet";
 
 export class Health {
@@ -63,8 +64,12 @@ export class Health {
   }
 }
 
-/** Without a tunnel nothing works; where that is not critical, the site has only begun (proxy/observe/health.py). */
+/**
+ * Without a tunnel nothing works; where that is not critical, the site has only begun (proxy/observe/health.py). What is
+ * critical beside a tunnel that is up, as the site's own certificate that has ended, lets what there is go on.
+ */
 function headlineOf(health) {
+  if (health.level === "critical" && tunnelsUp(health) > 0) return AT_RISK;
   const starting = health.level !== "critical" && list(health.peers).length > 0 && tunnelsUp(health) === 0;
   return starting ? STARTING : (HEADLINES[health.level] ?? health.level);
 }
