@@ -229,6 +229,21 @@ def test_small_shares_stay_within_their_panel(stage: Stage, window: OpenWindow, 
     assert page.page.evaluate(fits)
 
 
+def test_what_is_critical_while_a_tunnel_is_up_is_not_that_nothing_is_replicated(
+    stage: Stage, window: OpenWindow
+) -> None:
+    """The site's own certificate has ended: no new lane comes up, those that are there go on."""
+    level = Level.CRITICAL
+    ended = scene.reason("IST-203", level, "this site's certificate has ended", "make a new one now")
+    west = stage.scene.health.peers[0]
+    stage.scene.health = replace(stage.scene.health, level=level, words=ended.words, reasons=[ended], peers=[west])
+    page = window(stage.url)
+    page.until_text("#verdict-level", "Replication goes on, but may not for long")
+    health = stage.scene.health
+    stage.scene.health = replace(health, peers=[replace(west, level=level, tunnel=scene.tunnel(level, [], 0))])
+    page.until_text("#verdict-level", "Nothing is replicated")
+
+
 def test_what_is_not_counted_by_forward_is_no_figure_of_it(stage: Stage, window: OpenWindow) -> None:
     """What lanes send again and receive is of the tunnel: the history of a forward says 0, whatever it is given."""
     page = window(stage.url)
@@ -248,16 +263,14 @@ def test_what_is_not_counted_by_forward_is_no_figure_of_it(stage: Stage, window:
     assert DASH not in page.rows("#throughput")[3][2:]
 
 
-def test_what_is_critical_while_a_tunnel_is_up_is_not_that_nothing_is_replicated(
-    stage: Stage, window: OpenWindow
-) -> None:
-    """The site's own certificate has ended: no new lane comes up, those that are there go on."""
-    level = Level.CRITICAL
-    ended = scene.reason("IST-203", level, "this site's certificate has ended", "make a new one now")
-    west = stage.scene.health.peers[0]
-    stage.scene.health = replace(stage.scene.health, level=level, words=ended.words, reasons=[ended], peers=[west])
+def test_ticks_twelve_hours_apart_say_of_which_day_they_are(stage: Stage, window: OpenWindow) -> None:
+    """As those of a week do on a screen of 2,560 pixels."""
     page = window(stage.url)
-    page.until_text("#verdict-level", "Replication goes on, but may not for long")
-    health = stage.scene.health
-    stage.scene.health = replace(health, peers=[replace(west, level=level, tunnel=scene.tunnel(level, [], 0))])
-    page.until_text("#verdict-level", "Nothing is replicated")
+    shown = page.page.evaluate(
+        """async () => {
+            const { ticks } = await import("/static/js/chart.js");
+            const noon = new Date(2026, 10, 27, 12).getTime() / 1000;
+            return [43200, 3600, 30].map((step) => ticks(null, [noon, noon + 43200], 0, 0, step));
+        }"""
+    )
+    assert shown == [["12:00", "28 Nov"], ["12:00", "28 Nov"], ["12:00:00", "00:00:00"]]

@@ -6,16 +6,21 @@ import { Table } from "./table.js";
 
 const HEIGHT = 216;
 const ROWS = 12;
+const HOUR = 3600;
 const DAY = 86400;
 
 const colour = (hue) => getComputedStyle(document.documentElement).getPropertyValue(`--${hue}`).trim();
 
-/** What to write below the axis: seconds only for ticks closer than a minute, days for those as far apart. */
-function ticks(plot, splits, axis, space, step) {
+/**
+ * What to write below the axis: seconds only for ticks closer than a minute, days for those as far apart, and where one
+ * begins: of a week on a wide screen ticks are twelve hours apart.
+ */
+export function ticks(plot, splits, axis, space, step) {
   const clock = { hour: "2-digit", minute: "2-digit", ...(step < 60 ? { second: "2-digit" } : {}) };
   return splits.map((seconds) => {
     const date = new Date(seconds * 1000);
-    return step < DAY
+    const begins = step >= HOUR && date.getHours() === 0;
+    return step < DAY && !begins
       ? date.toLocaleTimeString("en-GB", clock)
       : date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
   });
