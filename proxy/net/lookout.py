@@ -93,15 +93,17 @@ class Lookout:
 
     def _figures(self) -> Figures:
         """What all streams have in common."""
-        recent = self._recent
-        line, again = recent.rate("line"), recent.rate("again")
+        # What the line takes shows while there is something to send: not in the seconds before, in which it was idle.
+        line, again, held_up = (
+            self._recent.rate_while(name, Waiting.LINE, Waiting.WINDOW) for name in ("line", "again", "held_up")
+        )
         return Figures(
             peer=self._peer,
             reachable=self._lanes.up,
             streams=len(self._relays),
             line=line,
             resent=again / line if line else 0.0,
-            receiver_limited=recent.rate("held_up"),
+            receiver_limited=held_up,
             round_trip=self._tunnel.figures.round_trip or 0.0,
             unacked_max=self._unacked_max,
             peers=self._peers,

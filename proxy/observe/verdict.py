@@ -62,7 +62,10 @@ LIMITS = {
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a verdict's sentence may name: averages over the same seconds, sizes as of now. Bytes and seconds."""
+    """What a verdict's sentence may name: averages over the same seconds, sizes as of now. Bytes and seconds.
+
+    Those of the line are of the time in which streams waited for it or for a window, if they did.
+    """
 
     peer: str = ""
     reachable: bool = True

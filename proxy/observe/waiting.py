@@ -158,3 +158,12 @@ class Recent:
         """A count for each second; 0 before any has passed."""
         passed = sum(seconds for _, _, seconds in self._samples)
         return self.total(name) / passed if passed else 0.0
+
+    def rate_while(self, name: str, *states: Waiting) -> float:
+        """The same while one of these was waited for: a second counts as far as that took it. Without any: of all."""
+        weighed = [
+            (sum(times.get(state, 0) for state in states), counts.get(name, 0.0), seconds)
+            for times, counts, seconds in self._samples
+        ]
+        waited = sum(weight * seconds for weight, _, seconds in weighed)
+        return sum(weight * count for weight, count, _ in weighed) / waited if waited else self.rate(name)

@@ -103,3 +103,22 @@ def test_a_second_that_took_longer_counts_for_as_long() -> None:
     recent.note(IDLE, {"sent": 300.0}, 3.0)
     assert recent.times == {Waiting.FAR_ARRAY: SECOND, Waiting.SOURCE: 3 * SECOND}
     assert recent.rate("sent") == 100
+
+
+def test_a_rate_is_that_of_the_time_in_which_it_was_waited_for() -> None:
+    """Of seven idle seconds and three of a full line the line takes what it took in these three."""
+    recent = Recent()
+    for _ in range(7):
+        recent.note(IDLE, {"line": 100.0}, 1.0)
+    assert recent.rate_while("line", Waiting.LINE) == 100, "there is nothing better"
+    for _ in range(3):
+        recent.note({Waiting.LINE: SECOND}, {"line": 2000.0}, 1.0)
+    assert recent.rate_while("line", Waiting.LINE, Waiting.WINDOW) == 2000
+    assert recent.rate("line") == 670
+
+
+def test_a_second_counts_as_far_as_it_was_waited_in_and_as_long_as_it_was() -> None:
+    recent = Recent()
+    recent.note({Waiting.LINE: SECOND}, {"line": 3000.0}, 1.5)
+    recent.note({Waiting.LINE: SECOND // 2, Waiting.SOURCE: SECOND // 2}, {"line": 1000.0}, 1.0)
+    assert recent.rate_while("line", Waiting.LINE) == (3000 + 500) / (1.5 + 0.5)
