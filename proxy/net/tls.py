@@ -149,9 +149,10 @@ class Certificates:
         alarms = [self._problem] if self._problem else []
         left = self._loaded.certificates[0].expires - time.time()
         if left < _EXPIRY_WARNING:
+            ends = f"ends in {left / 86400:.0f} days" if left > 0 else "has ended: no new lane comes up with it"
             alarms.append(
-                f"the site's certificate ends in {max(left, 0) / 86400:.0f} days; make a new one with"
-                " `isthmus keygen`, give it to the peers, and `isthmus reload`"
+                f"the site's certificate {ends}; make a new one with `isthmus keygen`, give it to the peers, and"
+                " `isthmus reload`"
             )
         return alarms
 
