@@ -56,8 +56,8 @@ class ContainerStore(ABC):
         """Place and length of a chunk whose container is not in memory."""
         return None
 
-    def _read_alone(self, name: bytes) -> bytes | None:
-        """A chunk whose container is not in memory, but that itself is; unverified."""
+    def _read_alone(self, place: Place) -> bytes | None:
+        """What was read of a chunk there whose container is not in memory; unverified."""
         return None
 
     @abstractmethod
@@ -138,18 +138,20 @@ class ContainerStore(ABC):
             place = self._places.get(name)
             if place is not None:
                 data = self._containers[place[0]].chunk(place[1])
+                length = len(data)
                 self._touch(place)
         if place is None:
             found = self._find_elsewhere(name)
             if found is None:
                 raise ChunkMissing(name)
-            alone = self._read_alone(name)
+            place, length = found
+            alone = self._read_alone(place)
             if alone is None:
                 return None
-            place, data = found[0], alone
+            data = alone
         if fingerprint(data) != name:
             with self._lock:
-                self._drop_chunk(name, place, len(data))
+                self._drop_chunk(name, place, length)
             raise ChunkInvalid(name)
         return data
 

@@ -216,12 +216,12 @@ class DiskCache(ContainerStore):
         row = self._roster.get(container)
         return row is not None and row.settled
 
-    def _read_alone(self, name: bytes) -> bytes | None:
+    def _read_alone(self, place: Place) -> bytes | None:
         with self._lock:
-            return self._scatter.get(name)
+            return self._scatter.get(place)
 
     def _drop_chunk(self, name: bytes, place: Place, length: int) -> None:
-        self._scatter.drop(name)
+        self._scatter.drop(place)
         if self._places.get(name) == place:
             del self._places[name]
         container = place[0]
@@ -273,28 +273,28 @@ class DiskCache(ContainerStore):
             extent = self._extent(name) if self._scatter.alone() else None
         if extent is None:
             return False
-        container, slot, offset, length = extent
+        place, slot, offset, length = extent
         try:
             data = self._file.chunk(slot, offset, length)
         except StoreFault as fault:
             with self._lock:
-                self._abandon(container, fault)
+                self._abandon(place[0], fault)
             return True
         with self._lock:
             self._figures.loads += 1
-            self._scatter.keep(name, data)
+            self._scatter.keep(place, data)
         return True
 
-    def _extent(self, name: bytes) -> tuple[int, int, int, int] | None:
-        """Of a chunk that lies on the disk, and there only: container, slot, offset and length in bytes."""
+    def _extent(self, name: bytes) -> tuple[Place, int, int, int] | None:
+        """Of a chunk that lies on the disk, and there only: its place, slot, offset and length in bytes."""
         with suppress(StoreFault):
-            container, _, offset, length = self._index.locate(name) or (0, 0, 0, 0)
+            container, entry, offset, length = self._index.locate(name) or (0, 0, 0, 0)
             row = self._roster.get(container)
             most = self._layout.slot_bytes - self._layout.data_offset
             if row is None or not row.settled or container in self._containers:
                 return None
             fits = length <= min(LARGEST_CHUNK, most - offset)
-            return (container, row.slot, offset, length) if fits else None
+            return ((container, entry), row.slot, offset, length) if fits else None
         return None
 
     def _load(self, container: int, *, measured: bool = False) -> None:

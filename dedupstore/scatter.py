@@ -7,6 +7,8 @@ volume is sent anew, needs a chunk here and one there: megabytes would be read f
 
 from collections import OrderedDict
 
+from dedupstore.store import Place
+
 _FEW = 1 / 8
 """Part of a container's chunks: a disk that seeks reads so much of it in the time of two or three that lie apart."""
 _WEIGHT = 1 / 16
@@ -23,7 +25,7 @@ class Scatter:
         self._used = 1.0  # part of the chunks that were read, of containers that left memory lately
         self._loads = 0
         self._read: dict[int, int] = {}  # by container
-        self._kept: OrderedDict[bytes, bytes] = OrderedDict()
+        self._kept: OrderedDict[Place, bytes] = OrderedDict()
 
     def loaded(self, container: int) -> None:
         """It came to memory for one of its chunks."""
@@ -52,16 +54,21 @@ class Scatter:
         self._loads += 1
         return self._loads % _WHOLE != 0
 
-    def keep(self, name: bytes, data: bytes) -> None:
-        """A chunk that was read alone, not verified yet."""
-        self._kept[name] = data
+    def keep(self, place: Place, data: bytes) -> None:
+        """A chunk that was read alone, not verified yet.
+
+        By its place, not its name: what was read while the slot was written over says nothing of where the chunk was
+        stored since.
+        """
+        self._kept[place] = data
+        self._kept.move_to_end(place)
         if len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
 
-    def get(self, name: bytes) -> bytes | None:
+    def get(self, place: Place) -> bytes | None:
         """It, if it is still there."""
-        return self._kept.get(name)
+        return self._kept.get(place)
 
-    def drop(self, name: bytes) -> None:
+    def drop(self, place: Place) -> None:
         """It is not what its name says."""
-        self._kept.pop(name, None)
+        self._kept.pop(place, None)

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from dedupstore.container import SMALL
+from dedupstore.container_file import ContainerFile
+from dedupstore.disk import DiskStore
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.scatter import Scatter
 from dedupstore.store import ChunkStore
-from tests.conformance.filling import chunk, fetch, fill, healthy, name_of
+from tests.conformance.filling import chunk, fetch, fill, healthy, name_of, put
 from tests.unit.dedupstore.stores import opened
 
 LENGTH = 16 << 10
@@ -105,6 +107,47 @@ def test_what_lies_behind_the_end_of_a_file_that_was_cut_is_dropped(store: Chunk
         store.read(name_of(number, LENGTH))
 
 
+def test_what_the_file_has_no_longer_counts_no_longer(store: ChunkStore, path: Path) -> None:
+    read_here_and_there(store, 300)
+    number = max(number for number in CHUNKS if not resident(store, number))
+    os.truncate(path / "containers", SMALL.slot_bytes * 2)
+    before = store.figures()
+    for _ in range(2):
+        store.load(name_of(number, LENGTH))
+    with pytest.raises((ChunkInvalid, ChunkMissing)):
+        store.read(name_of(number, LENGTH))
+    after = store.figures()
+    assert before.used_bytes - after.used_bytes == (before.chunks - after.chunks) * LENGTH > 0
+
+
+def test_what_was_read_of_a_slot_that_was_written_over_says_nothing_of_where_the_chunk_is_now(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was kept by name: when the chunk had been learned anew, and had left memory, it was dropped, sound as it was,
+    and the store said to be damaged."""
+    monkeypatch.setattr(Scatter, "scattered", True)
+    store = DiskStore(path, 64 << 20, cache_bytes=32 << 20, new=SMALL)
+    fill(store, range(7 * 23))
+    gone = name_of(0)
+    read = ContainerFile.chunk
+
+    def late(file: ContainerFile, slot: int, offset: int, length: int) -> bytes:
+        """The slot's turn has come meanwhile."""
+        fill(store, range(1000, 1000 + 7 * 30))
+        return read(file, slot, offset, length)
+
+    monkeypatch.setattr(ContainerFile, "chunk", late)
+    store.load(gone)
+    monkeypatch.setattr(ContainerFile, "chunk", read)
+    with pytest.raises(ChunkMissing):
+        store.read(gone)
+    put(store, 0)
+    fill(store, range(2000, 2000 + 7 * 20))
+    assert fetch(store, gone) == chunk(0)
+    assert store.figures().invalid == 0
+    store.close()
+
+
 def test_one_container_in_sixteen_is_read_all_the_same() -> None:
     scatter = Scatter()
     assert not any(scatter.alone() for _ in range(100))
@@ -126,5 +169,13 @@ def test_containers_that_came_otherwise_do_not_count() -> None:
 def test_little_is_kept() -> None:
     scatter = Scatter()
     for number in range(1000):
-        scatter.keep(number.to_bytes(32), b"data")
-    assert sum(scatter.get(number.to_bytes(32)) is not None for number in range(1000)) == 32
+        scatter.keep((1, number), b"data")
+    assert sum(scatter.get((1, number)) is not None for number in range(1000)) == 32
+
+
+def test_what_is_read_again_is_kept_as_long_as_what_is_new() -> None:
+    """Two peers want it; the second would have had it driven out by whatever was read next."""
+    scatter = Scatter()
+    for number in (*range(32), 0, 32):
+        scatter.keep((1, number), b"data")
+    assert scatter.get((1, 0)) is not None
