@@ -6,7 +6,7 @@ The reading half is in `disk_cache`; here is how containers get to the disk, and
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import accumulate, islice
+from itertools import accumulate, islice, takewhile
 from os import PathLike
 from pathlib import Path
 
@@ -146,10 +146,17 @@ class DiskStore(DiskCache):
             batch = list(islice(self._sealed.values(), self._batch))
         with suppress(StoreFault):  # it shows again when they are committed
             room = self._index.room() if len(batch) > 1 else 0
-            # As many keys go with the container whose slot it takes.
-            keys = accumulate(2 * len(container.fingerprints) for container in batch)
-            del batch[max(1, sum(key <= room for key in keys)) :]
+            keys = accumulate(map(self._keys_with, batch))
+            del batch[max(1, sum(1 for _ in takewhile(room.__ge__, keys))) :]
         return batch
+
+    def _keys_with(self, container: Container) -> int:
+        """How many keys of the index change with it, those included of the container whose slot it takes.
+
+        Where it takes none as many are reckoned as it has.
+        """
+        own, displaced = len(container.fingerprints), self._look_up_displaced(self._roster[container.id].slot)
+        return own + max(own, len(displaced))
 
     def _write_all(self) -> None:
         self.write()
@@ -184,7 +191,9 @@ class DiskStore(DiskCache):
     def _write_container(self, container: Container) -> bool:
         """False if the file no longer grows so far. Raises StoreFault."""
         slot = self._roster[container.id].slot
-        self._read_displaced(slot)
+        self._look_up_displaced(slot)
+        with self._lock:
+            self._displaced.pop(slot, None)
         if slot > self._slots.limit:
             return False
         try:
@@ -224,13 +233,14 @@ class DiskStore(DiskCache):
             return False
         return True
 
-    def _read_displaced(self, slot: int) -> None:
-        """Learn which chunks go with the container whose slot is about to be written over."""
+    def _look_up_displaced(self, slot: int) -> list[bytes]:
+        """Which chunks go with the container whose slot is about to be written over, if there is one."""
         with self._lock:
-            displaced = self._displaced.pop(slot, None)
+            displaced = self._displaced.get(slot)
             names = self._removed[displaced] if displaced is not None else []
         if displaced is not None and names is None:
-            self._removed[displaced] = self._directory(slot, displaced)
+            names = self._removed[displaced] = self._directory(slot, displaced)
+        return names or []
 
     def _unlearn(self, containers: list[Container]) -> None:
         """Drop containers that could not be written, each as soon as nobody keeps it. Holds the lock."""

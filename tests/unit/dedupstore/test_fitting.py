@@ -11,7 +11,7 @@ from dedupstore.container import DATA_OFFSET, MAX_ENTRIES, SMALL, Layout
 from dedupstore.disk import DiskStore
 from dedupstore.index import Index
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
-from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
+from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
 from tests.unit.dedupstore.stores import FIVE, SIZE, opened
 
 SLOTS = 11
@@ -121,6 +121,33 @@ def test_a_store_of_small_chunks_uses_all_its_slots(path: Path) -> None:
     store = opened(path, 256 << 20)
     assert store.figures().containers == slots
     store.close()
+
+
+def test_large_chunks_take_the_place_of_small_ones_container_by_container(path: Path) -> None:
+    """Of what goes there are four times as many keys as of what comes: committed sixteen at a time, the first of them
+    cost 84 containers of 119."""
+    store: ChunkStore = DiskStore(path, 256 << 20, new=Layout(2 << 20, SMALL.data_offset, 507))
+    slots = (256 - 16 - 2) // 2
+    write_sixteen_at_a_time(store, range(507 * slots), 8)
+    a_container = (SMALL.slot_bytes - SMALL.data_offset) // LARGE
+    write_sixteen_at_a_time(store, range(a_container * 32 + 1), LARGE)
+    assert store.figures().evicted_containers == 33
+    assert store.figures().containers == slots
+    store.close()
+
+
+def write_sixteen_at_a_time(store: ChunkStore, numbers: range, length: int) -> None:
+    sealed = 0
+    for number in numbers:
+        before = store.unwritten
+        put(store, number, length)
+        sealed += store.unwritten > before
+        if sealed == 16:
+            while store.unwritten:
+                store.write()
+            sealed = 0
+    while store.unwritten:
+        store.write()
 
 
 def opened_and_verified(path: Path) -> tuple[int, int]:
