@@ -160,8 +160,8 @@ def _refuse_strangers(path: Path) -> None:
     place, index = path / "containers", path / "index"
     if place.is_dir():
         raise StoreUnusable(f"store {path}: {place} is a directory, which no store makes; {_APART}")
-    found = {entry.name for entry in index.iterdir()} if index.is_dir() else set()
-    if found - {_EMPTY_DISK} and found.isdisjoint(FILES):
+    found = {entry.name for entry in index.iterdir()} - {_EMPTY_DISK} if index.is_dir() else set()
+    if found and found.isdisjoint(FILES):
         raise StoreUnusable(f"store {path}: {index / min(found)} is nothing that a store makes; {_APART}")
 
 

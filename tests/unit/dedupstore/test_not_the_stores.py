@@ -57,6 +57,14 @@ def test_an_index_may_be_a_disk_of_its_own(path: Path) -> None:
     opened(path).close()
 
 
+def test_what_is_nothing_of_a_store_is_not_what_each_disk_has(path: Path) -> None:
+    """To move `lost+found` away was the advice, with which nothing was better."""
+    (path / "index" / "lost+found").mkdir(parents=True)
+    (path / "index" / "segments_1").touch()
+    with pytest.raises(StoreUnusable, match="index/segments_1 is nothing that a store makes"):
+        opened(path)
+
+
 def test_a_file_that_somebody_left_in_the_index_stops_no_site(filled: Path) -> None:
     (filled / "index" / "data.mdb.bak").write_bytes(b"of before the upgrade")
     store = opened(filled)
