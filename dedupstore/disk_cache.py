@@ -281,6 +281,7 @@ class DiskCache(ContainerStore):
                 self._abandon(place[0], fault)
             return True
         with self._lock:
+            self._alarms.pop("read", None)
             self._figures.loads += 1
             self._scatter.keep(place, data)
         return True

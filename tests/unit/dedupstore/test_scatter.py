@@ -1,5 +1,6 @@
 """Chunks that are wanted here and there are read alone; those that are wanted in order come with their container."""
 
+import errno
 import os
 import random
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dedupstore import container_file, scatter
 from dedupstore.container import SMALL
 from dedupstore.container_file import ContainerFile
 from dedupstore.disk import DiskStore
@@ -146,6 +148,29 @@ def test_what_was_read_of_a_slot_that_was_written_over_says_nothing_of_where_the
     assert fetch(store, gone) == chunk(0)
     assert store.figures().invalid == 0
     store.close()
+
+
+def test_a_disk_that_can_be_read_again_is_an_alarm_no_longer(
+    store: ChunkStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stood until the next container was read, and where little is read that may take days."""
+    read_here_and_there(store, 300)
+    cold = [number for number in CHUNKS if not resident(store, number)]
+    one, other, third = (name_of(number, LENGTH) for number in (cold[0], cold[len(cold) // 2], cold[-1]))
+
+    def failing(*_: object) -> int:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as disk:
+        disk.setattr(container_file, "preadv", failing)
+        store.load(one)
+    with pytest.raises(ChunkMissing):
+        store.read(one)
+    assert "cannot be read" in store.alarms[0]
+    monkeypatch.setattr(scatter, "_WHOLE", 1 << 30)
+    for name in (other, third):
+        fetch(store, name)
+    assert healthy(store)
 
 
 def test_one_container_in_sixteen_is_read_all_the_same() -> None:
