@@ -173,6 +173,15 @@ def _refuse_loose_ends(path: Path) -> None:
         raise StoreUnusable(f"store {path} cannot be opened: {loose[0]} is a link that leads nowhere; {remedy}")
 
 
+def _refuse_half(path: Path) -> None:
+    """Opening would begin the other half, in the way of the one that was moved or is not mounted. Raises
+    StoreUnusable."""
+    gone = [part for part in (path / "containers", path / "index" / FILES[0]) if not part.exists()]
+    if len(gone) == 1:
+        remedy = "put it back, or the next start of the site begins an empty store"
+        raise StoreUnusable(f"store {path} cannot be opened: {gone[0]} is not there; {remedy}")
+
+
 def _make(path: Path) -> None:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -187,6 +196,8 @@ def _open_owned(
 ) -> StoreFiles:
     _refuse_loose_ends(path)
     _refuse_strangers(path)
+    if keep:
+        _refuse_half(path)
     try:
         return _open_trusted(path, lock, sizes, walk, {})
     except Damaged as fault:
