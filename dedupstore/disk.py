@@ -97,8 +97,18 @@ class DiskStore(DiskCache):
             self._look()
         if self._probe_due():
             self._probe()
+        with self._lock:
+            waiting = list(islice(self._sealed.values(), self._batch))
+        together = self._together(waiting)
+        self._write_together(waiting[:together])
+        while waiting := waiting[together:]:
+            together = self._together(waiting)
+            self._write_together(waiting[:together])
+
+    def _write_together(self, containers: list[Container]) -> None:
+        """In one transaction, with what is noted."""
         written: list[Container] = []
-        for container in self._next_batch():
+        for container in containers:
             try:
                 kept = self._write_container(container)
             except StoreFault as fault:
@@ -139,16 +149,13 @@ class DiskStore(DiskCache):
         self._containers.clear()
         del self._slab
 
-    def _next_batch(self) -> list[Container]:
-        """What is written and committed together: no more than the index has room for, or the oldest would have to go
-        though there are free slots."""
-        with self._lock:
-            batch = list(islice(self._sealed.values(), self._batch))
+    def _together(self, containers: list[Container]) -> int:
+        """How many are written and committed together: no more than the index has room for, or the oldest would have to
+        go though there are free slots."""
         with suppress(StoreFault):  # it shows again when they are committed
-            room = self._index.room() if len(batch) > 1 else 0
-            keys = accumulate(map(self._keys_with, batch))
-            del batch[max(1, sum(1 for _ in takewhile(room.__ge__, keys))) :]
-        return batch
+            room = self._index.room() if len(containers) > 1 else 0
+            return max(1, sum(1 for _ in takewhile(room.__ge__, accumulate(map(self._keys_with, containers)))))
+        return len(containers)
 
     def _keys_with(self, container: Container) -> int:
         """How many keys of the index change with it, those included of the container whose slot it takes.

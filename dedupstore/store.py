@@ -155,7 +155,7 @@ class ChunkStore(Protocol):
         """True if `write` has something to note about peers, or to look at, though no container waits for it. Cheap."""
 
     def write(self) -> None:
-        """Writer: write notes and sealed containers, as many as a transaction takes: who rests need not wait for all.
+        """Writer: write notes and sealed containers, half of what may wait: who rests need not wait for all.
 
         Never raises: a failing disk becomes an alarm.
         """

@@ -136,6 +136,19 @@ def test_large_chunks_take_the_place_of_small_ones_container_by_container(path: 
     store.close()
 
 
+def test_where_the_index_has_room_for_one_all_that_wait_are_written_all_the_same(path: Path) -> None:
+    """One a second, as the site asks for: two a second of small chunks soon passed unlearned, with an idle disk."""
+    store: ChunkStore = DiskStore(path, 256 << 20, new=SMALL)
+    write_sixteen_at_a_time(store, range(SMALL.max_entries * 200), 8)
+    for number in range(SMALL.max_entries * 200, SMALL.max_entries * 203 + 1):
+        put(store, number, 8)
+    assert store.unwritten
+    store.write()
+    assert store.unwritten == 0
+    assert store.figures().unlearned == 0
+    store.close()
+
+
 def write_sixteen_at_a_time(store: ChunkStore, numbers: range, length: int) -> None:
     sealed = 0
     for number in numbers:
