@@ -20,8 +20,8 @@ from proxy.reduction.obtaining import Obtaining
 from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, RUN, parse
 
 _BEHIND = 32 << 10
-"""Bytes of tokens behind a batch that has to ask which are looked at for what they lack, at most; and so many that each
-of these batches counts beside them."""
+"""Bytes of tokens behind a batch that has to ask which are looked at for what they lack, at most, and of lists that are
+at hand and runs among them stand for; and so many that each of these batches counts beside them."""
 _BEHIND_EACH = 64
 
 
@@ -205,6 +205,9 @@ class Decoder:
             left -= token_bytes(data) + _BEHIND_EACH
             batch = _dissected(data) if left >= 0 else None
             if batch is None:
+                return
+            left -= self.obtaining.listed(batch.tokens)
+            if left < 0:
                 return
             yield batch
 

@@ -137,6 +137,10 @@ class Obtaining:
         needs, self._needs = self._needs, None
         return needs
 
+    def listed(self, tokens: Iterable[Token]) -> int:
+        """Bytes of the lists at hand that these stand for: to see what they lack all those names are looked up."""
+        return sum(len(self._had(name) or b"") for opcode, _, _, name in tokens if opcode == RUN)
+
     def asks(self, name: bytes) -> bool:
         """True if the peer has yet to fill the chunk or run of that name."""
         return name in self._asked

@@ -8,7 +8,7 @@ from proxy.reduction.ahead import BYTES_MAX, NAMES_MAX
 from proxy.reduction.batch import BATCH_PLAIN_MAX
 from proxy.reduction.decoder import Decoder
 from proxy.reduction.errors import BatchError
-from proxy.reduction.tokens import learn_token, reference_token, slice_token
+from proxy.reduction.tokens import learn_token, reference_token, run_token, slice_token
 from tests.unit.reduction.batches import CHUNK, NAME, OTHER, OTHER_NAME, WHOLE, batch, hold, literal
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, Stream, decoder_of, noise, site, two_sites
@@ -152,3 +152,27 @@ def test_looking_at_them_takes_little() -> None:
     decoder.keep(batch(ones, reference_token(OTHER_NAME), literals=bytes(20_000), plain=BATCH_PLAIN_MAX))
     assert decoder.advance() is None
     assert asked(decoder) == [NAME]
+
+
+def test_looking_at_lists_takes_little_either() -> None:
+    """A run of 2,048 chunks is 34 bytes, and its list may be at hand: so hundreds of them took a second, each time."""
+    far = site(ShelfStore())
+    small, taught = noise(255, 3), b"z"
+    hold(far, small)
+    listed = fingerprint(small) * 2048
+    run = run_token(2048, fingerprint(listed))
+    late = fingerprint(taught)[:8] + bytes(24)  # it looks as if it were taught, so it is asked for in its turn only
+    decoder = decoder_of(far)
+    teaching = literal(taught) + learn_token(1, fingerprint(taught))
+    present = WHOLE + run + reference_token(late) + teaching
+    decoder.keep(batch(present, literals=taught, plain=BATCH_PLAIN_MAX))
+    for _ in range(200):
+        decoder.keep(batch(reference_token(fingerprint(small)), run, plain=BATCH_PLAIN_MAX))
+    assert decoder.advance() is None
+    assert asked(decoder) == [NAME, fingerprint(listed)]
+    decoder.obtaining.fill(NAME, CHUNK)
+    decoder.obtaining.fill(fingerprint(listed), listed)
+    before = far.store.finds
+    assert decoder.advance() is None
+    assert asked(decoder) == [late]
+    assert far.store.finds - before < 10_000
