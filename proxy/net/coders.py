@@ -16,6 +16,7 @@ from proxy.observe.counters import Traffic
 from proxy.protocol.codes import Capability
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.adaptive import AdaptiveCompression
+from proxy.reduction.ahead import AheadMemory
 from proxy.reduction.comparison import Comparisons
 from proxy.reduction.compression import Compression, Compressor, zstd
 from proxy.reduction.contexts import ContextReader
@@ -107,6 +108,7 @@ class Workbench:
         self._tunnel = tunnel
         self._streams = streams
         self._memory = ContextMemory()
+        self._ahead = AheadMemory()
         self._claims = ContextClaims(tunnel.remembers)
         self._comparisons = Comparisons()
         self._order = Order(_CLOCK)
@@ -138,7 +140,7 @@ class Workbench:
         if protocol == "iscsi" and not spans:
             fell("the peer's version does not know iSCSI", False)
         silent = self._environment.worker.is_silent
-        decoder = Decoder(store, holdings, writer, context, spans=spans, runs=runs, silent=silent)
+        decoder = Decoder(store, holdings, writer, context, spans=spans, runs=runs, silent=silent, ahead=self._ahead)
         if not spans:
             return Coders(encoder, decoder)
         texts = None if portals is None else PortalTexts(portals)

@@ -1,7 +1,8 @@
 """What a tunnel's streams lack, asked for by a few of them at once: what is filled is kept until its batch is decoded.
 
-A batch may need `KEPT_MAX` bytes of fills, those behind it as much, and a tunnel has many streams: were all of them to
-ask, a peer that answers all but one MISS of each could have gigabytes kept. The sending side's counterpart is `Fills`.
+A batch may need `KEPT_MAX` bytes of fills, and a tunnel has many streams: were all of them to ask, a peer that answers
+all but one MISS of each could have gigabytes kept. What is asked for ahead has a bound of its own (`AheadMemory`). The
+sending side's counterpart is `Fills`.
 """
 
 import asyncio

@@ -18,11 +18,35 @@ BYTES_MAX = 4 << 20
 """What was filled ahead is kept until the last of those batches is decoded: a name may be asked for once a batch, and
 the store may refuse or lose the chunk."""
 
+ALL_MAX = 64 << 20
+"""The same for all streams of a tunnel. A stream that has decoded the batch that asked lets others ask, and keeps what
+is for those behind it, perhaps for long: its array need not read, and the next batch may wait for its turn to ask."""
+
+
+class AheadMemory:
+    """Of one tunnel: what is asked for ahead on all its streams. Loop thread."""
+
+    def __init__(self) -> None:
+        self._used = 0
+
+    def take(self, size: int) -> bool:
+        """False, and nothing is done, if that is too much."""
+        if self._used + size > ALL_MAX:
+            return False
+        self._used += size
+        return True
+
+    def give(self, size: int) -> None:
+        """So much is kept no longer."""
+        self._used -= size
+
 
 class Ahead:
     """Of one stream's incoming direction. Loop thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: AheadMemory) -> None:
+        """`memory`: what it shares with others."""
+        self._memory = memory
         self._left = 0  # batches, the present one included, until none is left that was asked for
         self._expected: set[bytes] = set()  # and not filled yet
         self._filled: dict[bytes, bytes] = {}
@@ -36,7 +60,7 @@ class Ahead:
         `lacking`: what tokens name of a batch that delivers so many bytes, so many batches `behind` the present one.
         """
         most = _most(lacking, plain)
-        if self._names + len(lacking) > NAMES_MAX or self._most + most > BYTES_MAX:
+        if self._names + len(lacking) > NAMES_MAX or self._most + most > BYTES_MAX or not self._memory.take(most):
             return False
         if lacking:
             self._left = max(self._left, behind + 1)
@@ -51,7 +75,7 @@ class Ahead:
             return False
         self._expected.discard(name)
         self._bytes += len(data)
-        if self._bytes > BYTES_MAX:
+        if self._bytes > self._most:
             raise BatchError("what was filled for batches to come is longer than these")
         self._filled[name] = data
         return True
@@ -69,6 +93,7 @@ class Ahead:
 
     def clear(self) -> None:
         """Keep nothing."""
+        self._memory.give(self._most)
         self._expected.clear()
         self._filled.clear()
         self._left = self._names = self._most = self._bytes = 0

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.fingerprint import CHECK_BYTES, fingerprint
 from dedupstore.store import ChunkStore
+from proxy.reduction.ahead import AheadMemory
 from proxy.reduction.batch import CODEC_CONTEXT, ReceivedBatch, Section, dissect, token_bytes
 from proxy.reduction.compression import decode
 from proxy.reduction.contexts import ContextReader
@@ -99,12 +100,13 @@ class Decoder:
         spans: bool = False,
         runs: bool = False,
         silent: Callable[[], bool] = lambda: False,
+        ahead: AheadMemory | None = None,
     ) -> None:
         """`writer`: what the store is to keep together. If agreed, `context`: for codec 2, `spans`: records, `runs`.
 
-        `silent`: whether the store's disk does not answer.
+        `silent`: whether the store's disk does not answer. `ahead`: what it shares with others, by default nothing.
         """
-        self.obtaining = Obtaining(store, holdings, writer, silent)
+        self.obtaining = Obtaining(store, holdings, writer, silent, ahead or AheadMemory())
         """What a batch waits for, and is given."""
         self._context = context
         self._spans = spans

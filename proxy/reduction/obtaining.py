@@ -12,7 +12,7 @@ from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.fingerprint import CHECK_BYTES, FINGERPRINT_BYTES, fingerprint
 from dedupstore.store import ChunkStore, Place
-from proxy.reduction.ahead import Ahead
+from proxy.reduction.ahead import Ahead, AheadMemory
 from proxy.reduction.batch import ReceivedBatch
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.holdings import Holdings
@@ -45,8 +45,13 @@ class Obtaining:
     the peer owes nothing (`asking`), that token is tried again. A batch all of whose tokens were served is `done`.
     """
 
-    def __init__(self, store: ChunkStore, holdings: Holdings, writer: int, silent: Callable[[], bool]) -> None:
-        """`writer`: what the store is to keep together. `silent`: whether the store's disk does not answer."""
+    def __init__(
+        self, store: ChunkStore, holdings: Holdings, writer: int, silent: Callable[[], bool], memory: AheadMemory
+    ) -> None:
+        """`writer`: what the store is to keep together. `silent`: whether the store's disk does not answer.
+
+        `memory`: for what is asked for ahead.
+        """
         self._store = store
         self._holdings = holdings
         self._writer = writer
@@ -63,7 +68,7 @@ class Obtaining:
         self._container = 0
         self._learned: list[Place] = []  # what holdings have not been told
         self._needs: Needs | None = None
-        self._ahead = Ahead()
+        self._ahead = Ahead(memory)
         self.entered: bytes | None = None
         """The first chunk that was read from another container than the one before: what follows it is wanted next."""
 

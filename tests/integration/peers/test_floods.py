@@ -9,6 +9,7 @@ import random
 import socket
 import struct
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -17,10 +18,20 @@ import pytest
 from dedupstore.fingerprint import fingerprint
 from proxy.net.misses import AT_ONCE
 from proxy.protocol.codes import Capability, CloseCode, ResetCode
-from proxy.protocol.frames import LANES_MAX, OVER, FrameType, encode, encode_ack, encode_reset, encode_token
+from proxy.protocol.frames import (
+    LANES_MAX,
+    OVER,
+    FrameType,
+    decode_miss,
+    encode,
+    encode_ack,
+    encode_reset,
+    encode_token,
+)
 from proxy.protocol.reader import CHUNK_MAX
+from proxy.reduction.ahead import ALL_MAX
 from proxy.reduction.batch import CODEC_NONE, assemble
-from proxy.reduction.tokens import literal_token, slice_token
+from proxy.reduction.tokens import learn_token, literal_token, reference_token, slice_token
 from tests.integration.bed.ends import Array
 from tests.integration.bed.sites import Bed
 from tests.integration.peers.scripted import Ended, ScriptedLane, hello, open_
@@ -136,6 +147,50 @@ def test_what_is_filled_in_part(bed: Bed) -> None:
         code, reason = lane.close_of()
         assert (code, "has not asked" in reason) == (CloseCode.PROTOCOL_ERROR, True), reason
         stage.still_works(array)
+
+
+def test_what_is_filled_for_batches_to_come(bed: Bed) -> None:
+    """Each stream is filled its first batch and four megabytes for those behind; then it has to wait for its turn."""
+    streams = range(1, 80, 2)
+    with Array() as array, hub(bed, array.address) as stage, stage.dial() as lane:
+        lane.come_up(hello("rogue", "west"))
+        lane.send(*(open_(number) for number in streams))
+        array.arrival(len(streams) - 1)
+        growth = watch_memory(stage.west)
+        for number in streams:
+            lane.send(*(encode(FrameType.DATA, number, 1 + nth, data) for nth, data in enumerate(one_by_one(number))))
+        filled = Counter[int]()
+        while len(filled) < len(streams) or min(filled.values()) < 2:
+            frame = lane.expect(FrameType.MISS)
+            asked = decode_miss(frame.payload)
+            found = [chunk for chunk in of_stream(frame.stream) if fingerprint(chunk) in asked]
+            for chunk in found:
+                filled[frame.stream] += 1
+                lane.send(fill(frame.stream, len(one_by_one(frame.stream)) + filled[frame.stream], chunk))
+        missing(lane)
+        assert growth() < ALL_MAX + MUCH
+        stage.still_works(array)
+
+
+def of_stream(number: int) -> list[bytes]:
+    """What batches of `one_by_one` lack."""
+    return [random.Random(f"{number} {nth}").randbytes(CHUNK_MAX if nth > 1 else 100) for nth in range(18)]
+
+
+def one_by_one(number: int) -> list[bytes]:
+    """Batches of a chunk each. The first one has to ask before others have come; the second one asks for these as well.
+
+    What the third one names looks as if the second one taught it, so it is asked for in its turn only, and not filled.
+    """
+    first, second, *others = map(fingerprint, of_stream(number))
+    taught = fingerprint(b"z")
+    tokens = reference_token(second) + literal_token(1) + learn_token(1, taught)
+    return [
+        assemble(100, CODEC_NONE, reference_token(first), 0, []),
+        assemble(101, CODEC_NONE, tokens, 1, [b"z"]),
+        assemble(100, CODEC_NONE, reference_token(taught[:8] + bytes(24)), 0, []),
+        *(assemble(1, CODEC_NONE, slice_token(name, 0, 1), 0, []) for name in others),
+    ]
 
 
 def lacking(number: int, chunks: list[bytes]) -> bytes:

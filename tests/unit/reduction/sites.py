@@ -8,6 +8,7 @@ from typing import cast
 
 from dedupstore.chunker import Chunker
 from dedupstore.store import ChunkStore
+from proxy.reduction.ahead import AheadMemory
 from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
 from proxy.reduction.beginnings import Beginnings
 from proxy.reduction.compression import Compression, Compressor, zstd
@@ -95,10 +96,10 @@ def encoder_of(
     return Encoder(chunker, store, site.holdings, compression, beginnings=site.beginnings, order=order)
 
 
-def decoder_of(site: Site, memory: ContextMemory | None = None) -> Decoder:
-    """One stream's incoming direction; `memory`: what it shares with others, by default nothing."""
+def decoder_of(site: Site, memory: ContextMemory | None = None, ahead: AheadMemory | None = None) -> Decoder:
+    """One stream's incoming direction; `memory`, `ahead`: what it shares with others, by default nothing."""
     store, context = cast(ChunkStore, site.store), ContextReader(memory or ContextMemory())
-    return Decoder(store, site.holdings, context=context, runs=True, silent=lambda: site.silent)
+    return Decoder(store, site.holdings, context=context, runs=True, silent=lambda: site.silent, ahead=ahead)
 
 
 def noise(n: int, seed: int = 0) -> bytes:

@@ -4,7 +4,7 @@ import pytest
 
 from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.fingerprint import fingerprint
-from proxy.reduction.ahead import BYTES_MAX, NAMES_MAX
+from proxy.reduction.ahead import ALL_MAX, BYTES_MAX, NAMES_MAX, AheadMemory
 from proxy.reduction.batch import BATCH_PLAIN_MAX
 from proxy.reduction.decoder import Decoder
 from proxy.reduction.errors import BatchError
@@ -119,17 +119,35 @@ def test_of_what_is_sliced_a_whole_chunk_may_come() -> None:
 
 def test_who_fills_more_than_the_batches_deliver_breaks_the_protocol() -> None:
     """Or a few bytes would have us keep megabytes."""
-    long = [noise(LARGEST_CHUNK, seed) for seed in range(NAMES_MAX)]
+    long = [noise(LARGEST_CHUNK, seed) for seed in range(3)]
     decoder = decoder_of(site(ShelfStore()))
     for chunk in long:
-        decoder.keep(batch(reference_token(fingerprint(chunk)), plain=10))
+        decoder.keep(batch(reference_token(fingerprint(chunk)), plain=LARGEST_CHUNK // 2))
     assert decoder.advance() is None
-    assert len(asked(decoder)) == NAMES_MAX
-    fits = 1 + BYTES_MAX // LARGEST_CHUNK
-    for chunk in long[:fits]:
+    assert len(asked(decoder)) == len(long)
+    for chunk in long[:2]:
         decoder.obtaining.fill(fingerprint(chunk), chunk)
     with pytest.raises(BatchError, match="longer than these"):
-        decoder.obtaining.fill(fingerprint(long[fits]), long[fits])
+        decoder.obtaining.fill(fingerprint(long[2]), long[2])
+
+
+def test_all_streams_of_a_tunnel_share_what_may_be_kept() -> None:
+    """A stream that has decoded the batch that asked keeps what is for others, and has let other streams ask."""
+    memory, streams = AheadMemory(), ALL_MAX // BYTES_MAX + 2
+    decoders = []
+    for nth in range(streams):
+        decoder = decoder_of(site(ShelfStore()), ahead=memory)
+        for at in range(40):
+            decoder.keep(batch(slice_token(bytes((nth, at)) * 16, 0, 1), plain=1))
+        assert decoder.advance() is None
+        decoders.append(decoder)
+    assert [len(asked(decoder)) for decoder in decoders] == [17] * (streams - 2) + [1, 1]
+    decoders[0].close()
+    last = decoder_of(site(ShelfStore()), ahead=memory)
+    for chunk in (CHUNK, OTHER):
+        last.keep(named(chunk))
+    assert last.advance() is None
+    assert asked(last) == [NAME, OTHER_NAME]
 
 
 def test_what_is_no_batch_is_told_of_in_its_turn() -> None:
