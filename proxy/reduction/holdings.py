@@ -53,6 +53,8 @@ class Holdings:
         self._underway: Counter[Place] = Counter()
         self._referred = 0
         self._missed = 0
+        self._referred_underway = 0
+        self._missed_underway = 0
         self._suspended_until = 0.0
         self.referring = True
         """False while references are suspended."""
@@ -114,17 +116,28 @@ class Holdings:
         return self._found >= _PROVEN
 
     def referred(self, count: int) -> None:
-        """So many references were sent; old samples fade by halving."""
+        """So many references were sent."""
+        self._referred_underway += count
+
+    def ended(self, count: int, missed: int) -> None:
+        """So many of them are under way no more, of which so many had failed; old samples fade by halving."""
+        self._referred_underway -= count
+        self._missed_underway = max(0, self._missed_underway - missed)
         self._referred += count
+        self._missed += missed
         if self._referred > _SAMPLE:
             self._referred //= 2
             self._missed //= 2
 
     def missed(self, count: int, now: float) -> None:
-        """So many references failed at the peer, in one batch. `now` in seconds, monotonic."""
+        """So many references failed at the peer. `now` in seconds, monotonic.
+
+        They may be of all that is under way: the peer asks at once for what many batches lack, on many streams.
+        """
         self._found //= 2
-        self._missed += count
-        if self._missed > _FEWEST_MISSES and self._missed > _MISS_SHARE * self._referred:
+        self._missed_underway += count
+        missed = self._missed + self._missed_underway
+        if missed > _FEWEST_MISSES and missed > _MISS_SHARE * (self._referred + self._referred_underway):
             self._suspend(now)
 
     def gone(self, now: float) -> None:
@@ -142,7 +155,7 @@ class Holdings:
         """End a suspension whose time has come; to be called about once a second."""
         if not self.referring and now >= self._suspended_until:
             self.referring = True
-            self._referred = self._missed = 0
+            self._referred = self._missed = self._missed_underway = 0
 
     def _container(self, container: int) -> int:
         bits = self._bits.get(container)

@@ -46,7 +46,7 @@ class Underway:
         """The peer has consumed the batch: its pins end, and it holds what the batch taught or had to be filled for."""
         missed = self._missed.keys() & batch.named if self._missed else set()
         _uncount(self._referred, batch.named)
-        _uncount(self._missed, missed)
+        self._end_misses(batch, missed)
         self._release(batch, found=not missed)
         for name in missed:
             if (place := self._store.find(name)) is not None:
@@ -56,6 +56,7 @@ class Underway:
 
     def abandon(self, batch: EncodedBatch) -> None:
         """The stream is over and the batch may never arrive: its pins end."""
+        self._end_misses(batch, self._missed.keys() & batch.named)
         self._release(batch, found=False)
 
     def missed(self, name: bytes) -> bool:
@@ -71,6 +72,11 @@ class Underway:
     def listed(self, name: bytes) -> bytes | None:
         """What a run of that name stands for: the fingerprints of its chunks; None if none is on its way."""
         return self._runs.listed(name)
+
+    def _end_misses(self, batch: EncodedBatch, missed: set[bytes]) -> None:
+        """It refers to nothing any more. `missed`: what it names and the peer has asked for."""
+        _uncount(self._missed, missed)
+        self._holdings.ended(batch.references, sum(name not in batch.lists for name in missed))
 
     def _release(self, batch: EncodedBatch, *, found: bool) -> None:
         """`found`: the peer knew what its runs stand for."""

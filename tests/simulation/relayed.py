@@ -39,8 +39,8 @@ from tests.unit.config.contract import EAST, WEST
 class Shelf(MemoryStore):
     """A store whose disk lags: what is learned has to be written, what is read to be loaded, and some of it is lost."""
 
-    def __init__(self) -> None:
-        super().__init__(LEAST_BYTES)
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
         self.lag = 0
         self.lags_at = 1 << 60
         """Bytes unwritten from which sources rest."""
@@ -298,16 +298,22 @@ class Sites:
     """West has the initiators, east the targets."""
 
     def __init__(
-        self, loop: Clockwork, settings: TunnelSettings, chunker: Chunker, protocol: str, maximum: str
+        self,
+        loop: Clockwork,
+        settings: TunnelSettings,
+        chunker: Chunker,
+        protocol: str,
+        maximum: str,
+        stored: int = LEAST_BYTES,
     ) -> None:
-        """`maximum`: of what the initiators' side sends; may be empty."""
+        """`maximum`: of what the initiators' side sends; may be empty. `stored`: bytes that each store has room for."""
         self.loop = loop
         self._now = 0.0
         self._known = socket.socketpair()
         self._arrays: asyncio.Queue[Array] = asyncio.Queue()
         self._protocol = protocol
         text = EAST + (f'maximum = "{maximum}"\n' if maximum else "")
-        self.near_store, self.far_store = Shelf(), Shelf()
+        self.near_store, self.far_store = Shelf(stored), Shelf(stored)
         self.near = self._peer(text, self.near_store, settings, chunker)
         self.far = self._peer(WEST.replace('mode = "disk"\npath = "store"\n', ""), self.far_store, settings, chunker)
         self.links: list[Link] = []
@@ -367,13 +373,18 @@ class Sites:
 
 
 def tell(
-    story: Callable[[Sites], Awaitable[None]], settings: TunnelSettings, maximum: str = "", *, delay: float = 0.01
+    story: Callable[[Sites], Awaitable[None]],
+    settings: TunnelSettings,
+    maximum: str = "",
+    *,
+    delay: float = 0.01,
+    stored: int = LEAST_BYTES,
 ) -> None:
-    """With a lane up that takes `delay` seconds, between sites where nothing else is slow. `maximum`: as of `Sites`."""
+    """With a lane up that takes `delay` seconds, between sites where nothing else is slow. The rest: as of `Sites`."""
     loop = Clockwork(1)
 
     async def told() -> None:
-        sites = Sites(loop, settings, Chunker(4 << 10, 16 << 10, 64 << 10), "tcp", maximum)
+        sites = Sites(loop, settings, Chunker(4 << 10, 16 << 10, 64 << 10), "tcp", maximum, stored)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("proxy.net.arrays.connect", sites.connect)
             patch.setattr("proxy.net.worker.time", SimpleNamespace(monotonic=loop.time))

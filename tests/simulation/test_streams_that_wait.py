@@ -10,7 +10,7 @@ from proxy.protocol.tunnel import TunnelSettings
 from tests.simulation.relayed import Array, Sites, tell
 from tests.unit.reduction.sites import noise
 
-KIB = 1 << 10
+KIB, MIB = 1 << 10, 1 << 20
 SAID = noise(64 * KIB, 7)
 
 
@@ -59,6 +59,33 @@ def test_streams_that_are_reset_while_they_ask_let_others_ask() -> None:
         assert far.got == SAID
 
     tell(story, TunnelSettings())
+
+
+def test_what_is_asked_for_at_once_is_no_flood() -> None:
+    """One chunk in thirty, of four streams that all have a window of references under way: they went on as literals."""
+    said = [noise(16 * MIB, seed) for seed in range(4)]
+
+    async def pass_over(sites: Sites) -> list[Relay]:
+        streams = [await connected(sites) for _ in said]
+        for (near, _, _), data in zip(streams, said, strict=True):
+            near.say(data)
+        await asyncio.sleep(10)
+        for (near, far, _), data in zip(streams, said, strict=True):
+            assert far.got == data
+            near.end()
+            far.end()
+        await asyncio.sleep(1)
+        return [relay for _, _, relay in streams]
+
+    async def story(sites: Sites) -> None:
+        await pass_over(sites)
+        sites.far_store.lose(sites.loop.rng, 1 / 30)
+        relays = await pass_over(sites)
+        assert sum(relay.traffic.fills for relay in relays) > 64, "so few are forgiven"
+        assert not sites.near.references_suspended
+        assert sum(relay.traffic.literal for relay in relays) < MIB
+
+    tell(story, TunnelSettings(), delay=0.05, stored=128 * MIB)
 
 
 def test_nothing_is_kept_of_a_stream_that_ended_before_the_disk_had_what_its_peer_missed() -> None:

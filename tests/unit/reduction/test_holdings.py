@@ -101,6 +101,20 @@ def test_it_is_the_share_of_misses_that_counts(store: ChunkStore, between: int, 
     assert holdings.referring == goes_on
 
 
+@pytest.mark.parametrize(("under_way", "goes_on"), [(3000, True), (1000, False)])
+def test_what_is_missed_at_once_is_a_share_of_all_that_is_under_way(
+    store: ChunkStore, under_way: int, goes_on: bool
+) -> None:
+    """A peer asks at once for what many batches lack, all of which were sent before."""
+    holdings = Holdings(store, b"peer")
+    for _ in range(100):
+        holdings.referred(under_way)
+        holdings.missed(100, now=0)
+        for part in range(10):
+            holdings.ended(under_way // 10, 100 if part == 4 else 0)
+    assert holdings.referring == goes_on
+
+
 def test_a_suspension_ends_after_thirty_seconds(store: ChunkStore) -> None:
     holdings = suspended(store, at=1000)
     seen = []
