@@ -271,6 +271,8 @@ class Peer:
     def sample(self) -> None:
         """Once a second: note what no event tells of lanes and relays, and end suspensions."""
         self.lanes.sample(self._loop.time())
+        if not self.lanes.missing():  # a silent one is heard again, or fewer do; of the next time that says nothing
+            self._last_error = ""
         self.shares.sample(self.lanes, self._loop.time())
         for lane in self.lanes.surplus() if self._ends_lanes else ():
             lane.needless = True

@@ -293,6 +293,12 @@ class Link:
     def tcp_info(self) -> TcpInfo:
         return TcpInfo()
 
+    def stand_apart(self, apart: bool, *, late: bool) -> None:
+        pass
+
+    def unpause(self, now: float, *, light: bool, calm: bool) -> None:
+        pass
+
 
 class Sites:
     """West has the initiators, east the targets."""
