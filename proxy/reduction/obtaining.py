@@ -170,14 +170,14 @@ class Obtaining:
 
     def _ask(self, needs: Needs, rest: list[Token], behind: Iterable[ReceivedBatch]) -> None:
         """All runs, if the first one was not found: there will be others."""
-        astray, taught = rest[0][0] == RUN, _taught(rest)
-        lacking = [token[3] for token in self._lacking(rest, taught, astray=astray)]
+        astray, taught, seen = rest[0][0] == RUN, _taught(rest), dict[bytes, bool]()
+        lacking = [token[3] for token in self._lacking(rest, taught, seen, astray=astray)]
         runs = {token[3] for token in rest if token[0] == RUN}
         needs.ask = list(dict.fromkeys([*needs.ask, *lacking]))[:_LOOK_AHEAD]
         self._asked.update(needs.ask)
         for number, batch in enumerate(behind, 1):
             taught |= _taught(batch.tokens)
-            tokens = self._lacking(batch.tokens, taught, astray=astray)
+            tokens = self._lacking(batch.tokens, taught, seen, astray=astray)
             early = {token[3]: token for token in tokens if token[3] not in self._asked}
             if len(needs.ask) + len(early) > _LOOK_AHEAD or not self._ahead.expect(early.values(), batch.plain, number):
                 break
@@ -240,13 +240,20 @@ class Obtaining:
         if self._counted_bytes > KEPT_MAX:
             raise BatchError(f"a batch slices, or had to be filled, more than {KEPT_MAX} bytes of chunks")
 
-    def _lacking(self, tokens: Iterable[Token], taught: set[bytes], *, astray: bool) -> Iterator[Token]:
-        """Those that name what is not at hand, unless it is taught; and runs behind such chunks, or all if `astray`."""
+    def _lacking(
+        self, tokens: Iterable[Token], taught: set[bytes], seen: dict[bytes, bool], *, astray: bool
+    ) -> Iterator[Token]:
+        """Those that name what is not at hand, unless it is taught; and runs behind such chunks, or all if `astray`.
+
+        `seen`: what is at hand, and what not. While the disk does not answer it costs a verification to know.
+        """
         lacking = False
         for token in tokens:
             opcode, n, _, name = token
             if opcode in (REFERENCE, SLICE):
-                lacking = name[:CHECK_BYTES] not in taught and not self._at_hand(name)
+                if name not in seen:
+                    seen[name] = self._at_hand(name)
+                lacking = name[:CHECK_BYTES] not in taught and not seen[name]
                 if lacking:
                     yield token
             elif opcode == RUN:
@@ -255,7 +262,7 @@ class Obtaining:
                     yield token
                 elif listed is not None and len(listed) == n * FINGERPRINT_BYTES:
                     chunks = [(REFERENCE, 0, 0, each) for each in _names_in(listed)]
-                    yield from self._lacking(chunks, taught, astray=False)
+                    yield from self._lacking(chunks, taught, seen, astray=False)
 
     def _at_hand(self, name: bytes) -> bool:
         """True if the chunk or run need not be asked for."""
