@@ -75,7 +75,7 @@ def init(out: Path, **options: Any) -> int | None:
 
 
 @root.command(
-    epilog=_examples("isthmus pair east:AQ2U east.toml", "isthmus pair east:AQ2U /etc/isthmus/west.toml --replace")
+    epilog=_examples("isthmus pair east:AQ2U west.toml", "isthmus pair east:AQ2U /etc/isthmus/west.toml --replace")
 )
 @click.argument("line")
 @_config

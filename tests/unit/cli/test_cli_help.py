@@ -91,6 +91,13 @@ def test_the_examples_can_be_typed() -> None:
                 assert typed[1 : 1 + len(words)] == list(words)
 
 
+def test_a_line_is_typed_at_the_other_site(isthmus: Isthmus) -> None:
+    """Its own is refused."""
+    examples = isthmus("pair", "--help").stdout.split("Examples:\n")[1]
+    typed = [line.split() for line in examples.splitlines()]
+    assert [(line[2].partition(":")[0], line[3].rpartition("/")[2]) for line in typed] == [("east", "west.toml")] * 2
+
+
 def test_the_help_lists_every_exit_code(isthmus: Isthmus) -> None:
     told = isthmus("--help").stdout.split("Exit codes:")[1]
     assert [int(word) for word in told.replace(",", " ").replace(".", " ").split() if word.isdigit()] == [*ExitCode]
