@@ -22,6 +22,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from proxy.errors import OperatorError
 from proxy.files import File, create_all, replace_all
+from proxy.text import typed
 
 PEM, DER = serialization.Encoding.PEM, serialization.Encoding.DER
 VALID_FOR = timedelta(days=3650)
@@ -178,10 +179,10 @@ def read_public_key(path: Path) -> bytes:
 
 def read_token(path: Path, key: str) -> bytes:
     """The token in a file, ASCII, without the spaces around it; `key` names that file. Raises IdentityFault."""
-    making = f"make one: (umask 077; openssl rand -hex 32 > {path})"
+    making = f"make one: (umask 077; openssl rand -hex 32 > {typed(path)})"
     token = _content(path, f"{making}, or name another file as {key}").strip()
     if is_open(path):
-        raise IdentityFault(path, "can be read or written by others than its owner", f"chmod 600 {path}")
+        raise IdentityFault(path, "can be read or written by others than its owner", typed("chmod", "600", path))
     shown = token.isascii() and token.decode("ascii").isprintable()  # no header has other characters, such as NUL
     if not LEAST_TOKEN <= len(token) <= LARGEST_TOKEN or not shown or len(token.split()) != 1:
         wrong = f"holds no token of {LEAST_TOKEN} or more letters and digits"

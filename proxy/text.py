@@ -1,4 +1,6 @@
-"""Text from others, made fit for a terminal or a log line."""
+"""Text made fit for a terminal, a log line, or a shell."""
+
+import shlex
 
 
 def printable(text: str) -> str:
@@ -6,3 +8,8 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)
+
+
+def typed(*words: object) -> str:
+    """A command line as it can be typed, or copied, whatever is in a path: spaces most of all."""
+    return shlex.join(map(str, words))

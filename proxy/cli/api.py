@@ -11,7 +11,7 @@ from typing import Any
 from proxy.config import SiteConfig
 from proxy.errors import ExitCode, OperatorError
 from proxy.net.inquiry import TIMEOUT, Inquiry, find_token
-from proxy.text import printable
+from proxy.text import printable, typed
 
 API = "/api/v1"
 _REFUSALS = 400, 401, 403, 421, 429
@@ -83,7 +83,9 @@ class Api:
             raise self._unanswered() from None
         except (OSError, HTTPException) as error:
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise self._unreachable(f"{reason}; is `isthmus serve {self._config.source}` running?") from None
+            raise self._unreachable(
+                f"{reason}; is `{typed('isthmus', 'serve', self._config.source)}` running?"
+            ) from None
         if response.status in _REFUSALS and (refusal := _refusal(body)):
             if response.status == HTTPStatus.UNAUTHORIZED and (
                 shown := find_token(self._config.status, control=control)

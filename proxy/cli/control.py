@@ -11,7 +11,7 @@ from proxy.config import SiteConfig, load
 from proxy.config.units import show_duration
 from proxy.errors import ExitCode, OperatorError
 from proxy.net.inquiry import TIMEOUT
-from proxy.text import printable
+from proxy.text import printable, typed
 
 INTERVAL = 0.25
 SLACK = 60.0
@@ -44,7 +44,8 @@ def reload(config: Path) -> int:
         answer = api.post("reload")
     if answer.get("reloaded") is not True:
         problem = printable(str(answer.get("problem") or "it does not say why"))
-        raise OperatorError(f"{site.site.name} keeps what it had: {problem}; `isthmus check {config}` says more")
+        more = f"`{typed('isthmus', 'check', config)}` says more"
+        raise OperatorError(f"{site.site.name} keeps what it had: {problem}; {more}")
     say(f"{site.site.name} has read its certificates, keys, pins and tokens anew.")
     say(f"What else was changed in {config} takes effect with a restart.")
     return ExitCode.OK

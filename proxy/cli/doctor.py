@@ -60,7 +60,7 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     certificates = None if mistakes else _load_certificates(site, mistakes)
     reached = reach_all(site.peers, site.exports, certificates, site.tunnel.connect_timeout)
     owner = other_owner(site.identity.key)
-    again = as_user(owner, f"isthmus doctor {site.source}") if owner is not None else ""
+    again = as_user(owner, "isthmus", "doctor", site.source) if owner is not None else ""
     yield from resources.user(owner, again)
     yield from silence
     yield from mistakes

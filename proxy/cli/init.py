@@ -18,6 +18,7 @@ from proxy.errors import ExitCode, OperatorError
 from proxy.files import File, create_all
 from proxy.setup import container, sitefile
 from proxy.setup.wishes import Way, Wishes
+from proxy.text import typed
 
 DEFAULT_EXPORT = "array"
 STORE_SIZE = "10GiB"
@@ -170,7 +171,7 @@ def _say(wishes: Wishes, config: Path, made: identity.Identity, reach: Address |
     say(f"1. Type this one line on {wishes.peer}'s host, in the directory of its file:\n")
     say(f"isthmus pair {line} {wishes.peer}.toml\n")
     say(f"2. `isthmus init` prints such a line on {wishes.peer}'s host, too: type it here, beside this file.")
-    say(f"3. isthmus serve {config}")
+    say(f"3. {typed('isthmus', 'serve', config)}")
 
 
 def _owner(directory: Path) -> str:
@@ -178,4 +179,4 @@ def _owner(directory: Path) -> str:
     if os.getuid() != 0:
         return ""
     user = container.user()
-    return f", as {user}: chown -R {user} {directory} first"
+    return f", as {user}: {typed('chown', '-R', user, directory)} first"

@@ -12,7 +12,7 @@ from proxy.doctor.trust import SOON
 from proxy.errors import ExitCode, OperatorError
 from proxy.setup.admission import Admitted, admit
 from proxy.setup.invitation import Invitation, decode, encode
-from proxy.text import printable
+from proxy.text import printable, typed
 
 
 def run(line: str, config: Path, replace: bool) -> None:
@@ -71,7 +71,8 @@ def _say(config: Path, invitation: Invitation, admitted: Admitted) -> None:
         reached = f"dialled at {address}" if address else "waited for"
         say(f"{name} is a peer now, {reached}; written: {written}")
     say(f"SHA-256 {identity.show_fingerprint(invitation.facts.fingerprint)}: has to be what {name}'s host shows")
+    serve = typed("isthmus", "serve", config)
     if config.resolve() in admitted.changed:
-        say(f"Next: isthmus serve {config}; a site that runs already knows {name} after a restart.")
+        say(f"Next: {serve}; a site that runs already knows {name} after a restart.")
     elif admitted.changed:
-        say(f"Next: isthmus reload {config}, or, if it does not run, isthmus serve {config}")
+        say(f"Next: {typed('isthmus', 'reload', config)}, or, if it does not run, {serve}")

@@ -9,6 +9,7 @@ from proxy.config import ConfigError, SiteConfig, load
 from proxy.errors import ExitCode, OperatorError
 from proxy.net.limits import ensure_threads
 from proxy.net.service import run as run_site
+from proxy.text import typed
 from proxy.web.server import StatusServer
 from proxy.web.settings import Settings
 
@@ -43,8 +44,8 @@ def _refuse_for_another(site: SiteConfig) -> None:
     owner = other_owner(key)
     if os.geteuid() == 0 and owner is not None:
         wrong = f"the key {key} is {owner}'s, who could not open the store and the history that root makes"
-        remedy = as_user(owner, f"isthmus serve {site.source}")
-        as_root = f"or, if the site is to run as root, chown root {key}"
+        remedy = as_user(owner, "isthmus", "serve", site.source)
+        as_root = f"or, if the site is to run as root, {typed('chown', 'root', key)}"
         raise OperatorError(f"{wrong}; {remedy}; {as_root}", ExitCode.CONFIGURATION)
 
 

@@ -102,14 +102,14 @@ def _existing(site: SiteConfig, action: str) -> Path:
     """The store's directory, which has to be this user's: what root writes there the site could not open."""
     path = site.store.path
     assert path is not None  # proxy.config sees to that
-    command = f"isthmus store {action} {site.source}"
+    command = "isthmus", "store", action, site.source
     try:
         present = {"containers", "index"} & set(os.listdir(path))
     except FileNotFoundError:
         present = set()
     except PermissionError as error:
         owner = other_owner(path) or other_owner(site.identity.key)
-        remedy = as_user(owner, command) if owner else "run this as the site's user"
+        remedy = as_user(owner, *command) if owner else "run this as the site's user"
         raise OperatorError(f"store {path} cannot be looked into: {error.strerror}; {remedy}", ExitCode.STORE) from None
     except OSError as error:
         remedy = "name a directory as store.path"
@@ -118,7 +118,7 @@ def _existing(site: SiteConfig, action: str) -> Path:
         raise OperatorError(f"there is no store in {path} yet; `isthmus serve` makes it", ExitCode.STORE)
     if owner := other_owner(path):
         wrong = f"store {path} belongs to {owner}, who could not open what another user writes there"
-        raise OperatorError(f"{wrong}; {as_user(owner, command)}", ExitCode.STORE)
+        raise OperatorError(f"{wrong}; {as_user(owner, *command)}", ExitCode.STORE)
     return path
 
 

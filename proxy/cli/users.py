@@ -4,6 +4,8 @@ import os
 import pwd
 from pathlib import Path
 
+from proxy.text import typed
+
 
 def other_owner(path: Path) -> str | None:
     """The user whose that file or directory is, if that is another one than this process's and can be told."""
@@ -14,11 +16,12 @@ def other_owner(path: Path) -> str | None:
     return None if number == os.geteuid() else _name(number)
 
 
-def as_user(owner: str, command: str) -> str:
-    """What to type, as root, to have that user do it."""
+def as_user(owner: str, *command: object) -> str:
+    """What to type, as root, to have that user do it. `command`: its words."""
+    line = typed(*command)
     if owner.isdecimal():  # a container's, which this host has no name for
-        return f"run this as user {owner}: {command}"
-    return f"run this as {owner}: runuser -u {owner} -- {command}"
+        return f"run this as user {owner}: {line}"
+    return f"run this as {owner}: runuser -u {owner} -- {line}"
 
 
 def _name(number: int) -> str:

@@ -12,6 +12,7 @@ from proxy.config.addresses import Address
 from proxy.config.mistakes import ABSENT, KeyPath, show_key
 from proxy.config.reading import Draft
 from proxy.identity import IdentityFault
+from proxy.text import typed
 
 IPAddress = IPv4Address | IPv6Address
 
@@ -114,7 +115,7 @@ def _check_pair(draft: Draft, now: datetime) -> None:
     except IdentityFault as fault:
         draft.wrong(KEY, f"{fault.wrong} ({key})", f"{fault.remedy}; or make both: {_making(draft)}")
     if key is not None and identity.is_open(key):
-        draft.wrong(KEY, "can be read or written by others than its owner", f"chmod 600 {key}")
+        draft.wrong(KEY, "can be read or written by others than its owner", typed("chmod", "600", key))
     if shown is not None and shown.expires <= now:
         wrong = f"has expired ({shown.name}, {shown.expires:%Y-%m-%d %H:%M} UTC)"
         draft.wrong(CERTIFICATE, wrong, f"have a new one made, or make it: {_making(draft)}")
@@ -127,6 +128,6 @@ def _making(draft: Draft) -> str:
     listen, certificate, key = draft.get(*LISTEN), draft.get(*CERTIFICATE), draft.get(*KEY)
     known = listen is not None and not listen.ip.is_unspecified
     name = f"IP:{listen.ip}" if known else "IP:ADDRESS"
-    files = f"-keyout {key or 'listener.key'} -out {certificate or 'listener.crt'}"
+    files = typed("-keyout", key or "listener.key", "-out", certificate or "listener.crt")
     made = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3650"
     return f"{made} -subj /CN=isthmus -addext subjectAltName={name} {files}"

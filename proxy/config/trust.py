@@ -15,6 +15,7 @@ from proxy import identity
 from proxy.config.mistakes import ABSENT, KeyPath
 from proxy.config.reading import Draft
 from proxy.identity import Certificate, IdentityFault
+from proxy.text import typed
 
 CERTIFICATE: KeyPath = ("identity", "certificate")
 KEY: KeyPath = ("identity", "key")
@@ -38,7 +39,7 @@ def _check_key(draft: Draft, own: tuple[Certificate, ...]) -> None:
     public_key = _attempt(draft, KEY, identity.read_public_key)
     path = draft.get(*KEY)
     if path is not None and identity.is_open(path):
-        draft.wrong(KEY, "can be read or written by others than its owner", f"chmod 600 {path}")
+        draft.wrong(KEY, "can be read or written by others than its owner", typed("chmod", "600", path))
     if public_key is not None and own and own[0].public_key != public_key:
         remedy = "name the key that was made with the certificate, or make both anew: isthmus keygen --force"
         draft.wrong(KEY, f"does not belong to the certificate in {draft.get(*CERTIFICATE)}", remedy)

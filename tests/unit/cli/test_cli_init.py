@@ -225,3 +225,21 @@ def test_the_compose_file_is_the_one_of_deploy(
 def test_the_images_user_is_known() -> None:
     dockerfile = Path(__file__).parents[3] / "deploy" / "image" / "Dockerfile"
     assert f"\nUSER {IMAGE_USER}\n" in dockerfile.read_text()
+
+
+def test_a_directory_whose_name_has_a_space(isthmus: Isthmus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is to be typed can be copied: with the path as it was, root's chown went for two other directories."""
+    monkeypatch.setattr("os.getuid", lambda: 0)
+    place = tmp_path / "my sites"
+    shown = isthmus("init", "--site", "east", "--peer", "west=198.18.0.2:4500", "--out", place).stdout
+    assert f"chown -R 10001:10001 '{place}' first\n" in shown
+    assert shown.endswith(f"3. isthmus serve '{place}/east.toml'\n")
+    isthmus("init", "--site", "west", "--peer", "east", "--listen", "198.18.0.2:4500", "--out", tmp_path / "west")
+    line = isthmus("invite", tmp_path / "west" / "west.toml").stdout.split()[2]
+    told = isthmus("pair", line, place / "east.toml").stdout
+    assert (
+        f"Next: isthmus reload '{place}/east.toml', or, if it does not run, isthmus serve '{place}/east.toml'" in told
+    )
+    assert f"is `isthmus serve '{place}/east.toml'` running?" in isthmus("status", place / "east.toml").stderr
+    (place / "east.key").chmod(0o644)
+    assert f"; chmod 600 '{place}/east.key'\n" in isthmus("check", place / "east.toml").stderr
