@@ -6,6 +6,7 @@ and blocks for as long as they do.
 """
 
 import hashlib
+import os
 import re
 import secrets
 import stat
@@ -165,7 +166,7 @@ def show_fingerprint(value: bytes) -> str:
 
 def read_public_key(path: Path) -> bytes:
     """The public half, SubjectPublicKeyInfo in DER, of the private key in a PEM file. Raises IdentityFault."""
-    content = _content(path)
+    content = _content(path, secret=True)
     try:
         key = serialization.load_pem_private_key(content, password=None)
     except TypeError:
@@ -180,7 +181,7 @@ def read_public_key(path: Path) -> bytes:
 def read_token(path: Path, key: str) -> bytes:
     """The token in a file, ASCII, without the spaces around it; `key` names that file. Raises IdentityFault."""
     making = f"make one: (umask 077; openssl rand -hex 32 > {typed(path)})"
-    token = _content(path, f"{making}, or name another file as {key}").strip()
+    token = _content(path, f"{making}, or name another file as {key}", secret=True).strip()
     if is_open(path):
         raise IdentityFault(path, "can be read or written by others than its owner", typed("chmod", "600", path))
     shown = token.isascii() and token.decode("ascii").isprintable()  # no header has other characters, such as NUL
@@ -237,8 +238,11 @@ def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
 
 
-def _content(path: Path, missing: str = "write the path of a PEM file, absolute or relative to this file") -> bytes:
-    """`missing`: the remedy if there is no such file."""
+_MISSING = "write the path of a PEM file, absolute or relative to this file"
+
+
+def _content(path: Path, missing: str = _MISSING, *, secret: bool = False) -> bytes:
+    """`missing`: the remedy if there is no such file. `secret`: it is refused if others than its owner can read it."""
     try:
         if not path.is_file():
             wrong = "does not exist" if not path.exists() else "is not a file"
@@ -246,7 +250,11 @@ def _content(path: Path, missing: str = "write the path of a PEM file, absolute 
         with path.open("rb") as file:
             return file.read(LARGEST_FILE)
     except OSError as error:
-        raise IdentityFault(path, f"cannot be read: {error.strerror}", "let this user read it") from None
+        remedy = "let this user read it"
+        if secret and isinstance(error, PermissionError):
+            own = typed("chown", os.geteuid(), path)
+            remedy = f"run this as the site's user; if that is this one, it has to own the file: {own}"
+        raise IdentityFault(path, f"cannot be read: {error.strerror}", remedy) from None
 
 
 def _facts(certificate: x509.Certificate) -> Certificate:

@@ -1,18 +1,19 @@
 """What this user may not read: in the words of who reads it, with the exit code of that and the remedy."""
 
 import codecs
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from proxy.cli import analyze, check, doctor, events
+from proxy.cli import analyze, check, doctor, events, init
 from proxy.errors import ExitCode
 from tests.nobody import directory_of_nobody
 from tests.unit.cli.conftest import Isthmus
 from tests.unit.config.contract import EAST
 
-IMPORTED = analyze, check, doctor, events, codecs.lookup("ascii")
+IMPORTED = analyze, check, doctor, events, init, codecs.lookup("ascii")
 """Before root becomes somebody else for a test: that one may not read modules, either."""
 
 
@@ -62,6 +63,20 @@ def test_a_sites_file(isthmus: Isthmus, directory: Path) -> None:
     assert (shown.exit_code, shown.stdout) == (ExitCode.CONFIGURATION, "")
     remedy = "run this as the site's user, or let this user read it"
     assert shown.stderr == f"isthmus: {file}: 1 mistake\n  cannot be read: Permission denied; {remedy}\n"
+
+
+def test_a_sites_key_and_token(isthmus: Isthmus, directory: Path) -> None:
+    """Nobody is told to let others read them: then the site would refuse them."""
+    made = isthmus("init", "--site", "east", "--peer", "west=198.18.0.2:4500", "--out", directory)
+    assert made.exit_code == ExitCode.OK
+    for name in ("east.key", "east.token"):
+        (directory / name).chmod(0o000)
+    shown = isthmus("check", directory / "east.toml")
+    assert shown.exit_code == ExitCode.CONFIGURATION
+    assert "let this user read it" not in shown.stderr
+    for name in ("east.key", "east.token"):
+        own = f"it has to own the file: chown {os.geteuid()} {directory / name}\n"
+        assert f"({directory / name}); run this as the site's user; if that is this one, {own}" in shown.stderr
 
 
 def test_data_to_be_analysed(isthmus: Isthmus, directory: Path) -> None:
