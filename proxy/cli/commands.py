@@ -83,8 +83,9 @@ def init(out: Path, **options: Any) -> int | None:
 def pair(line: str, config: Path, replace: bool) -> int | None:
     """Make the other site known to this one.
 
-    LINE is what `isthmus init` or `isthmus invite` printed on the other host: name, address and certificate. Writes
-    the certificate beside the site's file and the peer into it, or says what does not fit and changes nothing.
+    LINE is the long word that `isthmus init` or `isthmus invite` printed behind `isthmus pair` on the other host: name,
+    address and certificate. Writes the certificate beside the site's file and the peer into it, or says what does not
+    fit and changes nothing.
     Compare the SHA-256 that both hosts show: who can change the line on its way can be the peer.
     """
     return _perform("pair", line, config, replace)

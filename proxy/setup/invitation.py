@@ -57,8 +57,11 @@ def encode(invitation: Invitation) -> str:
 
 
 def decode(line: str) -> Invitation:
-    """What the line tells; white space in it does not matter. Raises OperatorError (USAGE)."""
-    line = "".join(line.split())
+    """What the line tells; white space in it does not matter. Raises OperatorError (USAGE).
+
+    It may be the whole command that was printed, which is a line as well, and not just the word in its midst.
+    """
+    line = "".join(_told(line.split()))
     name, colon, text = line.partition(":")
     if not colon or not is_name(name) or len(line) > LARGEST:
         shown = printable(line[:20]) + ("…" if len(line) > 20 else "")
@@ -68,6 +71,13 @@ def decode(line: str) -> Invitation:
         raise _wrong(f"it is of version {body[0]}, which this release does not know", "take the same release for both")
     end = 3 + int.from_bytes(body[1:3])
     return Invitation(name, _address(body[3:end]), body[end:])
+
+
+def _told(words: list[str]) -> list[str]:
+    """Without the command around them: no line has a dot behind its colon."""
+    if words[:2] != ["isthmus", "pair"]:
+        return words
+    return words[2:-1] if words[-1].endswith(".toml") else words[2:]
 
 
 def _summed(name: str, text: str) -> bytes:

@@ -49,6 +49,12 @@ def test_white_space_from_a_mail_does_not_matter() -> None:
     assert decode(f" {LINE[:30]}\n  {LINE[30:]}\n") == decode(LINE)
 
 
+@pytest.mark.parametrize("file", ["west.toml", "sites/WEST.toml", ""])
+def test_the_whole_command_that_was_printed_is_a_line_as_well(file: str) -> None:
+    """It was said to be cut or changed, and to be copied again."""
+    assert decode(f" isthmus pair {LINE[:30]}\n{LINE[30:]} {file}\n") == decode(LINE)
+
+
 def test_a_line_of_another_version() -> None:
     body = b"\2" + bytes(40)
     checked = body + hashlib.sha256(b"east:" + body).digest()[:SUM_BYTES]
