@@ -133,9 +133,14 @@ def _reached(options: Options) -> Address | None:
 
 def _present(site: str, out: Path) -> Iterator[str]:
     """Nothing is ever written over."""
-    for name in (f"{site}.toml", f"{site}.key", f"{site}.crt", f"{site}.token", *container.NAMES):
+    for name in _names(site):
         if (out / name).exists():
             yield f"{out / name} exists already; choose another directory (--out), or remove it if it is not needed"
+
+
+def _names(site: str) -> tuple[str, ...]:
+    """Of the files."""
+    return f"{site}.toml", f"{site}.key", f"{site}.crt", f"{site}.token", *container.NAMES
 
 
 def _write(files: list[File], out: Path) -> None:
@@ -167,16 +172,21 @@ def _say(wishes: Wishes, config: Path, made: identity.Identity, reach: Address |
     say(f"{made.key_path}: its private key; keep it here, and secret")
     say(f"{made.certificate_path}: its certificate until {made.certificate.expires:%Y-%m-%d}, SHA-256 {shown}")
     say(f"{config.with_suffix('.token')}: what `isthmus drain` and `isthmus reload` have to show; secret as well")
-    say(f"{config.parent / container.COMPOSE}, .env: to run it in a container{_owner(config.parent)}\n")
+    say(f"{config.parent / container.COMPOSE}, .env: to run it in a container{_owner(config.parent, wishes.site)}\n")
     say(f"1. Type this one line on {wishes.peer}'s host, in the directory of its file:\n")
     say(f"isthmus pair {line} {wishes.peer}.toml\n")
     say(f"2. `isthmus init` prints such a line on {wishes.peer}'s host, too: type it here, beside this file.")
     say(f"3. {typed('isthmus', 'serve', config)}")
 
 
-def _owner(directory: Path) -> str:
-    """Who has to be given the files that root has made, for there the site does not run as root."""
+def _owner(directory: Path, site: str) -> str:
+    """Who has to be given the files that root has made, for there the site does not run as root.
+
+    Where other things are beside them, as in root's home or with another site's key, nobody is to give all away.
+    """
     if os.getuid() != 0:
         return ""
     user = container.user()
+    if set(os.listdir(directory)) - {*_names(site), container.STATE}:
+        return f", as {user}: that takes a directory of its own (--out), which {user} owns with all in it"
     return f", as {user}: {typed('chown', '-R', user, directory)} first"

@@ -222,6 +222,17 @@ def test_the_compose_file_is_the_one_of_deploy(
     assert all(f"${{{name}" in text for name in values)
 
 
+def test_root_is_not_told_to_give_others_files_away(
+    isthmus: Isthmus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as its own home, where the README's command is typed, or another site's key."""
+    monkeypatch.setattr(os, "getuid", lambda: 0)
+    (tmp_path / ".ssh").mkdir()
+    shown = isthmus("init", *EAST, "--out", tmp_path).stdout
+    assert "chown" not in shown
+    assert "as 10001:10001: that takes a directory of its own (--out), which 10001:10001 owns with all in it" in shown
+
+
 def test_the_images_user_is_known() -> None:
     dockerfile = Path(__file__).parents[3] / "deploy" / "image" / "Dockerfile"
     assert f"\nUSER {IMAGE_USER}\n" in dockerfile.read_text()
