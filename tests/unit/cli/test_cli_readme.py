@@ -1,5 +1,6 @@
-"""What the README shows of a command that measures nothing is what the command says."""
+"""What the README shows of a command that measures nothing is what the command says; its speeds, those of the bench."""
 
+import re
 from pathlib import Path
 
 from tests.unit.cli.conftest import Isthmus
@@ -16,3 +17,16 @@ def test_the_plan_of_the_readme(isthmus: Isthmus) -> None:
     for table in tables:
         begin = said.index(table[0])
         assert said[begin : said.index("", begin)] == table
+
+
+def test_the_speed_of_the_readme_is_that_of_the_bench() -> None:
+    """README.md had the figures of the fastest machine, above the table that it leads to."""
+    bench = (README.parent / "bench" / "README.md").read_text()
+    rows = {
+        store: re.search(rf"\| {store} \| incompressible \| (\d+) \| (\d+) \|", bench) for store in ("memory", "disk")
+    }
+    told = re.search(
+        r"(\d+) MB/s cold and (\d+) warm .*? memory, (\d+) and (\d+) with stores on disk", README.read_text()
+    )
+    assert told
+    assert list(told.groups()) == [figure for row in rows.values() if row for figure in row.groups()]
