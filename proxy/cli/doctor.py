@@ -165,6 +165,7 @@ def _of_tunnel(peer: Peer, status: dict[str, Any] | None, running: Running, reac
         if state.get("name") == peer.name:
             refusal = str((status or {}).get("last_refusal") or "")
             yield from peers.tunnel(peer.name, state, refusal, dials_in=peer.address is None, reached=accepted)
+            yield from peers.refusals(peer.name, state)
 
 
 def _of_removed(site: SiteConfig, status: dict[str, Any] | None) -> Iterator[Finding]:

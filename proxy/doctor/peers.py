@@ -15,6 +15,11 @@ _THERE = "run isthmus doctor on its host: it is the side that dials, if peer.add
 _ABOVE = "see the finding on the peer above; the log of isthmus serve says more"
 _BY_ITS_CLOCK = "bad certificate", "certificate expired"
 """How TLS calls one that does not hold yet, or no more (RFC 8446, section 6.2; OpenSSL); one that is unknown is not."""
+OF_LATE = 600.0
+"""Seconds for which a connection that was refused counts, as in the site's health."""
+_REACHED = "isthmus doctor on the host of {} tries it: start the array's target, or correct export.address there"
+_AGREED = "make export of the forward at one site, and name, peers and range of the export at the other agree; then"
+_AGREED += " restart the site that was changed"
 _NAMED = "put right what that says, here or there; if it says nothing, see the logs of both sites"
 
 
@@ -100,6 +105,22 @@ def tunnel(
     else:
         remedy = _THERE if dials_in else _NAMED if reached else _ABOVE
         yield problem(about, f"{said}{f': {error}' if error else ''}", remedy)
+
+
+def refusals(name: str, state: Mapping[str, Any]) -> Iterator[Finding]:
+    """What the peer has refused of late, by the running site's status; whether an export here is reached, is tried."""
+    told = state.get("refusals")
+    for each in told if isinstance(told, list) else []:
+        seconds = each.get("seconds") if isinstance(each, dict) else None
+        if not isinstance(seconds, int | float) or seconds >= OF_LATE:
+            continue
+        share, words = str(each.get("share", "")), str(each.get("words", ""))
+        remedy = _REACHED.format(name) if each.get("reason") == "unreachable" else _AGREED
+        if share.startswith("forward "):
+            found = f"{name} refuses its connections to export {each.get('asked')}: {words}"
+            yield problem(share, found, remedy)
+        elif not share:
+            yield attention(f"peer {name}", f"it asks for what it may not have: {words}", remedy)
 
 
 def removed(name: str) -> Finding:

@@ -50,6 +50,30 @@ def test_a_site_that_runs(isthmus: Isthmus, east: StatusSite, at_home: Path) -> 
     assert found["memory"]["found"].endswith("beside the running site's store")
 
 
+def test_what_a_peer_refuses(isthmus: Isthmus, east: StatusSite, at_home: Path) -> None:
+    """All was said to be well at both sites, where each of the array's connections was reset."""
+    refused = {"share": "forward volumes", "asked": "array", "reason": "not_exported", "words": "not exported"}
+    down = refused | {"share": "forward down", "reason": "unreachable", "words": "Connection refused", "seconds": 599}
+    asks = refused | {"share": "", "seconds": 3.5, "words": "'x' is not exported"}
+    old = refused | {"share": "forward old", "seconds": 600}
+    told = [refused | {"seconds": 1}, down, asks, old, refused | {"share": "export array", "seconds": 1}, {}, "x"]
+    peer = {"name": "west", "state": "up", "lanes": [{}], "refusals": told}
+    east.answers({"site": "east", "peers": [peer]})
+    shown = isthmus("doctor", at_home, "--json")
+    found = [
+        each for each in json.loads(shown.stdout)["findings"] if "not" in each["found"] or "refuse" in each["found"]
+    ]
+    by = {each["about"]: each for each in found if each["about"] != "forward replication"}
+    assert by["forward volumes"]["found"] == "west refuses its connections to export array: not exported"
+    assert by["forward volumes"]["level"] == "problem"
+    assert "of the export at the other agree; then restart" in by["forward volumes"]["remedy"]
+    assert "isthmus doctor on the host of west tries it" in by["forward down"]["remedy"]
+    assert {"forward old", "export array"}.isdisjoint(by)
+    assert ("attention", "it asks for what it may not have: 'x' is not exported") in [
+        (each["level"], each["found"]) for each in found
+    ]
+
+
 def test_a_history_file_of_another_site(isthmus: Isthmus, at_home: Path) -> None:
     """A site leaves it alone; that it is kept there was said to be well."""
     history = at_home.with_name("east-history.db")
