@@ -12,6 +12,7 @@ from bench.replay.records import RecordFailure, Records
 from bench.replay.runner import Tally, Work, outstanding, perform, set_aside
 from bench.replay.suite import Suite
 from bench.replay.suites import SUITES
+from bench.replay.suites.alternatives import ALTERNATIVES
 from bench.replay.trial import Options
 from proxy.cli.ending import ended_in_order
 from proxy.errors import ExitCode, OperatorError
@@ -92,7 +93,11 @@ def planned(order: Order) -> tuple[list[Work], list[str]]:
     """
     works: list[Work] = []
     reasons: list[str] = []
-    for suite in chosen(order.suites):
+    suites = chosen(order.suites)
+    if order.command and ALTERNATIVES not in suites:
+        wrong = f"--command is another proxy for {ALTERNATIVES.name}, and only"
+        raise OperatorError(f"{wrong} {', '.join(order.suites)} is to be run; name that suite", ExitCode.USAGE)
+    for suite in suites:
         scale = order.scale or suite.small
         trials = [each for each in suite.trials(Options(scale, order.command)) if each.chosen(order.only)]
         if trials and (reason := suite.lacking()):

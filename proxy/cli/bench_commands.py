@@ -61,7 +61,7 @@ def list_suites(suites: tuple[str, ...], scale: str | None) -> int | None:
     metavar="DIR",
     help="Where results are kept.",
 )
-@click.option("--command", default="", metavar="COMMAND", help="Another proxy for the alternatives: see the README.")
+@click.option("--command", default="", metavar="COMMAND", help="Another proxy for the alternatives (bench/README.md).")
 @click.option("--again", is_flag=True, help="Measure anew what is finished.")
 def run_bench(**options: Any) -> int | None:
     """Measure suites.

@@ -46,6 +46,13 @@ def test_no_such_cell(isthmus: Isthmus, tmp_path: Path, monkeypatch: pytest.Monk
     assert "no cell is called f5vol9; isthmus bench list SUITE names them" in shown.stderr
 
 
+def test_a_command_of_ones_own_where_none_is_run(isthmus: Isthmus, tmp_path: Path) -> None:
+    """All was measured, and nothing of it."""
+    shown = isthmus("bench", "run", "reduction", "--only", "no", "--command", "./own", "--out", tmp_path / "results")
+    assert shown.exit_code == ExitCode.USAGE
+    assert "--command is another proxy for alternatives, and only reduction is to be run" in shown.stderr
+
+
 def test_no_privilege(isthmus: Isthmus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     shown = isthmus("bench", "run", "field", "--out", tmp_path)
