@@ -1,13 +1,14 @@
-"""What lies in a store's directory, and may be somebody else's."""
+"""What lies in a store's directory and may be somebody else's, or lies elsewhere and is the store's."""
 
 import os
 from pathlib import Path
 
 import pytest
 
-from dedupstore import purge_store
+from dedupstore import open_store, purge_store
 from dedupstore.errors import StoreUnusable
-from tests.unit.dedupstore.stores import opened
+from tests.conformance.filling import held
+from tests.unit.dedupstore.stores import FIVE, SIZE, opened
 from tests.unit.dedupstore.test_opening import set_aside
 
 
@@ -82,3 +83,19 @@ def test_a_refused_purge_leaves_the_mark_of_who_died_with_the_store(filled: Path
     (filled / "set-aside-of-somebody").unlink()
     purge_store(filled)
     assert not (filled / "lock").read_bytes()
+
+
+@pytest.mark.parametrize("half", ["containers", "index"])
+def test_a_half_that_was_moved_is_not_begun_by_who_only_asks(filled: Path, half: str) -> None:
+    """What it had left there was in the way of the link to where the half is now, and cost the whole store."""
+    elsewhere = filled.parent / half
+    (filled / half).rename(elsewhere)
+    before = sorted(filled.iterdir())
+    for _ in range(2):
+        with pytest.raises(StoreUnusable, match=f"{half}.* is not there; put it back"):
+            open_store("disk", SIZE, filled, keep=True)
+    assert sorted(filled.iterdir()) == before
+    (filled / half).symlink_to(elsewhere)
+    store = open_store("disk", SIZE, filled, keep=True)
+    assert held(store, FIVE) == list(FIVE)
+    store.close()

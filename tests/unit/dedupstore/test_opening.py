@@ -497,19 +497,3 @@ def test_what_cannot_be_set_aside_stays_as_a_whole(filled: Path, part: str, monk
     assert [(filled / "containers").stat().st_ino, (filled / "index").stat().st_ino] == before
     opened(filled).close()
     assert len(set_aside(filled)) == 1
-
-
-@pytest.mark.parametrize("half", ["containers", "index"])
-def test_a_half_that_was_moved_is_not_begun_by_who_only_asks(filled: Path, half: str) -> None:
-    """What it had left there was in the way of the link to where the half is now, and cost the whole store."""
-    elsewhere = filled.parent / half
-    (filled / half).rename(elsewhere)
-    before = sorted(filled.iterdir())
-    for _ in range(2):
-        with pytest.raises(StoreUnusable, match=f"{half}.* is not there; put it back"):
-            open_store("disk", SIZE, filled, keep=True)
-    assert sorted(filled.iterdir()) == before
-    (filled / half).symlink_to(elsewhere)
-    store = open_store("disk", SIZE, filled, keep=True)
-    assert held(store, FIVE) == list(FIVE)
-    store.close()
