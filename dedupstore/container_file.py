@@ -2,15 +2,18 @@
 
 import errno
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from heapq import heappop, heappush
 from pathlib import Path
 from struct import Struct
-from typing import Final
+from typing import Final, TypeVar
 
 from dedupstore.container import LARGE, PAGE_BYTES, SMALL, Container, Directory, Layout, Slab, read_directory
 from dedupstore.errors import Damaged, DiskFull, FileTooLong, StoreFault
 from dedupstore.fingerprint import fingerprint
+
+T = TypeVar("T")
 
 pwrite = os.pwrite
 preadv = os.preadv
@@ -138,7 +141,7 @@ class ContainerFile:
         """What a first call leaves undone goes through the page cache: it need not begin at a page."""
         try:
             while data:
-                written = self._write_once(data, offset, file)
+                written = self._once(pwrite, file, data, offset)
                 data = data[written:]
                 offset += written
                 file = self._file
@@ -147,34 +150,25 @@ class ContainerFile:
                 raise FileTooLong("no file may be longer there") from error
             raise _fault(error) from error
 
-    def _write_once(self, data: memoryview, offset: int, file: int) -> int:
-        """A file system may open for direct writes and then not take them."""
-        try:
-            return pwrite(file, data, offset)
-        except OSError as error:
-            if error.errno != errno.EINVAL or file == self._file:
-                raise
-        return pwrite(self._file, data, offset)
-
     def _read(self, memory: memoryview, offset: int, file: int) -> int:
         """As `_write`."""
         done = 0
         try:
-            while done < len(memory) and (count := self._read_once(memory[done:], offset + done, file)):
+            while done < len(memory) and (count := self._once(preadv, file, [memory[done:]], offset + done)):
                 done += count
                 file = self._file
         except OSError as error:
             raise _fault(error) from error
         return done
 
-    def _read_once(self, memory: memoryview, offset: int, file: int) -> int:
-        """As `_write_once`."""
+    def _once(self, call: Callable[[int, T, int], int], file: int, what: T, offset: int) -> int:
+        """A file system may open for direct access and then refuse it."""
         try:
-            return preadv(file, [memory], offset)
+            return call(file, what, offset)
         except OSError as error:
             if error.errno != errno.EINVAL or file == self._file:
                 raise
-        return preadv(self._file, [memory], offset)
+        return call(self._file, what, offset)
 
 
 class FileSlots:

@@ -4,7 +4,7 @@ The reading half is in `disk_cache`; here is how containers get to the disk, and
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import accumulate, islice, takewhile
 from os import PathLike
@@ -97,13 +97,19 @@ class DiskStore(DiskCache):
             self._look()
         if self._probe_due():
             self._probe()
+        for containers in self._batches():
+            self._write_together(containers)
+
+    def _batches(self) -> Iterator[list[Container]]:
+        """What waits, as many at a time as the index then has room for; one batch at least, for there may be notes."""
         with self._lock:
             waiting = list(islice(self._sealed.values(), self._batch))
-        together = self._together(waiting)
-        self._write_together(waiting[:together])
-        while waiting := waiting[together:]:
+        while True:
             together = self._together(waiting)
-            self._write_together(waiting[:together])
+            yield waiting[:together]
+            waiting = waiting[together:]
+            if not waiting:
+                return
 
     def _write_together(self, containers: list[Container]) -> None:
         """In one transaction, with what is noted."""
