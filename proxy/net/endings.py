@@ -6,6 +6,7 @@ import socket
 import struct
 
 from proxy.net.listener import name_of
+from proxy.observe.watch import STOOD_STILL
 
 log = logging.getLogger(__name__)
 
@@ -37,9 +38,6 @@ def reset_transport(transport: asyncio.Transport) -> None:
 
 LEAVE_SECONDS = 120.0
 """How long an array may take for the last bytes of a stream that has ended; then its connection is reset."""
-_STILL = 5.0
-"""Seconds from one second to the next that count at most: while the site is stopped, or its host, the array gets none.
-"""
 
 
 class Leaving:
@@ -58,7 +56,7 @@ class Leaving:
 
     def sample(self, now: float) -> None:
         """To be called once a second."""
-        self._left -= min(now - self._sampled, _STILL)
+        self._left -= min(now - self._sampled, STOOD_STILL)  # an array gets nothing of who is stopped
         self._sampled = now
         if self._whole and self._left < 0:
             self._whole = False

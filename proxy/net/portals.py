@@ -15,15 +15,13 @@ from proxy.net.forward import Forward
 from proxy.net.listener import bind
 from proxy.net.peer import Peer
 from proxy.observe.snapshot import OnDemandStatus
+from proxy.observe.watch import STOOD_STILL
 from proxy.protocol.codes import Capability
 
 log = logging.getLogger(__name__)
 
 _WARNINGS_MAX = 256
 """Addresses and reasons that are warned of; each once."""
-
-_STILL = 5.0
-"""Seconds from one second to the next: the site, or its host, was stopped."""
 
 Run = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
 
@@ -103,7 +101,7 @@ class Portals:
     def sample(self) -> None:
         """Once a second: close what nobody has asked for, but while the site stood still nobody was heard."""
         now = self._now()
-        stood_still, self._sampled = now - self._sampled > _STILL, now
+        stood_still, self._sampled = now - self._sampled > STOOD_STILL, now
         self._full.clear()
         for (name, address), opened in list(self._opened.items()):
             if stood_still:

@@ -15,8 +15,8 @@ from proxy.observe.trend import Trend
 
 _HOUR = 3600.0
 _EVICTED = store_counter("evicted_bytes")
-_STOOD_STILL = 5.0
-"""Seconds from one second to the next."""
+STOOD_STILL = 5.0
+"""Seconds from one second to the next: the site, or its host, was stopped, or its loop was busy."""
 _SET = 60.0
 """Seconds by which the time of day and the other clock part from one second to the next, if the former was set."""
 _BUSY = 0.5
@@ -67,7 +67,7 @@ class Watch:
     def _note_pause(self, now: float, clock: float) -> None:
         """That came before all else that this second tells."""
         before, self._noted_at = self._noted_at, clock
-        if before is not None and clock - before > _STOOD_STILL:
+        if before is not None and clock - before > STOOD_STILL:
             busy = self.snapshot.processor_share > _BUSY
             why = "its event loop was busy with one thing" if busy else "it was stopped, or its host was"
             self.journal.note(codes.STOOD_STILL, "site", f"the site stood still for {clock - before:.0f} s: {why}", now)
