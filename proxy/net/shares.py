@@ -1,7 +1,6 @@
 """What one peer's forwards and exports are granted: from the configuration to the tunnel, and back to the status."""
 
 import logging
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 
@@ -10,7 +9,9 @@ from proxy.config.model import Peer as PeerConfig
 from proxy.config.units import show_rate
 from proxy.net.lane import Lane
 from proxy.observe.counters import Traffic
+from proxy.observe.readings import held_counter, limited_counter
 from proxy.observe.snapshot import ShareStatus
+from proxy.observe.trend import Trend
 from proxy.observe.waiting import RECENT
 from proxy.protocol.account import Account
 from proxy.protocol.share import SEGMENT, SEGMENT_OVERHEAD, Priority, Share
@@ -39,19 +40,20 @@ class Shares:
         self._forwards = {each.name: _share("forward", each) for each in config.forwards if each.peer == peer.name}
         self._exports = {each.name: _share("export", each) for each in config.exports if peer.name in each.peers}
         self._empty, self._repeated = _Growth(), _Growth()
-        self._held = {
-            share: deque[tuple[float, float]](maxlen=RECENT + 1)
-            for share in (*self._forwards.values(), *self._exports.values())
-        }
-        """Seconds for which it was held back so far, and of these by its own maximum, of late."""
-        for share in (*self._forwards.values(), *self._exports.values()):
+        self._trend = Trend(RECENT)
+        """For how many seconds each was held back, and of these by its own maximum."""
+        for share in self._all:
             self._scheduler.account(share)
         self._set_rate(now)
 
     @property
     def marks(self) -> set[int]:
         """DSCP of what this site sends to the peer."""
-        return {share.mark for share in (*self._forwards.values(), *self._exports.values())}
+        return {share.mark for share in self._all}
+
+    @property
+    def _all(self) -> tuple[Share, ...]:
+        return *self._forwards.values(), *self._exports.values()
 
     def of_forward(self, name: str) -> Share:
         """The share of streams that this site opens for the forward."""
@@ -68,7 +70,7 @@ class Shares:
     @property
     def cap(self) -> str:
         """What holds back most of what is sent, in words; what may hold back everything if nothing lately was."""
-        held = [share for share in self._held if self._lately(share)[0]]
+        held = [share for share in self._all if self._lately(share)[0]]
         if not held:
             return self._rate_in_words
         return self._cap_of(max(held, key=lambda share: self._scheduler.account(share).rate))
@@ -92,11 +94,11 @@ class Shares:
 
     def _lately(self, share: Share) -> tuple[float, float]:
         """For how many of the last ten seconds it was held back, and of these by its own maximum."""
-        samples = self._held[share]
-        if not samples:
-            return 0.0, 0.0
-        (held, limited), (held_now, limited_now) = samples[0], samples[-1]
-        return held_now - held, limited_now - limited
+        held, limited = (self._trend.rise(name, RECENT) for name in self._counters(share))
+        return held, limited
+
+    def _counters(self, share: Share) -> tuple[str, str]:
+        return held_counter(self._peer.name, share.name), limited_counter(self._peer.name, share.name)
 
     @property
     def held_seconds(self) -> float:
@@ -113,14 +115,15 @@ class Shares:
         self._scheduler.repeated(repeated * (1 + SEGMENT_OVERHEAD / SEGMENT), now)
         for account in self._scheduler.accounts.values():
             account.sample(now)
-        for share, samples in self._held.items():
-            account = self._scheduler.account(share)
-            samples.append((account.held.seconds(now), account.limited.seconds(now)))
+        counters: dict[str, float] = {}
+        for share in self._all:
+            account, (held, limited) = self._scheduler.account(share), self._counters(share)
+            counters |= {held: account.held.seconds(now), limited: account.limited.seconds(now)}
+        self._trend.note(counters, now)
 
     def status(self, traffic: Mapping[str, Traffic]) -> list[ShareStatus]:
         """Each forward and export, as configured and as it fares; `traffic`: of its streams, by its name."""
-        shares = (*self._forwards.values(), *self._exports.values())
-        return [self._status(self._scheduler.account(share), traffic.get(share.name, Traffic())) for share in shares]
+        return [self._status(self._scheduler.account(share), traffic.get(share.name, Traffic())) for share in self._all]
 
     def _set_rate(self, now: float) -> None:
         self._now = now
