@@ -88,21 +88,23 @@ def store(tmp_path: Path, clock: Clock, disk: Disk) -> Iterator[ChunkStore]:
     opened.close()
 
 
-def test_writes_and_reads_in_parts_are_put_together(store: ChunkStore, disk: Disk) -> None:
-    disk.short_writes = True
+def gives_back_all(store: ChunkStore) -> None:
+    """As many chunks as it has room for."""
     numbers = range(A_CONTAINER * SLOTS)
     fill(store, numbers)
     assert [fetch(store, name_of(number)) for number in numbers] == [chunk(number) for number in numbers]
     assert healthy(store)
+
+
+def test_writes_and_reads_in_parts_are_put_together(store: ChunkStore, disk: Disk) -> None:
+    disk.short_writes = True
+    gives_back_all(store)
 
 
 def test_a_file_system_that_opens_for_direct_access_and_then_refuses_it(store: ChunkStore, disk: Disk) -> None:
     """As some in user space. It was written past that, and what was read was dropped as unreadable."""
     disk.never_direct = True
-    numbers = range(A_CONTAINER * SLOTS)
-    fill(store, numbers)
-    assert [fetch(store, name_of(number)) for number in numbers] == [chunk(number) for number in numbers]
-    assert healthy(store)
+    gives_back_all(store)
 
 
 @pytest.mark.parametrize("error", [errno.EIO, errno.EROFS])

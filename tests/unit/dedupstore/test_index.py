@@ -101,13 +101,18 @@ def test_a_full_map_is_said_and_nothing_is_lost(index: Index) -> None:
     assert index.file_bytes() <= MAP
 
 
-def test_an_index_that_is_asked_first_never_fills(index: Index) -> None:
-    for number in range(1, 60):
+def commit_in_turn(index: Index, numbers: range) -> None:
+    """Containers, the oldest making room as often as the index says that there is none."""
+    for number in numbers:
         change = Change(number + 1, added=[container(number)])
         while index.crowded(change):
             oldest = index.rows()[0][0]
             commit(index, Change(number, removed={oldest: container(oldest)[0].fingerprints}))
         commit(index, change)
+
+
+def test_an_index_that_is_asked_first_never_fills(index: Index) -> None:
+    commit_in_turn(index, range(1, 60))
     assert len(index.rows()) >= 3
     assert index.rows()[-1][0] == 59
     assert index.file_bytes() <= MAP
@@ -194,12 +199,7 @@ def test_an_index_of_longer_pages_never_fills_either(path: Path, length: int) ->
     """It had room for a quarter of what it was taken to have room for: the map filled, and nothing was learned."""
     with_pages(path, length)
     index = Index(path, 16 * MAP)
-    for number in range(1, 100):
-        change = Change(number + 1, added=[container(number)])
-        while index.crowded(change):
-            oldest = index.rows()[0][0]
-            commit(index, Change(number, removed={oldest: container(oldest)[0].fingerprints}))
-        commit(index, change)
+    commit_in_turn(index, range(1, 100))
     assert len(index.rows()) >= 3
     index.close()
     assert problems(path) == []

@@ -24,31 +24,29 @@ def test_the_newest_copy_survives_a_clock_that_was_set_back(filled: Path) -> Non
     assert b"foreign 3" in kept
 
 
-def test_a_directory_of_that_name_is_somebody_elses(path: Path) -> None:
-    """As of podman, whose images are in /var/lib/containers: opening moved them away, and purging deleted them."""
-    image = path / "containers" / "storage" / "image"
-    image.parent.mkdir(parents=True)
-    image.write_bytes(b"somebody's treasure")
-    expected = f"store {path}: {path}/containers is a directory, which no store makes; name a directory of its own"
+def stays(path: Path, treasure: Path, wrong: str) -> None:
+    """Somebody else's file: the store is neither opened nor purged."""
+    treasure.parent.mkdir(parents=True)
+    treasure.write_bytes(b"somebody's treasure")
+    expected = f"store {path}: {wrong}; name a directory of its own"
     with pytest.raises(StoreUnusable, match=expected):
         opened(path)
     with pytest.raises(StoreUnusable, match=expected):
         purge_store(path)
-    assert image.read_bytes() == b"somebody's treasure"
+    assert treasure.read_bytes() == b"somebody's treasure"
+
+
+def test_a_directory_of_that_name_is_somebody_elses(path: Path) -> None:
+    """As of podman, whose images are in /var/lib/containers: opening moved them away, and purging deleted them."""
+    image = path / "containers" / "storage" / "image"
+    stays(path, image, f"{path}/containers is a directory, which no store makes")
     assert sorted(entry.name for entry in path.iterdir()) == ["containers", "lock"]
 
 
 def test_so_is_what_else_lies_in_a_directory_called_index(path: Path) -> None:
     """Other programs have one, too: it was moved away, or deleted by a purge, with all that was in it."""
     segment = path / "index" / "segments_1"
-    segment.parent.mkdir(parents=True)
-    segment.write_bytes(b"somebody's treasure")
-    expected = f"store {path}: {segment} is nothing that a store makes; name a directory of its own"
-    with pytest.raises(StoreUnusable, match=expected):
-        opened(path)
-    with pytest.raises(StoreUnusable, match=expected):
-        purge_store(path)
-    assert segment.read_bytes() == b"somebody's treasure"
+    stays(path, segment, f"{segment} is nothing that a store makes")
     assert sorted(entry.name for entry in path.iterdir()) == ["index", "lock"]
 
 

@@ -159,15 +159,20 @@ def test_a_disk_that_works_again_is_an_alarm_no_more(store: ChunkStore, disk: Di
     assert store.verify()[1] == 0
 
 
-def test_a_full_disk_takes_the_page_by_which_it_is_tried(store: ChunkStore, disk: Disk) -> None:
-    """As it takes containers in place of others: it was said to take nothing, and for minutes nothing was learned."""
-    fill(store, range(A_CONTAINER * (SLOTS + 1)))
+def fail_while_full(store: ChunkStore, disk: Disk) -> None:
+    """The disk is full, and takes nothing at all until it is time to try it again."""
     disk.full = True
     disk.bad = range(SLOTS + 1)
     fill(store, range(1000, 1000 + A_CONTAINER * 2))
     assert store.alarms
     disk.bad = range(0)
     disk.now += 641
+
+
+def test_a_full_disk_takes_the_page_by_which_it_is_tried(store: ChunkStore, disk: Disk) -> None:
+    """As it takes containers in place of others: it was said to take nothing, and for minutes nothing was learned."""
+    fill(store, range(A_CONTAINER * (SLOTS + 1)))
+    fail_while_full(store, disk)
     assert due(store)
     store.write()
     assert healthy(store)
@@ -182,12 +187,7 @@ def test_a_store_that_a_former_version_began_gets_that_page(tmp_path: Path, monk
     monkeypatch.undo()
     disk = Disk(monkeypatch)
     store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=lambda: disk.now)
-    disk.full = True
-    disk.bad = range(SLOTS + 1)
-    fill(store, range(1000, 1000 + A_CONTAINER * 2))
-    assert store.alarms
-    disk.bad = range(0)
-    disk.now += 641
+    fail_while_full(store, disk)
     store.write()
     assert healthy(store)
     store.close()

@@ -3,7 +3,6 @@
 import asyncio
 import socket
 import time
-from contextlib import ExitStack
 from typing import Any, cast
 
 import pytest
@@ -114,7 +113,9 @@ def test_one_that_does_not_answer_is_given_up_in_time() -> None:
     assert TIMEOUT * 0.9 < uvloop.run(scene()) < 20 * TIMEOUT
 
 
-def test_an_address_that_does_not_answer_hides_no_other_in_a_short_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_address_that_does_not_answer_hides_no_other_in_a_short_time(
+    monkeypatch: pytest.MonkeyPatch, deaf: tuple[str, int]
+) -> None:
     """Whatever `tunnel.connect_timeout` is: a controller's port that is down was all that was ever tried."""
 
     async def scene() -> str:
@@ -122,13 +123,7 @@ def test_an_address_that_does_not_answer_hides_no_other_in_a_short_time(monkeypa
         Arrays(Refusals(time.monotonic), 2.0).connect(cast(Relay, stream), Address("two.example", 1))
         return await stream.came
 
-    with ExitStack() as stack:
-        deaf = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
-        for _ in range(3):
-            waiting = stack.enter_context(socket.socket())
-            waiting.setblocking(False)
-            waiting.connect_ex(deaf.getsockname())
-        good = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        found = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", each.getsockname()) for each in (deaf, good)]
+    with socket.create_server(("127.0.0.1", 0)) as good:
+        found = [(socket.AF_INET, socket.SOCK_STREAM, 0, "", each) for each in (deaf, good.getsockname())]
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
         assert uvloop.run(scene()) == "connected"

@@ -9,7 +9,6 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import cast
 
 import pytest
@@ -20,18 +19,6 @@ from proxy.doctor.facts import Contact
 from proxy.net import connecting
 from proxy.net.endings import reset_connection
 from proxy.net.probing import reach_address
-
-
-@pytest.fixture
-def deaf() -> Iterator[tuple[str, int]]:
-    """An address whose host drops what comes: its backlog is full."""
-    with ExitStack() as stack:
-        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
-        for _ in range(3):
-            waiting = stack.enter_context(socket.socket())
-            waiting.setblocking(False)
-            waiting.connect_ex(listener.getsockname())
-        yield listener.getsockname()
 
 
 def test_an_address_that_does_not_answer_hides_no_other(deaf: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
