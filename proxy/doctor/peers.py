@@ -97,7 +97,8 @@ def tunnel(
     elif said == "waiting" and count:
         yield attention(about, error, _THERE)
     elif said == "waiting":
-        found = f"it has not dialled in{f' ({error})' if error else ''}"
+        # It may have dialled in, and been refused in the handshake.
+        found = f"no lane is up; the last error: {error}" if error else "it has not dialled in"
         found += f", unless it is what was refused last: {refusal}" if refusal else ""
         yield attention(about, found, _THERE)
     elif said == "connecting" and not error:

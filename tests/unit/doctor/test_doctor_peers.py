@@ -100,7 +100,7 @@ def test_no_path_without_a_connection(west_as_peer: Peer) -> None:
     [
         ({"state": "up", "lanes": [{}, {}], "round_trip_seconds": 0.1}, Level.OK, "up, 2 lanes, round trip 100 ms"),
         ({"state": "up", "lanes": [{}]}, Level.OK, "up, 1 lane"),
-        ({"state": "waiting", "last_error": "x"}, Level.ATTENTION, "it has not dialled in (x)"),
+        ({"state": "waiting", "last_error": "x"}, Level.ATTENTION, "no lane is up; the last error: x"),
         ({"state": "connecting", "last_error": "timed out"}, Level.PROBLEM, "connecting: timed out"),
         ({"state": "connecting"}, Level.ATTENTION, "not up yet"),
         ({"state": "outage"}, Level.PROBLEM, "outage"),
