@@ -125,6 +125,12 @@ class ContainerFile:
         at = slot * self.layout.slot_bytes + self.layout.data_offset + offset
         return bytes(memoryview(memory)[: self._read(memoryview(memory), at, self._file)])
 
+    def expect(self, slot: int, offset: int, length: int) -> None:
+        """Reader: `chunk` will be called with the same soon. The disk begins to read that, which is not waited for."""
+        at = slot * self.layout.slot_bytes + self.layout.data_offset + offset
+        with suppress(OSError):  # a file system that cannot do so
+            os.posix_fadvise(self._file, at, length, os.POSIX_FADV_WILLNEED)
+
     def directory(self, slot: int, container: int) -> Directory:
         """Writer: the directory of the container in that slot. Raises Damaged if it is another's."""
         memory = bytearray(self.layout.data_offset)

@@ -2,7 +2,7 @@
 
 import os
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from dedupstore.beliefs import RecordedBeliefs
@@ -232,8 +232,9 @@ class DiskCache(ContainerStore):
 
     # Reader; what begins with an underscore: writer, too
 
-    def load(self, name: bytes, *, whole: bool = False) -> None:
+    def load(self, name: bytes, *, whole: bool = False, soon: Iterable[bytes] = ()) -> None:
         """As ChunkStore says."""
+        self._expect(soon)
         found = self._find_elsewhere(name)
         if found is None or (not whole and self._load_alone(name)):
             return
@@ -267,13 +268,26 @@ class DiskCache(ContainerStore):
                 return True
         return False
 
+    def _expect(self, names: Iterable[bytes]) -> None:
+        """A disk reads many chunks that lie apart in the time of a few, if it knows of them at once."""
+        for name in names:
+            with self._lock:
+                if not self._scatter.tell(name):
+                    continue
+                if (extent := self._extent(name)) is None:
+                    self._scatter.spare(name)
+                    continue
+            self._file.expect(*extent[1:])
+
     def _load_alone(self, name: bytes) -> bool:
         """Read that chunk only, if that is the better way; False if not, or if its container is to be looked at."""
         with self._lock:
-            extent = self._extent(name) if self._scatter.alone() else None
-        if extent is None:
-            return False
-        place, slot, offset, length = extent
+            extent = self._extent(name) if self._scatter.scattered else None
+            if extent is None:
+                return False
+            place, slot, offset, length = extent
+            if not self._scatter.alone(name, place[0], self._roster[place[0]].entries):
+                return False
         try:
             data = self._file.chunk(slot, offset, length)
         except StoreFault as fault:

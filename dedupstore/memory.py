@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from dedupstore.beliefs import Beliefs
 from dedupstore.container import Container, Slab
@@ -64,7 +64,7 @@ class MemoryStore(ContainerStore):
     def _touch(self, place: Place) -> None:
         """Being used does not make a container younger."""
 
-    def load(self, name: bytes, *, whole: bool = False) -> None:
+    def load(self, name: bytes, *, whole: bool = False, soon: Iterable[bytes] = ()) -> None:
         """Everything is in memory already."""
 
     def prefetch(self, name: bytes, *, spare: bool = False) -> None:

@@ -12,8 +12,13 @@ from dedupstore.store import Place
 _FEW = 1 / 8
 """Part of a container's chunks: a disk that seeks reads so much of it in the time of two or three that lie apart."""
 _WEIGHT = 1 / 16
-_WHOLE = 16
-"""Also then one in so many is read with its container: so it shows when that is worth it again."""
+_CONTAINERS = 64
+"""Of which it is known how many chunks were read alone of late: so it shows when they are worth reading again."""
+_TOLD_MAX = 32
+"""Chunks that the disk is told of before they are wanted: as many as a hard disk puts in order (NCQ). Whoever wants
+another one waits behind them."""
+_HEARD_FOR = 128
+"""Loads after which what it was told of seems not to be wanted any more, and may be told again."""
 _KEPT = 32
 """Chunks that were read alone: more than the reader has read before the loop comes round."""
 
@@ -25,11 +30,14 @@ class Scatter:
         self._used = 1.0  # part of the chunks that were read, of containers that left memory lately
         self._loads = 0
         self._read: dict[int, int] = {}  # by container
+        self._alone: OrderedDict[int, int] = OrderedDict()  # how many chunks were read so, by container
+        self._heard: dict[bytes, int] = {}  # what was to be told: when that was, in loads
+        self._told: set[bytes] = set()  # and was, and is not read yet
         self._kept: OrderedDict[Place, bytes] = OrderedDict()
 
     def loaded(self, container: int) -> None:
-        """It came to memory for one of its chunks."""
-        self._read[container] = 0
+        """It came to memory for one of its chunks. What was read of it alone before counts as well."""
+        self._read[container] = self._alone.pop(container, 0)
 
     def touched(self, container: int) -> None:
         """A chunk of it is read."""
@@ -47,12 +55,37 @@ class Scatter:
         """True while containers are hardly worth reading."""
         return self._used < _FEW
 
-    def alone(self) -> bool:
-        """Whether the chunk that is wanted now is to be read alone."""
-        if not self.scattered:
+    def tell(self, name: bytes) -> bool:
+        """Whether the disk is to be told of that chunk, which is wanted soon, if it lies there alone."""
+        if not self.scattered or name in self._heard or len(self._told) >= _TOLD_MAX:
             return False
+        self._heard[name] = self._loads
+        self._told.add(name)
+        return True
+
+    def spare(self, name: bytes) -> None:
+        """The disk was not told: it does not have the chunk, or memory has it as well."""
+        self._told.discard(name)
+
+    def alone(self, name: bytes, container: int, chunks: int) -> bool:
+        """Whether the chunk, which is wanted now, is to be read alone, although its container has so many.
+
+        Not once that has been so with as many of them as would have made it worth reading: others may follow.
+        """
+        self._told.discard(name)
         self._loads += 1
-        return self._loads % _WHOLE != 0
+        while self._heard and next(iter(self._heard.values())) < self._loads - _HEARD_FOR:
+            late = next(iter(self._heard))
+            del self._heard[late]
+            self._told.discard(late)
+        count = self._alone.get(container, 0) + 1
+        if count > max(1, chunks * _FEW):
+            return False
+        self._alone[container] = count
+        self._alone.move_to_end(container)
+        if len(self._alone) > _CONTAINERS:
+            self._alone.popitem(last=False)
+        return True
 
     def keep(self, place: Place, data: bytes) -> None:
         """A chunk that was read alone, not verified yet.

@@ -6,7 +6,7 @@ does not wait for a write that hangs. Implementations make them safe against eac
 knows may be used by that for everything.)
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -96,11 +96,13 @@ class ChunkStore(Protocol):
         Raises ChunkMissing or ChunkInvalid.
         """
 
-    def load(self, fingerprint: bytes, *, whole: bool = False) -> None:
+    def load(self, fingerprint: bytes, *, whole: bool = False, soon: Iterable[bytes] = ()) -> None:
         """Reader: fetch the chunk's container (its neighbours come along), so that `read` can answer.
 
         Where what is read lies scattered it may be the chunk alone, unless `whole` says that its neighbours are wanted,
         too. A container that cannot be read is dropped, so that `read` then raises ChunkMissing. Never raises.
+
+        `soon`: chunks that will be loaded next. The disk may be set to reading them, which is not waited for.
         """
 
     def prefetch(self, fingerprint: bytes, *, spare: bool = False) -> None:

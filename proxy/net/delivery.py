@@ -175,7 +175,7 @@ class Delivery:
             return
         if needs.load is not None:
             self._held_by = Waiting.STORE
-            self._owner.worker.load(needs.load, self._go_on, self._owner.tunnel, patient=False)
+            self._owner.worker.load(needs.load, self._go_on, self._owner.tunnel, patient=False, soon=needs.soon)
         elif needs.behind is not None:
             self._held_by = Waiting.STORE
             self._owner.worker.load_behind(needs.behind, self._go_on, self._owner.tunnel)

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 
 from dedupstore.store import ChunkStore
@@ -106,11 +106,12 @@ class StoreWorker:
         *,
         patient: bool = True,
         whole: bool = False,
+        soon: Sequence[bytes] = (),
     ) -> None:
         """Load a chunk, mostly with its container, then call. Calls of a party for the same chunk share one load.
 
         `party`: for whom. Not `patient`: call also when the disk does not answer, and perhaps once more when it does.
-        `whole`: as the store's.
+        `whole`, `soon`: as the store's.
         """
         key = party, name, whole
         waiting = self._loading.setdefault(key, [])
@@ -118,7 +119,7 @@ class StoreWorker:
         if not patient:
             self._impatient[call] = None
         if len(waiting) == 1:
-            self._read(partial(self.store.load, name, whole=whole), partial(self._loaded, key), party)
+            self._read(partial(self.store.load, name, whole=whole, soon=soon), partial(self._loaded, key), party)
 
     def load_behind(self, name: bytes, call: Callable[[], None], party: Hashable = None) -> None:
         """Load a chunk's container, and the one that was filled after it; then call, as if not patient."""

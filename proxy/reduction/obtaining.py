@@ -7,6 +7,7 @@ While the disk does not answer, the peer is asked for what lies there, too.
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import chain, islice
 
 from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.errors import ChunkInvalid, ChunkMissing
@@ -22,6 +23,9 @@ from proxy.reduction.tokens import LEARN, REFERENCE, RUN, SLICE, Token
 _LOOK_AHEAD = 1024
 """How many chunks and runs may be asked for at once: what one MISS frame holds."""
 
+_SOON = 32
+"""Chunks that the store hears of before they are wanted."""
+
 KEPT_MAX = 4 << 20
 """What was filled is kept until its batch is decoded, and what is sliced until it is or has to wait: a batch may
 name so much of it, each once, however often and however little of each it delivers. (Other references deliver what
@@ -33,6 +37,8 @@ class Needs:
     """Why a stream waits: a chunk to be loaded from disk, or chunks and runs to ask the peer for (each named once)."""
 
     load: bytes | None = None
+    soon: list[bytes] = field(default_factory=list)
+    """With it: what the stream will need then, and may have loaded next."""
     behind: bytes | None = None
     """A chunk to be loaded, and what was stored behind its container as well."""
     ask: list[bytes] = field(default_factory=list)
@@ -69,6 +75,7 @@ class Obtaining:
         self._learned: list[Place] = []  # what holdings have not been told
         self._needs: Needs | None = None
         self._ahead = Ahead(memory)
+        self._foreseen = False  # the batch has waited for the disk, which was told of those behind it
         self.entered: bytes | None = None
         """The first chunk that was read from another container than the one before: what follows it is wanted next."""
 
@@ -101,11 +108,13 @@ class Obtaining:
         """The batch waits: the first of these tokens names what was not at hand.
 
         If the peer is to be asked for that, it is asked at once for all else that they name and is not at hand, and for
-        what batches `behind` it lack.
+        what batches `behind` it lack. If it is to be loaded, the disk is told of what they name next.
         """
         needs = self._needs
         if needs is not None and needs.ask:
             self._ask(needs, rest, behind)
+        elif needs is not None and needs.load is not None:
+            needs.soon = self._soon(rest[1:], behind)
         for name in self._sliced:  # it may wait for long, and so may many
             del self._kept[name]
         self._sliced.clear()
@@ -118,6 +127,7 @@ class Obtaining:
         self._counted_bytes = 0
         self._note_learned()
         self._ahead.passed()
+        self._foreseen = False
         verified, self._verified = self._verified, 0
         return verified
 
@@ -185,6 +195,12 @@ class Obtaining:
             needs.ask += early
             self._asked.update(early)
         self._lists.update(runs.intersection(needs.ask))
+
+    def _soon(self, rest: list[Token], behind: Iterable[ReceivedBatch]) -> list[bytes]:
+        """What these name, and the batches behind: which are looked at once for each batch."""
+        tokens = iter(rest) if self._foreseen else chain(rest, chain.from_iterable(batch.tokens for batch in behind))
+        self._foreseen = True
+        return [*islice(_referred_to(tokens), _SOON)]
 
     def _had(self, name: bytes) -> bytes | None:
         """What was filled, and is kept."""
@@ -291,6 +307,11 @@ class Obtaining:
 
 def _names_in(listed: bytes) -> list[bytes]:
     return [listed[at : at + FINGERPRINT_BYTES] for at in range(0, len(listed), FINGERPRINT_BYTES)]
+
+
+def _referred_to(tokens: Iterable[Token]) -> Iterator[bytes]:
+    """Chunks that these name."""
+    return (name for opcode, _, _, name in tokens if opcode in (REFERENCE, SLICE))
 
 
 def _taught(tokens: Iterable[Token]) -> set[bytes]:

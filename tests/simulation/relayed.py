@@ -7,7 +7,7 @@ import itertools
 import random
 import socket
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -66,7 +66,7 @@ class Shelf(MemoryStore):
         found = super().following(place)
         return None if found is None or (self.cold and found[0] not in self._loaded) else found
 
-    def load(self, name: bytes, *, whole: bool = False) -> None:
+    def load(self, name: bytes, *, whole: bool = False, soon: Iterable[bytes] = ()) -> None:
         self._loaded.append(name)
 
     def prefetch(self, name: bytes, *, spare: bool = False) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dedupstore import container_file, scatter
+from dedupstore import container_file
 from dedupstore.container import SMALL
 from dedupstore.container_file import ContainerFile
 from dedupstore.disk import DiskStore
@@ -22,6 +22,7 @@ LENGTH = 16 << 10
 A_SLOT = (SMALL.slot_bytes - SMALL.data_offset) // LENGTH
 CHUNKS = range(A_SLOT * 200)
 SIZE = 1 << 30
+NAME = b"wanted now"
 
 
 @pytest.fixture
@@ -167,20 +168,87 @@ def test_a_disk_that_can_be_read_again_is_an_alarm_no_longer(
     with pytest.raises(ChunkMissing):
         store.read(one)
     assert "cannot be read" in store.alarms[0]
-    monkeypatch.setattr(scatter, "_WHOLE", 1 << 30)
     for name in (other, third):
         fetch(store, name)
     assert healthy(store)
 
 
-def test_one_container_in_sixteen_is_read_all_the_same() -> None:
+def test_the_disk_hears_ahead_of_what_is_wanted_here_and_there(
+    store: ChunkStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And of nothing while containers are read, of nothing that is in memory, and of each chunk once."""
+    told: list[tuple[int, int, int]] = []
+    monkeypatch.setattr(ContainerFile, "expect", lambda _, *extent: told.append(extent))
+    wanted = [number for number in CHUNKS if number % A_SLOT == 5][::10]
+    names = [name_of(number, LENGTH) for number in wanted]
+    store.load(names[0], soon=names[1:10])
+    assert not told
+    read_here_and_there(store, 300)
+    cold = [number for number in wanted if not resident(store, number)][:10]
+    first, *soon = [name_of(number, LENGTH) for number in cold]
+    store.load(first, soon=soon)
+    store.load(first, soon=soon)
+    assert told == [(1 + number // A_SLOT, 5 * LENGTH, LENGTH) for number in cold[1:]]
+    told.clear()
+    in_memory = [name_of(number, LENGTH) for number in CHUNKS if resident(store, number)]
+    store.load(first, soon=in_memory[:10])
+    assert not told
+
+
+def test_what_the_disk_has_heard_of_is_read_as_anything_else(store: ChunkStore) -> None:
+    read_here_and_there(store, 300)
+    wanted = [number for number in CHUNKS if not resident(store, number)][:: A_SLOT * 10]
+    names = [name_of(number, LENGTH) for number in wanted]
+    for at, number in enumerate(wanted):
+        store.load(names[at], soon=names[at + 1 : at + 9])
+        assert store.read(names[at]) == chunk(number, LENGTH)
+    assert healthy(store)
+
+
+def test_a_disk_hears_of_no_more_than_it_puts_in_order() -> None:
+    """And again of what was read since, as soon as something was read, or is not wanted any more."""
     scatter = Scatter()
-    assert not any(scatter.alone() for _ in range(100))
+    names = [bytes([number]) for number in range(100)]
+    assert not any(map(scatter.tell, names))
+    scattered(scatter)
+    assert sum(map(scatter.tell, names)) == 32
+    scatter.alone(names[0], 1, 1000)
+    assert sum(map(scatter.tell, names)) == 1
+    scatter.spare(names[1])
+    assert sum(map(scatter.tell, names)) == 1
+    for container in range(200):
+        scatter.alone(NAME, container, 1000)
+    assert sum(map(scatter.tell, names)) == 32
+
+
+def scattered(scatter: Scatter) -> None:
+    """Of each container one chunk in a hundred was read."""
     for container in range(100):
         scatter.loaded(container)
         scatter.touched(container)
         scatter.left(container, 100)
-    assert sum(scatter.alone() for _ in range(160)) == 150
+    assert scatter.scattered
+
+
+def test_a_container_of_which_much_was_read_alone_is_read() -> None:
+    """An eighth of its chunks of late, and none of others."""
+    scatter = Scatter()
+    assert [scatter.alone(NAME, 1, 80) for _ in range(12)] == [True] * 10 + [False] * 2
+    assert all(scatter.alone(NAME, container, 80) for container in range(2, 1000))
+    assert [scatter.alone(NAME, 2, 3) for _ in range(3)] == [True, False, False]
+
+
+def test_what_was_read_of_a_container_alone_counts_when_it_is_asked_whether_it_was_worth_reading() -> None:
+    """An eighth of each before it comes to memory, and one chunk behind."""
+    scatter = Scatter()
+    scattered(scatter)
+    for container in range(1000, 1100):
+        while scatter.alone(NAME, container, 100):
+            pass
+        scatter.loaded(container)
+        scatter.touched(container)
+        scatter.left(container, 100)
+    assert not scatter.scattered
 
 
 def test_containers_that_came_otherwise_do_not_count() -> None:

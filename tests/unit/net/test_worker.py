@@ -3,7 +3,7 @@
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import cast
 
@@ -28,10 +28,12 @@ class Store:
         self.unwritten = 2
         self.unwritten_max = 1
         self.noted = False
+        self.told: list[bytes] = []
 
-    def load(self, name: bytes, *, whole: bool = False) -> None:
+    def load(self, name: bytes, *, whole: bool = False, soon: Iterable[bytes] = ()) -> None:
         self.disk.wait(PATIENCE)
         self.done.append("load")
+        self.told = [*soon]
 
     def prefetch(self, name: bytes, *, spare: bool = False) -> None:
         self.disk.wait(PATIENCE)
@@ -100,6 +102,19 @@ async def load_behind() -> None:
 
 def test_what_comes_behind_a_chunk_is_loaded_after_its_own_container() -> None:
     asyncio.run(load_behind())
+
+
+async def load_and_tell() -> list[bytes]:
+    store, woken = Store(), asyncio.Event()
+    async with worker_of(store) as worker, asyncio.timeout(PATIENCE):
+        worker.load(NAME, woken.set, soon=[b"next"])
+        store.disk.set()
+        await woken.wait()
+    return store.told
+
+
+def test_the_store_hears_what_is_wanted_next() -> None:
+    assert asyncio.run(load_and_tell()) == [b"next"]
 
 
 def test_who_waits_for_a_chunk_hears_of_it_whatever_another_makes_of_it() -> None:

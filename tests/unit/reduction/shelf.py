@@ -4,6 +4,7 @@ It is stricter than the interface asks: pinning a container that is gone, or und
 """
 
 from collections import Counter
+from collections.abc import Iterable
 
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.store import Buffer, Place
@@ -83,7 +84,7 @@ class ShelfStore:
             return None
         return bytes(bytearray(data))
 
-    def load(self, fingerprint: bytes, *, whole: bool = False) -> None:
+    def load(self, fingerprint: bytes, *, whole: bool = False, soon: Iterable[bytes] = ()) -> None:
         place = self.find(fingerprint)
         if place is not None:
             self._load(place[0])

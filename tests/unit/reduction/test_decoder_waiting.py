@@ -444,3 +444,42 @@ def test_what_one_batch_slices_is_bounded_however_often_it_waits() -> None:
     assert from_disk(store, decoder_of(far), sliced(chunks[:16])).data[:16] == bytes(chunk[0] for chunk in chunks[:16])
     with pytest.raises(BatchError, match="more than 4194304 bytes of chunks"):
         from_disk(store, decoder_of(far), sliced(chunks))
+
+
+def test_the_store_hears_what_the_stream_wants_behind_a_chunk_that_has_to_be_loaded() -> None:
+    """Of the same batch first, then of those that have come behind it: these once for each batch."""
+    far = site(ShelfStore(entries=1))
+    chunks = [noise(1000, seed) for seed in range(6)]
+    hold(far, *chunks)
+    far.store.cold = True
+    names = [fingerprint(chunk) for chunk in chunks]
+    references = [reference_token(name) for name in names]
+    decoder = decoder_of(far)
+    decoder.keep(batch(*references[:3], plain=3000))
+    decoder.keep(batch(literal_token(2), *references[3:5], literals=b"ab", plain=2002))
+    decoder.keep(batch(references[5], plain=1000))
+    heard = []
+    for name in names:
+        decoded = decoder.advance()
+        if decoded is not None:  # that batch was had in the end
+            decoded = decoder.advance()
+        assert decoded is None
+        needs = decoder.obtaining.needs()
+        assert needs is not None
+        assert needs.load == name
+        heard.append([names.index(each) for each in needs.soon])
+        far.store.load(name)
+    assert heard == [[1, 2, 3, 4, 5], [2], [], [4, 5], [], []]
+
+
+def test_the_store_hears_of_no_more_than_that_of_one_stream() -> None:
+    far = site(ShelfStore(entries=1))
+    chunks = [noise(1000, seed) for seed in range(50)]
+    hold(far, *chunks)
+    far.store.cold = True
+    names = [fingerprint(chunk) for chunk in chunks]
+    decoder = decoder_of(far)
+    assert decoder.feed(batch(*map(reference_token, names), plain=50_000)) is None
+    needs = decoder.obtaining.needs()
+    assert needs is not None
+    assert needs.soon == names[1:33]
