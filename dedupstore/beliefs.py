@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from dedupstore.container import MAX_ENTRIES
 
 SITE_BYTES = 8
-"""So many bytes at the beginning of a peer's name here say which site it is, the others which of its stores."""
+"""A peer here is a store, named by 16 bytes: these first ones say whose, the others which of that site's stores."""
 MOST_STORES = 4
 """Stores of one site that are remembered; beyond that the one not seen for longest is forgotten. A peer that purges its
 store comes back as a new one, so their number must not grow with time; nor may it cost others what is known of them."""
@@ -59,12 +59,13 @@ class Beliefs:
             self._bound(self._former(peer) or list(self.peers), 0, peer)
 
     def _bound(self, known: list[bytes], most: int, latest: bytes) -> None:
+        """Of more than so many forget the one not seen for longest, but not the latest."""
         if len(known) > most:
             others = [peer for peer in known if peer != latest]
             self.disbelieve(min(others, key=lambda peer: self.peers[peer].seen))
 
     def _former(self, latest: bytes) -> list[bytes]:
-        """Stores of sites that came with another one since. A tunnel that is up for long was seen long ago, too."""
+        """Stores that are no longer their site's newest. (`seen` is long ago, too, where a tunnel has long been up.)"""
         newest: dict[bytes, bytes] = {}
         for peer in sorted(self.peers, key=lambda peer: self.peers[peer].seen):
             newest[peer[:SITE_BYTES]] = peer

@@ -144,7 +144,7 @@ class ContainerFile:
         os.close(self._file)
 
     def _write(self, data: memoryview, offset: int, file: int) -> None:
-        """What a first call leaves undone goes through the page cache: it need not begin at a page."""
+        """What a short write has left goes through the page cache: it need not begin at a page."""
         try:
             while data:
                 written = self._once(pwrite, file, data, offset)
@@ -157,7 +157,7 @@ class ContainerFile:
             raise _fault(error) from error
 
     def _read(self, memory: memoryview, offset: int, file: int) -> int:
-        """As `_write`."""
+        """As `_write`; the number of bytes read, which is less than asked for only where the file ends."""
         done = 0
         try:
             while done < len(memory) and (count := self._once(preadv, file, [memory[done:]], offset + done)):
@@ -168,7 +168,7 @@ class ContainerFile:
         return done
 
     def _once(self, call: Callable[[int, T, int], int], file: int, what: T, offset: int) -> int:
-        """A file system may open for direct access and then refuse it."""
+        """A file system may open a file for direct access and then refuse that: it is done through the page cache."""
         try:
             return call(file, what, offset)
         except OSError as error:

@@ -21,8 +21,8 @@ CACHE_BYTES = 160 << 20
 LEAST_CACHE_BYTES = 8 * CONTAINER_BYTES
 
 _BATCH_BYTES = MOST_UNWRITTEN // 2
-"""Of containers, a transaction: places of chunks are all over the index, so a small one writes nearly as many of its
-pages as a large one. While it is being written, the other half may gather."""
+"""Of containers in one transaction. Fingerprints are all over the index, so a small transaction writes nearly as many
+of its pages as a large one. While these are written, as many may gather."""
 
 _RELIEFS = 4
 """How often room is sought for a transaction that found the index map full, an old container each time."""
@@ -101,7 +101,10 @@ class DiskStore(DiskCache):
             self._write_together(containers)
 
     def _batches(self) -> Iterator[list[Container]]:
-        """What waits, as many at a time as the index then has room for; one batch at least, for there may be notes."""
+        """The containers that wait, in transactions that the index has room for when each is begun.
+
+        One at least, perhaps without any: there may be notes.
+        """
         with self._lock:
             waiting = list(islice(self._sealed.values(), self._batch))
         while True:
@@ -311,14 +314,14 @@ class DiskStore(DiskCache):
         for name, gone in change.lost.items():
             if self._lost.get(name) == gone:
                 del self._lost[name]
-        self._recounted.clear()  # by the writer, too
+        self._recounted.clear()  # the writer alone adds to it, so the change had all of it
         if written:
             self._pause = 0.0
         if not self._doubtful:
             self._alarms.pop("index", None)
 
     def _not_committed(self, change: Change, written: list[Container], fault: StoreFault, size: int) -> bool:
-        """`size`: of the file of containers. True if it may be shorter."""
+        """`size`: of the file of containers, in bytes. True if that is to be cut."""
         if change.notes is not None:
             self._notes.give_back(change.notes)
         for gone in change.removed:
@@ -403,13 +406,13 @@ class DiskStore(DiskCache):
             self._failed_at = self._clock()
 
     def _stop_growing(self, fault: DiskFull, size: int = 0) -> bool:
-        """The disk is full: use no slot above those in use. False if that changes nothing; `_cut` otherwise.
+        """The disk is full, or the file may not be longer: use no slot above those in use.
 
-        So it is where the file may not be longer: slots behind its end would fail one by one, and nothing be learned.
-
-        The space behind the last slot goes back to the disk, for the index needs some, too. If that is none (`size`,
-        that of the file, says so), or if the file had stopped growing already, the last slot goes as well: containers
-        are not all of one length, so those to come may need more room than those that were there.
+        Slots behind the file's end would fail one by one, and nothing be learned. False if that changes nothing.
+        Otherwise `_cut` has to follow: what lies behind the last slot goes back to the disk, for the index needs room,
+        too. If nothing lies there (`size`, the file's, says so), or the file had stopped growing already, the last
+        slot's container goes as well: containers differ in length, so those to come may need more room than those that
+        were there.
         """
         highest = max((self._roster[one].slot for one in self._roster if self._settled(one)), default=0)
         if highest >= self._slots.limit or 0 < size <= (highest + 1) * self._layout.slot_bytes:

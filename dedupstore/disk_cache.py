@@ -24,7 +24,6 @@ MOST_UNWRITTEN = 64 << 20
 _UNWRITTEN_PART = 4
 """One part in so many of a small store: what waits cannot be evicted, so what comes might find no room."""
 
-
 _STEP = 16 << 20
 """Bytes of the index that are read ahead at once."""
 
@@ -32,7 +31,8 @@ _STEP = 16 << 20
 def _writers(slots: int) -> int:
     """How many containers may be filled at once in a cache of so many slots.
 
-    With 2 MiB and the usual cache 32, each in a container of its own. What they read needs two slots each at most.
+    With slots of 2 MiB and the default cache 32: so many streams each fill one of their own. A stream that reads needs
+    two slots at most.
     """
     return max(slots // 4, (slots - 16) // 2)
 
@@ -66,8 +66,8 @@ class DiskCache(ContainerStore):
         """Containers in memory that are on disk as well, and the number of the last read there; those that were read
         to their ends first, then the least recently read."""
         self._scatter = Scatter()
-        self._turnover = cache_bytes >> 14
-        self._reads = self._turnover
+        self._turnover = cache_bytes >> 14  # chunks of 16 KiB that the cache holds: after so many reads all is another
+        self._reads = self._turnover  # number of the last read
         self._removed: dict[int, list[bytes] | None] = {}
         """Containers that the index has to forget; None while their fingerprints must still be read from the slot."""
         self._displaced: dict[int, int] = {}
@@ -75,12 +75,12 @@ class DiskCache(ContainerStore):
         self._lost: dict[bytes, int] = {}
         """Invalid chunks that the index has to forget, each with its container."""
         self._recounted: set[int] = set()
-        """Containers whose rows counted others than the chunks that are sound."""
+        """Containers whose rows counted more or fewer chunks than are sound."""
         self._failed_at = 0.0
         self._pause = 0.0
         """Seconds after that during which nothing is learned."""
         self._read_ahead = 0
-        """Bytes of the index file."""
+        """How many bytes of the index file have been."""
         self._doubtful = False
         """The index is damaged: the next opening has to look closely."""
 
@@ -123,7 +123,7 @@ class DiskCache(ContainerStore):
 
     @property
     def unwritten_max(self) -> int:
-        """As ChunkStore says. Beyond it one container may be sealed, and others filled by what is under way."""
+        """As ChunkStore says. Beyond it what is under way has room: it may seal one container, and fill others."""
         least = self._layout.slot_bytes - LARGEST_CHUNK  # of chunks, if the next one did not fit
         most = max(0, (self._most_sealed - 1) * least - CONTAINER_BYTES)
         return min(MOST_UNWRITTEN, self._slots.limit * least // _UNWRITTEN_PART, most)
@@ -272,10 +272,10 @@ class DiskCache(ContainerStore):
         """A disk reads many chunks that lie apart in the time of a few, if it knows of them at once."""
         for name in names:
             with self._lock:
-                if not self._scatter.tell(name):
+                if not self._scatter.announce(name):
                     continue
                 if (extent := self._extent(name)) is None:
-                    self._scatter.spare(name)
+                    self._scatter.untold(name)
                     continue
             self._file.expect(*extent[1:])
 
@@ -432,7 +432,10 @@ class DiskCache(ContainerStore):
         return None if found is None else found[0]
 
     def _recount(self, held: Container, row: Row, verdicts: list[bool | None]) -> None:
-        """The row counts others than are sound: the index is damaged. If those are fewer, some of the rest are lost."""
+        """Where the row counts other chunks than are sound, the index is damaged: put the row right.
+
+        If it counted more, so many of the others that the directory lists were lost.
+        """
         sound = {held.fingerprints[entry]: held.length(entry) for entry, verdict in enumerate(verdicts) if verdict}
         if (row.entries, row.bytes) == (len(sound), sum(sound.values())):
             return

@@ -2,7 +2,8 @@
 
 `ChunkMissing` and `ChunkInvalid` concern one chunk and are ordinary events of replication: the peer is asked for the
 chunk. `StoreBusy` and `StoreUnusable` end the attempt to open a store, and are an operator's business. `StoreFault`
-is the store's own trouble (a disk); it stays inside, where it becomes an alarm while traffic passes unlearned.
+is the store's own trouble (a disk); it stays inside, where it becomes an alarm, while traffic passes unlearned: it is
+delivered, and not stored.
 """
 
 

@@ -8,7 +8,7 @@ from dedupstore.store import Buffer
 
 FINGERPRINT_BYTES: Final = 32
 CHECK_BYTES: Final = 8
-"""Of a fingerprint, the first: enough to notice that two sides disagree, not enough to name a chunk."""
+"""Of a fingerprint, so many first bytes show whether two sides computed the same one; they are too few to name it."""
 
 
 def fingerprint(data: Buffer) -> bytes:

@@ -1,12 +1,13 @@
 """The LMDB index: where each chunk lies, which containers there are, and what peers hold (FORMAT.md, `index/`).
 
 The only module that uses LMDB (`walk` and `nodes` look at its files). Every trouble leaves it as StoreFault or one of
-its kinds. All look up through one snapshot that is replaced after each commit, for a snapshot that is held keeps pages
-from being used again; the writer alone writes. It takes and gives up the snapshots, too, and only inside or right
-behind a transaction that writes: both write to the table of readers, a mapped file, with the interpreter's lock held.
-On a disk that does not answer that would wait in a page fault, and everything in the process with it; a transaction
-that writes begins and ends in that same page, without the lock. Calls that read through the snapshot, and `refresh`,
-are guarded by the store's lock.
+its kinds.
+
+The writer alone writes. All look up through one snapshot, a read transaction, that is replaced after each commit: while
+one is held, LMDB does not use again the pages that it sees. The writer begins and ends snapshots, too, and only inside
+or right behind a write transaction. Both write to the table of readers, a mapped file, with the GIL held: where the
+disk does not answer, a page fault there would stop the whole process. A write transaction touches the same page first,
+without the GIL. Calls that read through the snapshot, and `refresh`, are guarded by the store's lock.
 """
 
 import errno
@@ -32,17 +33,20 @@ from dedupstore.walk import problems
 
 _KEYS_A_PAGE = 32
 """Places of chunks in a page of the index at the least, on average."""
-_FEW = 8
+_SWEEP_DIVISOR = 8
+"""A sweep for which the map has no room is tried with so many times fewer places a transaction."""
 _COMPACT = "compact"
 FILES = "data.mdb", "lock.mdb", _COMPACT
 """In its directory."""
 _LEAST_FREE = 1 << 20
+"""Bytes: a disk with less is full."""
 _EPOCH_BYTES = 8
-"""There is no HELLO with others."""
+"""Peers are told of no others."""
 _MOST_ID = 1 << 63
 """Of containers: nobody ever gets so far, and there is no number for many more."""
 _CHUNK = Struct("<QHII")
 _ROW = Struct("<IHIQQ")
+"""Values of the databases `chunk` and `container`."""
 _ID = Struct(">Q")
 _U64 = Struct("<Q")
 _BITMAP_BYTES = MAX_ENTRIES // 8
@@ -304,9 +308,9 @@ class Index:
                 with self._writing() as txn:
                     start = self._sweep(txn, start, alive, most)
             except IndexFull:
-                if most < _FEW:
+                if most < _SWEEP_DIVISOR:
                     raise
-                most //= _FEW
+                most //= _SWEEP_DIVISOR
         self._renew()
 
     def compacted(self, map_bytes: int) -> "Index":
@@ -330,6 +334,7 @@ class Index:
         self._env.close()
 
     def _renew(self) -> None:
+        """Take a snapshot of what was just committed, for `refresh`."""
         with _translated():
             self._fresh = self._env.begin()
 

@@ -16,7 +16,8 @@ FACTORS = (2, 4, 8)
 REMEMBERED = 32_768
 """Fingerprints, some 5 MB; beyond that only each second one is looked at, and so on."""
 _ALL = SAMPLED << 24
-_ENTRY = slice(0, 4)
+"""The same as a bound of the first four bytes, big-endian."""
+_PREFIX = slice(0, 4)
 
 
 class Reuse:
@@ -25,7 +26,7 @@ class Reuse:
     def __init__(self, size_bytes: int) -> None:
         """`size_bytes`: the store's bound."""
         self._size = size_bytes
-        self._below = _ALL  # of a fingerprint's first four bytes, big-endian
+        self._below = _ALL  # bound of what is remembered, lowered when that is too much
         self._put: OrderedDict[bytes, int] = OrderedDict()
         self._ages = [0] * AGES
         self._missed = [0.0] * len(FACTORS)
@@ -56,7 +57,7 @@ class Reuse:
 
     def put(self, name: bytes, put_bytes: int) -> None:
         """Stored, when so many bytes had been put in all."""
-        if int.from_bytes(name[_ENTRY]) >= self._below:
+        if int.from_bytes(name[_PREFIX]) >= self._below:
             return
         self._put.pop(name, None)
         self._put[name] = put_bytes
@@ -64,4 +65,5 @@ class Reuse:
             self._put.popitem(last=False)
         if len(self._put) > REMEMBERED:
             self._below //= 2
-            self._put = OrderedDict(item for item in self._put.items() if int.from_bytes(item[0][_ENTRY]) < self._below)
+            kept = (item for item in self._put.items() if int.from_bytes(item[0][_PREFIX]) < self._below)
+            self._put = OrderedDict(kept)

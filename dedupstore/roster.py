@@ -76,8 +76,8 @@ class Roster:
     def lose(self, container: int, length: int) -> None:
         """Note that one of the container's chunks is gone.
 
-        Of a row that a damaged index says to count fewer than there are, nothing less than nothing is left: it could
-        not be written.
+        Counts end at 0: a row of a damaged index may count fewer chunks than there are, and a negative number could not
+        be written.
         """
         row = self._rows[container]
         self.recount(container, max(0, row.entries - 1), max(0, row.bytes - length))

@@ -157,9 +157,10 @@ class ChunkStore(Protocol):
         """True if `write` has something to note about peers, or to look at, though no container waits for it. Cheap."""
 
     def write(self) -> None:
-        """Writer: write notes and sealed containers, half of what may wait: who rests need not wait for all.
+        """Writer: write notes about peers, and sealed containers; not all of them where many wait.
 
-        Never raises: a failing disk becomes an alarm.
+        So sources that rest because of `unwritten_max` need not wait for all. Never raises: a failing disk becomes an
+        alarm.
         """
 
     def prepare(self) -> bool:
@@ -170,7 +171,7 @@ class ChunkStore(Protocol):
         """A snapshot of the counters."""
 
     def fingerprints(self) -> Iterator[bytes]:
-        """Every chunk held, oldest container first. Writer."""
+        """Writer: the fingerprint of every chunk held, oldest container first."""
 
     def verify(self, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
         """Writer: read and verify everything; (sound, dropped). `progress` is called with (done, all) containers."""

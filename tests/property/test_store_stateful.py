@@ -396,5 +396,5 @@ def test_disk_store_with_small_slots() -> None:
 def test_disk_store_read_in_another_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks are read alone, and now and then a container."""
     monkeypatch.setattr(Scatter, "scattered", True)
-    monkeypatch.setattr(scatter, "_WHOLE", 3)
+    monkeypatch.setattr(scatter, "_LOAD_EVERY", 3)
     run_state_machine_as_test(SmallSlotsMachine, settings=QUICK)

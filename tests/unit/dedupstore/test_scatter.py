@@ -209,16 +209,16 @@ def test_a_disk_hears_of_no_more_than_it_puts_in_order() -> None:
     """And again of what was read since, as soon as something was read, or is not wanted any more."""
     scatter = Scatter()
     names = [bytes([number]) for number in range(100)]
-    assert not any(map(scatter.tell, names))
+    assert not any(map(scatter.announce, names))
     scattered(scatter)
-    assert sum(map(scatter.tell, names)) == 32
+    assert sum(map(scatter.announce, names)) == 32
     scatter.alone(names[0], 1, 1000)
-    assert sum(map(scatter.tell, names)) == 1
-    scatter.spare(names[1])
-    assert sum(map(scatter.tell, names)) == 1
+    assert sum(map(scatter.announce, names)) == 1
+    scatter.untold(names[1])
+    assert sum(map(scatter.announce, names)) == 1
     for container in range(200):
         scatter.alone(NAME, container, 1000)
-    assert sum(map(scatter.tell, names)) == 32
+    assert sum(map(scatter.announce, names)) == 32
 
 
 def scattered(scatter: Scatter) -> None:
