@@ -20,7 +20,8 @@ MAGIC: Final = b"ISTHCONT"
 PAGE_BYTES: Final = 4096
 
 _HEADER: Final = Struct("<8sQII32sQ")
-_COVERED: Final = 24
+_HASH: Final = slice(24, 56)
+"""Where the header has the hash of all the rest of it, and of the entries."""
 _ENTRY: Final = Struct("<32sI")
 
 
@@ -100,8 +101,8 @@ class Container:
         lengths = map(self.length, range(len(self.fingerprints)))
         entries = b"".join(map(_ENTRY.pack, self.fingerprints, lengths))
         head = _HEADER.pack(MAGIC, self.id, len(self.fingerprints), self.used, bytes(32), self.sealed)
-        proof = fingerprint(head[:_COVERED] + head[56:] + entries)
-        self.memory[: _HEADER.size + len(entries)] = head[:_COVERED] + proof + head[56:] + entries
+        before, behind = head[: _HASH.start], head[_HASH.stop :] + entries
+        self.memory[: _HEADER.size + len(entries)] = before + fingerprint(before + behind) + behind
         return self.memory[: -(-self.offsets[-1] // PAGE_BYTES) * PAGE_BYTES]
 
     @classmethod
@@ -122,10 +123,9 @@ def read_directory(memory: Buffer, container: int, layout: Layout = LARGE) -> Di
         raise Damaged(f"container {container} is not in its slot")
     end = _HEADER.size + count * _ENTRY.size
     view = memoryview(memory)
-    entries = view[_HEADER.size : end]
-    if fingerprint(b"".join((view[:_COVERED], view[56 : _HEADER.size], entries))) != proof:
+    if fingerprint(b"".join((view[: _HASH.start], view[_HASH.stop : end]))) != proof:
         raise Damaged(f"the directory of container {container} does not match its hash")
-    return _directory(container, sealed, used, entries, layout)
+    return _directory(container, sealed, used, view[_HEADER.size : end], layout)
 
 
 def _directory(container: int, sealed: int, used: int, entries: memoryview, layout: Layout) -> Directory:

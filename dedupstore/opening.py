@@ -346,6 +346,7 @@ def warn_of_copies(path: Path, alarms: dict[str, str]) -> None:
 def _fit(
     containers: ContainerFile, index: Index, meta: Meta, sizes: Sizes, alarms: dict[str, str]
 ) -> tuple[Index, list[tuple[int, Row]]]:
+    """The index, perhaps another one, and the rows of the containers that stay, the one that was filled first first."""
     rows = index.rows()
     slots = sizes.slots(containers.layout)
     kept = _within_file(rows, containers)
@@ -355,17 +356,25 @@ def _fit(
     kept = [(container, row) for container, row in kept if 1 <= row.slot <= slots]
     _drop(index, meta, rows, kept)
     containers.cut(slots)
+    return _fit_index(index, meta, sizes, containers.layout, kept)
+
+
+def _fit_index(
+    index: Index, meta: Meta, sizes: Sizes, layout: Layout, rows: list[tuple[int, Row]]
+) -> tuple[Index, list[tuple[int, Row]]]:
+    """Write an index too large for its map anew; as often as it still is, the oldest quarter of the containers goes."""
     most = sizes.index_bytes
     while index.file_bytes() > most:
-        most = _most_live(sizes.index_bytes, containers.layout, index.page_bytes)
-        index = index.compacted(index.file_bytes() + _LEAST_INDEX)  # it may still be too large: then more has to go
+        most = _most_live(sizes.index_bytes, layout, index.page_bytes)
+        index = index.compacted(index.file_bytes() + _LEAST_INDEX)
         if index.file_bytes() > most:
-            rows, kept = kept, kept[len(kept) // 4 + 1 :]
+            kept = rows[len(rows) // 4 + 1 :]
             _drop(index, meta, rows, kept)
+            rows = kept
         else:
             index.close()
             index = Index(index.path, sizes.index_bytes)
-    return index, kept
+    return index, rows
 
 
 def _most_live(map_bytes: int, layout: Layout, page_bytes: int) -> int:
