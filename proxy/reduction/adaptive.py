@@ -6,7 +6,7 @@ from time import monotonic, thread_time
 
 from proxy.reduction.batch import CODEC_CONTEXT, CODEC_NONE, CODEC_ZSTD
 from proxy.reduction.comparison import Comparisons
-from proxy.reduction.compression import WORTH_TRYING, Rest, zstd
+from proxy.reduction.compression import WORTH_TRYING, Backoff, zstd
 from proxy.reduction.contexts import ContextWriter
 from proxy.reduction.effort import Effort
 from proxy.reduction.load import Measured
@@ -39,7 +39,7 @@ class AdaptiveCompression:
         self._claim = claim
         self._clock = clock
         self._cpu_clock = cpu_clock
-        self._rest = Rest()
+        self._backoff = Backoff()
         self._context: ContextWriter | None = None
         self._comparisons = comparisons or Comparisons()
         self._level = 0  # that a context was last wanted for
@@ -47,7 +47,7 @@ class AdaptiveCompression:
     @property
     def describe(self) -> str:
         """As an operator is shown it."""
-        if self._rest.resting:
+        if self._backoff.resting:
             return "none"
         if self._effort.spares:
             return SPARED
@@ -57,7 +57,7 @@ class AdaptiveCompression:
     @property
     def ratio(self) -> float:
         """Of encoded to literal bytes, in the last few batches; 1 while nothing is gained."""
-        return 1.0 if self._effort.spares else self._rest.ratio
+        return 1.0 if self._effort.spares else self._backoff.ratio
 
     def close(self) -> None:
         """The stream is over: hold nothing."""
@@ -68,7 +68,7 @@ class AdaptiveCompression:
         """Codec and encoded bytes, of a batch that will be sent: the next one may build on it."""
         if length < WORTH_TRYING:
             return CODEC_NONE, literals
-        if self._rest.passes():
+        if self._backoff.passes():
             self._effort.passed(length, self._clock())
             return CODEC_NONE, literals
         begun, cpu = self._clock(), self._cpu_clock()
@@ -83,7 +83,7 @@ class AdaptiveCompression:
         self.seconds += cpu
         self._effort.note(Measured(length, len(encoded), now - begun, cpu), pressed=pressed, now=now)
         self._compare(joined)
-        gains = self._rest.gains(length, len(encoded))
+        gains = self._backoff.gains(length, len(encoded))
         return (codec, (encoded,)) if gains or codec == CODEC_CONTEXT else (CODEC_NONE, literals)
 
     def _compress(self, literals: bytes) -> tuple[int, bytes]:
@@ -118,7 +118,7 @@ class AdaptiveCompression:
             self._effort.compared(left, now)
 
     def _begin(self, level: int) -> None:
-        """Another frame, without what the former one could refer to."""
+        """Begin another frame, if there is a window for it; it cannot refer to what was in the former one."""
         window_log = self._claim()
         self._context = ContextWriter(level, window_log) if window_log else None
         self._level = level

@@ -21,12 +21,13 @@ WORTH_TRYING = 64
 
 GAIN = 0.97
 """What compression has to leave of bytes at most, to be worth it."""
-_TELLING = 2048
-"""Bytes."""
+_TELLING_BYTES = 2048
+"""Literals of a batch from which on it tells that data does not compress."""
 _SHORTEST_REST = 2
 _LONGEST_REST = 32
-_FEW = 8
 """Batches."""
+_RATIO_BATCHES = 8
+"""Over which the ratio is averaged."""
 
 
 class Compression(Protocol):
@@ -55,8 +56,8 @@ class Compression(Protocol):
         """
 
 
-class Rest:
-    """Ever longer rests, in batches, while data is found not to compress."""
+class Backoff:
+    """Exponential: ever more batches go uncompressed, and untried, while data is found not to compress."""
 
     def __init__(self) -> None:
         self.ratio = 1.0
@@ -80,9 +81,9 @@ class Rest:
         """Whether a batch has become so much shorter that it was worth it. A short one that has not tells little."""
         if encoded < length * GAIN:
             self._next = _SHORTEST_REST
-            self.ratio += (encoded / length - self.ratio) / _FEW
+            self.ratio += (encoded / length - self.ratio) / _RATIO_BATCHES
             return True
-        if length >= _TELLING:
+        if length >= _TELLING_BYTES:
             self.ratio = 1.0
             self._left, self._next = self._next, min(2 * self._next, _LONGEST_REST)
         return False
@@ -100,29 +101,29 @@ class Compressor:
         self._compress = compress
         self._name = name
         self._clock = clock
-        self._rest = Rest()
+        self._backoff = Backoff()
 
     @property
     def ratio(self) -> float:
         """Of encoded to literal bytes, in the last few batches; 1 while nothing is gained."""
-        return self._rest.ratio
+        return self._backoff.ratio
 
     @property
     def describe(self) -> str:
         """The name that it was given, or "none" while it rests: the data has been found not to compress."""
-        return "none" if self._rest.resting else self._name
+        return "none" if self._backoff.resting else self._name
 
     def close(self) -> None:
         """The stream is over: nothing is held."""
 
     def encode(self, literals: Sequence[bytes], length: int) -> tuple[int, Sequence[bytes]]:
         """Codec and encoded bytes, never longer than the literals."""
-        if self._compress is None or length < WORTH_TRYING or self._rest.passes():
+        if self._compress is None or length < WORTH_TRYING or self._backoff.passes():
             return CODEC_NONE, literals
         begun = self._clock()
         encoded = self._compress(b"".join(literals))
         self.seconds += self._clock() - begun
-        if self._rest.gains(length, len(encoded)):
+        if self._backoff.gains(length, len(encoded)):
             return CODEC_ZSTD, (encoded,)
         return CODEC_NONE, literals
 

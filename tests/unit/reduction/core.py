@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from proxy.reduction.compression import Rest
+from proxy.reduction.compression import Backoff
 from proxy.reduction.effort import STEPS, Effort
 from proxy.reduction.load import CompressionLoad, Measured
 from proxy.reduction.sparing import Sparing
@@ -41,7 +41,7 @@ class Core:
     plain: float = 0.0
     spent: float = 0.0
     """Seconds in which the loop compressed."""
-    rests: dict[Effort, Rest] | None = None
+    backoffs: dict[Effort, Backoff] | None = None
     """Of each stream, if what does not compress passes as it is."""
     worked: float = 0.0
     """Seconds of CPU, with all else that the loop did."""
@@ -68,8 +68,8 @@ class Core:
         begun, used = self.now, self.worked
         if self.queued > QUEUE:
             self._pass((self.queued - QUEUE / 2) / self.rate)
-        rest = self.rests.setdefault(stream, Rest()) if self.rests is not None else None
-        if rest is not None and rest.passes():
+        backoff = self.backoffs.setdefault(stream, Backoff()) if self.backoffs is not None else None
+        if backoff is not None and backoff.passes():
             stream.passed(BATCH, self.now)
             self._send(BATCH)
             return
@@ -82,8 +82,8 @@ class Core:
         self.spent += cost
         self._work(cost)
         encoded = int(BATCH * self.ratios[at])
-        if rest is not None:
-            rest.gains(BATCH, encoded)
+        if backoff is not None:
+            backoff.gains(BATCH, encoded)
         self._send(encoded)
         stream.note(Measured(BATCH, encoded, self.crowd * cost, cost), pressed=pressed, now=self.now)
         if stream.wanted is not None:

@@ -182,7 +182,7 @@ def test_what_brings_nothing_is_given_up() -> None:
 def incompressible(rate: float) -> Core:
     """The first step is done with it in no time; to look for what is not there takes the others long."""
     costs = (1 / 8e9, *(step.cost for step in STEPS[1:]))
-    return Core(rate, ratios=(1.0,) * len(STEPS), costs=costs, rests={})
+    return Core(rate, ratios=(1.0,) * len(STEPS), costs=costs, backoffs={})
 
 
 @pytest.mark.parametrize("rate", [60e6, 125e6, 240e6])

@@ -186,7 +186,7 @@ def test_the_core_that_is_shared_with_others_is_told_from_one_that_has_time() ->
 def test_data_whose_compression_costs_little_is_compressed(ratio: float, cost: float) -> None:
     """From the beginning, and after data of which that is not true. Of what does not compress a part is tried."""
     ratios, costs = (ratio,) * len(STEPS), (cost,) * len(STEPS)
-    core = Core(FAST, ratios=ratios, costs=costs, rests={})
+    core = Core(FAST, ratios=ratios, costs=costs, backoffs={})
     (stream,) = core.streams(1)
     core.run(5, stream)
     assert core.sparing.changes == 0
@@ -200,7 +200,7 @@ def test_data_whose_compression_costs_little_is_compressed(ratio: float, cost: f
 
 def test_what_does_not_compress_does_not_join() -> None:
     """Beside streams that are spared it goes on as ever: tried now and then."""
-    core = Core(FAST, rests={})
+    core = Core(FAST, backoffs={})
     streams = core.streams(2)
     core.run(10, *streams)
     silent = Effort(core.load, 0.0, core.sparing)
