@@ -1,7 +1,7 @@
-"""Whether another level leaves enough less to give up a context for it: found on the side, and not sent.
+"""Whether another level saves enough to give up a context for it: tried on the side, and not sent.
 
-Both levels compress the same literals from nothing on, with short windows: what a context knows already would make any
-level look better than one that begins, and a long window shows more of a difference, not less.
+Both levels compress the same literals, each beginning with an empty window: the stream's own context, which knows what
+came before, would look better than any that begins. Windows are short; with longer ones levels differ more, not less.
 """
 
 from proxy.reduction.contexts import ContextWriter
@@ -61,7 +61,10 @@ class Comparisons:
         self._passed.pop(stream, None)
 
     def _has_place(self, stream: object, length: int) -> bool:
-        """One that has paused within its own, or brings little now and then, may have to begin anew."""
+        """Whether there is a place for one more stream, if need be that of the one that began first.
+
+        That may have paused, or bring little now and then; it has to begin anew.
+        """
         if len(self._held) < AT_ONCE:
             return True
         self._passed[stream] = self._passed.get(stream, 0) + length

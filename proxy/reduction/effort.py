@@ -1,14 +1,17 @@
 """How hard to compress, stream by stream: as the line leaves time for it, and no harder.
 
-Raising pays only while batches wait for the line: then it is the highest step whose cost, at the rate at which bytes
-go now, leaves the loop most of its time. Lowering is due when the line runs dry while compression keeps the loop busy.
-A change begins a new context, which has nothing to refer to yet; so changes are few: before a context is given up both
-steps are compared on the side, each raise is on trial, and after one that did not pay the next waits twice as long.
-Over a long line a stream does not wait to be sure, for while TCP gathers speed it is the line that is slow: it begins
-with a context at once, and keeps it unless much more fits.
-For streams that do not compress all that passes as it is counts with what it would cost if it did: only now and then a
-batch is tried, so on a fast line the highest step would seem cheap, but each try would hold up the loop, and each
-stream have a window for nothing.
+A *step* (STEPS) is a level of zstd, with a context or without. A higher step pays only while batches wait for the line:
+then it is the highest one whose cost, at the rate at which bytes go now, leaves the loop most of its time. A lower one
+is due when the line runs dry while compression keeps the loop busy.
+
+A change begins a new context, which has nothing to refer to yet; so changes are few. Before a context is given up both
+steps are compared on the side (`comparison`); each raise is on trial; after one that did not pay the next waits twice
+as long. Over a long line a stream does not wait to be sure, since while TCP gathers speed it is the line that is slow:
+it begins with a context at once, and keeps it unless the line has time for a step that is two higher.
+
+Of a stream whose data does not compress only a batch now and then is tried. By these alone even the highest step would
+look cheap on a fast line, while each try held up the loop and each stream had a window for nothing. So all that passes
+as it is counts with what it would cost to compress it.
 """
 
 from typing import NamedTuple
@@ -38,23 +41,24 @@ STEPS = (
 """ARCHITECTURE.md has what each brings. The first is so fast that a line on which it were too slow needs no pair."""
 
 _AFFORDABLE = 0.3
-"""Share of the loop's time that all compression may come to by a raise."""
+"""Share of the loop's time that all compression may take after a raise."""
 _CROWDED = 3.0
-"""How many times its cost a step may be expected to take: calls as short as the first step's are stretched by more."""
+"""How many times its CPU time a step is expected to take at most, on a machine that others use: what is measured of
+calls as short as the first step's is more."""
 _DRY = 0.4
 _DRY_TIME = 0.65
 """Larger shares, of a core and of the loop's time, are too much if nothing waits for the line."""
 _OVERLOAD = 0.85
 """A larger share of the loop's time is too much in any case: other streams wait for the loop."""
 _GROWTH = 1.25
-"""So much faster bytes may come when they compress better."""
+"""How many times as fast bytes may come once they compress better."""
 
 _SURE = 1.0
 """Seconds that batches must have waited for the line before a raise."""
 _FREE = 0.5
-"""Seconds without waiting after which the line is what waits. Credit comes in pieces, so batches come in bursts."""
+"""Seconds without waiting after which the line waits for batches: as credit comes in pieces, they come in bursts."""
 _PAUSE = 10.0
-"""Seconds without a batch after which what was known of the line is old."""
+"""Seconds without a batch after which nothing is known of the line any more."""
 _SETTLED = 30.0
 """Seconds from one raise to the next: it would have to bring more than the new context costs at first."""
 _RECOVERED = 1.5
@@ -64,12 +68,12 @@ LONG = 0.02
 _FIRST = 3
 """The step to begin with there."""
 _FIRST_BYTES = 256 << 10
-"""Literals before that: what sends less needs no window of its own."""
+"""Literals before it is taken: a stream that sends less needs no window of its own."""
 _LEARNED = 3.0
 """Seconds until the line's rate is known there."""
 _REST = 10.0
 _LONGEST_REST = 640.0
-"""Seconds without a raise after one that did not pay: first, and after many."""
+"""Seconds without a raise after one that did not pay: after the first, and after many in a row."""
 _STEADY = 60.0
 """A step that was kept for so long has paid."""
 
@@ -79,23 +83,26 @@ _IN_A_ROW = 32
 _TRIAL_BYTES = 40 << 20
 """Literals until a raise is judged: the longest window is full by then."""
 _WORTH = 0.99
-"""What a raise has to leave of the bytes."""
+"""What a raise may leave of the bytes at most, to be kept."""
 _WORTH_LOSING = 0.995
-"""What it has to leave of them where both begin with nothing, to give up a context for it: with a long one it will be
-less, and is paid back within a minute or so."""
+"""What it may leave of them in a comparison, where both begin with empty windows, to give up a context for it: with a
+long window it leaves less, so the loss is made up for within a minute or so."""
 _MEMORY_BYTES = 4 << 20
 """Literals over which ratio and cost are averaged."""
 
 
 class Effort:
-    """One stream's. Told of each batch, it says by which step the next one is to be compressed."""
+    """Of one stream: told of each batch, it says by which step the next one is to be compressed.
+
+    Loop thread. `now` in seconds, monotonic.
+    """
 
     def __init__(self, load: CompressionLoad, round_trip: float = 0.0, sparing: Sparing | None = None) -> None:
         """`round_trip`: of the line, in seconds; 0 if it is unknown; `sparing`: the tunnel's, own if there is none."""
         self._load = load
         self._at = 0
         self._to_begin = round_trip >= LONG  # with a context, as soon as there is enough to send
-        self._hasty_until = float("-inf")  # a raise has to be of two steps
+        self._two_steps_until = float("-inf")  # a raise has to be of two steps
         self._costs: dict[int, float] = {}
         self._ratio = 1.0
         self._crowding = 1.0  # how much longer it takes than it costs
@@ -129,7 +136,7 @@ class Effort:
         return None if self._wanted is None else STEPS[self._wanted]
 
     def compared(self, left: float, now: float) -> None:
-        """What the wanted step leaves of what the present one leaves, both without anything to refer to."""
+        """A comparison is over. `left`: what the wanted step leaves of what the present one leaves."""
         step, self._wanted = self._wanted, None
         if step is None:
             return
@@ -211,20 +218,23 @@ class Effort:
 
     @property
     def _may_spare(self) -> bool:
-        """It compresses, as fast as can be, and has shown what that costs."""
+        """Its data compresses, it takes the fastest step, and what that costs is known."""
         return not self._at and not self._in_vain and 0 in self._costs
 
     def _is_held_up(self, now: float) -> bool:
-        """By compression: of all streams, since each may send little, and of a kind that takes long."""
+        """Compression holds the tunnel up: the loop has no time left, and all streams' compression takes much of it.
+
+        All streams', since each may send little; and no little part of it is this tunnel's own.
+        """
         busy, own = self._load.busy, self._sparing.load.cpu_share(now)
         stretch = min(self._load.stretch(now), _CROWDED)
         return busy * stretch > BUSY and self._load.cpu_share(now) > MUCH * busy and own > LITTLE * busy
 
     def _is_needless(self, now: float) -> bool:
-        """The loop has time to compress all that is spared, or would need little for all, or for the tunnel.
+        """The loop has time to compress all that is spared, or would need little for all streams, or for the tunnel's.
 
-        That is with what is compressed all the same, by streams with a context: so it is asked whether they are held
-        up, and the next trial would follow at once.
+        What streams with a context compress all the same counts as well, as it does in `_is_held_up`: otherwise
+        sparing would end here and be tried again at once.
         """
         busy, stretch = self._load.busy, min(self._load.stretch(now), _CROWDED)
         everything, own = self._load.spared_share(now), self._sparing.load.spared_share(now)
@@ -261,7 +271,7 @@ class Effort:
         step = min(self._affordable(now), _FIRST)
         if step:
             self._no_raise_before = now + _LEARNED
-            self._hasty_until = now + _SETTLED
+            self._two_steps_until = now + _SETTLED
             self._change(step, now)
 
     def _may_raise(self, now: float) -> bool:
@@ -270,7 +280,7 @@ class Effort:
 
     def _raise(self, now: float) -> None:
         step = self._affordable(now)
-        if step <= self._at + (now < self._hasty_until):
+        if step <= self._at + (now < self._two_steps_until):
             self._no_raise_before = now + _RECOVERED
             return
         if self.step.context:

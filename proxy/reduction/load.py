@@ -4,16 +4,16 @@ from math import exp
 from typing import NamedTuple
 
 _BUSY = 0.1
-"""Of the loop's time."""
+"""Share of the loop's time from which on it compresses one batch after the other."""
 
 
 class Measured(NamedTuple):
-    """What came of compressing a batch's literals."""
+    """What came of compressing a batch's literals: bytes before and after, and the time that it took."""
 
     length: int
     encoded: int
     seconds: float
-    """Until it was done: on a machine that others use as well, more than it cost."""
+    """By the wall clock: on a machine that others use as well, more than `cpu_seconds`."""
     cpu_seconds: float
 
 
@@ -21,6 +21,7 @@ class CompressionLoad:
     """What all streams of one loop compress, over about the last 0.4 s. `now` in seconds, monotonic."""
 
     _SPAN = 0.4
+    """Seconds in which what was counted fades to 1/e."""
     _LONGEST = 0.25
     """Seconds. A longer pause or outage makes nothing be forgotten: what comes after it is taken to be as before."""
 
@@ -66,17 +67,17 @@ class CompressionLoad:
         return self._spared / self._SPAN
 
     def rate(self, now: float) -> float:
-        """Bytes a second."""
+        """Bytes a second that are compressed."""
         self._age(now)
         return self._bytes / self._SPAN
 
     def passing(self, now: float) -> float:
-        """Bytes a second that go as they are."""
+        """Bytes a second that go as they are, since they do not compress."""
         self._age(now)
         return self._passed / self._SPAN
 
     def share(self, now: float) -> float:
-        """Of the loop's time."""
+        """Of the loop's time: how much of it compression takes."""
         self._age(now)
         return self._seconds / self._SPAN
 
@@ -85,7 +86,7 @@ class CompressionLoad:
         return self.share(now) > _BUSY
 
     def cpu_share(self, now: float) -> float:
-        """Of a core; less than `share` on a machine that others use as well."""
+        """Likewise, of a core; less than `share` on a machine that others use as well."""
         self._age(now)
         return self._cpu_seconds / self._SPAN
 

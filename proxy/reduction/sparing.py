@@ -1,12 +1,15 @@
 """Whether a tunnel's streams leave compression out: where the line carries bytes as they are sooner than compressed.
 
-Only a loop that has no time left, and spends much of it on compressing, is held up by that. What it brings to leave it
-out is tried, for the line may have no room for so many bytes more: unless they then go faster, they are compressed
-again, and the next trial waits twice as long. So they are once the loop has time for it, since the line or the source
-may have become slower, once it would take little, since the data may have become another, or once they go slower than
-they did with it: a loop that has several tunnels may have no time because of another one. So what little a tunnel
-needs for itself it is given, too. Whoever sets a cap does not want to see the line full: where there is one nothing is
-left out.
+Compression holds up only a loop that has no time left and spends much of it on compressing. Then it is left out on
+trial, for the line may have no room for so many bytes more: unless they go faster, they are compressed again, and the
+next trial waits twice as long. After a trial that paid, they are compressed again as soon as
+
+- the loop has time for it, since the line or the source may have become slower;
+- it would take little of the loop's time, since the data may have become another. That is so, too, where it takes
+  little for this tunnel alone: then another tunnel of the loop keeps it busy;
+- they go slower than they did when they were compressed.
+
+Where there is a cap nothing is left out: whoever sets one does not want the line full.
 """
 
 from collections.abc import Callable
@@ -16,18 +19,18 @@ from proxy.reduction.load import CompressionLoad
 BUSY = 0.85
 """Share of its time from which on the loop has none left."""
 MUCH = 0.3
-"""Of the time that the loop is busy: for all its tunnels."""
+"""Share of the loop's busy time above which compression, of all tunnels, holds it up."""
 LITTLE = 0.1
-"""Of it for one of several tunnels: what makes up less does not hold that one up."""
+"""Likewise, of one of several tunnels: where its own takes less, it is not what holds that one up."""
 _SURE = 1.0
 """Seconds for which what calls for a change has to hold, and that a trial takes."""
 _TOLD = 0.25
-"""Seconds after which a trial that goes badly can be told."""
+"""Seconds of a trial after which it can be told that it goes badly."""
 _PAUSE = 0.25
-"""Seconds without a batch through which nothing has held up anything."""
+"""Seconds without a batch that are a pause: nothing was held up meanwhile."""
 _BADLY = 0.8
 _WORTH = 1.05
-"""What a trial has to make of the rate."""
+"""Times the rate before: with less a trial ends early, or has not paid."""
 _REST = 10.0
 _LONGEST_REST = 640.0
 """Seconds without a trial after one that did not pay: first, and after many in a row."""
@@ -51,8 +54,8 @@ class Sparing:
         self.load = CompressionLoad()
         """Of the tunnel alone."""
         self._capped = capped
-        self._since: float | None = None  # what calls for a change has held
-        self._seen = float("-inf")
+        self._since: float | None = None  # when what calls for a change began to hold
+        self._seen = float("-inf")  # the last batch
         self._bytes = 0
         self._counted = float("-inf")  # since when these are: since it was held up, a change, a trial's end, a look
         self._to_beat = 0.0  # the rate before it was left out
@@ -107,7 +110,7 @@ class Sparing:
             self._count_anew(now)
 
     def _has_become_slower(self, now: float, *, paused: bool) -> bool:
-        """Than what was compressed before: then the line may be, though another tunnel keeps the loop busy."""
+        """Bytes go slower than when they were compressed: the line may have become slow, though the loop is busy."""
         passed = now - self._counted
         if not paused and passed < _SURE:
             return False
