@@ -50,14 +50,14 @@ _NO_LOGIN = "no Login Request at the beginning"
 _NO_ANSWER = "no Login Response at the beginning"
 _NAMELESS = "a first login that does not name the initiator"
 _SOME_LENGTH = 32 << 10
-"""Of payload: shorter PDUs are read many at once, wherever they end."""
+"""Bytes of a PDU's payload: PDUs with less are read many at once, wherever they end."""
 _BYTE = [bytes((n,)) for n in range(256)]
 
 
 class Framer:
     """One direction of one connection, where its array's bytes come in. Loop thread.
 
-    While `held` is not 0 it is for the owner to see, by `total`, that the source goes on; else to `give_up`.
+    The owner has to watch whether the source goes on (`total`) while `held` is not 0, and to `give_up` if it does not.
     """
 
     def __init__(self, connection: Connection, sender: Sender) -> None:
@@ -72,7 +72,7 @@ class Framer:
         """Data digests that were wrong on arrival."""
         self.connection = connection
         self._sender = sender
-        self._usual = frozenset(first for first in first_bytes_of(sender) if first & OPCODE_MASK not in _LOGINS)
+        self._non_logins = frozenset(first for first in first_bytes_of(sender) if first & OPCODE_MASK not in _LOGINS)
         self._recognised = False
         self._now = 0.0
         self._need = BASIC_BYTES  # bytes that are gathered before `_stage` is called with them
@@ -95,9 +95,10 @@ class Framer:
 
     @property
     def awaited(self) -> int:
-        """Bytes to the end of the next header but one, or of the next where payload is under way; 0 if it is short.
+        """How many bytes to read to have the next long PDU's payload whole, and the header behind it.
 
-        What comes is expected to be like what came: payload of some length, or none.
+        That is the PDU whose payload is under way, or else the next one, if it is like the last. 0 if payloads are
+        short: then it does not matter where a read ends.
         """
         if self._payload_length < _SOME_LENGTH:
             return 0
@@ -108,11 +109,11 @@ class Framer:
 
     @property
     def announced(self) -> int:
-        """Bytes of payload to come of this PDU: as many as come for sure."""
+        """Bytes of payload to come of the PDU that is under way, as its header says."""
         return self._left
 
     @property
-    def usual(self) -> int:
+    def usual_length(self) -> int:
         """Bytes of a PDU with payload, if it is like the last one."""
         return self._payload_length + self.connection.header_bytes
 
@@ -204,7 +205,7 @@ class Framer:
         self._shape = b""
         lengths = int.from_bytes(header[_ADDITIONAL_AND_LENGTH])
         self._length = lengths & 0xFFFFFF
-        if not self._recognised or header[0] not in self._usual or self.connection.opaque:
+        if not self._recognised or header[0] not in self._non_logins or self.connection.opaque:
             wrong = self._wrong(header, lengths)
             if wrong:
                 self._fall_back(wrong, header, spans)
@@ -217,7 +218,7 @@ class Framer:
             self._header(header, spans)
 
     def _wrong(self, header: bytes, lengths: int) -> str:
-        """Why this cannot be a PDU's header, or nothing."""
+        """Why this cannot be the header of a PDU here; empty if it may be."""
         if header[0] not in first_bytes_of(self._sender):
             return f"no PDU begins with {header[0]:#04x}"
         if header[0] & OPCODE_MASK in _LOGINS and not _is_login(header, lengths):
@@ -254,7 +255,7 @@ class Framer:
             self._wait(whole, len(whole) + self._length + tail_length(flags, self._length), self._inline)
 
     def _follow(self, opcode: int, whole: bytes) -> None:
-        """A header whose data goes with the payload has passed, and what it says; a status only with that data."""
+        """Tell the connection of a PDU whose data goes as payload: of a status only when all of that has passed."""
         if opcode == _DATA_IN and whole[1] & HAS_STATUS:
             self._last = whole
         elif opcode not in _DATA:

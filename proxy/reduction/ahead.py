@@ -1,7 +1,8 @@
-"""What batches behind one that has to ask lack, asked for together with it.
+"""What later batches lack, asked for together with what the present one lacks.
 
-Where a store lacks a chunk in a hundred that the other side believes it to hold, every few batches lack one, and each
-would have the stream stand for a round trip. Those that have come meanwhile are looked at: so one does for many.
+Where a store lacks one chunk in a hundred that the other side believes it to hold, every few batches lack one, and each
+would have the stream stand for a round trip. So when a batch has to ask, those that have come behind it are looked at,
+and one round trip does for many.
 """
 
 from collections.abc import Collection
@@ -15,16 +16,16 @@ NAMES_MAX = 64
 """A sender answers no more of one stream in a round trip (PROTOCOL.md, "Frames")."""
 
 BYTES_MAX = 4 << 20
-"""What was filled ahead is kept until the last of those batches is decoded: a name may be asked for once a batch, and
-the store may refuse or lose the chunk."""
+"""Bytes filled ahead that a stream keeps, until the last of these batches is decoded: each batch may ask for a name
+once, and the store may refuse or lose the chunk."""
 
 ALL_MAX = 64 << 20
-"""The same for all streams of a tunnel. A stream that has decoded the batch that asked lets others ask, and keeps what
-is for those behind it, perhaps for long: its array need not read, and the next batch may wait for its turn to ask."""
+"""The same of all streams of a tunnel together. (They ask in turns, 16 at once, but one that has had its turn may keep
+what is for later batches for long: its array need not read, and the next batch may have to wait for another turn.)"""
 
 
 class AheadMemory:
-    """Of one tunnel: what is asked for ahead on all its streams. Loop thread."""
+    """Of one tunnel: the account of what is asked for ahead on all its streams. Loop thread."""
 
     def __init__(self) -> None:
         self._used = 0
@@ -47,19 +48,19 @@ class Ahead:
     def __init__(self, memory: AheadMemory) -> None:
         """`memory`: what it shares with others."""
         self._memory = memory
-        self._left = 0  # batches, the present one included, until none is left that was asked for
-        self._expected: set[bytes] = set()  # and not filled yet
+        self._left = 0  # batches to be decoded, the present one included, until what was filled is not needed any more
+        self._expected: set[bytes] = set()  # asked for and not filled yet
         self._filled: dict[bytes, bytes] = {}
-        self._names = 0
-        self._most = 0  # bytes that an honest peer may fill
-        self._bytes = 0
+        self._names = 0  # asked for
+        self._most = 0  # bytes that an honest peer may fill for these
+        self._bytes = 0  # filled
 
     def expect(self, lacking: Collection[Token], plain: int, behind: int) -> bool:
-        """Have that asked for; False if it might be too much.
+        """Reserve memory for what is going to be asked for; False, and nothing is done, if that might be too much.
 
-        `lacking`: what tokens name of a batch that delivers so many bytes, so many batches `behind` the present one.
+        `lacking`: tokens of the batch that is so many `behind` the present one, and delivers `plain` bytes.
         """
-        most = _most(lacking, plain)
+        most = _fill_bound(lacking, plain)
         if self._names + len(lacking) > NAMES_MAX or self._most + most > BYTES_MAX or not self._memory.take(most):
             return False
         if lacking:
@@ -99,8 +100,8 @@ class Ahead:
         self._left = self._names = self._most = self._bytes = 0
 
 
-def _most(lacking: Collection[Token], plain: int) -> int:
-    """Bytes that may come for that: whole chunks that are referred to are no longer than what the batch delivers."""
+def _fill_bound(lacking: Collection[Token], plain: int) -> int:
+    """Bytes that may be filled: chunks that a batch delivers whole are together no longer than what it delivers."""
     opcodes = [token[0] for token in lacking]
     references, runs = opcodes.count(REFERENCE), opcodes.count(RUN)
     lists = sum(token[1] * FINGERPRINT_BYTES for token in lacking if token[0] == RUN)

@@ -13,8 +13,8 @@ BATCH_PLAIN_MAX = 512 << 10
 """Plain bytes that one batch may deliver."""
 
 RECORDS_MAX = 128 << 10
-"""Bytes of records in one batch: few bytes may stand for many of them, and each takes time. Ours write less: what calls
-for a batch, a record more and what a read brings."""
+"""Bytes of records in one batch: few bytes on the line may stand for many of them, and each takes time. Our encoder
+writes less: as many as call for a batch, and then one record more and what one read brings."""
 
 CODEC_NONE = 0
 CODEC_ZSTD = 1
@@ -25,7 +25,8 @@ HEADER_BYTES = _HEADER.size
 
 
 _CODEC_BITS = 4
-"""The literals' codec has the lower ones; the upper ones are 0 without records, otherwise 1 more than their codec."""
+"""Of the codec's byte: so many lower bits are the literals' codec. The upper ones are 0 without records, otherwise 1
+more than the records' codec."""
 
 
 class Section(NamedTuple):
@@ -63,10 +64,10 @@ def length_bound(plain: int) -> int:
 
 
 def overhead_bound(plain: int) -> int:
-    """The most bytes that header, tokens and the lists that RUNs stand for may have: they take more memory than bytes.
+    """The most bytes that header, tokens and the lists of RUNs may have together: parsed, they take more memory.
 
-    Our encoder stays below: its chunks have at least 512 bytes (`chunking.minimum` is no less than 1 KiB, and borders
-    that are forced are so far apart), and take 44 at most: three of them in a REFERENCE and a RUN.
+    Our encoder stays below: its chunks have at least 512 bytes (`chunking.minimum` is no less than 1 KiB, and forced
+    borders are as far apart as that), and take 44 each at most: where a REFERENCE and a RUN with its list are three.
     """
     return plain // 8 + 256
 

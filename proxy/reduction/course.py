@@ -1,8 +1,8 @@
-"""Where in what is stored a stream is, and what it may go on like.
+"""Where a stream is in what is stored, and so what it will probably send next.
 
-What was stored one after another comes again one after another; so the chunk after the last one is expected, or the
-rest of one in whose middle a chunk ended. Behind a forced border, where nothing announces what comes, a chunk is known
-by how it begins.
+What was stored one after another comes again one after another; so the chunk stored after the last one is expected, or
+the rest of a stored chunk in whose middle the last one ended. Behind a forced border, where nothing announces what
+comes, a chunk is recognised by its first bytes.
 """
 
 from typing import NamedTuple
@@ -21,15 +21,16 @@ class Stored(NamedTuple):
     place: Place
     data: bytes
     at: int
-    """From which of its bytes on it counts; below 0 if it begins so much later."""
+    """Offset in it where the stream is (of `Encoder._expected`: where the incomplete chunk begins); below 0 if it
+    begins so many bytes later."""
 
 
 Mark = tuple[tuple[bytes, Place] | None, tuple[bytes, Place, int] | None, bool]
-"""The last chunk, or one in whose middle it is, and whether the stream repeats that."""
+"""`Course.last`, `Course.inside`, and whether what was sent last is stored."""
 
 
 class Course:
-    """Of one stream's outgoing direction. Loop thread."""
+    """One stream's outgoing direction. Loop thread."""
 
     def __init__(self, store: ChunkStore, holdings: Holdings, underway: Underway, beginnings: Beginnings) -> None:
         """`beginnings`: of chunks behind forced borders."""
@@ -43,7 +44,7 @@ class Course:
         self.last: tuple[bytes, Place] | None = None
         """The last complete chunk, if the store holds it; of no account while `inside` is set."""
         self.inside: tuple[bytes, Place, int] | None = None
-        """A chunk in whose middle the last one ended, and where."""
+        """A stored chunk in whose middle the last one of the stream ended, and the offset there."""
         self.bordered = True
         """The incomplete chunk comes after a forced border, or is the first: it is known by how it begins."""
         self._spot: int | None = None  # how that chunk begins, once it was asked for
@@ -61,8 +62,8 @@ class Course:
         """Since the last pause it may have been evicted, or found to be unknown to the peer."""
         return self._store.find(stored.name) == stored.place and self.may_refer(stored.name, stored.place)
 
-    def ahead(self) -> Stored | None:
-        """What was stored after where the stream is, if it is in memory and may be referred to."""
+    def continuation(self) -> Stored | None:
+        """The stored chunk that goes on from where the stream is, if it is in memory and may be referred to."""
         if self.inside is not None:
             name, place, at = self.inside
             return self._in_memory(name, place, at) if self._store.find(name) == place else None
@@ -75,7 +76,7 @@ class Course:
         return self._in_memory(*following, 0)
 
     def recall(self, data: memoryview, stored: Stored | None) -> Stored | None:
-        """A chunk that begins like the incomplete one, behind a forced border, unless `stored` goes on so."""
+        """Behind a forced border a stored chunk that begins like `data`, unless `stored` does; otherwise `stored`."""
         if not self.bordered or (stored is not None and stored.data.startswith(data[:PREFIX], stored.at)):
             return stored
         if self._spot is None:

@@ -21,9 +21,9 @@ from proxy.reduction.obtaining import Obtaining
 from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, RUN, parse
 
 _BEHIND = 32 << 10
-"""Bytes of tokens behind a batch that has to ask which are looked at for what they lack, at most, and of lists that are
-at hand and runs among them stand for; and so many that each of these batches counts beside them."""
 _BEHIND_EACH = 64
+"""When a batch has to ask, those behind it are looked at for what they lack, so many bytes of them at most: of their
+tokens, of the lists at hand of runs among these, and a few for each batch."""
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class DecodedBatch:
 
 
 class _Progress:
-    """A batch on its way through the tokens."""
+    """The present batch, and how far its tokens are carried out."""
 
     __slots__ = (
         "at",

@@ -7,7 +7,8 @@ from dedupstore.store import Place
 from proxy.reduction.tokens import RUN_MIN, reference_token, run_token
 
 NAMED_MAX = 3 << 20
-"""Bytes of chunks that a batch names at most: the peer may have to ask for them all, and takes no more than 4 MiB."""
+"""Bytes of chunks that a batch names at most: the peer may have to ask for them all, and takes no more than 4 MiB
+(`obtaining.KEPT_MAX`)."""
 
 _NOWHERE = (0, 0)
 
@@ -20,21 +21,22 @@ class Draft:
     literal: int = 0
     """Of these, bytes that go as they are."""
     tokens: list[bytes] = field(default_factory=list)
-    """Of references there is only their place: nothing. See `referring`."""
+    """Empty where references come: see `referring`."""
     referring: list[tuple[int, list[bytes]]] = field(default_factory=list)
-    """Where in `tokens`, and to which chunks: more than one if the store holds them one after another."""
+    """References, which `write` puts into `tokens`: where, and to which chunks, several if the store holds them one
+    after another."""
     behind: tuple[int, int] = _NOWHERE  # the place behind the chunk that was referred to last
     literals: list[bytes] = field(default_factory=list)
     pinned: set[int] = field(default_factory=set)
     learned: list[tuple[bytes, Place]] = field(default_factory=list)
     references: int = 0
-    """How often tokens refer to a chunk, when they are written."""
+    """How often tokens refer to a chunk; complete once they are written."""
     named: set[bytes] = field(default_factory=set)
     """What tokens refer to: chunks, and runs once they are written."""
     lists: dict[bytes, bytes] = field(default_factory=dict)
     """By a run's name: the fingerprints of its chunks."""
     named_bytes: int = 0
-    """Lengths of these chunks."""
+    """Length of these chunks together."""
 
     def may_name(self, name: bytes, length: int, most: int = NAMED_MAX) -> bool:
         """True if tokens may refer to that chunk of so many bytes."""
@@ -61,7 +63,7 @@ class Draft:
         self.behind = place[0], place[1] + 1
 
     def write(self, runs: int) -> bytes:
-        """All tokens; up to so many runs go as such, the others as references."""
+        """All tokens, with up to so many RUNs. Once."""
         for at, names in self.referring:
             self.references += len(names)
             if len(names) > RUN_MIN and len(self.lists) < runs:

@@ -17,7 +17,7 @@ from proxy.reduction.compression import Compression
 from proxy.reduction.course import Course, Mark, Stored
 from proxy.reduction.draft import Draft, EncodedBatch
 from proxy.reduction.holdings import Holdings
-from proxy.reduction.likeness import alike
+from proxy.reduction.prefix import common_prefix
 from proxy.reduction.runs import Order
 from proxy.reduction.tokens import learn_token, literal_token, more_token, slice_token
 from proxy.reduction.underway import Underway
@@ -32,17 +32,18 @@ GRAIN_MAX = 256 << 10
 """Literal bytes of one batch, at most. On a slow line less, so that no frame keeps the line busy for long."""
 
 _WORTH_SLICING = 64
+"""Bytes: a SLICE takes up to 39 itself."""
 _WORTH_FOLLOWING = 512
-"""Shorter slices would cost more tokens than a batch may have: a new chunk may consist of several."""
+"""Bytes of a slice where a chunk may consist of several: shorter ones would cost more tokens than a batch may have."""
 _ROOMY = 3072
-"""A chunk of so many bytes has room for two more that are shorter, at its beginning and its end. Other few bytes at its
-end, or between longer slices, go as they are: what comes behind them is known all the same."""
+"""A chunk of so many bytes may have two slices that are shorter, at its beginning and at its end. Elsewhere few bytes
+go as they are, and what comes behind them as a slice again."""
 _FOLLOWED_MAX = 2 << 20
-"""Bytes of chunks that a batch has named when no more are for the sake of such slices: so that what is known does not
-lack room, and few bytes cost the peer no more reading than this."""
+"""A batch that has named so many bytes of chunks names no more for slices of chunks that are not known: whole chunks
+need the rest of NAMED_MAX, and few bytes must not have the peer read more than this."""
 
 FAR = 1 << 62
-"""Bytes to what is not known to come."""
+"""Bytes to a border that nobody knows of."""
 
 
 class Encoder:
@@ -85,11 +86,12 @@ class Encoder:
         self._sealed: deque[Draft] = deque()  # batches that are full
         self._sealed_plain = 0
         self.follows = False
-        """Chunks that are not known are told by slices as far as they repeat what was stored one after another."""
-        self.ahead = FAR
-        """Bytes from what has come to the next border that is certain: near it, content makes none."""
-        self._apart = chunker.average // 2
-        self._most = BATCH_PLAIN_MAX - READ_BYTES - chunker.maximum  # with one read and one chunk more it is legal
+        """A chunk that is not known goes as slices as far as it repeats what was stored one after another."""
+        self.border_in = FAR
+        """Bytes from the end of what has come to the next border that will be forced. In the last half of an average
+        chunk before that, content makes no border."""
+        self._border_margin = chunker.average // 2
+        self._plain_max = BATCH_PLAIN_MAX - READ_BYTES - chunker.maximum  # with one read and one chunk more it is legal
         self.grain = GRAIN_MAX
         """Literal bytes at which a batch is full; at least 1."""
 
@@ -121,7 +123,7 @@ class Encoder:
     def ready(self) -> bool:
         """True if a batch is full, or delivers enough to be taken."""
         draft = self._draft
-        return self.full or draft.plain >= min(self._most, 2 * BATCH_TARGET - draft.literal)
+        return self.full or draft.plain >= min(self._plain_max, 2 * BATCH_TARGET - draft.literal)
 
     @property
     def shortest(self) -> int:
@@ -172,29 +174,30 @@ class Encoder:
             self._literal(self._end)
 
     def border(self) -> None:
-        """End the incomplete chunk here, whatever its content says; the last such border is 512 bytes away or more.
+        """Force a border: end the incomplete chunk here, whatever its content says.
 
-        More of them would cost more tokens than a batch may have. What `buffer` gave before is of no use any more.
+        The last such border must be 512 bytes back or more: denser ones would cost more tokens than a batch may have.
+        What `buffer` gave before is of no use any more.
         """
         self._cut(final=True)
         self._start = self._sent = self._end = 0
         self._course.bordered = True
 
     def whole(self, data: memoryview) -> None:
-        """What comes between two such borders, used where it is, when nothing is before it."""
+        """All that lies between two forced borders, without a copy of it. Nothing incomplete may be before it."""
         view, self._view = self._view, data
-        self._start, self._sent, self._end, self.ahead = 0, 0, len(data), 0
+        self._start, self._sent, self._end, self.border_in = 0, 0, len(data), 0
         self.border()
         self._view = view
 
     @property
     def mark(self) -> Mark:
-        """Where the stream is; to be asked at a border."""
+        """Where the stream is in what is stored; to be asked at a border."""
         return self._course.last, self._course.inside, self._known
 
     @mark.setter
     def mark(self, mark: Mark) -> None:
-        """What comes next was interrupted there: at a border, too. That it is still stored is seen when it is used."""
+        """What comes next goes on from there; to be set at a border. Whether that is still stored shows in its use."""
         self._course.last, self._course.inside, self._known = mark
 
     def finish(self) -> None:
@@ -216,7 +219,7 @@ class Encoder:
         draft = self._sealed[0] if self._sealed else self._draft  # there until it is written, so that `close` knows it
         if not (draft.plain or section.records):
             return None
-        tokens = draft.write(self.underway.runs if draft.referring else 0)
+        tokens = draft.write(self.underway.run_room if draft.referring else 0)
         codec, encoded = self.compression.encode(draft.literals, draft.literal)
         data = assemble(draft.plain, codec, tokens, draft.literal, encoded, section)
         self.underway.send(draft)
@@ -251,7 +254,7 @@ class Encoder:
 
     def _cut(self, final: bool) -> None:
         start = self._start
-        last = self._end + self.ahead - self._apart
+        last = self._end + self.border_in - self._border_margin
         for length in self._chunker.cut(self._view[start : self._end], final):
             if start + length > last:
                 break
@@ -263,17 +266,18 @@ class Encoder:
         self._start = start
 
     def _cut_ahead(self) -> None:
-        """Find a border just before the end, which must not be delivered past unseen.
+        """Find a border just before the end of what has come, before bytes behind it are delivered.
 
-        FastCDC looks at bytes in pairs from the chunk's start, and at one byte beyond a border: in an odd number of
-        bytes the last one goes unseen until another follows. So one is lent; a border after it would be its doing.
+        (Then the far side would have them in its tail, which a LEARN names as a whole.) FastCDC looks at bytes in pairs
+        from the chunk's start, and at one byte beyond a border: in an odd number of bytes the last one goes unseen
+        until another follows. So one is lent, whatever it is; a border at the end or behind it would be its doing.
         """
         length = self._end - self._start
         if length < self._chunker.minimum or length % 2 == 0:
             return
         start = self._start
         for n in self._chunker.cut(self._view[start : self._end + 1]):
-            if start + n >= min(self._end, self._end + self.ahead - self._apart + 1):
+            if start + n >= min(self._end, self._end + self.border_in - self._border_margin + 1):
                 break
             self._chunk(start, start + n)
             start += n
@@ -287,8 +291,8 @@ class Encoder:
             self._refer(name, place, start, end)
         elif (
             self.follows
-            and (self._known or self._course.bordered or self._expected)  # otherwise nothing can be ahead
-            and (stored := self._ahead(start, end)) is not None
+            and (self._known or self._course.bordered or self._expected)  # otherwise there is no candidate
+            and (stored := self._candidate(start, end)) is not None
         ):
             self._follow(name, start, end, stored)
         else:
@@ -323,7 +327,7 @@ class Encoder:
         self._known = True
 
     def _follow(self, name: bytes, start: int, end: int, stored: Stored) -> None:
-        """An unknown chunk: slices as far as what is stored goes on like it, the rest literally."""
+        """Send a chunk that is not known: as slices as far as what is stored goes on like it, the rest literally."""
         border, known = self._slice_along(start, end, stored)
         rest = self._view[border:end]
         if start < border < end:
@@ -340,11 +344,15 @@ class Encoder:
         self._known = known
 
     def _slice_along(self, start: int, end: int, stored: Stored | None) -> tuple[int, bool]:
-        """Where the chunk begins that is left to be learned, and whether it is known what is stored after its end."""
+        """Send what repeats `stored`, and what was stored behind that, as slices.
+
+        Few bytes, which go as they are, may lead to the end of a stored chunk, but not twice in a row. Returns where
+        the chunk begins that is left to be learned, and whether its end was found in what is stored.
+        """
         border, bridged = start, False
         while stored is not None:
             name, place, data, at = stored
-            n = alike(data, at, self._view[self._sent : end])
+            n = common_prefix(data, at, self._view[self._sent : end])
             last = self._sent + n == end
             few = n < _WORTH_FOLLOWING and at < len(data)
             if few and not last and (bridged or at + n < len(data)):
@@ -362,23 +370,23 @@ class Encoder:
             self._course.passed(name, place)
             if last:
                 return border, True
-            stored = self._course.ahead()
+            stored = self._course.continuation()
         return border, False
 
-    def _ahead(self, start: int, end: int) -> Stored | None:
-        """What is stored that the stream may go on like; None also if nothing says so."""
+    def _candidate(self, start: int, end: int) -> Stored | None:
+        """What is stored that this chunk may repeat, from what was not sent of it on; None if nothing is known."""
         if self._expected is not None and not self._surprised and self._course.may_still(self._expected):
             name, place, data, at = self._expected
             at += self._sent - start
             return Stored(name, place, data, at) if at <= len(data) else None
-        stored = self._course.recall(self._view[start:end], self._course.ahead() if self._known else None)
+        stored = self._course.recall(self._view[start:end], self._course.continuation() if self._known else None)
         if stored is None or self._sent == start:
             return stored
         at = stored.at + self._sent - start
         return stored._replace(at=at) if stored.data.startswith(self._view[start : self._sent], stored.at) else None
 
     def _tell(self, stored: Stored, end: int, *, sliced: bool = True) -> bool:
-        """What is not sent yet up to `end` is that chunk from `at` on; a few bytes go as they are: then False."""
+        """Send the bytes up to `end`, which are those of `stored` from its `at` on. True if they go as a slice."""
         if end - self._sent < _WORTH_SLICING or not sliced:
             self._literal(end)
             return False
@@ -386,7 +394,7 @@ class Encoder:
         return True
 
     def _slice_to(self, name: bytes, place: Place, length: int, offset: int, end: int) -> None:
-        """What is not sent yet up to `end` is that chunk of so many bytes, from the offset on."""
+        """Send the bytes up to `end` as a slice from that offset on, of a stored chunk of so many bytes."""
         n = end - self._sent
         if self._slice == (name, offset):  # the peer has the chunk at hand
             self._draft.tokens.append(more_token(n))
@@ -436,12 +444,12 @@ class Encoder:
         if self._surprised or self._end - self._sent < _WORTH_SLICING:
             return False
         if self._expected is None or not self._course.may_still(self._expected):
-            self._expected = self._course.recall(self._view[self._start : self._end], self._course.ahead())
+            self._expected = self._course.recall(self._view[self._start : self._end], self._course.continuation())
         began = self._sent
         while self._expected is not None and self._sent < self._end:
             name, place, data, begins = self._expected
             at = begins + self._sent - self._start
-            n = alike(data, at, self._view[self._sent : self._end])
+            n = common_prefix(data, at, self._view[self._sent : self._end])
             crosses = at + n == len(data)
             worth = n >= _WORTH_FOLLOWING or self._sent == began  # more of the short ones would be too many tokens
             if self._sent + n < self._end and not (crosses and worth and self.follows):
@@ -459,8 +467,8 @@ class Encoder:
     def _cross(self, name: bytes, place: Place) -> None:
         """The chunk is over, the incomplete one is not, and goes on like the chunk after that."""
         self._course.passed(name, place)
-        ahead = self._course.ahead()
-        self._expected = None if ahead is None else ahead._replace(at=self._start - self._sent)
+        following = self._course.continuation()
+        self._expected = None if following is None else following._replace(at=self._start - self._sent)
 
     def _count(self, n: int) -> None:
         self._draft.plain += n

@@ -11,13 +11,17 @@ _CACHED_CONTAINERS = 16384
 """Bitmaps kept here, at most 150 bytes each; the store has them all."""
 
 _SAMPLE = 1024
+"""References, beyond which the counts of references and of misses are halved."""
 _FEWEST_MISSES = 64
 _MISS_SHARE = 0.05
+"""Where more references than either were missed, they are suspended."""
 _SUSPENSION = 30.0
+"""Seconds."""
 _STORE_BYTES = 8
 _PROVEN = 32 << 20
+"""Bytes found at the peer from which on it is trusted (`Holdings.proven`)."""
 _REMEMBERED = 1 << 30
-"""Bytes that were found, at least, and at most that count: each batch that lacked something halves the sum."""
+"""Of these, so many count at most. Whenever something was missed the sum is halved."""
 
 
 def belief_key(site: str, identity: bytes) -> bytes:
@@ -69,7 +73,7 @@ class Holdings:
         return self._container(place[0]) >> place[1] & 1 == 1 or place in self._underway
 
     def shares_all(self, place: Place, count: int) -> bool:
-        """As `shares`, of the so many chunks behind that place in its container."""
+        """As `shares`, of each of the `count` chunks behind that place in its container."""
         container, last = place
         every = (1 << count) - 1
         if self._container(container) >> last + 1 & every == every:

@@ -69,10 +69,10 @@ class Obtaining:
         self._counted: set[bytes] = set()  # what the batch has sliced, and was filled for it
         self._counted_bytes = 0
         self._verified = 0  # bytes that the batch has had from the store
-        self._looked = False  # the store has had all loaded that may help with the run that is tried
+        self._looked = False  # all was loaded that may help to find the run that is tried now
         self._place: Place | None = None  # of the chunk that was had last, if it came from the store
         self._container = 0
-        self._learned: list[Place] = []  # what holdings have not been told
+        self._learned: list[Place] = []  # of what the peer has taught, what holdings have not been told yet
         self._needs: Needs | None = None
         self._ahead = Ahead(memory)
         self._foreseen = False  # the batch has waited for the disk, which was told of those behind it
@@ -84,7 +84,7 @@ class Obtaining:
     def chunk(self, name: bytes) -> bytes | None:
         """The verified chunk, or None if the batch has to wait for it."""
         self._place = None
-        return self._had(name) or self._stored(name)
+        return self._filled(name) or self._stored(name)
 
     def sliced(self, name: bytes) -> bytes | None:
         """As `chunk`, for a part of it: it is kept, so that however many parts are delivered, it is verified once."""
@@ -153,8 +153,8 @@ class Obtaining:
         return needs
 
     def listed(self, tokens: Iterable[Token]) -> int:
-        """Bytes of the lists at hand that these stand for: to see what they lack all those names are looked up."""
-        return sum(len(self._had(name) or b"") for opcode, _, _, name in tokens if opcode == RUN)
+        """Bytes of the lists at hand of RUNs among these: what they lack takes a look-up for each name in them."""
+        return sum(len(self._filled(name) or b"") for opcode, _, _, name in tokens if opcode == RUN)
 
     def asks(self, name: bytes) -> bool:
         """True if the peer has yet to fill the chunk or run of that name."""
@@ -180,14 +180,14 @@ class Obtaining:
 
     def _ask(self, needs: Needs, rest: list[Token], behind: Iterable[ReceivedBatch]) -> None:
         """All runs, if the first one was not found: there will be others."""
-        astray, taught, seen = rest[0][0] == RUN, _taught(rest), dict[bytes, bool]()
-        lacking = [token[3] for token in self._lacking(rest, taught, seen, astray=astray)]
+        all_runs, taught, seen = rest[0][0] == RUN, _taught(rest), dict[bytes, bool]()
+        lacking = [token[3] for token in self._lacking(rest, taught, seen, all_runs=all_runs)]
         runs = {token[3] for token in rest if token[0] == RUN}
         needs.ask = list(dict.fromkeys([*needs.ask, *lacking]))[:_LOOK_AHEAD]
         self._asked.update(needs.ask)
         for number, batch in enumerate(behind, 1):
             taught |= _taught(batch.tokens)
-            tokens = self._lacking(batch.tokens, taught, seen, astray=astray)
+            tokens = self._lacking(batch.tokens, taught, seen, all_runs=all_runs)
             early = {token[3]: token for token in tokens if token[3] not in self._asked}
             if len(needs.ask) + len(early) > _LOOK_AHEAD or not self._ahead.expect(early.values(), batch.plain, number):
                 break
@@ -202,7 +202,7 @@ class Obtaining:
         self._foreseen = True
         return [*islice(_referred_to(tokens), _SOON)]
 
-    def _had(self, name: bytes) -> bytes | None:
+    def _filled(self, name: bytes) -> bytes | None:
         """What was filled, and is kept."""
         return self._kept.get(name) or self._ahead.get(name)
 
@@ -227,7 +227,7 @@ class Obtaining:
 
     def _listed(self, n: int, name: bytes) -> list[bytes]:
         """The run's chunks, if the peer has said which these are."""
-        data = self._had(name)
+        data = self._filled(name)
         if data is None:
             return []
         if len(data) != n * FINGERPRINT_BYTES:
@@ -257,11 +257,11 @@ class Obtaining:
             raise BatchError(f"a batch slices, or had to be filled, more than {KEPT_MAX} bytes of chunks")
 
     def _lacking(
-        self, tokens: Iterable[Token], taught: set[bytes], seen: dict[bytes, bool], *, astray: bool
+        self, tokens: Iterable[Token], taught: set[bytes], seen: dict[bytes, bool], *, all_runs: bool
     ) -> Iterator[Token]:
-        """Those that name what is not at hand, unless it is taught; and runs behind such chunks, or all if `astray`.
+        """Tokens that name a chunk that is neither at hand nor `taught`, and RUNs behind such chunks, or `all_runs`.
 
-        `seen`: what is at hand, and what not. While the disk does not answer it costs a verification to know.
+        `seen` remembers what is at hand: while the disk does not answer, to know that takes a verification.
         """
         lacking = False
         for token in tokens:
@@ -273,16 +273,16 @@ class Obtaining:
                 if lacking:
                     yield token
             elif opcode == RUN:
-                listed = self._had(name)
-                if listed is None and (lacking or astray):
+                listed = self._filled(name)
+                if listed is None and (lacking or all_runs):
                     yield token
                 elif listed is not None and len(listed) == n * FINGERPRINT_BYTES:
                     chunks = [(REFERENCE, 0, 0, each) for each in _names_in(listed)]
-                    yield from self._lacking(chunks, taught, seen, astray=False)
+                    yield from self._lacking(chunks, taught, seen, all_runs=False)
 
     def _at_hand(self, name: bytes) -> bool:
         """True if the chunk or run need not be asked for."""
-        return self._had(name) is not None or (self._held(name) is not None and self._readable(name))
+        return self._filled(name) is not None or (self._held(name) is not None and self._readable(name))
 
     def _readable(self, name: bytes) -> bool:
         """What is held can be had: while the disk does not answer, only what is in memory."""

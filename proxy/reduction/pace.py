@@ -26,7 +26,7 @@ class Pace:
     __slots__ = ("_early", "_flushed")
 
     def __init__(self) -> None:
-        self._early = 0
+        self._early = 0  # flushes that came too early, as far as they count; below 0 after a hold in vain
         self._flushed: float | None = None
 
     @property

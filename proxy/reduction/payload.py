@@ -1,10 +1,11 @@
-"""Payload on its way into the encoder, with the borders that addresses call for: so that no order of commands matters.
+"""Payload on its way into the encoder, with the borders that addresses call for: so that the order of commands does not
+matter.
 
-Arrays send what lies together in commands of any size and order. A chunk that reached from one command's data into the
-next one's would be found again only where the same two meet. So a chunk ends where an address does not continue what
-came before, and at each multiple of WINDOW on the volume; between them content decides, but for the window's last
-bytes, which would seldom make a chunk of some length. Of small commands several share a chunk. ARCHITECTURE.md has what
-other windows find.
+Arrays send what lies together on a volume in commands of any size and order. A chunk that reached from one command's
+data into the next one's would be found again only where the same two meet. So a chunk ends at a *jump*, where an
+address does not continue what came before, and at each multiple of WINDOW on the volume. Between these content decides,
+but not in the window's last bytes, where it would leave a short chunk at the end. Several small commands share a chunk.
+ARCHITECTURE.md, "iSCSI: reduction", has what other windows find.
 """
 
 from dedupstore.chunker import MINIMUM
@@ -17,10 +18,11 @@ WINDOW = 64 << 10
 _WITHIN = WINDOW - 1
 
 APART_MIN = MINIMUM
-"""Bytes between two jumps that are borders: shorter chunks would fill a store's directories with little."""
+"""Bytes since the last border from which on a jump makes one: shorter chunks would fill a container's directory before
+its room."""
 APART_LEAST = 512
-"""So many will do before a PDU of that length, so that small writes between long ones spoil no chunk of these, and at a
-window's end. It is what most arrays take for a logical block; the encoder's batches take no less."""
+"""Likewise, at a window's end, and where a PDU of APART_MIN bytes or more begins: so small writes between long ones do
+not become part of their chunks. It is most arrays' logical block, and the least that `Encoder.border` allows."""
 
 _MARKS = 128
 """So many addresses are remembered at which data broke off: a command each, or a burst of one."""
@@ -29,7 +31,7 @@ _NO_ROOM = memoryview(b"")
 
 
 class Payload:
-    """One direction's. Loop thread."""
+    """One direction of one stream. Loop thread."""
 
     def __init__(self, encoder: Encoder) -> None:
         self.given = 0
@@ -37,7 +39,7 @@ class Payload:
         self.coming = 0
         """Payload of the PDU that it comes in."""
         self._encoder = encoder
-        self._apart = max(APART_LEAST, min(APART_MIN, encoder.shortest))  # what has no border yet shall never get one
+        self._apart = max(APART_LEAST, min(APART_MIN, encoder.shortest))  # in less, content has made no border either
         self._next: Address | None = None  # of the byte after the last one
         self._marks: dict[Address, Mark] = {}
         self._bordered = 0  # of `given`, up to the last border
@@ -90,9 +92,9 @@ class Payload:
         self._fill(piece)
 
     def settle(self, *, lazy: bool = True) -> None:
-        """`lazy`: if it need not be searched for borders before more has come, or one is forced."""
+        """Give the encoder what was poured. `lazy`: it is searched for borders when more has come, or one is forced."""
         if self._filled or not lazy:
-            self._encoder.ahead = self._window - self.given
+            self._encoder.border_in = self._window - self.given
             self._encoder.received(self._filled, lazy=lazy)
             self._filled, self._room = 0, _NO_ROOM
 
@@ -109,7 +111,7 @@ class Payload:
         self.given += len(piece)
 
     def _jump(self, address: Address | None) -> None:
-        """Several commands take turns: where one breaks off another goes on from where it broke off before."""
+        """The address does not continue: one command breaks off, and another begins, or goes on where it broke off."""
         left = self._next
         if not self._border(APART_LEAST if self.coming >= APART_MIN else self._apart):
             return
@@ -122,10 +124,10 @@ class Payload:
             del self._marks[next(iter(self._marks))]
 
     def _border(self, run: int) -> bool:
-        """A chunk ends here if the last one did so many bytes ago, or has just ended here: then true."""
+        """Force a border here if the last one is so many bytes back or more. True if there is one here."""
         self.settle()
         if self.given - self._bordered >= run:
-            self._encoder.ahead = self._window - self.given
+            self._encoder.border_in = self._window - self.given
             self._encoder.border()
             self._bordered = self.given
         return self._bordered == self.given

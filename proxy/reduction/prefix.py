@@ -1,8 +1,8 @@
-"""How far two runs of bytes are the same."""
+"""How many bytes two sequences have in common at their beginnings."""
 
 
-def alike(data: bytes, at: int, view: memoryview) -> int:
-    """How many bytes of `view` are those of `data` from `at` on."""
+def common_prefix(data: bytes, at: int, view: memoryview) -> int:
+    """Length of the longest common prefix of `view` and of `data` from `at` on."""
     most = min(len(view), len(data) - at)
     if data.startswith(view[:most], at):
         return most

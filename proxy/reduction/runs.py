@@ -1,8 +1,8 @@
 """Runs: chunks that one store holds one after another, named at once because the other store holds them so, too.
 
-Both stores are filled by the same streams, so what lies one after another here mostly does so there. Where it does not
-a run costs a round trip, which is worth a thousand references and more. So runs are sent as TCP sends segments: a few
-at first, more as they are found, and after one that was not found none for a while.
+Both stores are filled by the same streams, so what lies one after another here mostly does so there. Where it does not,
+a run costs a round trip, which is dearer than a thousand references. So runs are sent as TCP sends segments: a few at
+first, more as they are found, and after one that was not found none for a while.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +12,7 @@ from proxy.reduction.holdings import Holdings
 
 _MOST_AT_FIRST = 16
 _PAUSE = 30.0
-"""Seconds: over a line of 300 ms a run that is missed that often takes one hundredth of the time."""
+"""Seconds without runs after a miss: over a line of 300 ms a miss each time then takes one hundredth of the time."""
 
 
 class Order:

@@ -26,12 +26,13 @@ _RECORDS_TARGET = 32 << 10
 _compress = zstd(3)
 
 READ_BYTES = 64 << 10
-"""How much is read at once unless long PDUs come: all of it may be records, of which a section has a bounded number."""
+"""How much is read at once unless long PDUs come: all of it may be records, of which a batch takes no more than
+RECORDS_MAX."""
 _READ_MOST = READ_BYTES + (4 << 10)
-"""Of what may be anything, also records alone. Payload that a header has announced may come before it."""
+"""Likewise, behind payload that a header has announced, which is no records."""
 _MARGIN = 64
-_SHARE = 12
-"""What is read comes to a twelfth more in plain bytes and batches at most, and a few: where PDUs have little data."""
+_EXPANSION = 12
+"""Records may be longer than what they stand for: what is read comes to a twelfth more, and a few bytes, at most."""
 
 
 class SpanEncoder:
@@ -104,14 +105,15 @@ class SpanEncoder:
 
     @property
     def pending(self) -> tuple[int, int]:
-        """Plain bytes that were not taken; and what the peer knows of these, less for records: sections may be longer.
+        """Plain bytes that were not taken, and of these, in the batch being written, what the peer knows.
 
-        Of the batch being written. What was not looked at counts as what it may come to.
+        What was not looked at counts as what it may come to. Records count against what the peer knows: their section
+        may be longer than they are.
         """
         pending, known = self._encoder.pending
         records = self._records_length
         unseen = self.framer.held + self._filled
-        unseen += unseen // (_SHARE - 1)  # as `affordable` has it
+        unseen += unseen // (_EXPANSION - 1)  # as `affordable` has it
         return pending + records + unseen, known - records if known > records else 0
 
     @property
@@ -134,7 +136,7 @@ class SpanEncoder:
 
     def affordable(self, credit: int) -> int:
         """How many of the array's bytes may be read for that many plain bytes."""
-        return credit if self._plain else credit - credit // _SHARE - _MARGIN
+        return credit if self._plain else credit - credit // _EXPANSION - _MARGIN
 
     def buffer(self, most: int) -> memoryview:
         """Where the source is to be read to: between 1 and `most` (at least 1) bytes."""
@@ -162,7 +164,7 @@ class SpanEncoder:
                 self._look()
 
     def _look(self) -> None:
-        """At what was read: into records and payload with it."""
+        """Have the Framer take what was read apart, into records and payload."""
         encoder, framer = self._encoder, self.framer
         if filled := self._filled:
             unsent = encoder.unsent + framer.held + filled  # which records may make longer
@@ -179,15 +181,16 @@ class SpanEncoder:
         self._goal = self._worth_reading(awaited) if awaited else READ_BYTES
 
     def _worth_reading(self, awaited: int) -> int:
-        """As much as leads to a long PDU's end, and that of the next one's next header: its data comes in few pieces.
+        """How much to read before the next look: up to the end of the header behind the long PDU that is under way.
 
-        So two of them share what a read costs.
+        So its payload comes in few pieces. Where there is room for it the next PDU as well, so that two share the cost
+        of a look. `awaited`: as of `Framer`.
         """
         if awaited > _READ_MOST:
             rest = awaited % READ_BYTES
             return rest if rest > _READ_MOST - READ_BYTES else READ_BYTES
         announced = self.framer.announced
-        both = awaited + self.framer.usual
+        both = awaited + self.framer.usual_length
         return both if announced and both - announced <= _READ_MOST else awaited
 
     def flush(self, *, patient: bool = False) -> None:

@@ -17,13 +17,13 @@ class Underway:
         self._store = store
         self._holdings = holdings
         self._runs = Runs(order)
-        self._referred: Counter[bytes] = Counter()  # by how many of the batches
-        self._missed: Counter[bytes] = Counter()  # how many of those the peer has asked for it
-        self._taught: dict[bytes, int] = {}  # chunks: by how many, the one being written included
+        self._referred: Counter[bytes] = Counter()  # by name: how many batches refer to it
+        self._missed: Counter[bytes] = Counter()  # by name: for how many of these the peer has asked for it
+        self._taught: dict[bytes, int] = {}  # by chunk: how many batches teach it, the one being written included
 
     @property
-    def runs(self) -> int:
-        """How many more runs may be sent."""
+    def run_room(self) -> int:
+        """How many more runs may be on their way."""
         return self._runs.room
 
     def teaches(self, name: bytes) -> bool:
@@ -60,7 +60,7 @@ class Underway:
         self._release(batch, found=False)
 
     def missed(self, name: bytes) -> bool:
-        """The peer lacks a chunk, or a run: False if it has asked as often as batches on their way refer to it."""
+        """The peer asks for a chunk, or a run. False if it has done so for each batch on its way that refers to it."""
         if self._missed[name] >= self._referred[name]:
             return False
         self._missed[name] += 1
@@ -74,7 +74,7 @@ class Underway:
         return self._runs.listed(name)
 
     def _end_misses(self, batch: EncodedBatch, missed: set[bytes]) -> None:
-        """It refers to nothing any more. `missed`: what it names and the peer has asked for."""
+        """The batch refers to nothing any more. `missed`: what it names and the peer has asked for."""
         _uncount(self._missed, missed)
         self._holdings.ended(batch.references, sum(name not in batch.lists for name in missed))
 
