@@ -184,9 +184,9 @@ class Connection:
                 self._observer.dropped(task, now)
 
     def _ended_by(self, function: bytes, response: int, begun: int) -> list[Task]:
-        """What has begun since it was asked for is no concern of a function's (4.2.3.3), nor whoever has a tag since.
+        """Tasks that a function has ended: none that began after it was asked for (4.2.3.3), whatever its tag.
 
-        What a target does not know has ended, and its status would have come before that word.
+        A task that the target says not to know has ended as well: a status would have come before that answer.
         """
         kind = function[1] & 0x7F
         if kind == _ABORT_TASK and response in (_DONE, _NO_SUCH_TASK):

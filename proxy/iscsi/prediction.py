@@ -63,7 +63,7 @@ TASKS = 128
 """So many of them are remembered."""
 _TAG = _field(16, 4)
 _OWN = _BELOW_BYTE_0 & ~(_TAG | _field(24, 12))
-"""What of such a header is its task's own: all but the tag and the connection's counters (11.7, 11.8)."""
+"""What is the task's own in a header of `_OF_TASKS`: all but the tag and the connection's counters (11.7, 11.8)."""
 _OF_TASKS = frozenset((int(Opcode.DATA_OUT), int(Opcode.DATA_IN), int(Opcode.R2T)))
 """Of these a task has many, and several tasks take turns."""
 

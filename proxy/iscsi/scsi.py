@@ -73,9 +73,12 @@ def asks_for_capacity(header: bytes) -> bool:
     )
 
 
-def unit_length(header_opcode: int, answer: bytes) -> int | None:
-    """Bytes of a logical block, from READ CAPACITY's answer; None if it is too short or has no sensible one."""
-    at = 4 if header_opcode == READ_CAPACITY_10 else 8
+def unit_length(opcode: int, answer: bytes) -> int | None:
+    """Bytes of a logical block, from the answer to READ CAPACITY, 10 or 16 by its CDB's opcode.
+
+    None if it is too short or has no sensible length.
+    """
+    at = 4 if opcode == READ_CAPACITY_10 else 8
     length = int.from_bytes(answer[at : at + 4])
     sensible = len(answer) >= at + 4 and length in UNIT_LENGTHS and not length & (length - 1)
     return length if sensible else None

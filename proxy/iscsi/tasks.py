@@ -36,9 +36,9 @@ class Task:
     """How many it moves: more, where each block brings protection information."""
     began: float
     number: int
-    """How many have begun with it."""
+    """Which of the connection's tasks it is, counted from 1."""
     capacity: bool = False
-    """Its answer says how long logical blocks are."""
+    """It is a READ CAPACITY: its answer says how long logical blocks are."""
 
 
 class Tasks:
@@ -83,7 +83,7 @@ class Tasks:
         return self._tasks.pop(tag, None)
 
     def end_all(self, *, lun: int | None = None, tag: bytes | None = None, begun: int | None = None) -> list[Task]:
-        """All tasks are over, or those of a unit, or with a tag, of the first so many; returns them."""
+        """All tasks are over, or those of a unit, with a tag, or among the first `begun`; returns them."""
         ended = [
             task
             for task in self._tasks.values()
@@ -94,7 +94,7 @@ class Tasks:
         return ended
 
     def capacity(self, task: Task, answer: bytes) -> None:
-        """The answer to a READ CAPACITY passed."""
+        """The answer to a READ CAPACITY passed: note how long the unit's logical blocks are."""
         length = unit_length(task.opcode, answer)
         if length is None or (len(self._unit_lengths) >= UNITS_MAX and task.lun not in self._unit_lengths):
             return

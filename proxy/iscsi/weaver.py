@@ -33,6 +33,7 @@ _SHAPE = slice(0, 9)
 _TEXTS = frozenset((int(Opcode.LOGIN_RESPONSE), int(Opcode.TEXT_RESPONSE)))
 """What a target names portals in."""
 _LENGTH = slice(5, 8)
+"""Of a header: DataSegmentLength."""
 _UNREAD = "it is too long, or damaged"
 _GATHERED_MAX = 256 << 10
 """Bytes of a text that is gathered, because no record carries it, so that it can be looked at as a whole."""
@@ -214,7 +215,7 @@ class Weaver:
         return tells
 
     def _weave_payload(self, pieces: list[bytes | memoryview]) -> None:
-        """To the PDU's end, or as far as there is some."""
+        """What there is of the PDU's payload, up to its end."""
         payload, ends, at = self._payload, self._ends, self._at
         goal = self._given + self._left
         last = bisect_left(ends, goal, at)
