@@ -15,7 +15,7 @@ from proxy.net.limits import begun
 from proxy.net.survey import survey
 from proxy.observe import codes
 from proxy.observe.answers import Event, Severity
-from proxy.observe.chronicle import code_named
+from proxy.observe.codes import code_named
 from proxy.observe.history import History
 from proxy.observe.journal import EVENTS_MAX, Journal
 from proxy.observe.steps import Key, Row, begins

@@ -5,12 +5,11 @@ from dataclasses import replace
 
 from proxy.observe import codes
 from proxy.observe.answers import Caution, HealthAnswer, Level, PeerHealth, Reason
-from proxy.observe.codes import CODES, Code
+from proxy.observe.codes import code_named
 from proxy.observe.journal import Journal
 from proxy.observe.snapshot import PeerStatus, Snapshot
 from proxy.observe.wording import number_of_streams
 
-_BY_NAME = {code.code: code for code in CODES}
 _TOLD_ELSEWHERE = {codes.TUNNEL_DOWN.code, codes.DRAINING.code, codes.RELOAD_FAILED.code}
 """Reasons whose events are made by counters as well, so that none that lasted less than a second is missed."""
 _STORE_TROUBLES = {codes.STORE_ALARM.code, codes.STORE_SET_ASIDE.code}
@@ -75,7 +74,7 @@ class Chronicle:
         held |= {(caution.subject, caution.code, "", ""): (caution.words, caution.remedy) for caution in cautions}
         for key, (words, remedy) in held.items():
             if key not in self._held:
-                self._journal.note(_BY_NAME[key[1]], key[0], words, now, remedy=remedy)
+                self._journal.note(code_named(key[1]), key[0], words, now, remedy=remedy)
         if _store_ails(self._held) and not _store_ails(held):
             self._journal.note(codes.STORE_WELL, "store", "the store's trouble is over", now)
         self._held = held
@@ -112,8 +111,3 @@ def _of_lanes(peer: PeerHealth) -> Iterator[Reason]:
         numbers = ", ".join(str(other) for other, _ in others)
         likewise = f"; likewise lane{'s' * (len(others) > 1)} {numbers}" if others else ""
         yield replace(reason, words=f"lane {number}: {reason.words}{likewise}")
-
-
-def code_named(name: str) -> Code:
-    """The code with that name. Raises KeyError."""
-    return _BY_NAME[name]

@@ -242,3 +242,9 @@ TURNS = Code(
 
 CODES: tuple[Code, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Code))
 """In the order of the table."""
+_BY_NAME = {code.code: code for code in CODES}
+
+
+def code_named(name: str) -> Code:
+    """The code with that name, such as "IST-101". Raises KeyError."""
+    return _BY_NAME[name]

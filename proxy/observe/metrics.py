@@ -66,16 +66,8 @@ def _ends(snapshot: Snapshot) -> Samples:
     return ends.items()
 
 
-def _ended(snapshot: Snapshot) -> Samples:
-    return [((peer.name,), sum(peer.ended_streams.values())) for peer in snapshot.peers]
-
-
 def _refused(snapshot: Snapshot) -> Samples:
     return [((peer.name, reason), count) for peer in snapshot.peers for reason, count in peer.refused_streams.items()]
-
-
-def _fallbacks(snapshot: Snapshot) -> Samples:
-    return [((peer.name,), sum(peer.fallbacks.values())) for peer in snapshot.peers]
 
 
 def _portals(snapshot: Snapshot) -> Samples:
@@ -150,7 +142,13 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration("isthmus_peer_up", G, "1 if a lane is up", _PEER, _per_peer(lambda p: p.state == "up")),
     Declaration("isthmus_peer_lanes", G, "Lanes that are up", _PEER, _per_peer(lambda p: len(p.lanes))),
     Declaration("isthmus_peer_streams", G, "Live streams", _PEER, _per_peer(lambda p: p.streams)),
-    Declaration("isthmus_peer_streams_ended", C, "Streams that have ended", _PEER, _ended),
+    Declaration(
+        "isthmus_peer_streams_ended",
+        C,
+        "Streams that have ended",
+        _PEER,
+        _per_peer(lambda p: sum(p.ended_streams.values())),
+    ),
     Declaration(
         "isthmus_peer_streams_refused",
         C,
@@ -264,7 +262,7 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
         C,
         "Directions of iSCSI connections that went on as plain bytes; the status has the reasons",
         _PEER,
-        _fallbacks,
+        _per_peer(lambda p: sum(p.fallbacks.values())),
     ),
     Declaration(
         "isthmus_iscsi_portals",

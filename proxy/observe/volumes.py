@@ -22,7 +22,7 @@ SIZES = tuple(512 << n for n in range(14))
 SECONDS = tuple(2**n / 2000 for n in range(16))
 """Bounds in seconds: 0.5 ms to 16.4 s."""
 RUNS_MAX = 16
-"""Ends of commands that are remembered: so many may read or write one after another each, between one another."""
+"""Ends of commands that are remembered: so many sequential readers or writers of one volume are known as such."""
 BUSIEST_SECONDS = 10
 """A rate is that of so many seconds."""
 
@@ -104,7 +104,7 @@ class Rate:
         self._readings: deque[tuple[float, float]] = deque(maxlen=BUSIEST_SECONDS + 1)
 
     def note(self, count: float, now: float) -> None:
-        """What it is now, about once a second. It began at 0, or with what was added before."""
+        """A reading, about once a second. The count began at 0, or at what `add` has brought before."""
         if not self._readings:
             self._readings.append((self._first, now))
         self._readings.append((count, now))
@@ -113,7 +113,7 @@ class Rate:
         self.busiest = max(self.busiest, self.now)
 
     def add(self, other: "Rate", count: float) -> None:
-        """What another one counted, `count` by now, is counted here from now on: that is no sudden rise."""
+        """The count has what another one had come to, `count`, in it from now on: that is no sudden rise."""
         self._first += count
         self._readings = deque(((former + count, before) for former, before in self._readings), BUSIEST_SECONDS + 1)
         self.busiest = max(self.busiest, other.busiest)
@@ -181,7 +181,7 @@ class Volumes:
         self._names: set[VolumeName] = set()  # that have been told apart
 
     def find(self, name: VolumeName) -> Volume:
-        """The volume of that name, which may have to be counted among the others: `enter` at once what this is."""
+        """The volume of that name, or the others if it is not told apart. `enter` it at once, or it may make room."""
         return self._told_apart.get(name) or self._new(name)
 
     def enter(self, volume: Volume) -> None:

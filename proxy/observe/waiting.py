@@ -74,7 +74,7 @@ class TimeAccount:
         self.state = state
 
     def divide(self, first: Waiting, until: int) -> None:
-        """Of the present wait, what was before that time has been another one."""
+        """Until that time the present wait was for `first`, only since then for `state`."""
         state, self.state = self.state, first
         self.enter(state, until)
 

@@ -1,7 +1,5 @@
 """The watch: what is kept beyond the moment. Fed with a snapshot once a second, asked by the API at any time."""
 
-from dataclasses import dataclass, field
-
 from proxy.observe import codes
 from proxy.observe.answers import Caution, HealthAnswer
 from proxy.observe.cautions import Cautions
@@ -16,37 +14,34 @@ from proxy.observe.trend import Trend
 _HOUR = 3600.0
 _EVICTED = store_counter("evicted_bytes")
 STOOD_STILL = 5.0
-"""Seconds from one second to the next: the site, or its host, was stopped, or its loop was busy."""
-_SET = 60.0
-"""Seconds by which the time of day and the other clock part from one second to the next, if the former was set."""
+"""Seconds between two notes, which should be one: the site, or its host, was stopped, or its loop was busy."""
+_CLOCK_WAS_SET = 60.0
+"""Seconds: where the time of day moves so much more or less than the monotonic clock between two notes, it was set."""
 _BUSY = 0.5
-"""Of a core: nobody works that much who was stopped."""
+"""Share of a core that nobody uses who was stopped."""
 
 
-@dataclass(slots=True)
 class Watch:
     """Loop thread."""
 
-    journal: Journal
-    history: History
-    snapshot: Snapshot
-    """The last one that it was fed with."""
-    health: HealthAnswer = field(init=False)
-    cautions: list[Caution] = field(default_factory=list)
-    _ladder: Ladder = field(default_factory=Ladder)
-    _found: Cautions = field(default_factory=Cautions)
-    _chronicle: Chronicle = field(init=False)
-    _trend: Trend = field(default_factory=lambda: Trend(A_WHILE))
-    _refused: int = 0
-    _noted_at: float | None = None
-    _ahead: float | None = None  # the time of day, of the other clock
-    _evicted: Trend = field(default_factory=lambda: Trend(_HOUR))
-
-    def __post_init__(self) -> None:
-        self._chronicle = Chronicle(self.journal)
-        self.history.begin(self.snapshot)
-        self._feed(self.history.clock)  # so that the first second counts
-        self.health = self._ladder.climb(self.snapshot, self._trend, self.snapshot.started)
+    def __init__(self, journal: Journal, history: History, snapshot: Snapshot) -> None:
+        """`snapshot`: the site as it begins."""
+        self.journal = journal
+        self.history = history
+        self.snapshot = snapshot
+        """The last one that it was fed with."""
+        self.cautions: list[Caution] = []
+        self._ladder = Ladder()
+        self._found = Cautions()
+        self._chronicle = Chronicle(journal)
+        self._trend = Trend(A_WHILE)
+        self._evicted = Trend(_HOUR)
+        self._refused = 0
+        self._noted_at: float | None = None
+        self._ahead: float | None = None  # what the time of day is ahead of the monotonic clock, in seconds
+        history.begin(snapshot)
+        self._feed(history.clock)  # so that the first second counts
+        self.health: HealthAnswer = self._ladder.climb(snapshot, self._trend, snapshot.started)
 
     def note(self, snapshot: Snapshot, now: float, clock: float) -> None:
         """One more second. `now`: seconds since 1970; `clock`: of a monotonic clock."""
@@ -65,7 +60,7 @@ class Watch:
         self._chronicle.note(snapshot, self.health, self.cautions, now)
 
     def _note_pause(self, now: float, clock: float) -> None:
-        """That came before all else that this second tells."""
+        """Note first that the site stood still, if it did: it is why other things of this second are as they are."""
         before, self._noted_at = self._noted_at, clock
         if before is not None and clock - before > STOOD_STILL:
             busy = self.snapshot.processor_share > _BUSY
@@ -76,7 +71,7 @@ class Watch:
         """Where the time of day was set, what holds has held for as long as before, by the new time."""
         step = 0.0 if self._ahead is None else ahead - self._ahead
         self._ahead = ahead
-        if abs(step) > _SET:
+        if abs(step) > _CLOCK_WAS_SET:
             self._ladder.shift(step)
             self._found.shift(step)
 
@@ -86,7 +81,7 @@ class Watch:
         self._evicted.note({_EVICTED: row[_EVICTED]}, clock)
 
     def replaced_last_hour(self, snapshot: Snapshot) -> int:
-        """Chunk bytes that the store evicted in the last hour."""
+        """Chunk bytes that the store evicted in the hour before the snapshot, which may be newer than the last note."""
         return round(
             float(snapshot.store["evicted_bytes"]) - self._evicted.last(_EVICTED) + self._evicted.rise(_EVICTED, _HOUR)
         )
