@@ -41,22 +41,24 @@ class Fresh:
         """When the time that was spent is back within the share."""
         self._kept: dict[Hashable, tuple[float, bytes]] = {}
         """Answers, and when each was begun; the newest last."""
-        self._asked = 0.0
-        self._taken = -1.0
+        self._asked = 0.0  # when the answer that is being made was asked for
+        self._taken = -1.0  # when the last snapshot was
         self._last: Snapshot
 
     async def __call__(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
         """An answer that is as new as may be. `make` may ask for the `snapshot`. Raises Busy, and what `make` does."""
         asked = self._clock()
         latest = asked + (_PATIENCE_FOR_ANY if self._since(key, asked - _OLDEST) is None else _PATIENCE)
-        while (found := self._since(key, asked)) is None and (rest := min(self._until, latest) - self._clock()) > 0:
+        while (rest := min(self._until, latest) - self._clock()) > 0:
             await self._sleep(rest)
-        if found is None and self._clock() >= self._until:
+            if (made := self._since(key, asked)) is not None:  # for another one who waited
+                return made
+        if self._clock() >= self._until:
             return self._make(key, make, asked)
-        found = self._since(key, asked - _OLDEST) if found is None else found
-        if found is None:
+        older = self._since(key, asked - _OLDEST)
+        if older is None:
             raise Busy
-        return found
+        return older
 
     def snapshot(self) -> Snapshot:
         """For an answer that is being made: taken after that was asked for."""

@@ -157,7 +157,10 @@ class Gate:
         visit.task = self._loop.create_task(self._admit(visit))
 
     def _has_place(self, party: str) -> bool:
-        """Within its budget, and room for it: with all places taken, those of its party first, one is made free."""
+        """Whether the party's budget allows one more, and there is a place: if need be one is made free.
+
+        Of its own party's, if that has all that one may have; otherwise of anybody's.
+        """
         self._forget_gone()
         if not self._budget.spend(party, self._loop.time()):
             return False

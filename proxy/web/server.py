@@ -59,7 +59,7 @@ class StatusServer:
         assert server is not None
         server.request_handler = guard.around(server.request_handler)
         server.request_factory = lenient(server.request_factory)
-        begin = partial(Conversation, server, loop=loop, **self._manners())
+        begin = partial(Conversation, server, loop=loop, **self._protocol_options())
         self.gate = Gate(self._listener, server, begin, self._context, self._limits)
         self._accepting = loop.create_task(self.gate.run())
         self._site.watch.journal.listen(self.live.tell)
@@ -96,8 +96,8 @@ class StatusServer:
         gate = self.gate
         return await self.live.serve(request, gate.visit_of(request.protocol) if gate is not None else None)
 
-    def _manners(self) -> dict[str, Any]:
-        """Of each connection."""
+    def _protocol_options(self) -> dict[str, Any]:
+        """Of aiohttp's protocol, the same for each connection."""
         return {
             "keepalive_timeout": self._limits.idle,
             "lingering_time": 0.0,  # bodies are not read, nor unpacked on the way

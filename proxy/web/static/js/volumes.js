@@ -5,7 +5,7 @@ import { DASH, byteRate, count, latency, percent, size } from "./format.js";
 import { badge, notes } from "./parts.js";
 import { Table } from "./table.js";
 
-const MOST = 0.95;
+const NEARLY_ALL = 0.95;
 
 export class Volumes {
   constructor() {
@@ -94,6 +94,6 @@ function within({ bounds, counts }) {
   const all = list(counts).reduce((sum, each) => sum + each, 0);
   if (!all) return DASH;
   let seen = 0;
-  const index = counts.findIndex((each) => (seen += each) >= MOST * all);
+  const index = counts.findIndex((each) => (seen += each) >= NEARLY_ALL * all);
   return index < bounds.length ? latency(bounds[index]) : `over ${latency(bounds[bounds.length - 1])}`;
 }
