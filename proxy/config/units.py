@@ -140,7 +140,7 @@ def _quantity(text: str) -> Fraction:
 
 
 def mistaken(wrong: str, remedy: str) -> PydanticCustomError:
-    """The error of a validator: what is wrong with the value, and the remedy, as `proxy.config.read` shows them."""
+    """The error of a validator: what is wrong with the value, and the remedy; `reading` makes a Mistake of it."""
     return PydanticCustomError("mistaken", "{wrong}; {remedy}", {"wrong": wrong, "remedy": remedy})
 
 
