@@ -1,4 +1,4 @@
-"""A share at work: which of its streams have something to send, what it may still send, what it has sent."""
+"""What the scheduler keeps about one share: its streams that have something to send, its rates, what it has sent."""
 
 from __future__ import annotations
 
@@ -14,41 +14,44 @@ if TYPE_CHECKING:
     from proxy.protocol.stream import Stream
 
 BEHIND_SECONDS = 0.6
-"""Of a guarantee: what one that waits may claim at most, after a long frame of another. 4 KiB, the least that a cap
-asks for, take 0.54 s of 64 kb/s."""
+"""Seconds of its guarantee by which a waiting share may fall behind at most, while a long frame of another share goes:
+4 KiB, to which caps shorten frames at most (`Cap.grain`), take 0.54 s at 64 kb/s."""
 OVERDUE_SECONDS = 1.0
-"""For which bulk waits at most for what is urgent, if for nothing else: then a frame of it goes. Streams are urgent up
-to 2.6 Mb/s each, and some that always have something would leave nothing of a slow line."""
-APART_FRAMES = 8
-APART_MIN, APART_MAX = 64 << 10, 2 * BATCH_MAX
-"""What turns of those that wait are apart at most (`apart`): frames, and bytes of the wire however long these are."""
+"""Seconds after which a frame of bulk that has waited for nothing but urgent frames goes before them. A stream is
+urgent up to 2.6 Mb/s, so a few that always have something to send would leave nothing of a slow line."""
+LEAD_FRAMES = 8
+LEAD_MIN, LEAD_MAX = 64 << 10, 2 * BATCH_MAX
+"""How far a turn may be ahead of those that wait as well (`largest_lead`): frames, and the least and the most that
+these count for, in bytes of the wire."""
 RATE_SECONDS = 5.0
-"""The current rate is an average over so long."""
+"""Seconds over which `Account.rate` is an average."""
 
 
-def apart(frame: float) -> float:
-    """What the turn of one whose last frame cost so much may be ahead of those that wait as well, at most.
+def largest_lead(frame: float) -> float:
+    """How far ahead of others that wait the turn of a share or stream may be, if its last frame cost that much.
 
-    Two frames are enough to be exact, a few more keep a share even that has much that is urgent. What someone had
-    beyond them, as that or while a cap held others back, is not asked back, as after a rest. By the frames that there
-    are, as the longest that there may be are seconds of a slow line each, and so many for each of the others.
+    All in bytes of the wire. What it had beyond the lead, while it was urgent or while a cap held the others back, is
+    forgotten, as it is after a rest. Two frames would be enough for exact turns; a few more do justice to shares that
+    send much urgently. It is counted in frames as long as they really are: so many of the greatest length would take
+    seconds of a slow line, once for each of the others.
     """
-    return max(APART_MIN, min(APART_MAX, APART_FRAMES * frame))
+    return max(LEAD_MIN, min(LEAD_MAX, LEAD_FRAMES * frame))
 
 
 class Account:
-    """Of one share. Turns are bytes of the wire: who has had least goes next, and nobody gains by having rested."""
+    """One share's. Its turn is a virtual time in bytes of the wire: whoever has the least goes next (start-time fair
+    queueing), and nobody gains by having rested."""
 
     __slots__ = (
         "_ahead",
         "_last",
         "_samples",
         "_told",
-        "apart",
         "bulk",
         "cap",
         "guarantee",
         "held",
+        "lead",
         "limited",
         "listed",
         "overtaken",
@@ -64,35 +67,37 @@ class Account:
         rate = share.guarantee
         self.guarantee = None if rate is None else Meter(rate, rate * BEHIND_SECONDS)
         self.turn = 0.0
-        """What it has had of what no guarantee claimed."""
-        self.apart = apart(0.0)
-        """What others that wait may stay behind that, at most."""
+        """Bytes of the wire that it has had beside its guarantee."""
+        self.lead = largest_lead(0.0)
+        """How far `turn` may be ahead of that of others that wait."""
         self.wire = 0.0
         """Bytes of the wire that it has sent."""
         self.held = Stopwatch()
-        """Runs while it has data and a cap makes all of it wait."""
+        """Runs while it has something to send and caps make all of it wait."""
         self.limited = Stopwatch()
-        """Likewise, while of these it is its own maximum that makes it wait longest."""
+        """Likewise, but only while its own maximum is the cap that makes it wait longest."""
         self.listed = False
-        """The scheduler knows that it has something to send."""
+        """It is among the accounts of the scheduler that have something to send."""
         self.overtaken: float | None = None
-        """Since then its bulk has waited, for nothing but what is urgent."""
+        """Since when its bulk has waited for nothing but urgent frames; None: it does not."""
         self.urgent: deque[tuple[int, Stream]] = deque()
+        """Streams in the order of their numbers, which rise over all accounts (`add_urgent`)."""
         self.bulk: list[tuple[float, int, Stream]] = []
-        self._ahead = 0.0  # what it has had since its last turn, as something urgent
-        self._last = 0.0  # turn at which new streams begin if none waits
-        self._samples: deque[tuple[float, float]] = deque()
-        self._told = 0.0
+        """A heap of streams by their turns, and by their numbers between equals."""
+        self._ahead = 0.0  # bytes of its urgent frames since its last frame of bulk, not in `turn` yet
+        self._last = 0.0  # turn at which streams begin if none waits
+        self._samples: deque[tuple[float, float]] = deque()  # time, `wire`
+        self._told = 0.0  # `wire`, at the last call of `lately`
 
     # -- its streams ---------------------------------------------------------------------------------------------
 
     @property
     def waits(self) -> bool:
-        """A stream has something to send."""
+        """True if a stream has something to send."""
         return bool(self.urgent or self.bulk)
 
     def overdue(self, now: float) -> bool:
-        """Its bulk waits, and for long: what is urgent for good is more than the line or a cap has room for."""
+        """True if its bulk has waited for long: more is urgent, all the time, than the line or a cap has room for."""
         return bool(self.bulk) and self.overtaken is not None and self.overtaken < now - OVERDUE_SECONDS
 
     def overtaken_by(self, stream: Stream) -> bool:
@@ -101,7 +106,7 @@ class Account:
         return len(bulk) > 1 or (bool(bulk) and bulk[0][2] is not stream)
 
     def add_urgent(self, stream: Stream, order: int) -> None:
-        """The stream waits; `order` is higher each time."""
+        """The stream waits; `order` is higher at each call, of whichever account."""
         stream.urgent = True
         self.urgent.append((order, stream))
 
@@ -109,7 +114,7 @@ class Account:
         """The stream waits behind those that are urgent."""
         stream.bulk = True
         begin = self.bulk[0][0] if self.bulk else self._last
-        stream.turn = min(max(stream.turn, begin), begin + apart(stream.frame))
+        stream.turn = min(max(stream.turn, begin), begin + largest_lead(stream.frame))
         heappush(self.bulk, (stream.turn, stream.number, stream))
 
     def pop_urgent(self) -> None:
@@ -126,7 +131,8 @@ class Account:
     def again(self) -> None:
         """The first stream that is not urgent had its turn, and waits for another one."""
         turn, _, stream = self.bulk[0]
-        stream.turn = min(stream.turn, turn + apart(stream.frame))  # it may have had much, urgently, while it waited
+        lead = largest_lead(stream.frame)  # it may have sent much urgently while it waited for this turn
+        stream.turn = min(stream.turn, turn + lead)
         heapreplace(self.bulk, (stream.turn, stream.number, stream))
 
     def remove(self, stream: Stream) -> None:
@@ -137,7 +143,7 @@ class Account:
         stream.urgent = stream.bulk = False
 
     def clear(self) -> None:
-        """All streams are gone; what was sent has still been sent."""
+        """All streams are gone; `turn`, `wire` and what is owed to caps stay."""
         self.urgent.clear()
         self.bulk.clear()
         self.listed = False
@@ -145,20 +151,21 @@ class Account:
     # -- what it pays --------------------------------------------------------------------------------------------
 
     def pay_turn(self, cost: float, *, urgent: bool) -> None:
-        """So much went that no guarantee claimed. What is urgent takes no turn: it counts with the next one.
+        """A frame went that no guarantee has paid for. An urgent one counts only with the next frame of bulk.
 
-        At once it would draw all others up behind itself again and again, where the first of them is always the same.
+        If it counted at once, this share would draw all others that wait up to the same turn again and again, and the
+        first of these would always win.
         """
         self._ahead += cost
         if not urgent:
-            self.apart = apart(cost)
-            self.turn += min(self._ahead, self.apart)
+            self.lead = largest_lead(cost)
+            self.turn += min(self._ahead, self.lead)
             self._ahead = 0.0
 
-    # -- what it has -------------------------------------------------------------------------------------------
+    # -- what it has sent ----------------------------------------------------------------------------------------
 
     def lately(self) -> float:
-        """Bytes of the wire since this was last asked."""
+        """Bytes of the wire that it has sent since the last call."""
         told, self._told = self._told, self.wire
         return self.wire - told
 

@@ -1,4 +1,4 @@
-"""Guaranteed rates of shares, by a clock that runs no faster than the line lets them have what they are guaranteed."""
+"""Guaranteed rates of shares, measured by a clock that runs no faster than the line can serve all of them."""
 
 from __future__ import annotations
 
@@ -8,29 +8,33 @@ from operator import itemgetter
 from proxy.protocol.account import BEHIND_SECONDS, OVERDUE_SECONDS, Account
 
 LENDING_SECONDS = 0.1
-"""Of a guarantee: what a share that rested may claim at once. Everything older has been lent for good. So is what it
-fell behind, but for what one frame of others takes: 16 KiB on 1 Mb/s take longer, so up to `BEHIND_SECONDS`."""
+"""Seconds of its guarantee that a share may claim at once after a rest: what it left unused before is lost. So is what
+a waiting share falls behind, unless a single frame takes longer, as 16 KiB do on 1 Mb/s: then it may claim as much as
+went by during that frame, up to `BEHIND_SECONDS`."""
 FRAMES_SECONDS = 5.0
-"""For how long a long frame is remembered for that."""
+"""Seconds in which it is forgotten that a frame took so long."""
 AHEAD_SECONDS = 1.0
-"""Of a guarantee: what something urgent may use up in advance. Nor is what it had beyond that asked back."""
+"""Seconds of its guarantee that a share's urgent frames may use up in advance; what they take beyond that counts with
+its turns instead."""
 
 
 class Guarantees:
-    """Of one scheduler. `now` in seconds. The clock stands while nobody's bulk is to go, and makes that up then.
+    """Those of one scheduler's shares. `now` in seconds.
 
-    Where the line is slower than all guarantees together it is as slow, so that they divide the line in proportion.
+    The clock advances only when a frame of bulk goes (`behind`): by the time since it last did, but to no more than
+    `_behind_most` ahead of the share that has had least. So where the line is slower than all guarantees together the
+    clock is as slow, and they divide the line in proportion.
     """
 
     def __init__(self) -> None:
         self._clock = 0.0
         self._clock_set = 0.0
-        self._longest = LENDING_SECONDS  # how far one may fall behind: as long as a frame takes
+        self._behind_most = LENDING_SECONDS  # seconds that a waiting share may fall behind: as long as a frame takes
 
     def begin(self, account: Account, others: Iterable[Account], now: float) -> None:
-        """The share has bulk again, which none of it was; what it left while it rested is lent for good.
+        """The share, which had no bulk waiting, has some again: what it left unused meanwhile is lost.
 
-        `others`: that wait. The clock runs free as long as no bulk does.
+        `others`: the accounts that wait. While none of them has bulk the clock keeps pace with the time.
         """
         if account.guarantee is None:
             return
@@ -39,7 +43,7 @@ class Guarantees:
         account.guarantee.paid = max(account.guarantee.paid, self._clock - LENDING_SECONDS)
 
     def behind(self, accounts: list[Account], now: float) -> Account | None:
-        """The account that has had least of its guarantee, if that is too little. A frame of bulk goes now."""
+        """A frame of bulk goes now: the account that is furthest behind its guarantee, or None if none is behind."""
         passed, self._clock_set = now - self._clock_set, now
         clock = self._clock + passed
         guaranteed = [(account.guarantee.paid, account) for account in accounts if account.guarantee is not None]
@@ -47,26 +51,27 @@ class Guarantees:
             self._clock = clock
             return None
         paid, account = min(guaranteed, key=itemgetter(0))
-        self._longest = _longest(self._longest, passed)
-        self._clock = max(self._clock, min(clock, paid + self._longest))
+        self._behind_most = _next_behind_most(self._behind_most, passed)
+        self._clock = max(self._clock, min(clock, paid + self._behind_most))
         if paid > self._clock:
             return None
         assert account.guarantee is not None
-        account.guarantee.paid = max(paid, self._clock - self._longest)
+        account.guarantee.paid = max(paid, self._clock - self._behind_most)
         return account
 
     def pay(self, account: Account, cost: float, now: float, *, urgent: bool) -> float:
-        """So much went on account of the share's guarantee: what that did not claim, being urgent."""
+        """Charge a frame to the share's guarantee. Returns the bytes of it, an urgent one, that this does not cover."""
         assert account.guarantee is not None
         if urgent:
-            passed = min(now - self._clock_set, OVERDUE_SECONDS)  # the clock makes it up when bulk goes, then at last
+            passed = min(now - self._clock_set, OVERDUE_SECONDS)  # the clock has not been advanced since bulk last went
             return account.guarantee.charge_within(AHEAD_SECONDS + passed, cost, self._clock)
         account.guarantee.charge(cost, self._clock)
         return 0.0
 
 
-def _longest(before: float, passed: float) -> float:
-    """Seconds that long frames take, forgotten within `FRAMES_SECONDS`. A line that stands still once doubles them."""
+def _next_behind_most(before: float, passed: float) -> float:
+    """Seconds that long frames take, `passed` being what the last one took. It fades within `FRAMES_SECONDS`, and at
+    most doubles at once, so that a line that stands still for once counts for little."""
     return max(
         LENDING_SECONDS, min(BEHIND_SECONDS, max(before * (1 - passed / FRAMES_SECONDS), min(passed, 2 * before)))
     )

@@ -1,21 +1,27 @@
-"""Rates as the time until which everything sent has been paid for. Bytes of the wire, seconds."""
+"""Token buckets: a rate is kept as the time at which all that was sent will have been paid for.
+
+Sizes are bytes of the wire, times seconds, rates bytes of the wire a second.
+"""
 
 NEVER = float("inf")
 """A time that does not come."""
 LATE_SECONDS = 0.05
-"""Of a tunnel's rate, as its burst: timers and the event loop are late by milliseconds, and nothing shall be lost."""
+"""Burst of a tunnel's rate, in seconds of it: timers and the event loop are late by milliseconds, which is not to cost
+any of the rate."""
 URGENT_SECONDS = 0.1
-"""Of the rate: what urgent frames may take at once although bulk has used up the rate. Bulk then waits for them."""
+"""Burst of urgent frames, in seconds of the rate: so much may go at once although bulk has used up the rate. Bulk then
+waits for them."""
 UNASKED_SECONDS = 1.0
-"""Of the rate: how much longer at most the next frame waits for what was sent without waiting for anything, such as
-TCP's acknowledgements: a fast line's may come to more than a slow cap, for hours."""
+"""Seconds by which the next frame is delayed at most because of what is sent without asking a cap, such as TCP's
+acknowledgements: those of a fast line may come to more than a slow cap, for hours."""
 GRAIN_SECONDS = 0.02
 GRAIN_MIN = 4 << 10
-"""A frame under a cap should take no longer than that to be paid for, unless it would be tiny."""
+"""A frame under a cap should be no longer than the rate brings in so many seconds, but never shorter than so many
+bytes."""
 
 
 class Meter:
-    """A token bucket. `paid` is when one more frame may go; a frame may make debts, which are waited off.
+    """A token bucket. One more frame, however long, may go as soon as `paid` has passed.
 
     So any period brings at most rate x period + burst + one frame.
     """
@@ -23,18 +29,18 @@ class Meter:
     __slots__ = ("_depth", "paid", "rate")
 
     def __init__(self, rate: float, burst: float) -> None:
-        """Full at first."""
+        """The bucket is full at first."""
         self.rate = rate
         self.paid = float("-inf")
         self._depth = burst / rate
 
     def charge(self, size: float, now: float) -> None:
-        """So much was sent. What was saved beyond the burst is lost."""
+        """That much was sent. What was saved beyond the burst is lost."""
         oldest = now - self._depth
         self.paid = (self.paid if self.paid > oldest else oldest) + size / self.rate
 
     def charge_within(self, seconds: float, size: float, now: float) -> float:
-        """As `charge`, but debts of more than so many seconds do not grow by it. How much of it was not charged."""
+        """As `charge`, but it makes no debt of more than so many seconds. Returns the bytes that were not charged."""
         before = self.paid
         self.charge(size, now)
         beyond = max(0.0, self.paid - max(before, now + seconds))
@@ -49,19 +55,23 @@ class Meter:
 
 
 class Cap:
-    """A rate that nothing exceeds for long. What is urgent does not wait for what bulk owes, but pays the same."""
+    """A rate that nothing exceeds for long. Urgent frames do not wait for what bulk owes, but are charged like it.
+
+    Frames of the tunnel, packets without payload and retransmissions do not ask; they are charged afterwards
+    (`charge_unasked`), and delay bulk by `UNASKED_SECONDS` at most.
+    """
 
     __slots__ = ("_all", "_asked", "_instalments", "_patient_until", "_urgent", "bulk_paid")
 
     def __init__(self, rate: float, burst: float | None = None) -> None:
         burst = burst or rate * LATE_SECONDS
         self._all = Meter(rate, burst)
-        self._asked = Meter(rate, burst)  # without what waits for nothing
+        self._asked = Meter(rate, burst)  # without what does not ask
         self._urgent = Meter(rate, rate * URGENT_SECONDS)
-        self._instalments = 0.0
-        self._patient_until = float("-inf")
+        self._instalments = 0.0  # bytes of overdue bulk that urgent frames have still to pay for, beside their own
+        self._patient_until = float("-inf")  # bulk waits no longer than until then for what did not ask
         self.bulk_paid = float("-inf")
-        """When the rate has taken in the last frame of bulk, if nothing else goes."""
+        """When the last frame of bulk will have been paid for, if nothing else goes. The scheduler sets it."""
 
     @property
     def rate(self) -> float:
@@ -73,30 +83,30 @@ class Cap:
         return self._urgent.paid if urgent else min(self._all.paid, self._patient_until)
 
     def charge(self, size: float, now: float, *, urgent: bool, overdue: bool = False) -> None:
-        """A frame was sent. `overdue`: it is bulk that what is urgent for good has left nothing, and now pays for."""
+        """A frame was sent. `overdue`: a frame of bulk that goes before what is urgent, which now pays for it."""
         if self._asked.paid <= now:
-            self._instalments = 0.0  # it has been paid for without that
+            self._instalments = 0.0  # all has been paid for: urgent frames have left enough of the rate
         self._all.charge(size, now)
         self._asked.charge(size, now)
         self._be_patient(now)
         if overdue:
             self._instalments += size
         elif urgent:
-            part = min(size, self._instalments)  # a frame may take seconds, for which all that is urgent would wait
+            part = min(size, self._instalments)  # paid at once, a frame of seconds would hold up all that is urgent
             self._instalments -= part
             self._urgent.charge(size + part, now)
             self._urgent.paid = min(self._urgent.paid, self._asked.paid)  # the burst may be more than what it lends
 
     def settled(self, now: float) -> bool:
-        """Nothing overdue is left to be paid for by what is urgent, so that this has half of the rate at least."""
+        """True if urgent frames have paid for the last overdue one: so at least half of the rate is left to them."""
         return self._instalments == 0 or self._asked.paid <= now
 
     def charge_unasked(self, size: float, now: float) -> None:
-        """So much was sent that waits for nothing."""
+        """That much was sent without asking."""
         self._all.charge_within(UNASKED_SECONDS, size, now)
 
     def change(self, rate: float, now: float) -> None:
-        """Another rate, with its default burst. What waited for nothing is a second of that at most, too."""
+        """Another rate, with its default burst; the bound on waiting for what did not ask holds at this one, too."""
         if self.bulk_paid > now:
             self.bulk_paid = now + (self.bulk_paid - now) * self.rate / rate
         for meter in (self._all, self._asked):
@@ -106,7 +116,7 @@ class Cap:
         self._urgent.change(rate, rate * URGENT_SECONDS, now)
 
     def _be_patient(self, now: float) -> None:
-        """Bulk waits for what waited for nothing, until then at most, also if it has saved a burst of seconds."""
+        """Renew how long bulk may be delayed by what did not ask, however large the burst that it has saved."""
         self._patient_until = max(self._asked.paid, now) + UNASKED_SECONDS
 
     @property
@@ -116,7 +126,7 @@ class Cap:
 
 
 class Stopwatch:
-    """Seconds for which something waited, from `start` to `stop` or to the time that was foreseen."""
+    """Adds up the seconds for which something waits: from `start` to `stop`, or to the end that was foreseen."""
 
     __slots__ = ("_since", "_total", "_until")
 
@@ -126,7 +136,7 @@ class Stopwatch:
         self._until = 0.0
 
     def start(self, now: float, until: float) -> None:
-        """It waits, at most until then."""
+        """It waits, until then at most. To be called again while it waits, if that end has changed."""
         if self._since is None or now > self._until:
             self.stop(now)
             self._since = now

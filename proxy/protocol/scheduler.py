@@ -3,10 +3,10 @@
 1. Urgent streams, first come first served: they sent little lately, or have frames that others wait for. Where they
    leave nothing of a line or a cap for a second, a frame of bulk goes.
 2. Shares that have had less than their guarantee, the one that is furthest behind first.
-3. By priority; among equals the share that has had least of what no guarantee claimed.
+3. By priority; among equals the share that has had least beside its guarantee.
 
-Within a share the stream goes that has had least. All is counted in bytes of the wire and charged to every cap, also
-what is urgent, which only does not wait for what bulk owes.
+Within a share the stream goes that has had least. All frames are counted in bytes of the wire and charged to every cap
+that holds for them; urgent ones only do not wait for what bulk owes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Scheduler:
         self.cap: Cap | None = None
         """On everything together."""
         self.held = Stopwatch()
-        """Runs while something waits for that."""
+        """Runs while something waits for `cap`."""
         self.again_at = NEVER
         """When to ask again: something waits for a cap."""
         self.overtaken_at = float("-inf")
@@ -40,12 +40,13 @@ class Scheduler:
         self._waiting: list[Account] = []  # those that have something to send
         self._ruled = False  # some share is not like the others, or there is a cap
         self._held_all = False  # everything waits for a cap, until `again_at`
-        self._order = 0
-        # What `next` gave, until `sent` or `passed`: whether it is urgent, or bulk that has waited for that for too
-        # long; whether it goes on account of a guarantee; and for which marks of bulk there is room.
-        self._urgent = self._overdue = self._owed = False
-        self._bulk: Marks | None = None
-        self._last = [0.0] * len(Priority)  # turn at which shares of that priority begin if none waits
+        self._order = 0  # of the last urgent stream that was added
+        # Of the stream that `next` gave, until `sent` or `passed` takes it back:
+        self._urgent = False  # it is urgent
+        self._overdue = False  # it is bulk that goes before what is urgent, having waited for that for too long
+        self._owed = False  # it goes on account of its share's guarantee
+        self._bulk: Marks | None = None  # the marks of which there was room for bulk
+        self._last = [0.0] * len(Priority)  # by priority: the turn at which a share begins if none waits
         self._guarantees = Guarantees()
 
     # -- shares --------------------------------------------------------------------------------------------------
@@ -59,7 +60,7 @@ class Scheduler:
         return found
 
     def set_rate(self, rate: float | None, now: float) -> None:
-        """Cap everything together; None: no longer."""
+        """Cap everything together at so many bytes a second; None: no longer."""
         if rate is None:
             self.cap = None
         elif self.cap is None:
@@ -68,12 +69,12 @@ class Scheduler:
             self.cap.change(rate, now)
         self._ruled = rate is not None or any(share.ruled for share in self.accounts)
         for account in self.accounts.values():
-            account.overtaken = None  # it may be a time at which a frame would have been paid for at the rate before
+            account.overtaken = None  # it may lie ahead: when the former rate would have paid for a frame
         self.again_at = NEVER
         self._held_all = False
 
     def clear(self) -> None:
-        """All streams are gone; shares have sent what they have sent."""
+        """All streams are gone; accounts keep what was sent and what is owed."""
         for account in self._waiting:
             account.clear()
         self._waiting.clear()
@@ -86,7 +87,7 @@ class Scheduler:
         return bool(self._waiting) and not self._held_all
 
     def add(self, stream: Stream, now: float) -> None:
-        """The stream has something to send. It may stand in both queues; what it has nothing for, it passes."""
+        """The stream has something to send. It may stand in both queues of its account, and be `passed` by one."""
         light = stream.outgoing.light(now)
         if stream.urgent if light else stream.bulk:
             return
@@ -127,9 +128,10 @@ class Scheduler:
         return False
 
     def next(self, now: float, urgent: Marks | None = None, bulk: Marks | None = None) -> Stream | None:
-        """The stream whose turn it is, to be given to `sent` or `passed`; there is room for these marks, None: for all.
+        """The stream whose turn it is; the caller gives it back by `sent` or `passed`.
 
-        None if nothing waits that there is room for, or all of it waits for a cap, until `again_at`.
+        `urgent`, `bulk`: the DSCP marks of which lanes have room for frames of that kind; None: of all. Returns None if
+        nothing waits that there is room for, or all of it waits for a cap, until `again_at`.
         """
         self._bulk = bulk
         alike = not self._ruled and urgent is None and not bulk
@@ -139,7 +141,7 @@ class Scheduler:
         return account.urgent[0][1] if self._urgent else account.bulk[0][2]
 
     def sent(self, stream: Stream, size: float, now: float) -> None:
-        """What `next` gave has sent a frame of that many bytes; it waits again if it has more."""
+        """The stream that `next` gave has sent a frame of that many bytes; it waits again if it has more."""
         account = stream.account
         self._note_overtaking(account, now)
         if self._urgent and any(other.overtaken_by(stream) for other in self._waiting):
@@ -154,11 +156,11 @@ class Scheduler:
             account.again()
 
     def copied(self, stream: Stream, size: float, now: float) -> None:
-        """An urgent frame of the stream, of that many bytes, goes once more."""
+        """An urgent frame of the stream, of that many bytes, goes by one more lane."""
         self._pay(stream, size * WIRE, now, urgent=True)
 
     def passed(self, stream: Stream) -> None:
-        """What `next` gave has nothing that may be sent now; it has to be added again."""
+        """The stream that `next` gave has nothing that may be sent now; it has to be added again."""
         self._pop(stream)
 
     def move(self, stream: Stream, share: Share, now: float) -> None:
@@ -183,14 +185,15 @@ class Scheduler:
         return min((cap.grain for cap in self._caps(stream.account)), default=BATCH_MAX)
 
     def charge(self, wire: float, now: float) -> None:
-        """So many bytes of the wire went for no stream: they wait for nobody, but count."""
+        """So many bytes of the wire went for no stream: they wait for no cap, but count."""
         if self.cap is not None:
             self.cap.charge_unasked(wire, now)
 
     def repeated(self, wire: float, now: float) -> None:
-        """So many were sent again since the last time, of all shares alike: each pays by what it has sent since.
+        """The kernel has sent so many bytes of the wire again since the last call, nobody knows of which share.
 
-        That may be little: what is repeated was mostly sent before, also by others.
+        Each share pays a part by what it has sent since then. It does so without asking its cap: that may be little,
+        while what was repeated was mostly sent before, also by others.
         """
         self.charge(wire, now)
         sent = [(account, account.lately()) for account in self.accounts.values()]
@@ -200,17 +203,17 @@ class Scheduler:
                 account.cap.charge_unasked(wire * own / total, now)
 
     def _caps(self, account: Account) -> list[Cap]:
-        """That hold for the account."""
+        """Those that hold for the account."""
         return [cap for cap in (self.cap, account.cap) if cap is not None]
 
     def tick(self, now: float) -> None:
-        """Time has passed: who was held may ask again."""
+        """Time has passed: what was held back by a cap may go."""
         if now >= self.again_at:
             self.again_at = NEVER
             self._held_all = False
 
     def _pop(self, stream: Stream) -> None:
-        """What `next` gave waits no longer for that turn."""
+        """The stream that `next` gave waits no longer for that turn."""
         account = stream.account
         if self._urgent:
             account.pop_urgent()
@@ -220,7 +223,7 @@ class Scheduler:
             self._unlist(account)
 
     def _list(self, account: Account) -> None:
-        """It has something to send again, and begins where those are that wait, or where the last one ended."""
+        """It has something to send again: its turn begins where those are that wait, or where the last one ended."""
         account.listed = True
         priority = account.share.priority
         begin = self._last[priority]
@@ -238,17 +241,20 @@ class Scheduler:
     # -- choosing ------------------------------------------------------------------------------------------------
 
     def _late(self, now: float) -> list[Account]:
-        """Those whose bulk is overdue, if what is urgent has paid for the last such frame."""
+        """Those whose bulk is overdue, if what is urgent has paid for the last overdue frame."""
         return [
             each
             for each in self._waiting
-            if each.overtaken is not None  # mostly not, and each frame passes here
+            if each.overtaken is not None  # the quick test first: each frame passes here
             and each.overdue(now)
             and all(cap.settled(now) for cap in self._caps(each))
         ]
 
     def _note_overtaking(self, account: Account, now: float) -> None:
-        """A frame of the account goes. Where bulk does, others wait for a turn: if not for their cap, or their lane."""
+        """A frame of the account goes. If it is urgent, all bulk that waits is overtaken, once caps would let it go.
+
+        If it is bulk, those that neither a cap nor a lane held back waited for their turn, not for what is urgent.
+        """
         if self._urgent:
             for other in self._waiting:
                 if other.bulk and other.overtaken is None:
@@ -260,12 +266,12 @@ class Scheduler:
         account.overtaken = None
 
     def _choose_alike(self, now: float, bulk: bool) -> Account | None:
-        """The share whose turn it is if all are alike. `bulk`: there is room for that, too."""
+        """The account whose turn it is if all shares are alike; `_urgent`: of what. `bulk`: there is room for that."""
         waiting = self._waiting
         if not waiting:
             return None
         late = bulk and self._late(now)
-        if len(waiting) == 1:  # mostly: no list for that
+        if len(waiting) == 1:  # the usual case is spared making lists
             self._urgent = bool(waiting[0].urgent) and not late
             return waiting[0] if self._urgent or bulk else None
         urgent = [account for account in waiting if account.urgent]
@@ -275,7 +281,7 @@ class Scheduler:
         return _least(late or waiting) if bulk else None
 
     def _choose(self, now: float, urgent: Marks | None, bulk: Marks | None) -> Account | None:
-        """The share whose turn it is, and in `_urgent` and `_owed` on account of what."""
+        """The account whose turn it is; why is in `_urgent`, `_overdue` and `_owed`. Arguments as of `next`."""
         self._urgent, self._owed, self._overdue = True, False, False
         asking = self._free([account for account in self._waiting if account.urgent], now)
         room = bulk is None or bool(bulk)
@@ -300,7 +306,7 @@ class Scheduler:
         return _least(_first_rank(suited)) if owed is None else owed
 
     def _free(self, accounts: list[Account], now: float) -> list[Account]:
-        """Those that no cap makes wait; `again_at` is when one more will be."""
+        """Those that no cap makes wait; `again_at` is brought forward to when the next of the others will be free."""
         if not accounts:
             return accounts
         at = float("-inf") if self.cap is None else self.cap.free_at(self._urgent)
@@ -356,16 +362,16 @@ def _first(account: Account) -> int:
 
 
 def _first_rank(accounts: list[Account]) -> list[Account]:
-    """Those of the highest priority that there is."""
+    """Those of the highest priority among them."""
     first = min(map(_priority, accounts))
     return [account for account in accounts if account.share.priority == first]
 
 
 def _least(accounts: list[Account]) -> Account:
-    """The one that has had least. None stays behind another by more than `apart`."""
+    """The one that has had least. Others are drawn up to within `Account.lead` of the one that has had most."""
     if len(accounts) == 1:
         return accounts[0]
-    floor = max([account.turn - account.apart for account in accounts])
+    floor = max([account.turn - account.lead for account in accounts])
     for account in accounts:
         account.turn = max(account.turn, floor)
     return min(accounts, key=_turn)

@@ -14,16 +14,16 @@ SEGMENT = 1448
 SEGMENT_OVERHEAD = 52
 """TCP payload of a packet of 1500 bytes; headers of IPv4 (20), of TCP (20) and its timestamps (12)."""
 WIRE = (1 + RECORD_OVERHEAD / RECORD) * (1 + SEGMENT_OVERHEAD / SEGMENT)
-"""Bytes on the wire for each byte of a frame. IPv6 adds 1.3 % to it, which stays within what shaping promises."""
+"""Bytes on the wire for each byte of a frame. IPv6 adds 1.3 %, which is less than shaping promises to keep to."""
 WRITE_OVERHEAD = RECORD_OVERHEAD + SEGMENT_OVERHEAD
-"""What a write of its own costs beyond that: it begins a record, and its last packet is not full."""
+"""Bytes on the wire that a write costs beyond that: it begins a record, and its last packet is not full."""
 
 BURST_SECONDS = 0.1
-"""Default burst in seconds of the maximum: a share must not lose by waiting for the end of another one's frame."""
+"""Default burst, in seconds of the maximum, so that a share loses nothing while another one's frame goes."""
 
 
 class Priority(IntEnum):
-    """Who goes first with what no guarantee has claimed. LOW gets what the others leave, and its guarantee."""
+    """Who goes first with what guarantees leave. LOW gets what the others leave, and its own guarantee."""
 
     HIGH = 0
     NORMAL = 1
@@ -34,13 +34,13 @@ class Priority(IntEnum):
 class Share:
     """Rates in bytes of the wire a second. Raises Misuse for what contradicts itself.
 
-    The streams of one share divide evenly what it gets, and shares of one priority what no guarantee has claimed.
+    The streams of one share divide evenly what it gets, and shares of one priority what guarantees leave.
     """
 
     name: str
     priority: Priority = Priority.NORMAL
     guarantee: float | None = None
-    """Served before all that is not guaranteed, and lent to the others while it is not used."""
+    """Served before what is not guaranteed, and left to the others while it is not used."""
     maximum: float | None = None
     burst: float | None = None
     """Bytes of the wire that may go at once, above the maximum, after a rest. Default: 100 ms of the maximum."""
@@ -62,7 +62,7 @@ class Share:
 
 
 Marks = Collection[int]
-"""DSCP marks of the shares that a lane serves."""
+"""DSCP marks of shares."""
 
 PLAIN = Share("")
-"""Of streams that nothing was said about, and of those that were refused."""
+"""The share of streams that were assigned none, and of those that were refused."""

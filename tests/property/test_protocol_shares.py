@@ -3,7 +3,7 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from proxy.protocol.account import APART_MAX
+from proxy.protocol.account import LEAD_MAX
 from proxy.protocol.guarantees import LENDING_SECONDS
 from proxy.protocol.meter import URGENT_SECONDS
 from proxy.protocol.share import BURST_SECONDS, WIRE, WRITE_OVERHEAD, Priority, Share
@@ -149,7 +149,7 @@ def test_nobody_who_has_something_stands_still(
     line = Line(40 * MBIT)
     rules = [Share(f"share {number}", maximum=most and most * MBIT) for number, most in enumerate(maxima)]
     streams = {line.open(share, 5 * KIB, frames=0): share for share in rules for _ in range(each)}
-    longest = 2 * len(streams) * APART_MAX / line.rate
+    longest = 2 * len(streams) * LEAD_MAX / line.rate
     for seconds, activities in phases:
         doing = dict(zip(streams, activities, strict=False))
         for stream, activity in doing.items():

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from proxy.protocol.account import APART_MAX, OVERDUE_SECONDS
+from proxy.protocol.account import LEAD_MAX, OVERDUE_SECONDS
 from proxy.protocol.guarantees import AHEAD_SECONDS
 from proxy.protocol.share import Priority, Share
 from tests.unit.protocol.line import MBIT, Line
@@ -22,7 +22,7 @@ def test_what_streams_had_while_they_were_urgent_costs_them_no_turns_later(light
     assert line.rates(*later) > 3.5 * MBIT, "while they are urgent they have more than their turns"
     for stream in later:
         line.sources[stream].left = float("inf")
-    line.run(8 * APART_MAX / (6 * MBIT) + 1)
+    line.run(8 * LEAD_MAX / (6 * MBIT) + 1)
     since = line.now
     line.run(10)
     part = 4 / 12 if light == "same" else 1 / 2
@@ -95,7 +95,7 @@ def test_fills_that_went_while_bulk_of_their_stream_waited_cost_it_no_turns_late
             line.tunnel.send_fill(filled, b"name".ljust(32), 0, 200 * KIB, bytes(200 * KIB))
 
     line.run(20, fill)
-    line.run(2 * APART_MAX / (20 / 3 * MBIT) + 1)
+    line.run(2 * LEAD_MAX / (20 / 3 * MBIT) + 1)
     since = line.now
     line.run(5)
     for stream in streams:
