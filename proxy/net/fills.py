@@ -1,7 +1,7 @@
-"""What the peer has missed, chunks and runs, until it may be sent: names wait here, not chunks.
+"""Chunks and runs that the peer has missed, until they may be sent: only their names wait here.
 
-A peer may ask for as much as batches on their way refer to, and take as long as it likes over taking it. So a chunk is
-read when its FILL can go at once, and streams take turns: one that asks for much does not keep the others waiting.
+A peer may ask for as much as batches on their way refer to, and be as slow as it likes to take it. So a chunk is read
+when its FILL can go at once, and streams take turns: one that asks for much does not keep the others waiting.
 """
 
 import asyncio
@@ -19,19 +19,19 @@ AT_ONCE = 64
 """Chunks that are read in one go; then the loop sees to others."""
 
 _LOADS_MAX = 8
-"""How often a chunk is loaded that is not there when it is read at once: others may be quicker to drive it out."""
+"""How often a chunk is loaded at most: by the time it is read, others may have driven it out of the cache again."""
 _LOADS_AHEAD = 4
-"""Chunks that are loaded before they may be sent. A cache has room for some containers only: with hundreds of streams
-that wait for acknowledgements, each one's would have been driven out by the others' when its turn came, every time."""
+"""Chunks that are loaded before they can be sent, at most. A cache has room for some containers only: if each of
+hundreds of streams loaded one, it would be driven out by the others' before its turn came, every time."""
 
 
 class FillSource(Protocol):
-    """What of a relay is needed here."""
+    """What `Fills` needs of a relay."""
 
     stream: int
 
     def listed(self, name: bytes) -> bytes | None:
-        """The chunks of a run that is on its way; None if the name is none's."""
+        """The list of the run of that name, if one is on its way to the peer; else None."""
 
     def fill(self, name: bytes, data: bytes) -> None:
         """Send the chunk, or a run's list; empty: it is gone."""
@@ -44,11 +44,11 @@ class FillSource(Protocol):
 class _Missed:
     names: deque[bytes]
     loads: int = 0
-    """Of the first one."""
+    """How often the first of them has been loaded."""
 
 
 class Fills:
-    """Of one tunnel. Loop thread."""
+    """Answers the MISS of one tunnel. Loop thread."""
 
     def __init__(self, tunnel: Tunnel, worker: StoreWorker, pump: Callable[[], None]) -> None:
         """`pump` writes to the lanes what the tunnel wants sent."""
@@ -58,25 +58,25 @@ class Fills:
         self._loop = asyncio.get_running_loop()
         self._missed: dict[FillSource, _Missed] = {}
         self._turns: deque[FillSource] = deque()
-        """Those that may have a FILL to send now; the others wait for the disk, or are `_held`."""
+        """Sources that may have a FILL to send now; all others are in one of the following."""
         self._ready: deque[FillSource] = deque()
-        """The same, and their chunk has just been loaded: they go first."""
+        """Likewise, and their chunk has just been loaded: they go first."""
         self._cold: deque[FillSource] = deque()
-        """Their chunk has to be loaded."""
-        self._loading = 0
+        """Sources whose next chunk has to be loaded."""
+        self._loading = 0  # chunks that are being loaded
         self._held: set[FillSource] = set()
-        """Until something of theirs is acknowledged."""
-        self._later = False
+        """Sources that wait until something of theirs is acknowledged."""
+        self._later = False  # `_go_on_later` is scheduled
 
     def add(self, relay: FillSource, names: Sequence[bytes]) -> None:
-        """The peer has missed those; `go_on` has to be called."""
+        """The peer has missed those; the caller then calls `go_on`."""
         if relay not in self._missed:
             self._missed[relay] = _Missed(deque())
             self._turns.append(relay)
         self._missed[relay].names.extend(names)
 
     def drop(self, relay: FillSource) -> None:
-        """The relay has ended, and what it had unacknowledged is in nobody's way any more; the caller pumps."""
+        """The relay has ended. What it had unacknowledged no longer counts, so others may go on; the caller pumps."""
         self._missed.pop(relay, None)
         self._held.discard(relay)
         if relay in self._cold:
@@ -84,15 +84,15 @@ class Fills:
         self.go_on()
 
     def arrived(self, relay: FillSource) -> None:
-        """Some of what the relay has sent has arrived; `go_on` has to be called."""
+        """Some of what the relay has sent was acknowledged; the caller then calls `go_on`."""
         if relay in self._held:
             self._held.discard(relay)
             self._turns.append(relay)
 
     def go_on(self) -> None:
-        """Send what may be sent, some of it a little later; the caller pumps."""
+        """Send what may be sent, beyond `AT_ONCE` in a later turn of the loop; the caller pumps."""
         left = AT_ONCE
-        while (turns := self._ready or self._turns) and self._tunnel.fills:
+        while (turns := self._ready or self._turns) and self._tunnel.fill_fits:
             if left == 0:
                 self._go_on_soon()
                 break
@@ -112,11 +112,11 @@ class Fills:
 
     def _serve(self, relay: FillSource) -> None:
         missed = self._missed.get(relay)
-        if missed is None or not self._tunnel.remembers(relay.stream):  # all may just have been lost: events tell
+        if missed is None or not self._tunnel.remembers(relay.stream):  # streams may just have been lost: events tell
             return
         if not self._tunnel.may_fill(relay.stream):
             self._held.add(relay)
-            missed.loads = 0  # it is not read at once
+            missed.loads = 0  # what was loaded will not be read at once, so being driven out does not count
             return
         name = missed.names[0]
         data = relay.listed(name) or self._read(name)
@@ -151,7 +151,7 @@ class Fills:
         if (missed := self._missed.get(relay)) is not None:
             relay.loading(False)
             self._ready.append(relay)
-            if not self._tunnel.fills:
-                missed.loads = 0  # it is not read at once
+            if not self._tunnel.fill_fits:
+                missed.loads = 0  # likewise
         self.go_on()
         self._pump()

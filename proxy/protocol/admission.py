@@ -1,4 +1,4 @@
-"""Whether one more stream may begin, asked by us or by the peer, and with which number and memory."""
+"""Whether one more stream may begin, ours or the peer's."""
 
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.credit import WindowBudget
@@ -12,21 +12,21 @@ REFUSED_FACTOR = 4
 
 
 class Admission:
-    """Both `admit_*` have the initial credit reserved from the budget when a stream may begin."""
+    """The limits that new streams have to keep to. Where a stream is admitted its initial credit has been reserved."""
 
     def __init__(self, settings: TunnelSettings, table: StreamTable, budget: WindowBudget) -> None:
         self.agreement: Agreement | None = None
         self.refusing = ""
-        """Why no stream may begin, if so: we drain."""
+        """Why no stream may begin: this side drains. Empty if it does not."""
         self.peer_refusing = ""
-        """Why we may not open streams, if so: the peer drains."""
+        """Why we may open no stream: the peer drains. Empty if it does not."""
         self._streams = settings.streams
         self._initial = settings.offered_credit
         self._table = table
         self._budget = budget
 
     def admit_own(self) -> int:
-        """The number of a stream that we may open. Raises OpenRefused."""
+        """Admit a stream that we open: its number. Raises OpenRefused."""
         agreement = self.agreement
         if agreement is None:
             raise OpenRefused(ResetCode.UNREACHABLE, "there is no tunnel yet")
@@ -42,7 +42,10 @@ class Admission:
         return number
 
     def admit_theirs(self) -> tuple[ResetCode, str] | None:
-        """Why a stream of the peer has to be reset, or None. Raises PeerError if it ignores our resets."""
+        """Admit a stream that the peer opens: None, or why it has to be reset.
+
+        Raises PeerError if the peer does not acknowledge that we reset its streams.
+        """
         if self._table.refused >= REFUSED_FACTOR * self._streams:
             raise PeerError("OPEN", f"{self._table.refused} resets of the peer's streams are not acknowledged yet")
         if self.refusing:
@@ -54,5 +57,6 @@ class Admission:
         return None
 
     def _ending(self) -> int:
-        """Those of the peer's that it may have forgotten: OPEN of the next one may overtake the word of that."""
+        """How many of the peer's streams no longer count: it may have forgotten them, and its OPEN of the next one may
+        have overtaken the ACK that says so."""
         return min(self._table.theirs_ending(), self._streams)

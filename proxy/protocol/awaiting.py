@@ -1,4 +1,4 @@
-"""Streams that wait for room: told once, with `Writable`, when there is more than there was when they began to wait."""
+"""Streams that wait for room to send: each is told once, by `Writable`, when it has more than when it began to wait."""
 
 from collections import deque
 from collections.abc import Mapping
@@ -9,14 +9,14 @@ from proxy.protocol.stream import Stream
 
 
 class Awaiting:
-    """Of one tunnel. Room is `Stream.room`: plain bytes that may be sent."""
+    """Watches `Stream.room`, the plain bytes that may be sent, of the streams of one tunnel."""
 
     def __init__(self, ledger: SendLedger, live: Mapping[int, Stream], events: deque[Event]) -> None:
         """`ledger`: what all streams hold; `events`: where `Writable` is appended."""
         self._ledger = ledger
         self._live = live
         self._events = events
-        self._crowded = False  # a stream may wait because of what all of them hold
+        self._crowded = False  # a stream may be waiting because of what all of them hold
 
     def begin(self, stream: Stream) -> None:
         """The stream waits for more room than it has now."""
@@ -25,12 +25,12 @@ class Awaiting:
         self._crowded = self._crowded or self._ledger.crowded
 
     def sent(self, stream: Stream) -> None:
-        """More of it has been queued: so it waits for more than it has left."""
+        """The stream has used some of its room: from now on it waits for more than is left."""
         if stream.awaits_room:
             stream.told = min(stream.told, stream.room)
 
     def look(self, stream: Stream) -> None:
-        """Its room may have changed: while lanes are busy it is told of much more only."""
+        """The stream's room may have changed. While it has data queued for lanes, it is told only of much more room."""
         if not stream.awaits_room:
             return
         room, queued = stream.room, stream.outgoing.queued
@@ -41,12 +41,12 @@ class Awaiting:
             self._crowded = self._crowded or self._ledger.crowded
 
     def look_at_all(self) -> None:
-        """Everybody's room may have changed."""
+        """The room of all streams may have changed."""
         for stream in self._live.values():
             self.look(stream)
 
     def released(self) -> None:
-        """All streams together hold less: who waited for that may go on."""
+        """All streams together hold less: those that waited for that may go on."""
         if self._crowded:
             self._crowded = False
             self.look_at_all()

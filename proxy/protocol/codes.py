@@ -45,9 +45,9 @@ class FrameType(IntEnum):
 
 
 DATA, END, RESET, WAIVE = FrameType.DATA, FrameType.END, FrameType.RESET, FrameType.WAIVE
-"""Each frame is compared with these, and an enum's attributes are slow."""
+"""For comparisons that each frame passes: attributes of an enum class are slow to read."""
 FIRST_NUMBERED, LAST = FrameType.OPEN, FrameType.WAIVE
-"""Likewise."""
+"""The first type that is numbered, and the last type that there is; likewise."""
 
 
 @unique
@@ -102,7 +102,7 @@ class Capability(IntEnum):
     RUNS = 7
     """Token RUN."""
     SPANS = 8
-    """Batches with a section of records. (It was 5 when these were predicted otherwise.)"""
+    """Batches with a section of records. (5 was an earlier form, with another prediction; it is not used any more.)"""
     LEAN = 9
     """DATA costs what it takes to keep: at least an eighth of what it delivers, at most all of it."""
     WAIVERS = 10

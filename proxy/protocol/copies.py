@@ -1,14 +1,14 @@
-"""What goes by other lanes as well while packets are lost: whichever brings it first will do.
+"""Short urgent frames go by several lanes while packets are lost: whichever brings one first will do.
 
 TCP brings a lost packet again after a round trip at the least, after two or more if nothing was sent behind it, and
-until then holds back all that came on that connection. So a question of 512 bytes waits for a round trip more as often
-as a packet is lost on its way, and so does a command of known data, which is as short. Two lanes at once are hit often
-enough to be felt, since each stands still for so long; three hardly ever. A receiver takes each frame once
-(PROTOCOL.md, "Frames of a stream"), so it need not know.
+until then holds back all that came after it on that connection. So a question of 512 bytes is a round trip late as
+often as a packet is lost on its way, and so is a command of known data, which is as short. That two lanes stand still
+at once happens often enough to be felt, three hardly ever do. A receiver takes each frame once (PROTOCOL.md, "Frames
+of a stream"), so it need not know of copies.
 
 Only urgent frames that fit a packet are copied, and only if the other lanes take them at once: a copy that has to wait
-comes too late, and holds up what is new. Known data of a stream that has much under way is not: nobody waits for one
-frame of it, and copies would cost the sites more time than they save. All together have a part of the line.
+comes too late, and holds up what is new. DATA of a stream that has much under way is not copied: nobody waits for one
+frame of it, and copies would cost the sites more time than they save. All copies together get a part of the line.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ if TYPE_CHECKING:
 COPY_MAX = 1280
 """Bytes of a frame that fits a packet."""
 MUCH = 16 << 20
-"""Plain bytes under way of a stream that nobody waits for frame by frame: sixteen commands of 1 MiB."""
+"""Plain bytes under way from which on nobody waits for one frame of a stream: sixteen commands of 1 MiB."""
 PART = 1 / 8
-"""Of what the line takes, what copies may be."""
+"""Part of the line's rate that copies may take."""
 BURST = 8 << 10
+"""Bytes of the wire that may go at once, beyond that rate."""
 
 
 class Copies:
-    """Of one tunnel. Sizes in bytes."""
+    """Decides which frames are copied, and by which lanes. One a tunnel. Sizes in bytes."""
 
     def __init__(self, scheduler: Scheduler, figures: TunnelFigures) -> None:
         self._scheduler = scheduler
@@ -44,11 +45,11 @@ class Copies:
 
     @property
     def wanted(self) -> bool:
-        """Packets are lost."""
+        """True if packets are lost, so that frames are copied."""
         return self._meter is not None
 
     def want(self, line: float, now: float) -> None:
-        """The line takes so many bytes a second, and loses packets; 0: it loses none."""
+        """`line`: the bytes a second that the line takes, if it loses packets; 0 if it loses none."""
         if not line:
             self._meter = None
         elif self._meter is None:
@@ -57,16 +58,13 @@ class Copies:
             self._meter.change(line * PART, BURST, now)
 
     def place(self, writes: Writes, write: Write, stream: Stream, size: int, now: float) -> None:
-        """An urgent frame of so many bytes has just gone into that write: into those beside it, too, if they have room.
-
-        It is one piece if it is short.
-        """
+        """Copy the urgent frame of `size` bytes that was just put into `write` into the writes beside it with room."""
         if self._meter is None or size > COPY_MAX:
             return
-        frame = write.pieces[-1]
-        if _works(stream, frame[0]):
+        frame = write.pieces[-1]  # all of it: short frames are one piece (`Sent.pieces`)
+        if _is_bulk(stream, frame[0]):
             return
-        for other in writes.beside(write):
+        for other in writes.for_copies(write):
             if other.room < size or self._meter.paid > now:
                 continue
             cost = size + other.overhead
@@ -78,6 +76,6 @@ class Copies:
             self._figures.copied_bytes += size
 
 
-def _works(stream: Stream, kind: int) -> bool:
-    """True if nobody waits for that frame alone."""
+def _is_bulk(stream: Stream, kind: int) -> bool:
+    """True if nobody waits for that one frame: it is DATA of a stream that has much under way."""
     return kind == FrameType.DATA and stream.outgoing.credit.under_way >= MUCH

@@ -2,7 +2,8 @@
 
 A `SendCredit` is what the peer lets us send. A `ReceiveWindow` is what we let the peer send; it grows as the array
 takes the data, out of a `WindowBudget` that all streams of a tunnel share, so that what can be in flight towards us is
-bounded whatever the arrays do.
+bounded whatever the arrays do. Where costs are lean (capability LEAN) a frame of known data costs less than it
+delivers; its *plain cost* is then what it would cost otherwise: its plain bytes and DATA_OVERHEAD.
 """
 
 from collections import deque
@@ -12,10 +13,11 @@ from proxy.protocol.errors import Misuse, PeerError
 DATA_OVERHEAD = 256
 """What every DATA frame costs beside its bytes; pays for the bookkeeping of tiny ones."""
 WIDE = 2
-"""Times the largest window in plain bytes that a stream may have under way, and times the memory that all may."""
+"""While the peer is trusted (`Trust`), the plain bytes that may be under way: so many times its largest window for one
+stream, so many times the tunnel's memory for all."""
 LEAN_PART = 8
-"""Where costs are lean, the part of its plain length that a frame costs at least: so of what the far site knows, up to
-eight times a window may be under way that the near array believes sent."""
+"""Where costs are lean a frame costs at least one part in so many of its plain length. So of data that the far site
+knows up to eight windows may be under way, which the near array believes delivered."""
 GROWTH_PART = 2
 """One part in so many of the memory is for windows beyond the initial credit; the rest is for streams to come."""
 OPENING_PART = 4
@@ -23,15 +25,16 @@ OPENING_PART = 4
 STEP = 4
 """A window grows to so many times its size at once, or to twice where that does not fit."""
 REST_PART = 4
-"""Who has used one part in so many of the initial credit at most, in seconds, is at rest but for signs of life."""
+"""A stream is at rest if it has used, within `TunnelSettings.rest`, no more than one part in so many of the initial
+credit: signs of life."""
 ROUND_TRIP_MIN = 0.005
 """Seconds: on a LAN the event loops take longer than the wire, so windows grow as if the round trip were this."""
 
 
 def cost_of(plain: int, length: int, *, lean: bool) -> int:
-    """Of a DATA frame with a payload of `length` that delivers `plain` bytes.
+    """What a DATA frame costs whose payload has `length` bytes and delivers `plain` bytes.
 
-    Lean: what the frame takes to keep, for a batch is decoded when the array can have it, and not before.
+    `lean`: what it takes to keep the frame, since a batch is not decoded before the array can have it.
     """
     if not lean or length >= plain:
         return DATA_OVERHEAD + plain
@@ -39,23 +42,23 @@ def cost_of(plain: int, length: int, *, lean: bool) -> int:
 
 
 class Trust:
-    """Whether streams may have more plain bytes under way than their windows are, as lean costs allow. One a tunnel.
+    """Whether streams may have more plain bytes under way than their windows hold, as lean costs allow. One a tunnel.
 
-    What is under way stays in our store, which may be small, and should the peer not know it, each batch would ask for
-    what it lacks, a round trip after the one before it.
+    What is under way is pinned in our store, which may be small; and should the peer not have it, each batch in turn
+    would have to ask for what it lacks, which takes a round trip.
     """
 
     def __init__(self, most: int) -> None:
         """`most`: bytes that all streams together may have under way before none may have more than its window."""
         self._most = most
         self.given = False
-        """The driver's word: lately the peer knew what it was believed to know."""
+        """The driver has found that the peer lately had what it was believed to have."""
         self.under_way = 0
-        """What has been sent and is not consumed, in costs that are not lean."""
+        """Plain costs of what all streams have sent and the far arrays have not consumed."""
 
     @property
     def wide(self) -> bool:
-        """True if there may be more."""
+        """True if a stream may have more under way than its window."""
         return self.given and self.under_way < self._most
 
 
@@ -68,9 +71,11 @@ class SendCredit:
         """`most`: what we are willing to have under way, whatever the peer allows."""
         self._most = most
         self._trust = trust
-        self._frames: deque[tuple[int, int]] = deque()  # not consumed: `sent` with it, its cost if that were not lean
-        self._under_way = 0  # these together
-        self.limit = self._granted = initial
+        self._frames: deque[tuple[int, int]] = deque()  # not consumed: `sent` including it, and its plain cost
+        self._under_way = 0  # the plain costs of these
+        self._granted = initial  # the highest limit that the peer has named
+        self.limit = initial
+        """`sent` may not exceed this: what the peer has granted, but no more than `most` beyond `consumed`."""
         self.sent = 0
         self.consumed = 0
         """Everything below has been delivered to the far array."""
@@ -100,7 +105,7 @@ class SendCredit:
         return self._under_way
 
     def spend(self, cost: int, plain_cost: int) -> None:
-        """A DATA frame goes; `plain_cost`: what it would cost if that were not lean. Raises Misuse without credit."""
+        """A DATA frame of these costs goes. Raises Misuse beyond the credit."""
         if self.sent + cost > self.limit:
             raise Misuse(f"a frame that costs {cost} was to be sent with credit for {self.limit - self.sent}")
         self.sent += cost
@@ -109,7 +114,10 @@ class SendCredit:
         self._trust.under_way += plain_cost
 
     def update(self, consumed: int, limit: int) -> bool:
-        """Take a CREDIT; late ones change nothing. True if `consumed` has advanced. Raises PeerError."""
+        """Take a CREDIT; late ones change nothing. True if `consumed` has advanced.
+
+        Raises PeerError if it says that more was consumed than was sent, or more than it allows.
+        """
         if consumed > self.sent:
             raise PeerError("CREDIT", f"{consumed} consumed, but only {self.sent} were sent")
         if limit < consumed:
@@ -124,9 +132,9 @@ class SendCredit:
         return True
 
     def recalled(self, consumed: int, limit: int) -> int:
-        """What this CREDIT asks back, in costs; 0 if nothing, or if what it says is of the past.
+        """What this CREDIT asks back, in costs; 0 if nothing, or if it is a late one, which did not know all we sent.
 
-        Who has sent nothing yet may hear of its first credit twice, and the lower word last.
+        As long as nothing was sent that cannot be told: a lower limit is taken for a late one then, not for a question.
         """
         return max(0, self._granted - limit) if 0 < consumed == self.sent else 0
 
@@ -147,36 +155,39 @@ class SendCredit:
 
 
 class WindowBudget:
-    """Bytes of credit that all streams of a tunnel may have been given together.
+    """The credit, in costs, that all streams of a tunnel may have been given together.
 
-    Half of it serves growth at most, so that however much the first streams have grown there is room for new ones. What
+    Half of it at most serves growth, so that however much the first streams have grown there is room for new ones. What
     the next stream is to begin with beyond the initial credit is growth, too.
     """
 
     def __init__(self, total: int) -> None:
         self.total = total
         self.reserved = 0
+        """What has been given, initial credit and growth."""
         self.grown = 0
+        """Of that, growth."""
         self.growers = 0
         """Streams whose use calls for larger windows, whether there was room or not."""
         self.opening = 0
-        """What streams have been given for no more than having been opened."""
+        """Of the growth, what streams were given when they were opened, before they had used anything."""
         self.streams = 0
         self.short = False
         """Growth was denied, and nothing has been given back since."""
         self.denied = False
-        """Since streams at rest were last asked for credit another one would have grown, had there been room."""
+        """Growth was denied since streams at rest were last asked to give credit back (`Recall` clears it)."""
 
     @property
     def share(self) -> int:
-        """What each stream that grows by use would have of the growth if all of them had the same."""
+        """An even part of the growth for each stream that grows by use."""
         return self.total // GROWTH_PART // max(1, self.growers)
 
     @property
     def spare(self) -> int:
-        """What may still be given to a stream that has just been opened: half of what others have left of a quarter.
+        """What may be given to a stream that has just been opened: half of what is left of a quarter of the memory.
 
-        Some streams never send much, and what the peer was told can be asked back at most, and not of who sent nothing.
+        Not more, since many streams never send much, and credit that the peer was told of cannot be taken back: it can
+        only be asked for, and not of a stream that has sent nothing.
         """
         return max(0, min(self.total // OPENING_PART - self.opening, self.room)) // 2
 
@@ -186,7 +197,7 @@ class WindowBudget:
         return min(self.total // GROWTH_PART - self.grown, self.total - self.reserved)
 
     def reserve(self, n: int) -> bool:
-        """Room for a new stream's initial credit. False: the stream has to be refused."""
+        """Reserve a new stream's initial credit. False if it does not fit: the stream has to be refused."""
         if self.reserved + n > self.total:
             return False
         self.reserved += n
@@ -194,7 +205,7 @@ class WindowBudget:
         return True
 
     def grow(self, n: int) -> bool:
-        """Room for `n` bytes beyond a stream's initial credit."""
+        """Reserve `n` beyond a stream's initial credit. False if that does not fit."""
         if n > self.room:
             self.short = self.denied = True
             return False
@@ -203,7 +214,7 @@ class WindowBudget:
         return True
 
     def foretell(self, n: int) -> bool:
-        """Room for `n` bytes beyond the initial credit of a stream that has not come yet."""
+        """Reserve `n` beyond the initial credit for a stream that has not come yet. False if that does not fit."""
         if n > self.room:
             return False
         self.grown += n
@@ -264,16 +275,17 @@ class ReceiveWindow:
         self._maximum = max(initial + foretold, maximum)
         self._grown = self._opened = foretold
         self._grower = self.ended = False
-        self._pressed = False  # it has grown, and the peer has not been told
-        self._widened = False  # the same, at its opening
+        self._pressed = False  # it has grown by `press`, and the peer has not been told
+        self._widened = False  # it has grown by `widen`, and the peer has not been told
         self.size = self.limit = initial + foretold
         self.arrived = 0
         self.consumed = 0
-        self._told = 0
-        self._untold = 0  # consumed since then, in what costs would be if they were not lean
-        self._mark = 0  # growth is judged by how long it took the array to take a window since here
-        self._mark_time = self._last = float("-inf")
-        self._seen = float("-inf")  # of `arrived`, when `rests` was asked last
+        self._told = 0  # `consumed`, as the peer was last told
+        self._untold = 0  # plain costs consumed since then
+        self._mark = 0  # growth is judged by how long the array takes for one window beyond this `consumed`
+        self._mark_time = float("-inf")
+        self._last = float("-inf")  # when DATA came last
+        self._seen = float("-inf")  # `arrived`, when `rests` was last asked
 
     def arrive(self, cost: int, now: float, round_trip: float) -> None:
         """DATA has come. Raises PeerError if it exceeds the credit. Times in seconds."""
@@ -285,9 +297,9 @@ class ReceiveWindow:
         self._last = now
 
     def widen(self, size: int) -> bool:
-        """The stream is open: what is to spare may be its window at once, up to that size. True if it has grown.
+        """The stream is open: give it at once a window of up to that size, as far as there is credit to spare.
 
-        Otherwise a stream over a long line would gather speed for many round trips.
+        Otherwise a stream over a long line would gather speed for many round trips. True if it has grown.
         """
         more = min(min(size, self._maximum) - self.size, self._budget.spare)
         if more < self.size - self._opened or not self._budget.grow(more):
@@ -300,14 +312,15 @@ class ReceiveWindow:
         return True
 
     def press(self, kept: int) -> bool:
-        """Grow if the peer has used what it was given while the array waited; True if it has to be told.
+        """Grow if the peer has nearly used up its credit, and the array nearly all that came; True if it has grown.
 
-        `kept`: costs that came ahead of a gap. The line is what is slow then: what is on it must not be short.
+        `kept`: costs of what waits behind a gap. The array cannot have that, and it is the line that is slow then, so
+        more has to be under way.
         """
         if (
             self.ended
             or self._pressed
-            or (self._widened and self._budget.streams > 1)  # the first of many would have all
+            or (self._widened and self._budget.streams > 1)  # otherwise the first of many would take all
             or self.limit - self.arrived > self.size // 8
             or self.arrived - self.consumed - kept > self.size // 8
         ):
@@ -318,7 +331,7 @@ class ReceiveWindow:
         return self._pressed
 
     def consume(self, cost: int, plain_cost: int, now: float, round_trip: float) -> None:
-        """The array was given data of that cost, `plain_cost` were that not lean. Raises Misuse if it has not come."""
+        """The array was given a DATA frame of these costs. Raises Misuse if it has not come."""
         if self.consumed + cost > self.arrived:
             raise Misuse(f"{cost} consumed, but only {self.arrived - self.consumed} arrived")
         self.consumed += cost
@@ -341,15 +354,16 @@ class ReceiveWindow:
 
     @property
     def due(self) -> bool:
-        """True if the peer has to be told now: since it was, a quarter of the window that it knows has been consumed.
+        """True if a CREDIT should go now: a quarter of the window that the peer knows was consumed since the last one.
 
-        That is of plain bytes: the peer may keep less of what is known under way than credit allows. And the window may
-        be four times as large by now: by a quarter of that the peer would have used up what it knows, and rest.
+        That is counted in plain costs, since the peer may keep less known data under way than its credit would allow;
+        and of the window that the peer knows, since it may be four times as large by now: before a quarter of that had
+        been consumed the peer would have used up its credit, and rest.
         """
         return self._untold >= min(self.size, self.limit - self._told) // 4
 
     def tell(self) -> tuple[int, int]:
-        """(consumed, limit) for a CREDIT that will be sent."""
+        """(consumed, limit) for a CREDIT, which the caller has to send."""
         self._told = self.consumed
         self._untold = 0
         self._pressed = self._widened = False
@@ -358,22 +372,22 @@ class ReceiveWindow:
         return self.consumed, self.limit
 
     def rests(self) -> bool:
-        """True if it has more credit than it began with, and has used next to nothing since this was last asked.
+        """True if the stream has more credit than it began with, and has used next to nothing since the last call.
 
-        Whether it has more or was denied it, it has no part in the growth any longer until it is used up again.
+        A stream at rest no longer counts among those that grow by use, until it has used a whole window again.
         """
         rests, self._seen = self.arrived - self._seen <= self._initial // REST_PART, self.arrived
         if rests and self.idle:
             self._note_grower(False)
-        asked = self.consumed and not self.ended  # who has sent nothing would not answer
-        return bool(asked) and rests and self.idle and self.limit - self.consumed > self._initial
+        answers = self.consumed > 0 and not self.ended  # a peer that has sent nothing does not (`SendCredit.recalled`)
+        return answers and rests and self.idle and self.limit - self.consumed > self._initial
 
     def recall(self) -> tuple[int, int]:
-        """(consumed, limit) for a CREDIT that asks back what the stream does not need, which `waive` then counts."""
+        """(consumed, limit) for a CREDIT that asks for all beyond the initial credit; `waive` takes the answer."""
         return self.consumed, self.consumed + self._initial
 
     def waive(self, amount: int) -> None:
-        """The peer has given so much back, and is not going to send it. Raises PeerError if it did not have it."""
+        """The peer gives that much credit back: it counts as sent and consumed. Raises PeerError if it had less."""
         if self.arrived + amount > self.limit:
             raise PeerError("WAIVE", f"{amount} exceed the credit: {self.arrived} of {self.limit} were used")
         self.arrived += amount
@@ -389,7 +403,7 @@ class ReceiveWindow:
         return self.limit - self.consumed < self.size
 
     def end(self) -> None:
-        """All has come: what is left of the window is for others, though the stream may live for long."""
+        """All has come: what is left of the window goes back to the budget, though the stream may live for long."""
         self.ended = True
         self._budget.opening -= self._opened
         self._opened = 0
@@ -424,7 +438,7 @@ class ReceiveWindow:
                 self.size += more
 
     def _settle(self) -> None:
-        """Give back growth that neither the window nor what the peer was told still needs, nor what has come."""
+        """Give back growth that neither the window nor the peer's credit nor what has come still needs."""
         held = self.arrived - self.consumed if self.ended else max(self.size, self.limit - self.consumed)
         needed = max(0, held - self._initial)
         if needed < self._grown:

@@ -1,4 +1,4 @@
-"""What a Tunnel tells its driver. Streams are named by their number, lanes by the driver's own numbers."""
+"""What a Tunnel tells its driver. `stream` is the stream's number, `lane` the number that the driver gave the lane."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class StreamReset:
 
 @dataclass(frozen=True, slots=True)
 class MissReceived:
-    """The peer lacks these chunks and runs, to which batches of this stream referred; nobody has checked that yet."""
+    """The peer lacks chunks and runs of these names. Whether the stream has named them is for the driver to check."""
 
     stream: int
     names: tuple[bytes, ...]
@@ -60,7 +60,7 @@ class MissReceived:
 
 @dataclass(frozen=True, slots=True)
 class FillReceived:
-    """A chunk, or a run's list, that was asked for; nobody has checked that yet. `size` 0: the peer has it no more."""
+    """An answer to a MISS: a chunk, or a run's list, in its codec and not verified yet. `size` 0: the peer lost it."""
 
     stream: int
     name: bytes
@@ -71,14 +71,17 @@ class FillReceived:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """Some of what the stream has sent has arrived since `flow` named an obstacle but LINE, or `may_fill` refused."""
+    """Some of what the stream sent was acknowledged.
+
+    Given once after `flow` named another obstacle than LINE, or `may_fill` said no.
+    """
 
     stream: int
 
 
 @dataclass(frozen=True, slots=True)
 class Consumed:
-    """The far array was given everything that we sent up to this sum of costs."""
+    """The far array was given everything that we sent up to this sum of costs, as `send_data` returned it."""
 
     stream: int
     consumed: int
@@ -86,7 +89,7 @@ class Consumed:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The peer asks for credit that the stream does not use: `waive` gives it, if nothing is to be sent with it."""
+    """The peer asks for credit that the stream does not use. The driver calls `waive` unless it needs that credit."""
 
     stream: int
     consumed: int
@@ -126,7 +129,7 @@ class LaneDead:
 
 @dataclass(frozen=True, slots=True)
 class LaneSilent:
-    """A PING on this lane has not been answered for long: another lane may do better. Said once, until it speaks."""
+    """A PING on this lane has not been answered for long: another lane may do better. Given once for each silence."""
 
     lane: int
 
@@ -174,4 +177,4 @@ Event = (
 )
 
 OUTLIVING = (StreamReset, LaneClosed, LaneDead, TunnelReset)
-"""Those that still mean something when all streams are gone."""
+"""Events that are still given when all streams are gone; the others, about streams that are no more, are dropped."""

@@ -1,4 +1,4 @@
-"""Why a stream may send no more now, and the figures behind it."""
+"""Why a stream may send no more now, and the figures that say so."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -25,10 +25,10 @@ class Flow:
     window: int
     """What the peer allows beyond what its array has taken."""
     on_the_way: int
-    """Of it, queued or sent and not acknowledged."""
+    """The part of `window` that is queued, or sent and not acknowledged."""
     arrived: int
-    """Of it, acknowledged, and not taken by the far array as far as we know."""
+    """The part of `window` that is acknowledged, and not taken by the far array as far as we know."""
     held: float
-    """Seconds for which caps have held the stream's share back, since it began."""
+    """Seconds for which caps have held the stream's share back, since the share began."""
     queued: int
     """Bytes that wait for a lane."""

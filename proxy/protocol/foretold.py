@@ -7,25 +7,26 @@ from proxy.protocol.credit import WindowBudget
 from proxy.protocol.frames import NUMBER_MAX
 
 OPENING_SHARE = 2
-"""One part in so many of what a stream's window grows to once it is open is foretold."""
+"""What is foretold is at most one part in so many of what a stream's window grows to once it is open."""
 HEARD_MAX = 16
 """Streams of ours, not open yet, whose credit is remembered: an honest peer speaks of one at a time."""
 
 
 class Foretelling:
-    """What the peer may send on the stream that it opens next, beyond the initial credit: out of the same budget."""
+    """What the peer may send on the stream that it opens next, beyond the initial credit. Taken from the budget."""
 
     def __init__(self, budget: WindowBudget, initial: int, most: int) -> None:
-        """`initial`: what each stream begins with, less is not worth saying; `most`: what it may have when open."""
+        """`initial`: the credit that each stream begins with, less than which is not worth saying; `most`: the window
+        of a stream that has just been opened."""
         self._budget = budget
         self._initial = initial
         self._most = most // OPENING_SHARE
-        self._stream = 0  # of which something was said, if any
+        self._stream = 0  # the one for which credit is set aside, if any
         self.more = 0
-        """Bytes beyond the initial credit that wait for that stream."""
+        """Credit beyond the initial one that is set aside for that stream."""
 
     def speak(self, stream: int) -> bool:
-        """Decide what the peer's next stream may begin with; False if there is nothing new to say."""
+        """Set credit aside for `stream`, the next one that the peer will open. False if there is nothing new to say."""
         more = min(self._budget.spare, self._most)
         if self._stream or stream > NUMBER_MAX or more < self._initial or not self._budget.foretell(more):
             return False
@@ -34,29 +35,29 @@ class Foretelling:
 
     @property
     def entries(self) -> list[tuple[int, int, int]]:
-        """What CREDIT says of it."""
+        """What CREDIT says of that stream."""
         return [(self._stream, 0, self._initial + self.more)] if self._stream else []
 
     def met(self, stream: int) -> int:
-        """The peer has opened that stream: what it may send beyond the initial credit, which is the caller's now."""
+        """The peer has opened that stream: the credit that was set aside for it, which the caller accounts for now."""
         if stream != self._stream:
             return 0
         more, self._stream, self.more = self.more, 0, 0
         return more
 
     def never(self, stream: int) -> None:
-        """The peer has given that number up before it opened a stream of it."""
+        """The peer has given that stream up before its OPEN came."""
         self._budget.withdraw(self.met(stream))
 
 
 class Foretold:
-    """What the peer has said of streams that we have not opened."""
+    """The credit that the peer has foretold for streams that we have not opened."""
 
     def __init__(self) -> None:
         self._limits: dict[int, int] = {}
 
     def heard(self, stream: int, limit: int) -> None:
-        """Limits only rise. What is beyond the bound is forgotten: the stream begins with less then."""
+        """A CREDIT has named that stream. Beyond `HEARD_MAX` it is forgotten, and the stream begins with less."""
         if stream in self._limits or len(self._limits) < HEARD_MAX:
             self._limits[stream] = max(limit, self._limits.get(stream, 0))
 

@@ -26,25 +26,28 @@ class Incoming:
     __slots__ = ("_costs", "_kept", "_kept_cost", "_lean", "_ledger", "_uncredited", "expected", "plain", "window")
 
     def __init__(self, ledger: KeptLedger, window: ReceiveWindow, *, lean: bool) -> None:
-        """`lean`: DATA costs what it takes to keep (capability LEAN was agreed)."""
+        """`lean`: capability LEAN was agreed on (`cost_of`)."""
         self.window = window
         self._lean = lean
-        self._costs: deque[tuple[int, int]] = deque()  # of each DATA frame that the driver has: cost, and plain cost
+        self._costs: deque[tuple[int, int]] = deque()  # cost and plain cost of each DATA frame that the driver has
         self.expected = 0
         """Number of the next frame to be delivered."""
         self.plain = 0
         """Plain bytes delivered."""
         self._ledger = ledger
-        self._kept: dict[int, tuple[Frame, int]] = {}  # and the plain bytes of DATA
-        self._kept_cost = 0
-        self._uncredited = 0
+        self._kept: dict[int, tuple[Frame, int]] = {}  # by number: what came ahead of a gap, and plain bytes of DATA
+        self._kept_cost = 0  # of the DATA among these
+        self._uncredited = 0  # how many of these are not DATA
 
     def has(self, number: int) -> bool:
         """True if the frame of that number has arrived before."""
         return number < self.expected or number in self._kept
 
     def charge(self, frame: Frame, now: float, round_trip: float) -> int:
-        """Charge the frame's credit: its plain bytes. Raises PeerError if there is none, or if it is no batch."""
+        """Charge DATA to the peer's credit, in the order of arrival. Returns its plain bytes, 0 for other frames.
+
+        Raises PeerError if it exceeds the credit, or is no batch. Times in seconds.
+        """
         if frame.type != DATA:
             return 0
         plain = decode_data(frame.payload)
@@ -68,12 +71,15 @@ class Incoming:
             raise PeerError("WAIVE", "DATA that came before it is not consumed")
         self.window.waive(amount)
 
-    def short(self) -> bool:
-        """True if the window has grown because it was used up, though not by the array: the peer has to be told."""
+    def press(self) -> bool:
+        """Grow the window if the peer has nearly used it up while the array kept pace; True if a CREDIT has to go."""
         return self.window.press(self._kept_cost)
 
     def keep(self, frame: Frame, plain: int) -> None:
-        """Keep a copy until the gap before it closes. Credit bounds DATA, this the others. Raises PeerError."""
+        """Keep a copy until the gap before it closes.
+
+        Credit bounds how much DATA is kept; of other frames, raises PeerError for more than an honest peer sends.
+        """
         if frame.type == DATA and self.window.ended:
             raise PeerError.of(frame, "it comes after END, when there is no room for it any more")
         size = len(frame.payload)

@@ -1,4 +1,4 @@
-"""Whether a lane lives: what was heard, pings, and the round trip; and which of several carries what."""
+"""Whether a lane lives (what was heard, pings, the round trip), and which of several lanes carries what."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,12 +10,13 @@ from proxy.protocol.reader import encode
 from proxy.protocol.share import Marks, Share
 
 COPIES = 2
-"""Lanes by which what is urgent goes as well, at most."""
+"""Lanes by which a copy of an urgent frame goes, at most (copies.py)."""
 PING_BUSY = 1.0
-"""Seconds between pings of a lane that carries streams: windows grow by the round trip."""
+"""Seconds between pings of a lane that carries streams: how windows grow depends on the round trip."""
 PONGS_MAX = 16
-"""Answers that may wait: a side has one PING under way at a time."""
+"""PONGs that may wait to be sent on a lane: an honest peer has one PING under way at a time."""
 SMOOTHING = 1 / 8
+"""Weight of a new sample in the average round trip, as of TCP (RFC 6298, section 2)."""
 SILENT_AFTER = 3.0
 """Seconds without an answer to a PING, and without anything else, after which a lane is suspected to be dead. An
 outage that ends leaves its connection waiting for TCP's next try, up to two minutes (RFC 6298, section 5.5)."""
@@ -30,17 +31,22 @@ class Lane:
         self.number = number
         self.mark = mark
         self.silent = False
-        """It has been told that the lane is suspected to be dead; nothing was heard since."""
+        """The lane is suspected to be dead, and the driver was told so; nothing was heard on it since."""
         self.ready = False
         self.greeted = False
-        self.heard = self.brought = now
+        """Our state has been sent on it."""
+        self.heard = now
+        """When bytes last came on it."""
+        self.brought = now
+        """When the peer last acknowledged a frame that went by it."""
         self.outbox: list[bytes] = []
+        """PING and PONG that wait to be sent on it."""
         self._keepalive = keepalive
         self._dead_after = dead_after
         self._busy = False  # numbered frames went or came by it since the last PONG
         self._next_ping = now
-        self._asked_at: float | None = None
-        self._token = 0
+        self._asked_at: float | None = None  # when the PING that is under way was sent
+        self._token = 0  # of the last PING
 
     def deadline(self, round_trip: float) -> float:
         """When `tick` should be called."""
@@ -50,7 +56,7 @@ class Lane:
         return dead if self.silent else min(dead, self._silent_at(round_trip))
 
     def falls_silent(self, now: float, round_trip: float) -> bool:
-        """True once, when the lane is suspected to be dead."""
+        """True once for each silence: the lane is suspected to be dead from now on."""
         if self.silent or self._asked_at is None or now < self._silent_at(round_trip):
             return False
         self.silent = True
@@ -68,14 +74,14 @@ class Lane:
             self.outbox.append(encode(FrameType.PING, 0, 0, encode_token(self._token)))
 
     def begin(self, now: float) -> None:
-        """The peer's state has come: what waited for that goes now, so a PING is under way from now on."""
+        """The peer's state has come: the lane is ready. A PING that waited for that is sent only now."""
         self.ready = True
         if self._asked_at is not None:
             self._asked_at = now
 
     def pinged(self, token: int) -> None:
         """The peer's PING has come: queue PONG. Raises PeerError if it asks faster than it can be answered."""
-        if sum(frame[0] == FrameType.PONG for frame in self.outbox) >= PONGS_MAX:  # a PING of ours may wait, too
+        if sum(frame[0] == FrameType.PONG for frame in self.outbox) >= PONGS_MAX:  # our own PING is not counted
             raise PeerError("PING", f"{PONGS_MAX} were not answered yet")
         self.outbox.append(encode(FrameType.PONG, 0, 0, encode_token(token)))
 
@@ -89,7 +95,7 @@ class Lane:
         self._busy = False
         return round_trip
 
-    def carries(self, now: float) -> bool:
+    def note_traffic(self, now: float) -> bool:
         """A numbered frame goes or comes by it. True if a PING is due earlier because of that."""
         if self._busy:
             return False
@@ -104,22 +110,26 @@ class Lane:
 
 
 class Lanes:
-    """Those that are up, the oldest first, and which of them carries what."""
+    """The lanes that are up, the oldest first, and which of them carries what.
+
+    Each may carry urgent frames; bulk goes by those that are not `express`. Lanes carry the shares of their own DSCP
+    mark (`marks_of`).
+    """
 
     def __init__(self) -> None:
-        self.at = NEVER
-        """When one of them has to be looked at: then, or later."""
+        self.deadline = NEVER
+        """When `tick` of one of them may be due; what is heard meanwhile only makes it later."""
         self.speaking = False
-        """One of them has something to say that is no stream's."""
+        """One of them has frames of its own to send: our state, PING or PONG."""
         self._all: dict[int, Lane] = {}
         self._marks: set[int] = set()  # of those that are ready
-        self._working: dict[int, list[int]] = {}  # by mark
+        self._working: dict[int, list[int]] = {}  # numbers of those that are ready and not silent, by mark
         self.express: set[int] = set()
-        """The newest of several, kept for what is urgent: there it waits for nothing that bulk has lost or queued.
+        """Numbers of those that carry no bulk, so that urgent frames wait for none that TCP has lost or queued.
 
-        Bulk stays where it has gathered speed.
+        They are the newest of several with one mark, since bulk stays where it has gathered speed.
         """
-        self._reserved = 1
+        self._reserved = 1  # express lanes of each mark, if there are more than these
 
     def __contains__(self, number: int) -> bool:
         return number in self._all
@@ -135,26 +145,29 @@ class Lanes:
         return self._all.get(number)
 
     def add(self, lane: Lane, round_trip: float) -> None:
-        """It is up."""
+        """The lane is up. `round_trip`, here and below: the tunnel's, in seconds."""
         self._all[lane.number] = lane
-        self.watch(round_trip)
-        self.listen()
+        self.reschedule(round_trip)
+        self.note_speaking()
 
     def remove(self, number: int, round_trip: float) -> bool:
-        """It is gone; False if it is not known."""
+        """The lane is gone; False if it is not known."""
         if self._all.pop(number, None) is None:
             return False
-        self.watch(round_trip)
-        self.listen()
+        self.reschedule(round_trip)
+        self.note_speaking()
         self.assign()
         return True
 
-    def listen(self) -> None:
-        """One of them has said something, or has something to say."""
+    def note_speaking(self) -> None:
+        """Bring `speaking` up to date: an outbox has been filled or emptied."""
         self.speaking = any(lane.outbox or not lane.greeted for lane in self._all.values())
 
     def wanting(self, *, any_lane: bool, bulk: bool) -> list[int]:
-        """Those that have something to write: of their own, what may go by any lane, or bulk."""
+        """Numbers of the lanes that have something to write: frames of their own, or what waits for a lane.
+
+        `any_lane`: something waits that any lane may carry; `bulk`: bulk waits.
+        """
         express = self.express
         return [
             number
@@ -167,36 +180,37 @@ class Lanes:
         lane.heard = now
         if lane.silent:
             lane.silent = False
-            self.at = min(self.at, now + SILENT_AFTER)  # it may fall silent again long before it would have been dead
+            self.deadline = min(self.deadline, now + SILENT_AFTER)  # until now it was when the lane would be dropped
             self.assign()
 
     def brought(self, number: int | None, now: float) -> None:
-        """A frame that went by that lane has just arrived, so it lives, whoever told: a PING may wait in its queue.
+        """A frame that went by that lane was acknowledged, by whichever lane: so it is not silent, though a PING may
+        stand in its queue for long.
 
-        The other way may be dead all the same, so without a byte heard it is given up like any other.
+        It may be dead the other way all the same, so without a byte heard on it it is dropped like any other.
         """
         if number is not None and (lane := self._all.get(number)) is not None:
             lane.brought = now
 
-    def carries(self, lane: Lane, now: float) -> None:
-        """A numbered frame goes or comes by it."""
-        if lane.carries(now):
-            self.at = min(self.at, now + PING_BUSY)
+    def note_traffic(self, lane: Lane, now: float) -> None:
+        """A numbered frame goes or comes by the lane."""
+        if lane.note_traffic(now):
+            self.deadline = min(self.deadline, now + PING_BUSY)
 
-    def watch(self, round_trip: float) -> None:
-        """Something may have to be done earlier than was known. What is heard only makes it later."""
-        self.at = min((lane.deadline(round_trip) for lane in self._all.values()), default=NEVER)
+    def reschedule(self, round_trip: float) -> None:
+        """Bring `deadline` up to date."""
+        self.deadline = min((lane.deadline(round_trip) for lane in self._all.values()), default=NEVER)
 
     # -- duties --------------------------------------------------------------------------------------------------
 
     def reserve(self, number: int) -> None:
-        """So many of each mark are kept for what is urgent, if there are more."""
+        """Keep so many lanes of each mark for what is urgent, if there are more than these."""
         if number != self._reserved:
             self._reserved = number
             self.assign()
 
     def assign(self) -> None:
-        """Lanes have come or gone, or do not answer."""
+        """Decide anew which lanes are express: some have come or gone, or have fallen silent, or are heard again."""
         self._marks = {lane.mark for lane in self if lane.ready}
         self._working = {mark: [] for mark in self._marks}
         for lane in self:
@@ -204,13 +218,16 @@ class Lanes:
                 self._working[lane.mark].append(lane.number)
         self.express = {number for numbers in self._working.values() for number in numbers[1:][-self._reserved :]}
 
-    def others(self, lane: Lane) -> list[int]:
-        """Where what is urgent and goes by `lane` may go as well: other lanes that are kept for that, or the newest."""
+    def copy_lanes(self, lane: Lane) -> list[int]:
+        """Lanes of the same mark that may carry copies of urgent frames: express ones, or without these the newest."""
         others = [number for number in self._working.get(lane.mark, ()) if number != lane.number]
         return [number for number in others if number in self.express][-COPIES:] or others[-1:]
 
     def marks_of(self, lane: Lane, shares: Iterable[Share]) -> Marks | None:
-        """Which shares go by the lane: those of its mark; by the least marked lanes also those that have none."""
+        """The marks of the shares that the lane carries: its own, and on lanes of the lowest mark those without a lane.
+
+        None if all lanes that are ready have the same mark: then each carries all.
+        """
         marks = self._marks
         if len(marks) < 2:
             return None
@@ -220,5 +237,5 @@ class Lanes:
 
 
 def smoothed(average: float | None, sample: float) -> float:
-    """The next value of a moving average."""
+    """The next value of an exponential moving average; None before the first sample."""
     return sample if average is None else average + (sample - average) * SMOOTHING

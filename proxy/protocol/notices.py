@@ -1,4 +1,4 @@
-"""What the peer has to be told about streams: ACK and CREDIT, gathered until they are worth a frame."""
+"""What the peer has to be told about streams: ACK and CREDIT, gathered until it is worth a frame."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -23,17 +23,20 @@ OVER_MAX = 1 << 16
 
 
 class Notices:
-    """Values are read when the frame is made, so what waits here is only which streams it is about."""
+    """Which streams the next ACK and CREDIT are about. What they say is read only when the frame is made.
+
+    `due` frames go by the next lane that has room. Times in seconds.
+    """
 
     def __init__(self, foretelling: Foretelling) -> None:
         self._foretelling = foretelling
-        self._foretold = False  # something new
-        self._arrived: set[int] = set()
-        self._over: set[int] = set()
-        self._consumed: set[int] = set()
-        self._recalled: set[int] = set()
-        self._frames = 0
-        self._bytes = 0
+        self._foretold = False  # there is something new to foretell
+        self._arrived: set[int] = set()  # to be acknowledged
+        self._over: set[int] = set()  # to be told that they are over
+        self._consumed: set[int] = set()  # to be given credit
+        self._recalled: set[int] = set()  # to be asked for credit
+        self._frames = 0  # that have arrived since the last ACK
+        self._bytes = 0  # of their payload
         self._ack_at = self._credit_at = NEVER
         self._ack_now = self._credit_now = False
 
@@ -64,9 +67,9 @@ class Notices:
             self._ack_at = now + ACK_DELAY
 
     def asked(self, stream: int) -> None:
-        """The peer speaks of a stream that is not live. Raises PeerError if too many answers about such ones wait.
+        """The peer speaks of a stream that is not live. Raises PeerError if too many answers about such streams wait.
 
-        Streams that are live may end beyond that, by our array's doing, too: they are few, and each ends once.
+        Live streams that end are not refused: they are few, each ends once, and our own array may be the cause.
         """
         if len(self._over) >= OVER_MAX:
             raise PeerError(
@@ -87,25 +90,25 @@ class Notices:
             self._credit_at = now + CREDIT_DELAY
 
     def recall(self, streams: Iterable[int]) -> None:
-        """Ask back what these do not need of their credit."""
+        """Ask back the credit that these streams do not need."""
         self._recalled.update(streams)
         self._credit_now = self._credit_now or bool(self._recalled)
 
     def foretold(self) -> None:
-        """There is something to say of the stream that the peer opens next."""
+        """There is something new to say about the stream that the peer opens next."""
         self._foretold = self._credit_now = True
 
     def ask(self, streams: Iterable[int]) -> None:
-        """Repeat ACK of these: if the peer has forgotten one, it says again that it is over."""
+        """Repeat the ACK of these: of those that the peer has forgotten it says again that they are over."""
         for stream in streams:
             self._arrived.add(stream)
             self._ack_now = True
 
-    def everything(self, streams: Mapping[int, Stream]) -> None:
+    def repeat_all(self, streams: Mapping[int, Stream]) -> None:
         """Notices may be lost: repeat those of all streams."""
         self._arrived.update(streams)
         self._consumed.update(number for number, stream in streams.items() if stream.state is not State.OVER)
-        self._foretold = bool(self._foretelling.entries)  # not worth a frame of its own for each lane that goes
+        self._foretold = bool(self._foretelling.entries)  # goes along, but is not worth a frame of its own
         if streams:
             self._ack_now = self._credit_now = True
 
@@ -117,7 +120,7 @@ class Notices:
             self._credit_now, self._credit_at = True, NEVER
 
     def frames(self, streams: Mapping[int, Stream]) -> Iterator[bytes]:
-        """The frames that are due, which no longer wait then."""
+        """The frames that are due; what they say waits no longer."""
         if self._ack_now and (acks := self._take_acks(streams)):
             yield from _ack_frames(acks)
         if self._credit_now and (credits := self._take_credits(streams)):
@@ -144,7 +147,7 @@ class Notices:
         return entries
 
     def state(self, streams: Mapping[int, Stream]) -> Iterator[bytes]:
-        """What begins a lane: ACK of all streams, even if there are none, and CREDIT of those that live or come."""
+        """What a lane begins with: ACK of all streams, even if there are none; CREDIT of those that live or come."""
         acks = [(number, stream.incoming.expected) for number, stream in streams.items()]
         yield from _ack_frames(acks)
         yield from _credit_frames(_credits(streams.values()) + self._foretelling.entries)

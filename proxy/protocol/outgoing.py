@@ -1,7 +1,7 @@
 """The sending direction of a stream: what waits, what was sent and is not acknowledged, what has to be sent again.
 
-A frame gets its number when it is first taken, so frames that others wait for (all but DATA and END) may overtake a
-stream's own DATA, and frames that a reset discards leave no gap. RESET needs no gap closed: it acts on arrival.
+A frame gets its number when it is first taken. So frames that somebody waits for (all but DATA and END) may overtake a
+stream's own DATA, and frames that a reset discards leave no gap in the numbers.
 """
 
 from collections import deque
@@ -16,28 +16,30 @@ from proxy.protocol.frames import encode_waive
 from proxy.protocol.reader import FILL_MAX, PLAIN_MAX, header
 
 QUEUE_MAX = 512 << 10
-"""Bytes of DATA that a stream may have waiting: more would only grow old."""
+"""Bytes of DATA that a stream may have waiting for lanes: more would only grow old."""
 ROOM_MIN = 4 << 10
 """Plain bytes below which a stream is told to wait: tiny frames cost more than they carry."""
 ROOM_WORTH = 192 << 10
-"""Plain bytes of room from which a stream is told to go on while some of what it sent waits: a full batch."""
 QUEUE_LOW = 192 << 10
-"""Nor is it told while more than this waits: to stop and to go on costs as much as a batch."""
+"""While DATA of a stream waits for lanes, the stream is told to go on only from so many plain bytes of room, a full
+batch, and at most so many bytes queued: to stop and to go on costs as much as a batch."""
 SHARE_MIN = 16 << 10
 """Bytes that each stream may hold although the tunnel holds its maximum, so that none is shut out by the others."""
 TOKENS_MAX = 512
 """Bytes of a batch beside its literals, beyond an eighth of its plain length, at most (PROTOCOL.md, "Batches")."""
 FRAME_OVERHEAD = 256
-"""What a held frame counts beyond its payload."""
+"""Bytes that a held frame counts for beyond its payload."""
 UNCREDITED_FRAMES = 64
-"""Frames a stream that cost no credit (all but DATA and RESET) and may be unacknowledged; bounds what a peer keeps."""
+"""Frames of a stream that cost no credit (all but DATA and RESET) and may be unacknowledged at once; it bounds how many
+the peer may have to keep behind a gap."""
 UNCREDITED_BYTES = 16 << 20
 """The same in bytes of payload, for all streams together."""
 JOIN_MAX = 4096
 """Payloads up to this length are copied behind their header; a longer one is a piece of its own."""
 LIGHT_BYTES = 32 << 10
 LIGHT_PERIOD = 0.1
-"""A stream that has less than LIGHT_BYTES for about so many seconds, sent or waiting, does not wait behind bulk."""
+"""A stream is light, and does not wait behind bulk, if what it has sent for about LIGHT_PERIOD seconds and what waits
+are less than LIGHT_BYTES together."""
 
 _WINDOW, _FAR, _LINE, _UNACKED = Obstacle.WINDOW, Obstacle.FAR, Obstacle.LINE, Obstacle.UNACKED
 _room_of = itemgetter(0)
@@ -58,13 +60,13 @@ class SendLedger:
         """Bytes of queued frames that may overtake DATA."""
 
     @property
-    def fills(self) -> bool:
+    def fill_fits(self) -> bool:
         """True if one more FILL, whatever its length, need not wait for what all streams have unacknowledged."""
         return self.uncredited + self.waiting + FILL_MAX <= UNCREDITED_BYTES
 
     @property
     def crowded(self) -> bool:
-        """True if what all hold may keep one of them from sending."""
+        """True if what all streams hold together may keep one of them from sending."""
         return self.maximum - self.held < PLAIN_MAX
 
 
@@ -111,27 +113,28 @@ class Outgoing:
     )
 
     def __init__(self, ledger: SendLedger, credit: SendCredit, *, lean: bool) -> None:
-        """`lean`: DATA costs what it takes to keep (capability LEAN was agreed)."""
+        """`lean`: capability LEAN was agreed on (`cost_of`)."""
         self.credit = credit
         self._lean = lean
         self.ended = False
+        """END or RESET was queued: no DATA may follow."""
         self.plain = 0
         """Plain bytes given to `push_data`."""
         self._ledger = ledger
-        self._control: deque[tuple[int, bytes]] = deque()
-        self._data: deque[tuple[int, bytes]] = deque()
+        self._control: deque[tuple[int, bytes]] = deque()  # type and payload of frames that may overtake DATA
+        self._data: deque[tuple[int, bytes]] = deque()  # of DATA and END, in order
         self._unacked: deque[Sent] = deque()
         self.again: deque[Sent] = deque()
         """What went by a lane that was lost, and has to go first."""
-        self._next = 0
-        self._acked = 0
+        self._next = 0  # number of the next new frame
+        self._acked = 0  # all below has arrived
         self._costs: deque[int] = deque()  # of the DATA that is not acknowledged, sent or not
-        self._arrived = 0  # cost of the DATA that is
-        self._queued = 0
-        self._held = 0
-        self._uncredited = 0
-        self._ahead = 0  # bytes that a RESET has discarded, and the peer may keep until that has come
-        self._recent = 0
+        self._arrived = 0  # sum of the costs of the DATA that is
+        self._queued = 0  # bytes of DATA in `_data`
+        self._held = 0  # this stream's part of `SendLedger.held`
+        self._uncredited = 0  # frames that are unacknowledged and cost no credit
+        self._ahead = 0  # bytes that a RESET has discarded here, but the peer may keep until that has come
+        self._recent = 0  # bytes sent, for `light`
         self._recent_since = float("-inf")
 
     # -- filling it ----------------------------------------------------------------------------------------------
@@ -147,7 +150,7 @@ class Outgoing:
         return room if room >= ROOM_MIN else 0
 
     def room_beside(self, known: int) -> int:
-        """Plain bytes that a frame may have beside so many that the peer knows, however badly they are reduced."""
+        """Plain bytes, however badly reduced, that one frame may carry beside `known` ones that the peer has."""
         credit, ledger = self.credit, self._ledger
         shared = max(ledger.maximum - ledger.held, SHARE_MIN - self._held)
         costs = min(credit.cost_room, QUEUE_MAX - self._queued, shared)
@@ -161,7 +164,7 @@ class Outgoing:
 
     @property
     def pressed(self) -> bool:
-        """True if DATA waits for a lane, or for credit while most of what used it up is still on its way."""
+        """True if DATA waits for a lane, or for credit most of which was used up by what is still on its way."""
         credit = self.credit
         return self._queued > 0 or (self.starved and 2 * (credit.sent - self._arrived) >= credit.sent - credit.consumed)
 
@@ -171,7 +174,10 @@ class Outgoing:
         return not self.ended and self.credit.room < ROOM_MIN
 
     def flow(self, held: float) -> Flow:
-        """What leaves the least room. A stream whose credit is used up waits for where most of it is."""
+        """What leaves the least room. If it is the credit, then wherever most of what used it up is now.
+
+        `held`: seconds for which caps have held the share back, to be passed on.
+        """
         credit, ledger = self.credit, self._ledger
         on_the_way, arrived = credit.sent - self._arrived, self._arrived - credit.consumed
         rooms = (
@@ -211,12 +217,12 @@ class Outgoing:
     def recalled(self, consumed: int, limit: int) -> int:
         """What this CREDIT asks back; 0 if that is nothing, or if the stream has ended.
 
-        A peer that asks again and again, and acknowledges nothing, is not answered without end.
+        It is 0 as well while too many frames are unacknowledged, for a peer may ask again and again.
         """
-        return 0 if self.ended or not self.fills else self.credit.recalled(consumed, limit)
+        return 0 if self.ended or not self.fill_fits else self.credit.recalled(consumed, limit)
 
     def waive(self, consumed: int, limit: int) -> bool:
-        """Queue WAIVE of what the CREDIT asks back; False if that is nothing. After it DATA may follow as ever."""
+        """Queue WAIVE of what the CREDIT asks back; False if that is nothing. DATA may follow it."""
         amount = self.recalled(consumed, limit)
         if amount:
             self.credit.waive(amount)
@@ -225,7 +231,10 @@ class Outgoing:
         return amount > 0
 
     def reset(self, payload: bytes) -> None:
-        """Discard everything, and queue RESET alone. Until that has come the peer may keep what was sent."""
+        """Discard everything, and queue RESET alone.
+
+        The peer may keep what was sent until RESET has come, so that counts as unacknowledged until then.
+        """
         ahead = self._uncredited_bytes()
         self.discard()
         self._ahead = ahead
@@ -247,12 +256,12 @@ class Outgoing:
     # -- emptying it ---------------------------------------------------------------------------------------------
 
     @property
-    def asking(self) -> int:
+    def queued_misses(self) -> int:
         """How many MISS wait to be sent."""
         return sum(kind == FrameType.MISS for kind, _ in self._control)
 
     @property
-    def fills(self) -> bool:
+    def fill_fits(self) -> bool:
         """True if one more FILL, or WAIVE, need not wait for what this stream has unacknowledged."""
         return self._uncredited + len(self._control) < UNCREDITED_FRAMES
 
@@ -262,7 +271,7 @@ class Outgoing:
         return bool(self._control or self._data or self.again)
 
     def light(self, now: float) -> bool:
-        """True if the next frame should not wait behind bulk: it is no DATA, or little was sent lately and waits."""
+        """True if the next frame should not wait behind bulk: it is no DATA, or the stream has sent and has little."""
         if now - self._recent_since > LIGHT_PERIOD:
             self._recent_since = now
             self._recent = 0
@@ -298,7 +307,7 @@ class Outgoing:
     def acknowledge(self, next_: int) -> int | None:
         """The peer has all frames below `next_`. Raises PeerError if they were not all sent.
 
-        The lane that has brought one of them just now, if that is known: a short frame may have gone by others, too.
+        Returns a lane that has brought one of them, None if that is not known: short frames may have been copied.
         """
         if next_ > self._next:
             raise PeerError("ACK", f"frames below {next_} are acknowledged, but only {self._next} were sent")
@@ -312,11 +321,11 @@ class Outgoing:
         return brought
 
     def acknowledge_all(self) -> None:
-        """The peer has delivered everything that was ever sent."""
+        """The peer has everything that was ever sent."""
         self.acknowledge(self._next)
 
     def lane_lost(self, lane: int) -> bool:
-        """What went by that lane and is not acknowledged has to go again; True if there is any."""
+        """What went by that lane and is not acknowledged has to be sent again; True if there is any."""
         lost = [sent for sent in self._unacked if sent.lane == lane]
         for sent in lost:
             sent.lane = None
@@ -338,7 +347,7 @@ class Outgoing:
     # -- accounts ------------------------------------------------------------------------------------------------
 
     def _spend_uncredited(self, kind: int, size: int) -> bool:
-        """Account for a frame that is no DATA; False, and nothing is done, if it has to wait."""
+        """Account for a frame that is no DATA and goes now. False, and nothing is done, if it has to wait."""
         ledger = self._ledger
         if kind != RESET:
             if self._uncredited >= UNCREDITED_FRAMES:
@@ -352,7 +361,7 @@ class Outgoing:
         return True
 
     def _uncredited_bytes(self) -> int:
-        """Of frames that are not acknowledged."""
+        """Bytes of payload of the frames that `_uncredited` counts."""
         return sum(len(sent.payload) for sent in self._unacked if _is_uncredited(sent.kind))
 
     def _hold(self, size: int) -> None:

@@ -1,8 +1,9 @@
 """Which state a lane belongs to: two halves, one drawn by each side (PROTOCOL.md, "Resumption").
 
 A side that loses its streams draws a new half, so a pair of halves never names two states. The answerer decides
-whether the dialler's HELLO joins; the dialler finds out from the answer. A lane whose HELLOs were overtaken by those
-of another lane is refused as surplus and dialled again, because what they say is of the past.
+whether the dialler's lane joins its state; the dialler finds out from the answer. Where several lanes are dialled at
+once, HELLOs of one may have been overtaken by those of another, and say what is no longer true: then the lane is
+refused as surplus, and dialled again.
 """
 
 from collections.abc import Callable
@@ -26,7 +27,7 @@ class Pairing:
         self.other = None
 
     def continues(self, theirs: Hello) -> bool:
-        """Its lane would be one more of the state that there is, whatever it says that it knows of our half."""
+        """True if the HELLO is of the state that we are paired with, so that its lane would be one more of that."""
         return self.other == theirs.half
 
     def answer(self, theirs: Hello) -> bool:
@@ -44,8 +45,8 @@ class Pairing:
         """
         if theirs.known_half != mine.half:
             raise HelloRefused(CloseCode.HANDSHAKE, "the answer names another half than ours")
-        known, self_is_old = self.other, mine.half != self.half
-        if self_is_old or known not in (None, mine.known_half, theirs.half):
+        known, ours_is_new = self.other, mine.half != self.half
+        if ours_is_new or known not in (None, mine.known_half, theirs.half):
             raise HelloRefused(CloseCode.SURPLUS, "another lane has come up meanwhile; dial again")
         self.other = theirs.half
         return known in (None, theirs.half)

@@ -20,12 +20,13 @@ PLAIN_MAX = 512 << 10
 """Plain bytes of one batch."""
 BATCH_MAX = PLAIN_MAX + PLAIN_MAX // 8 + 256
 TOKENS_MAX = 1024
-"""Bytes of tokens in END: one LEARN needs fourteen."""
+"""Bytes of tokens in END, though it has one LEARN at most, of fourteen bytes."""
 MARK_MAX = 63
 """DSCP marks have six bits (RFC 2474, section 3)."""
 ROOM_MIN = 64 << 10
 """Bytes that a reader offers for one read, at least."""
 _CAPACITY = HEADER_BYTES + PAYLOAD_MAX + ROOM_MIN
+"""Bytes of a reader's buffer, at most: the longest frame, and room for one more read."""
 
 _HEADER = Struct(">IIQ")
 _FILL_FIELDS = FINGERPRINT_BYTES + 1 + 4
@@ -50,10 +51,11 @@ _LONGEST: dict[int, int] = {
     FrameType.WAIVE: 8,
 }
 _LIMITS = [_LONGEST.get(kind, -1) for kind in range(256)]
+"""Longest payload by type; -1 of a type that there is not, so that no length is within it."""
 
 
 class Frame(NamedTuple):
-    """One frame as it came. `payload` of a reader's frame is valid until the reader's next `get_buffer`."""
+    """One frame as it came. The payload of a reader's frame is valid until the reader's next `get_buffer`."""
 
     type: int
     stream: int
@@ -75,7 +77,9 @@ def encode(kind: int, stream: int, number: int, *parts: Buffer) -> bytes:
 
 
 class FrameReader:
-    """Cuts the bytes of one lane into frames. Fill what `get_buffer` gives, say `received`, empty with `next_frame`.
+    """Cuts the bytes of one lane into frames.
+
+    Fill what `get_buffer` gives, say `received`, then call `next_frame` until it gives None.
 
     The buffer starts small, because what stays in the processor's cache is fast, and grows to the longest frame that
     came, at most to what the longest frame of any type needs.
@@ -105,10 +109,10 @@ class FrameReader:
         self._end += n
 
     def next_frame(self) -> Frame | None:
-        """The next whole frame, or None until more bytes have come.
+        """The next whole frame; None until more bytes have come.
 
-        Raises PeerError for an unknown type and for a length that its type cannot have, as soon as the header is
-        there; the reader stays at that frame then.
+        Raises PeerError for an unknown type and for a length that its type cannot have, as soon as the header has
+        come; the reader gets no further than that frame.
         """
         body = self._start + HEADER_BYTES
         if body > self._end:

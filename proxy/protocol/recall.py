@@ -1,7 +1,7 @@
-"""Credit that streams at rest do not use, asked back while others lack it (PROTOCOL.md, "Waivers").
+"""Asks streams at rest for the credit that they do not use, while others lack it (PROTOCOL.md, "Waivers").
 
-An array keeps its connections for days, and what each was granted while it was busy would be lacking to the one that is
-busy now.
+An array keeps its connections for days, and the credit that each was granted while it was busy would be missing where
+it is busy now.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,12 +15,12 @@ from proxy.protocol.stream import State, Stream
 
 
 class Recall:
-    """Of one tunnel, both ways."""
+    """Both directions of one tunnel: asks for the peer's unused credit (`tick`), and hears when it asks for ours."""
 
     def __init__(
         self, every: float, budget: WindowBudget, admission: Admission, live: Mapping[int, Stream], notices: Notices
     ) -> None:
-        """`every`: seconds between two looks; who has used next to nothing from one to the next is at rest."""
+        """`every`: seconds between two looks; a stream that uses next to nothing from one to the next is at rest."""
         self._every = every
         self._budget = budget
         self._admission = admission
@@ -31,12 +31,12 @@ class Recall:
 
     @property
     def agreed(self) -> bool:
-        """Both sides know waivers."""
+        """True if both sides know waivers."""
         agreement = self._admission.agreement
         return agreement is not None and Capability.WAIVERS in agreement.capabilities
 
     def tick(self, now: float) -> None:
-        """Time has passed: ask for the peer's, if others want it."""
+        """Time has passed: ask back what the peer does not use, if a stream was denied growth since the last look."""
         if now < self._again_at or not (self._budget.denied and self.agreed):
             return
         self._again_at = now + self._every
@@ -47,12 +47,12 @@ class Recall:
         )
 
     def heard(self, stream: Stream, consumed: int, limit: int) -> None:
-        """A CREDIT may ask for ours. One frame may name a stream thousands of times; its last word counts."""
+        """An entry of CREDIT, which may ask for our credit. Of several about one stream in a frame the last counts."""
         if stream.may_send and self.agreed and stream.outgoing.recalled(consumed, limit):
             self._heard[stream.number] = consumed, limit
 
     def told(self) -> Iterator[Recalled]:
-        """What was heard since."""
+        """The events for all streams that were asked since the last call."""
         for stream, (consumed, limit) in self._heard.items():
             yield Recalled(stream, consumed, limit)
         self._heard.clear()

@@ -12,13 +12,13 @@ class TunnelSettings:
     """Bytes and seconds. Raises Misuse for what PROTOCOL.md does not allow."""
 
     initial_credit: int = 256 << 10
-    """What the peer may send on each stream at once; windows grow from here. Less if `memory` is small."""
+    """What the peer may send on each stream before it hears more; windows grow from here. Less if `memory` is small."""
     opening_window: int = 24 << 20
-    """What a stream's window grows to as soon as it is open, if there is so much to spare."""
+    """What a stream's window grows to as soon as it is open, if there is that much to spare."""
     window_max: int = 96 << 20
     """What one stream may have under way towards us, in costs."""
     memory: int = 192 << 20
-    """What all streams together may have under way towards us, in costs; streams beyond it are refused."""
+    """What all streams together may have under way towards us, in costs; a stream that does not fit is refused."""
     unacked_max: int = 64 << 20
     """Bytes that all streams together may have waiting or unacknowledged towards the peer."""
     streams: int = 1024
@@ -28,7 +28,7 @@ class TunnelSettings:
     dead_after: float = 20.0
     """Silence after which a lane is dropped."""
     rest: float = 2.0
-    """While some streams lack credit, those that have used next to nothing for so long are asked for theirs."""
+    """While a stream is denied credit, others that have used next to nothing for so long are asked for theirs."""
     grace: float = 120.0
     """How long streams survive without any lane."""
 
@@ -44,9 +44,10 @@ class TunnelSettings:
 
     @property
     def offered_credit(self) -> int:
-        """The initial credit that HELLO offers: little enough that all streams that may be open fit into the memory.
+        """The initial credit that HELLO offers, in costs.
 
-        However much windows have grown. At least sixteen streams fit into 2 MiB, half as many into 1 MiB.
+        It is small enough for all streams that may be open to fit into the memory, however much windows have grown. But
+        it is never below CREDIT_MIN: so at least sixteen streams fit into 2 MiB, and eight into 1 MiB.
         """
         each = (self.memory - self.memory // GROWTH_PART) // max(16, self.streams)
         return max(CREDIT_MIN, min(self.initial_credit, self.window_max, each))

@@ -1,4 +1,4 @@
-"""One stream: its state as a table, and its two directions."""
+"""One stream at one site: its state, with the transitions as a table, and its two directions."""
 
 from collections.abc import Callable
 from enum import IntEnum, auto
@@ -22,7 +22,7 @@ from proxy.protocol.reader import Buffer, Frame
 
 
 class State(IntEnum):
-    """What was received so far (PROTOCOL.md, "States of a stream"); `*_ENDED`: the peer's END was."""
+    """PROTOCOL.md, "States of a stream": what was received so far. `*_ENDED`: also the peer's END."""
 
     IDLE = auto()
     OPENING = auto()
@@ -58,7 +58,7 @@ _MAY_SEND = (State.OPENING, State.OPEN, State.OPEN_ENDED)
 
 
 class Stream:
-    """One stream at one site."""
+    """Joins the state to both directions, and holds what the scheduler and `Awaiting` note about the stream."""
 
     __slots__ = (
         "account",
@@ -78,32 +78,33 @@ class Stream:
     )
 
     def __init__(self, number: int, own: bool, outgoing: Outgoing, incoming: Incoming, account: Account) -> None:
-        """`own`: we opened it; `account`: of the share that what it sends belongs to."""
+        """`own`: this side opened it; `account`: that of the share that it sends in."""
         self.number = number
         self.own = own
         self.state = State.OPENING if own else State.IDLE
         self.outgoing = outgoing
         self.incoming = incoming
         self.awaits_room = False
-        """`Awaiting` is to tell when it has more room than `told`."""
+        """`Awaiting` is to tell the driver when it has more room than `told`."""
         self.told = 0
         self.pressed = False
-        """Somebody found that it waits for lanes, and nobody has asked since."""
+        """It was found to wait for lanes since `Streams.pressed` was last asked."""
         self.asked = False
-        """The driver is to be told when something of it arrives."""
+        """The driver is to be told when the peer acknowledges something of it (`Arrived`)."""
         self.account = account
         self.turn = 0.0
-        """`Account` noted what it has had, in bytes of the wire."""
+        """Its turn among the streams of its account, in bytes of the wire."""
         self.frame = 0.0
-        """Bytes of the wire that its last bulk frame came to."""
+        """Bytes of the wire that its last frame of bulk came to."""
         self.urgent = False
-        """It stands among those of its account that are; so with `bulk`."""
+        """It is in its account's queue `urgent`."""
         self.bulk = False
+        """It is in its account's queue `bulk`."""
 
     def deliver(self, frame: Frame, plain: int) -> Event | None:
-        """The frame is next in order: what it means to the driver. Raises PeerError if it may not come in this state.
+        """The frame is next in order: the event that tells the driver, if there is one. `plain`: plain bytes of DATA.
 
-        `plain`: of DATA.
+        Raises PeerError if it may not come in this state, or is not what PROTOCOL.md says.
         """
         state = _NEXT.get((self.state, frame.type))
         if state is None:
@@ -117,7 +118,7 @@ class Stream:
         if frame.type == WAIVE:
             incoming.waive(decode_waive(frame.payload))
             return None
-        if frame.type == FrameType.FILL and self.outgoing.asking > 1:
+        if frame.type == FrameType.FILL and self.outgoing.queued_misses > 1:
             raise PeerError.of(frame, "an answer to what was never asked: more than one MISS waits to be sent")
         event = _EVENTS[frame.type](self.number, frame.payload)
         if isinstance(event, StreamEnded) and event.total != incoming.plain:
@@ -125,7 +126,7 @@ class Stream:
         return event
 
     def accept(self) -> bool:
-        """We connected the export; False if that was not asked for (any more)."""
+        """This side connected the export. False if the stream was not offered, or has ended meanwhile."""
         state = _ACCEPTED.get(self.state)
         if state is None:
             return False
@@ -139,26 +140,26 @@ class Stream:
 
     @property
     def may_send(self) -> bool:
-        """True if DATA and END are in order."""
+        """True if DATA and END may be sent."""
         return self.state in _MAY_SEND
 
     @property
     def over(self) -> bool:
-        """True if both arrays have ended their sides and have everything."""
+        """True if both arrays have ended their sides, and each has all that the other sent."""
         return self.state is State.OPEN_ENDED and self.incoming.window.idle and self.outgoing.done
 
     @property
     def received_all(self) -> bool:
-        """True if the peer's array ended its side and ours has everything."""
+        """True if the peer's array has ended its side, and ours has all that it sent."""
         return self.state is State.OPEN_ENDED and self.incoming.window.idle
 
     @property
     def waits_for_end(self) -> bool:
-        """True if nothing is left to do but to hear from the peer: of our RESET, or what its array has taken."""
+        """True if nothing is left but to hear from the peer that it has our RESET, or that its array has everything."""
         return (self.state is State.OVER or self.received_all) and self.outgoing.sent_all
 
     def reset(self, payload: bytes) -> None:
-        """End it from our side: only RESET remains, until it is acknowledged."""
+        """End it from this side: only RESET remains, until it is acknowledged."""
         self._end()
         self.outgoing.reset(payload)
 

@@ -28,9 +28,9 @@ from proxy.protocol.writes import Writes
 
 
 class Streams:
-    """One for each state of a tunnel: made anew whenever that is given up. `now` is in seconds, on any one clock.
+    """The state that two paired sites share: made anew whenever it is given up. `now` is in seconds, on any one clock.
 
-    What is not explained here is as `Tunnel` says.
+    Methods that `Tunnel` has as well, by the same name, are explained there.
     """
 
     def __init__(
@@ -41,9 +41,9 @@ class Streams:
         figures: TunnelFigures,
         scheduler: Scheduler,
     ) -> None:
-        """`odd`: the numbers of our own streams are. Events are appended to `events`; no stream is in `scheduler`."""
+        """`odd`: our streams have odd numbers. Events are appended to `events`; `scheduler` has no streams yet."""
         self.repeats = False
-        """There has been more than one lane: frames may come twice."""
+        """There has been more than one lane, so frames may come twice."""
         self.scheduler = scheduler
         self._settings = settings
         self._initial = settings.offered_credit
@@ -63,7 +63,7 @@ class Streams:
         self._trust = Trust(WIDE * settings.memory)
         self._awaiting = Awaiting(self._ledger, self.live, events)
         self._ask_at = 0.0
-        self._held_back: set[Stream] = set()  # they wait for acknowledgements before they may send on
+        self._held_back: set[Stream] = set()  # what they have to send waits for acknowledgements
 
     # -- the driver's side ---------------------------------------------------------------------------------------
 
@@ -107,13 +107,13 @@ class Streams:
         return 0
 
     def await_room(self, number: int) -> None:
-        """Have `Writable` tell, once, when `sendable` says more than it would say now."""
+        """Have `Writable` tell, once, when there is more room than now."""
         stream = self._find(number)
         if stream is not None:
             self._awaiting.begin(stream)
 
     def pressed(self, number: int) -> bool:
-        """True if DATA waits for lanes, or `sendable` found so since this was asked last."""
+        """True if DATA waits for lanes, or if `sendable` found that since the last call."""
         stream = self._find(number)
         if stream is None:
             return False
@@ -122,8 +122,8 @@ class Streams:
         return pressed
 
     def flow(self, number: int, now: float) -> Flow | None:
-        """What leaves the stream the least room; `Arrived` will tell when what arrives may have changed that."""
-        stream = self.live.get(number)  # all streams may just have been lost, of which events tell
+        """What leaves the stream the least room; `Arrived` tells when an ACK may have changed that."""
+        stream = self.live.get(number)  # all streams may just have been lost, and the driver not have been told yet
         if stream is None or stream.state is State.OVER:
             return None
         flow = stream.outgoing.flow(stream.account.held.seconds(now))
@@ -131,31 +131,31 @@ class Streams:
         return flow
 
     @property
-    def fills(self) -> bool:
-        """True if what all streams have unacknowledged lets a FILL go."""
-        return self._ledger.fills
+    def fill_fits(self) -> bool:
+        """True if what all streams have unacknowledged lets one more FILL go."""
+        return self._ledger.fill_fits
 
     def trust(self, given: bool) -> None:
-        """Lately the peer knew what it was believed to know, or it did not."""
+        """`given`: the peer lately had what it was believed to have."""
         if given != self._trust.given:
             self._trust.given = given
             self._awaiting.look_at_all()
 
     def may_fill(self, number: int) -> bool:
-        """True if what the stream has unacknowledged lets a FILL go; else `Arrived` tells when to ask again."""
+        """True if what the stream has unacknowledged lets one more FILL go; if not, `Arrived` tells when to ask."""
         stream = self._find(number)
         if stream is None:
             return False
-        stream.asked = stream.asked or not stream.outgoing.fills
-        return stream.outgoing.fills
+        stream.asked = stream.asked or not stream.outgoing.fill_fits
+        return stream.outgoing.fill_fits
 
     def grain(self, number: int) -> int:
-        """Bytes that a frame should have at most under the caps that there are."""
+        """Bytes that a frame of the stream should have at most, under the caps that hold for it."""
         stream = self._find(number)
         return BATCH_MAX if stream is None else self.scheduler.grain(stream)
 
     def send_data(self, number: int, batch: bytes, plain: int, now: float) -> int:
-        """Queue a batch: the sum of costs with it. Raises Misuse beyond the credit."""
+        """Queue a batch; the sum of the stream's costs so far, this one included. Raises Misuse beyond the credit."""
         stream = self._find_sending(number)
         if stream is None:
             return 0
@@ -185,7 +185,7 @@ class Streams:
         if stream is not None:
             window = stream.incoming.window
             stream.incoming.consume(now, self._round_trip)
-            self.notices.consumed(number, stream.incoming.short() or window.due or stream.received_all, now)
+            self.notices.consumed(number, stream.incoming.press() or window.due or stream.received_all, now)
             self._settle(stream)
 
     # -- the peer's side -----------------------------------------------------------------------------------------
@@ -203,13 +203,13 @@ class Streams:
             self._receive_again(stream, frame, now)
         elif frame.type == RESET:
             self._receive_reset(stream, frame)
-            self.after_acks(now)  # what it had unacknowledged holds nobody back any more, and will have no ACK
+            self.after_acks(now)  # what it had unacknowledged counts no more, as if it had been acknowledged
         else:
             self.notices.arrived(stream.number, len(frame.payload), now)
             self._receive_new(stream, frame, now)
 
     def acknowledged(self, number: int, next_: int) -> int | None:
-        """An entry of ACK; the lane that has brought what it is about, if that is known. Raises PeerError."""
+        """An entry of ACK. Returns a lane that has brought what it acknowledges, if one is known. Raises PeerError."""
         stream = self.live.get(number)
         if stream is None:
             self._acknowledged_unknown(number, next_)
@@ -225,7 +225,7 @@ class Streams:
         return brought
 
     def after_acks(self, now: float) -> None:
-        """A whole ACK has been taken: who waited for it may go on."""
+        """All entries of an ACK have been taken: streams that waited for acknowledgements may go on."""
         for stream in self._held_back:
             self.scheduler.add(stream, now)
         self._held_back.clear()
@@ -253,13 +253,13 @@ class Streams:
         self._settle(stream)
 
     def after_credits(self) -> None:
-        """A whole CREDIT has been taken."""
+        """All entries of a CREDIT have been taken."""
         self._events.extend(self._recall.told())
 
     # -- lanes ---------------------------------------------------------------------------------------------------
 
     def take(self, writes: Writes, now: float) -> None:
-        """Have the lanes write the frames that go next, until they are full or all that is left waits for a cap."""
+        """Put the frames that go next into `writes`, until these are full, or all that is left waits for a cap."""
         scheduler = self.scheduler
         while writes.open and (stream := scheduler.next(now, writes.urgent, writes.bulk)) is not None:
             urgent = scheduler.gave_urgent
@@ -276,13 +276,13 @@ class Streams:
             size = HEADER_BYTES + len(sent.payload)
             scheduler.sent(stream, size + overhead, now)
             writes.took(write, size)
-            if urgent and write.beside:
+            if urgent and write.copy_lanes:
                 self.copies.place(writes, write, stream, size, now)
             if stream.awaits_room:
                 self._awaiting.look(stream)
 
     def _next_frame(self, outgoing: Outgoing, lane: int) -> Sent | None:
-        """What a lost lane may not have delivered goes before what is new."""
+        """The stream's next frame: what a lost lane may not have delivered goes before what is new."""
         sent = outgoing.take_again(lane) if outgoing.again else None
         if sent is None:
             return outgoing.take_new(lane)
@@ -291,7 +291,7 @@ class Streams:
         return sent
 
     def state(self) -> Iterator[bytes]:
-        """What we say first on a lane."""
+        """The frames that a lane begins with."""
         self._foretell()
         return self.notices.state(self.live)
 
@@ -300,12 +300,12 @@ class Streams:
         for stream in self.live.values():
             if stream.outgoing.lane_lost(lane):
                 self.scheduler.add(stream, now)
-        self.notices.everything(self.live)
+        self.notices.repeat_all(self.live)
 
     def tick(self, now: float) -> None:
-        """Time has passed. Of some streams only that they are over is to be heard: now and then that is asked for.
+        """Time has passed. Among other things, ask about streams of which only the word that they are over is missing.
 
-        It may have gone by a lane that we had ended. Who said it has forgotten the stream, and cannot repeat it.
+        That may have been lost with a lane, and the peer, which has forgotten the stream, does not repeat it unasked.
         """
         if now >= self._ask_at:
             self._ask_at = now + self._settings.keepalive
@@ -359,7 +359,7 @@ class Streams:
         plain = incoming.charge(frame, now, self._round_trip)
         if frame.number != incoming.expected:
             incoming.keep(frame, plain)
-            if incoming.short():
+            if incoming.press():
                 self.notices.consumed(stream.number, True, now)
             return
         self._deliver(stream, frame, plain, now)
@@ -403,7 +403,7 @@ class Streams:
         self._forget(stream)
 
     def _receive_after_reset(self, stream: Stream, frame: Frame) -> None:
-        """We have reset the stream; whatever came is dropped, and our RESET is the answer."""
+        """We have reset the stream: the peer's own RESET ends it; anything else is dropped, our RESET is the answer."""
         if frame.type == FrameType.RESET:
             decode_reset(frame.payload)
             self._forget(stream)
@@ -425,7 +425,7 @@ class Streams:
             self.notices.over(number)
 
     def _told_over(self, stream: Stream) -> None:
-        """The peer has forgotten the stream: it knows of our RESET, or both arrays have all of it."""
+        """The peer has forgotten the stream: it has our RESET, or both arrays have everything."""
         if stream.state is State.OVER:
             self._table.forget(stream)
             self.scheduler.remove(stream)
@@ -446,13 +446,13 @@ class Streams:
         return self._figures.round_trip or 0.0
 
     def _begin(self, number: int, *, own: bool, share: Share = PLAIN, refused: bool = False) -> Stream:
-        """`refused`: without credit, which was not reserved; the stream will be reset at once."""
+        """Make the stream. `refused`: it gets no credit, since none was reserved, and the caller resets it at once."""
         agreement, most = self.admission.agreement, self._settings.window_max
         lean = agreement is not None and Capability.LEAN in agreement.capabilities
         credit = max(agreement.initial_credit if agreement else 0, min(most, self._foretold.opened(number)))
         outgoing = Outgoing(self._ledger, SendCredit(credit, most, self._trust), lean=lean)
         if refused:
-            self._budget.reserve(0)
+            self._budget.reserve(0)  # as `ReceiveWindow.close` will release it
         window = ReceiveWindow(self._budget, 0 if refused else self._initial, most, self._foretelling.met(number))
         stream = Stream(number, own, outgoing, Incoming(self._kept, window, lean=lean), self.scheduler.account(share))
         self._table.add(stream)
@@ -460,12 +460,12 @@ class Streams:
         return stream
 
     def _foretell(self) -> None:
-        """Say what the peer's next stream may begin with, if there is something new to say."""
+        """Set aside what the peer's next stream may begin with, and have a CREDIT say so, if there is anything new."""
         if self._foretelling.speak(self._table.next_theirs):
             self.notices.foretold()
 
     def _find(self, number: int) -> Stream | None:
-        """The stream unless it has ended meanwhile, of which an event tells. Raises Misuse if it never was."""
+        """The stream; None if it has ended, of which an event tells. Raises Misuse if it never was."""
         stream = self.live.get(number)
         if stream is None and self._table.was_never(number):
             raise Misuse(f"there never was a stream {number}")

@@ -8,14 +8,15 @@ from proxy.protocol.stream import State, Stream
 class StreamTable:
     """All streams of a tunnel that are not forgotten.
 
-    A number that the peer has skipped may still come by another lane. Every other number up to the highest seen that
-    is not live is over, so nothing need be remembered of streams that are.
+    A number that the peer has skipped may still come by another lane. Every other number up to the highest one seen is
+    live or over, so nothing need be remembered of streams that are over.
     """
 
     def __init__(self, odd: bool, skipped_max: int) -> None:
-        """`odd`: our own numbers are. An honest peer skips no more numbers than it may have streams."""
+        """`odd`: this side's numbers are. `skipped_max`: as many streams as the peer may have, since an honest one
+        skips no more numbers than that."""
         self.live: dict[int, Stream] = {}
-        """By number; also those that we have reset until the peer knows."""
+        """By number. Those that this side has reset stay until the peer acknowledges that."""
         self.own = 0
         """How many of `live` we opened."""
         self.theirs = 0
@@ -52,13 +53,13 @@ class StreamTable:
         self._highest = number
 
     def theirs_ending(self) -> int:
-        """How many of `theirs` have only to hear that they are over. Looks at all."""
+        """How many of `theirs` have only to hear that they are over. Takes a look at each live stream."""
         theirs = [stream for stream in self.live.values() if not (stream.own or stream.state is State.OVER)]
         return sum(stream.waits_for_end for stream in theirs)
 
     @property
     def next_theirs(self) -> int:
-        """The lowest number of the peer's of which nothing has come yet, nor of a higher one."""
+        """The lowest number of the peer's above all that were seen."""
         return self._highest + 2
 
     @property
@@ -74,13 +75,13 @@ class StreamTable:
         self._count(stream, 1)
 
     def reset(self, stream: Stream, payload: bytes) -> None:
-        """End a stream from our side; it stays until the peer knows."""
+        """End a stream from this side; it stays until the peer acknowledges that."""
         self._count(stream, -1)
         stream.reset(payload)
         self._count(stream, 1)
 
     def forget(self, stream: Stream) -> None:
-        """A stream is over, and the peer need not be told more about it than that."""
+        """A stream is over: hold nothing of it any more."""
         del self.live[stream.number]
         self._count(stream, -1)
         stream.close()

@@ -1,4 +1,4 @@
-"""The tunnel to one peer: lanes come and go, streams live on. The only thing that a driver drives.
+"""The tunnel to one peer: lanes come and go, streams live on. This is all of the package that a driver calls.
 
 The driver reports lanes (`join`, `lane_up`, `lane_down`), frames (`receive`) and time (`tick`), drains `next_event`
 after each, and writes what `take` gives for each lane. All methods return at once. `now` is in seconds on any one
@@ -83,7 +83,7 @@ class Tunnel:
         self._figures = TunnelFigures()
         self._announcements = Announcements()
         self.scheduler = Scheduler()
-        """Shares and caps; the driver sets rates, and charges what no frame accounts for. It outlives streams."""
+        """Shares and caps; the driver sets rates, and charges bytes that no frame accounts for. It outlives streams."""
         self._begin()
         self.hello()  # so that a wrong name is found at once
 
@@ -101,7 +101,7 @@ class Tunnel:
     # -- lanes ---------------------------------------------------------------------------------------------------
 
     def hello(self, mark: int = 0) -> Hello:
-        """What to say now on a new lane, whose packets shall carry that mark."""
+        """The HELLO to be sent now on a new lane, whose packets are to carry that DSCP mark."""
         return Hello(
             site=self._local,
             peer=self._peer,
@@ -119,8 +119,8 @@ class Tunnel:
     def join(self, theirs: Hello, *, dialler: bool, now: float, mine: Hello | None = None) -> Agreement:
         """The peer's HELLO has come. The answerer calls this before it sends its own.
 
-        A dialler who has several lanes under way passes the HELLO that it sent on this one as `mine`, so that an
-        answer that has been overtaken is noticed. Raises HelloRefused, after which the lane has to be closed.
+        A dialler with several lanes under way passes the HELLO that it sent on this one as `mine`, so that an answer
+        that another lane has overtaken is noticed. Raises HelloRefused, after which the lane has to be closed.
         """
         self._now = now
         agreement = agree(self.hello(), theirs, self._needed)
@@ -153,7 +153,7 @@ class Tunnel:
         self._lanes.add(link, self._round_trip)
 
     def lane_down(self, lane: int, now: float) -> None:
-        """The lane's connection is gone; what it may not have delivered goes by others. Harmless if it is known."""
+        """The lane's connection is gone; what it may not have delivered goes by others. May be called twice."""
         self._now = now
         if not self._lanes.remove(lane, self._round_trip):
             return
@@ -164,7 +164,7 @@ class Tunnel:
             self._figures.outages += 1
 
     def heard(self, lane: int, now: float) -> None:
-        """Bytes have come on the lane, if no whole frame yet: on a slow link a long one takes its time."""
+        """Bytes have come on the lane, but perhaps no whole frame: on a slow link a long one takes its time."""
         if (link := self._lanes.get(lane)) is not None:
             self._lanes.hears(link, now)
 
@@ -173,7 +173,7 @@ class Tunnel:
         return self._figures.round_trip or 0.0
 
     def copy(self, line: float) -> None:
-        """Send what is urgent by several lanes: the line takes so many bytes a second and loses some. 0: by one."""
+        """Copy urgent frames to several lanes: the line takes `line` bytes a second, and loses packets. 0: do not."""
         self._streams.copies.want(line, self._now)
 
     def reserve(self, lanes: int) -> None:
@@ -182,11 +182,11 @@ class Tunnel:
 
     @property
     def express(self) -> Collection[int]:
-        """Lanes that are kept for what is urgent."""
+        """Numbers of the lanes that are kept for what is urgent."""
         return self._lanes.express
 
     def wish(self, counts: Mapping[int, int]) -> None:
-        """Say how many lanes of each mark this side wishes for: the dialler sees to it."""
+        """Tell the peer how many lanes of each mark this side needs for what it sends; the dialler brings them up."""
         self._announcements.wish(counts, bool(self._lanes))
 
     def abandon(self, code: ResetCode, reason: str, now: float) -> None:
@@ -197,7 +197,7 @@ class Tunnel:
             self.pairing.renew()
 
     def _drop(self, code: ResetCode, reason: str) -> None:
-        """End all streams and lanes on this side; what was to be told of streams that are no more is not told."""
+        """End all streams and lanes on this side; events about the streams that wait to be given are dropped."""
         kept = [event for event in self._events if isinstance(event, OUTLIVING)]
         self._events.clear()
         self._events.extend(kept)
@@ -234,7 +234,7 @@ class Tunnel:
         if not lane.ready and kind not in (FrameType.ACK, FrameType.CLOSE):
             raise PeerError.of(frame, "a lane begins with ACK")
         if kind >= FIRST_NUMBERED:
-            self._lanes.carries(lane, self._now)
+            self._lanes.note_traffic(lane, self._now)
             self._streams.receive(frame, self._now)
             return
         if (handle := _HANDLERS.get(kind)) is None:
@@ -263,7 +263,7 @@ class Tunnel:
     def _receive_pong(self, lane: Lane, payload: Buffer) -> None:
         sample = lane.ponged(decode_token("PONG", payload), self._now)
         self._figures.round_trip = smoothed(self._figures.round_trip, sample)
-        self._lanes.watch(self._round_trip)
+        self._lanes.reschedule(self._round_trip)
 
     def _receive_drain(self, lane: Lane, payload: Buffer) -> None:
         reason = decode_drain(payload)
@@ -284,16 +284,16 @@ class Tunnel:
             self.abandon(FATAL[code], f"{self._peer} closed the tunnel: {reason}", self._now)
 
     def next_event(self) -> Event | None:
-        """What has happened, in order; None if that was all."""
+        """The next event, in the order in which they happened; None if that was all."""
         return self._events.popleft() if self._events else None
 
     # -- frames out ----------------------------------------------------------------------------------------------
 
     def take(self, rooms: Mapping[int, int], now: float) -> dict[int, list[bytes]]:
-        """What to write next on lanes that have room for so many bytes, about: pieces of whole frames, in order.
+        """What to write next, by lane: pieces of whole frames, in order. A frame is one piece or two.
 
-        A frame is one piece or two. First frames of the tunnel, then what `Scheduler` gives, each by the first lane
-        that may carry it. There may be events afterwards.
+        `rooms`: about how many bytes each lane takes, preferred lanes first. Frames of the tunnel go first, then what
+        `Scheduler` gives, each by the first lane that may carry it. There may be events afterwards.
         """
         self._now = now
         lanes = [(lane, room) for number, room in rooms.items() if (lane := self._lanes.get(number)) is not None]
@@ -302,7 +302,7 @@ class Tunnel:
             self._streams.take(writes, now)
         for (lane, _), write in zip(lanes, writes, strict=True):
             if write.used:
-                self._lanes.carries(lane, now)
+                self._lanes.note_traffic(lane, now)
         return {write.lane: write.pieces for write in writes if write.pieces}
 
     def _begin_write(self, lane: Lane, room: int) -> Write:
@@ -312,23 +312,23 @@ class Tunnel:
         marks = lanes.marks_of(lane, self.scheduler.accounts)
         write = Write(lane.number, room * lane.ready, own, marks, bulk=lane.number not in lanes.express)
         if self._streams.copies.wanted:
-            write.beside = lanes.others(lane)
+            write.copy_lanes = lanes.copy_lanes(lane)
         return write
 
     def _take_own(self, lane: Lane) -> list[bytes]:
-        """Frames of the tunnel. First our state, then nothing until the peer's has come: it may not know the lane."""
+        """Frames of the tunnel: our state, then none until the peer's has come, which may not know the lane so far."""
         frames: list[bytes] = []
         streams = self._streams
         if not lane.greeted:
             lane.greeted = True
             frames += streams.state()
             frames += self._announcements.greeting()
-            self._lanes.listen()
+            self._lanes.note_speaking()
         if lane.ready:
             if lane.outbox:
                 frames += lane.outbox
                 lane.outbox.clear()
-                self._lanes.listen()
+                self._lanes.note_speaking()
             if streams.notices.due:
                 frames += streams.notices.frames(streams.live)
             if self._announcements.due:
@@ -340,13 +340,13 @@ class Tunnel:
 
     @property
     def quiet(self) -> bool:
-        """True if `take` has nothing for any lane: cheaper than to ask for each."""
+        """True if `take` has nothing for any lane; cheaper than `wanting`."""
         speaking = self._lanes.speaking or self._streams.notices.due or self._announcements.due
         return not (speaking or self.scheduler)
 
     @property
     def wanting(self) -> Collection[int]:
-        """The lanes for which `take` has something, though that may have to wait for a cap."""
+        """Numbers of the lanes for which `take` has something, though that may have to wait for a cap."""
         bulk = bool(self.scheduler)
         urgent = bulk and self.scheduler.urgent
         any_lane = urgent or self._streams.notices.due or self._announcements.due
@@ -357,11 +357,11 @@ class Tunnel:
     def next_deadline(self) -> float | None:
         """When `tick` has to be called at the latest; None: not before something else happens."""
         if self._lanes:
-            return min(self._lanes.at, self._streams.notices.deadline, self.scheduler.again_at)
+            return min(self._lanes.deadline, self._streams.notices.deadline, self.scheduler.again_at)
         return None if self._alone_since is None else self._alone_since + self._settings.grace
 
     def tick(self, now: float) -> None:
-        """Time has passed: pings, silent lanes, what was gathered long enough, the end of grace."""
+        """Time has passed: send pings, see silent lanes, send what was gathered long enough, see the end of grace."""
         self._now = now
         for lane in self._lanes:
             if lane.is_dead(now):
@@ -372,8 +372,8 @@ class Tunnel:
             if lane.falls_silent(now, self._round_trip):
                 self._lanes.assign()
                 self._events.append(LaneSilent(lane.number))
-        self._lanes.watch(self._round_trip)
-        self._lanes.listen()
+        self._lanes.reschedule(self._round_trip)
+        self._lanes.note_speaking()
         self._streams.tick(now)
         self.scheduler.tick(now)
         if self._alone_since is not None and now >= self._alone_since + self._settings.grace:
@@ -383,7 +383,7 @@ class Tunnel:
     # -- streams -------------------------------------------------------------------------------------------------
 
     def open(self, export: str, origin: str, share: Share = PLAIN) -> int:
-        """Ask for a stream to an export; what goes is of `share`, `origin` for the peer's log. Raises OpenRefused."""
+        """Ask for a stream that sends in `share`: its number. `origin`: for logs. Raises OpenRefused, Misuse."""
         if not self._lanes_seen:
             raise OpenRefused(ResetCode.UNREACHABLE, f"there is no tunnel to {self._peer}")
         return self._streams.open(export, origin, share, self._now)
@@ -401,32 +401,32 @@ class Tunnel:
         self._streams.reset(stream, code, reason, self._now)
 
     def sendable(self, stream: int, known: int = 0) -> int:
-        """Plain bytes that `send_data` takes now, beside so many known ones; `await_room` to hear when it is more."""
+        """Plain bytes that `send_data` takes now, beside `known` ones that the peer has; see also `await_room`."""
         return self._streams.sendable(stream, known)
 
     def await_room(self, stream: int) -> None:
-        """Have `Writable` tell, once, when `sendable` says more than it would say now; less, when more is sent."""
+        """Have `Writable` tell, once, when `sendable` would say more than now, or than what `send_data` then leaves."""
         self._streams.await_room(stream)
 
     def pressed(self, stream: int) -> bool:
-        """True if the stream waits for lanes to carry what it has sent, or has done so since this was asked last."""
+        """True if the stream waits for lanes to carry what it has sent, or has done so since the last call."""
         return self._streams.pressed(stream)
 
     def remembers(self, stream: int) -> bool:
-        """False of a stream that is over: the peer has forgotten it, or is going to when it hears that."""
+        """False for a stream that is over and forgotten: by the peer, too, as soon as it hears that."""
         return stream in self._streams.live
 
     def flow(self, stream: int) -> Flow | None:
-        """What leaves the stream the least room, and the figures behind it; None if it has ended.
+        """What leaves the stream the least room, and the figures that say so; None if it has ended.
 
-        It may change when `Arrived`, given once after this call but for LINE, or `Writable` says so, and with time.
+        It may change with time, and when `Writable` or `Arrived` comes, which this call orders but for LINE.
         """
         return self._streams.flow(stream, self._now)
 
     def send_data(self, stream: int, batch: bytes, plain: int) -> int:
-        """Send a batch; the caller does not change it. What `Consumed` will say of it. Raises Misuse beyond the credit.
+        """Send a batch, which the caller no longer changes. Returns what `Consumed` will say once the array has it.
 
-        Nothing happens, here and below, if the stream has just ended: an event tells.
+        Raises Misuse beyond the credit. Nothing happens, here and below, if the stream has just ended: an event tells.
         """
         return self._streams.send_data(stream, batch, plain, self._now)
 
@@ -447,16 +447,16 @@ class Tunnel:
         self._streams.send_control(stream, FrameType.FILL, encode_fill(name, codec, size, data), self._now)
 
     def trust(self, given: bool) -> None:
-        """Lately the peer knew what it was believed to know: more of that may be under way (`Trust`)."""
+        """`given`: the peer lately had what it was believed to have, so more of that may be under way (`Trust`)."""
         self._streams.trust(given)
 
     @property
-    def fills(self) -> bool:
+    def fill_fits(self) -> bool:
         """True if what all streams have unacknowledged lets a FILL go at once; it may change with each frame."""
-        return self._streams.fills
+        return self._streams.fill_fits
 
     def may_fill(self, stream: int) -> bool:
-        """True if what the stream has unacknowledged lets one go at once; if not, `Arrived` tells when to ask again."""
+        """True if what the stream has unacknowledged lets a FILL go; if not, `Arrived` tells when to ask again."""
         return self._streams.may_fill(stream)
 
     def consumed(self, stream: int) -> None:
@@ -479,7 +479,7 @@ class Tunnel:
 
     @property
     def backlog(self) -> bool:
-        """True if a stream has something to send, which no cap holds back, and no lane has taken it yet."""
+        """True if a stream has something that no cap holds back, and no lane has taken yet."""
         return bool(self.scheduler)
 
     @property

@@ -1,4 +1,4 @@
-"""What lanes that have room write next: a frame goes by the first of them that carries its kind."""
+"""What the lanes that have room write next. A frame goes by the first of them that carries its mark and kind."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -6,22 +6,21 @@ from proxy.protocol.share import WRITE_OVERHEAD, Marks
 
 
 class Write:
-    """One lane's, in the making. Sizes in bytes."""
+    """What one lane is to write, while it is being put together. Sizes in bytes."""
 
-    __slots__ = ("beside", "bulk", "lane", "marks", "pieces", "room", "used")
+    __slots__ = ("bulk", "copy_lanes", "lane", "marks", "pieces", "room", "used")
 
     def __init__(self, lane: int, room: int, own: list[bytes], marks: Marks | None, *, bulk: bool) -> None:
-        """`own`: what the lane says first, of the tunnel. It carries shares of these marks, and `bulk` or not.
-
-        Room 0: no frame of a stream may go by it yet.
+        """`own`: frames of the tunnel, which go first. `marks`: of the shares that the lane carries, None: of all;
+        `bulk`: it carries bulk, too. `room` 0: no frame of a stream may go by it yet.
         """
         self.lane = lane
         self.room = room - sum(map(len, own))
         self.pieces = own
         self.marks = marks
         self.bulk = bulk
-        self.beside: Sequence[int] = ()
-        """Lanes by which what is urgent may go as well."""
+        self.copy_lanes: Sequence[int] = ()
+        """Numbers of lanes that may carry copies of its urgent frames."""
         self.used = False
         """Frames of streams have gone into it."""
 
@@ -32,12 +31,16 @@ class Write:
 
 
 class Writes:
-    """Of one round. `urgent` and `bulk`: marks that lanes with room left carry of these; None: all, empty: none."""
+    """Those of one `Tunnel.take`.
+
+    `urgent` and `bulk` are the marks of which lanes that still have room carry frames of that kind; None: of all marks,
+    empty: of none.
+    """
 
     def __init__(self, writes: Collection[Write]) -> None:
-        """In the order in which lanes are preferred."""
+        """`writes`: in the order in which lanes are preferred."""
         self.open = [write for write in writes if write.room > 0]
-        """Those of lanes with room left."""
+        """Those that have room left."""
         self._all = {write.lane: write for write in writes}
         self._review()
 
@@ -45,18 +48,18 @@ class Writes:
         return iter(self._all.values())
 
     def first(self, mark: int, *, urgent: bool) -> Write:
-        """The lane to carry a frame of that mark, one of those that `urgent` or `bulk` names."""
+        """Where a frame of that mark goes, which has to be among `self.urgent` or, if it is bulk, `self.bulk`."""
         for write in self.open:
             if (urgent or write.bulk) and (write.marks is None or mark in write.marks):
                 return write
         raise AssertionError(f"no lane with room carries mark {mark}")
 
-    def beside(self, write: Write) -> list[Write]:
-        """Where what is urgent and goes by that lane may go as well."""
-        return [self._all[lane] for lane in write.beside if lane in self._all]
+    def for_copies(self, write: Write) -> list[Write]:
+        """Where copies of its urgent frames may go."""
+        return [self._all[lane] for lane in write.copy_lanes if lane in self._all]
 
     def took(self, write: Write, size: int) -> None:
-        """So much of its room has gone, which may be more than it had."""
+        """A frame of `size` bytes was added, which may be more than there was room for."""
         write.used = True
         write.room -= size
         if write.room <= 0 and write in self.open:

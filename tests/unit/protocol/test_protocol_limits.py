@@ -92,7 +92,7 @@ def test_what_a_reset_discards_counts_until_the_peer_has_it() -> None:
     stream, other = script.accepted(1), script.accepted(3)
 
     def room() -> bool:
-        return script.tunnel.fills
+        return script.tunnel.fill_fits
 
     while room():
         script.tunnel.send_fill(stream, bytes(32), 0, 256 << 10, bytes(256 << 10))
