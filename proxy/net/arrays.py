@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from proxy.config.addresses import Address
-from proxy.net.connecting import ADDRESS_SECONDS, connect, plain, take_over
+from proxy.net.connecting import ADDRESS_SECONDS, connect, in_words, take_over
 from proxy.net.relay import Relay
 from proxy.net.within import within
 from proxy.observe.refusals import UNREACHABLE, Refusals
@@ -17,15 +17,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Attempt:
-    """To connect."""
+    """One attempt to connect."""
 
     task: asyncio.Task[None]
     waited: Callable[[], float] = lambda: 0.0
-    """Seconds for the array's answer, without those in which this site stood still."""
+    """Seconds that the array has had to answer, without those in which this site stood still."""
 
 
 class Arrays:
-    """Of one peer. Loop thread."""
+    """Connects the streams that one peer opens. Loop thread."""
 
     def __init__(self, refusals: Refusals, timeout: float) -> None:
         """`timeout`: seconds for an array's answer, after which the stream is reset."""
@@ -39,7 +39,7 @@ class Arrays:
         self._connecting[relay] = _Attempt(self._loop.create_task(self._connect(relay, address)))
 
     def give_up(self, relay: Relay) -> None:
-        """The stream has ended. The other array may have been less patient than we are: then say how long it was."""
+        """The stream has ended. If the array let it wait for long, note that: the opener may have lost patience."""
         if (attempt := self._connecting.pop(relay, None)) is None:
             return
         attempt.task.cancel()
@@ -52,16 +52,16 @@ class Arrays:
         try:
             async with within(self._timeout) as self._connecting[relay].waited:
                 connection = await connect(address, seconds=self._timeout)
-            del self._connecting[relay]  # no longer to be cancelled: that would tear what its relay already holds
+            del self._connecting[relay]  # not to be cancelled any more: the connection is about to be its relay's
             await take_over(connection, lambda: relay)
             self._refusals.connected(relay.share, relay.destination)
         except (OSError, TimeoutError, ValueError) as error:  # ValueError: of a name that cannot be looked up
-            reason = f"cannot connect to {address}: {plain(error) or 'no answer in time'}"
+            reason = f"cannot connect to {address}: {in_words(error) or 'no answer in time'}"
             log.warning("stream %d of %s: %s", relay.stream, relay.name, reason)
             self._connecting.pop(relay, None)
             self._refuse(relay, reason)
             relay.close(ResetCode.UNREACHABLE, reason)
-        except Exception as error:  # nobody else would ever end the stream
+        except Exception as error:  # otherwise nothing would ever end the stream
             log.error("stream %d of %s: a defect", relay.stream, relay.name, exc_info=error)
             self._connecting.pop(relay, None)
             relay.close(ResetCode.INTERNAL, f"a defect: {type(error).__name__}")

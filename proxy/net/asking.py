@@ -6,20 +6,20 @@ from proxy.config.addresses import Address, parse_address
 from proxy.config.model import Export
 
 _AT = "@"
-"""Between the export and the address; no name has it."""
+"""Between the export and the address; no export's name has it."""
 
 
 class NotExported(Exception):
-    """What the peer asked for it may not have; the message says why."""
+    """The peer may not have what it asks for; the message says why."""
 
     def __init__(self, why: str, told: str | None = None) -> None:
-        """`told`: what the peer hears, if that is something else."""
+        """`told`: what the peer is told; by default the same."""
         super().__init__(why)
         self.told = told or why
 
 
 def asked(export: str, portal: Address | None) -> str:
-    """What OPEN says."""
+    """The text of OPEN that asks for an export, or for an address in its range."""
     return export if portal is None else f"{export}{_AT}{portal}"
 
 
@@ -27,7 +27,7 @@ def granted(exports: Mapping[str, Export], peer: str, asked_for: str) -> tuple[E
     """The export that the peer asks for, and where to connect to. Raises NotExported."""
     name, at, text = asked_for.partition(_AT)
     export = exports.get(name)
-    told = f"{asked_for!r} is not exported to {peer}"  # which exports others have is no affair of its
+    told = f"{asked_for!r} is not exported to {peer}"  # it is not told which exports others have
     if export is None:
         raise NotExported(f"{asked_for!r} is not exported", told)
     if peer not in export.peers:

@@ -1,4 +1,4 @@
-"""Who is to blame for an error in a stream, and what ends by it."""
+"""Errors in a stream: whose fault they are, and what they end."""
 
 import logging
 from collections.abc import Callable
@@ -12,14 +12,15 @@ log = logging.getLogger(__name__)
 
 
 class ChunkLost(Exception):
-    """A chunk that the peer referred to can be had of nobody; nobody is to blame, but the stream cannot go on."""
+    """A chunk that the peer referred to is held by neither side. Nobody is to blame, but the stream cannot go on."""
 
 
 class Blaming:
-    """A context that looks at errors before anybody else does; no generator: each batch passes through it.
+    """A context manager in which exceptions end the stream or the tunnel, by whose fault they are.
 
-    A broken rule is the peer's doing and ends the tunnel; wrong bytes end this stream, and so does a defect of our own:
-    after it nobody knows which bytes have gone. What the tunnel blames the peer for is for the caller. Loop thread.
+    BatchError, a broken rule, is the peer's fault and ends the tunnel. CorruptStream, wrong bytes, ends this stream,
+    and so does anything unforeseen, a defect of our own, after which nobody knows which bytes have gone. PeerError is
+    left to the caller. (A class, no generator, because each batch passes through it.) Loop thread.
     """
 
     __slots__ = ("_breach", "_close", "_name", "_stream", "_traffic")
@@ -58,6 +59,6 @@ class Blaming:
         return True
 
     def defect(self, error: Exception) -> None:
-        """An error that nobody but this program is to blame for."""
+        """An error that is this program's own fault."""
         log.error("stream %d to %s: a defect", self._stream, self._name, exc_info=error)
         self._close(ResetCode.INTERNAL, f"a defect: {type(error).__name__}")

@@ -34,7 +34,7 @@ Carries = Literal["tcp", "iscsi", "auto"]
 """What a forward's connections carry, as the configuration says it."""
 
 _CLOCK = time.monotonic
-"""The loop's own clock knows whole milliseconds: too few for the answers of an array near by."""
+"""The loop's own clock knows whole milliseconds only, in which an array near by has long answered."""
 
 
 @dataclass(slots=True)
@@ -44,9 +44,9 @@ class Coders:
     encoder: Encoder | SpanEncoder
     decoder: Decoder | SpanDecoder
     tally: Tally | None = None
-    """Who follows the iSCSI connection and counts what it does, if the stream may be one."""
+    """Follows the iSCSI connection and counts what it does; None where the stream cannot be one."""
     sampled: int = 0
-    """Bytes of the source, when it was last looked whether it is silent."""
+    """Bytes that the source had sent at the last `sample`."""
 
     def close(self) -> None:
         """The stream has ended."""
@@ -54,7 +54,7 @@ class Coders:
             self.tally.close()
 
     def note(self, traffic: Traffic) -> None:
-        """Bring up to date what is counted here alone."""
+        """Write into `traffic` what is counted by the coders themselves."""
         traffic.compression_microseconds = int(self.encoder.compression.seconds * 1e6)
         traffic.spared = self.encoder.compression.spared
         if isinstance(self.encoder, SpanEncoder) and isinstance(self.decoder, SpanDecoder):
@@ -66,44 +66,47 @@ class Coders:
             traffic.digests_wrong = framer.wrong_digests
 
     def sample(self, raw: int) -> None:
-        """Once a second, with the bytes of the source so far: one that is silent needs no room. Hundreds may be."""
+        """Once a second, with the bytes of the source so far. A silent one needs no buffer; hundreds may be silent."""
         if raw == self.sampled:
             self.encoder.shrink()
         self.sampled = raw
 
     @property
     def held(self) -> int:
-        """Bytes of the source that wait for the rest of their PDU, which no flush gives out."""
+        """Bytes of the source that wait for the rest of their PDU; no flush sends them."""
         return self.encoder.held if isinstance(self.encoder, SpanEncoder) else 0
 
     @property
     def came(self) -> int:
-        """Bytes of the source that are looked at for PDUs."""
+        """Bytes of the source that have been looked at for PDUs so far."""
         return self.encoder.came if isinstance(self.encoder, SpanEncoder) else 0
 
     @property
     def understood(self) -> bool:
-        """An iSCSI login was followed to its end."""
+        """True if an iSCSI login was followed to its end."""
         return self.tally is not None and self.tally.connection.full_feature
 
     def give_up(self) -> None:
-        """The source has stopped within a PDU: what is held, and all that follows, go as they are."""
+        """The source has stopped within a PDU: what is held, and all that follows, goes as plain bytes."""
         if isinstance(self.encoder, SpanEncoder):
             self.encoder.give_up()
 
     def look_ahead(self, worker: StoreWorker) -> None:
-        """What goes on like what is stored is compared with it also where the source does not pause: have it loaded."""
+        """Have the stored chunk loaded that an iSCSI stream seems to go on like.
+
+        Its encoder compares with that also where the source does not pause; for pauses see `Pauses`.
+        """
         wanted = self.encoder.wanted
         if wanted is not None and self.tally is not None:
             self.encoder.wanted = None
             worker.guess(wanted)
 
 
-class Workbench:
-    """Loop thread. One a peer."""
+class CoderFactory:
+    """Makes the coders of a peer's streams, and holds what they share. One a peer. Loop thread."""
 
     def __init__(self, environment: Environment, tunnel: Tunnel, streams: Callable[[], int]) -> None:
-        """`streams`: how many there are."""
+        """`streams`: how many streams there are now."""
         self._environment = environment
         self._tunnel = tunnel
         self._streams = streams
@@ -123,13 +126,14 @@ class Workbench:
         fell: Callable[[str, bool], None],
         portals: Portals | None = None,
     ) -> Coders:
-        """Of one more stream. `protocol`: as a forward has it, None on the acceptor's side, which does as the opener.
+        """The coders of one more stream.
 
-        `fell` is told why a direction goes on as it is, and whether it began as iSCSI; `portals` replaces the addresses
-        that a target names.
+        `protocol`: as the forward is configured; None on the acceptor's side, which does as the opener does. `fell` is
+        called when a direction goes on as plain bytes, with the reason, and whether it began as iSCSI. `portals`
+        replaces the addresses that a target names; None: they pass.
         """
         store = self._environment.worker.store
-        writer = next(self._environment.writers)  # not by the stream's number, which other peers' streams have as well
+        writer = next(self._environment.writers)  # the stream's number would not do: other peers have the same ones
         context = ContextReader(self._memory) if self._agreed(Capability.CONTEXTS) else None
         spans = protocol != "tcp" and self._agreed(Capability.SPANS)
         beginnings = self._environment.beginnings if spans else None

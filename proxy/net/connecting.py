@@ -17,23 +17,25 @@ from proxy.net.endings import reset_connection
 from proxy.net.within import within
 
 ADDRESS_SECONDS = 3.0
-"""How long an address may take to answer while there are others to be tried: less where all have to share less."""
+"""How long one of a name's addresses may take to answer while others are left to be tried; less if time is short."""
 
 _NO_WAY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.ENETUNREACH, errno.EHOSTUNREACH)
-"""This host has no address of that kind, or no way there; those that say least of the other side first."""
+"""Errors for want of an address of that family, or a route, at this host: those that say least of the other side first.
+"""
 
 _asked: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Address, asyncio.Task[list[Any]]]] = WeakKeyDictionary()
-"""Questions for names under way."""
+"""Look-ups of names that are under way."""
 
 
 async def connect(
     address: Address, prepare: Callable[[socket.socket], None] = reset_connection, *, seconds: float = inf
 ) -> socket.socket:
-    """A connected, non-blocking socket, prepared before it was connected. `seconds`: after which it is given up.
+    """A connected, non-blocking socket; `prepare` was called before it was connected.
 
-    By default it ends by RST until somebody decides otherwise: so an attempt that is given up, by cancellation, never
-    looks to the array like a peer that had nothing to say. Of several addresses of a name each is tried, so that one
-    that does not answer hides no other. Raises OSError: the most `telling` one.
+    By default it ends by RST until somebody decides otherwise: so an attempt that is cancelled never looks to the array
+    like a peer that had nothing to say. `seconds`: after which the caller gives up. A name's addresses are tried one
+    after another, and each but the last has its part of that time, so that one that does not answer hides no other.
+    Raises OSError: the most `telling` one.
     """
     loop = asyncio.get_running_loop()
     found = await _addresses(loop, address)
@@ -49,9 +51,10 @@ async def connect(
 
 
 def telling(failures: Sequence[OSError]) -> OSError | None:
-    """Of those of a name's addresses the one that says most of the other side, and of such the last. None of none.
+    """Of the failures of a name's addresses the one that says most of the other side, the last of several such ones.
 
-    To a host that has no IPv6 a name of both kinds is unreachable by its last address, always, and whatever is wrong.
+    None if there are none. To a host without IPv6 a name's IPv6 address is always unreachable, which would hide what
+    is wrong with the others.
     """
     return max(reversed(failures), key=lambda error: _says(error.errno), default=None)
 
@@ -60,18 +63,18 @@ def _says(number: int | None) -> int:
     return _NO_WAY.index(number) if number in _NO_WAY else len(_NO_WAY)
 
 
-def plain(error: Exception) -> str:
-    """Why it failed, in the system's words, without Python's around them; empty if nobody says."""
+def in_words(error: Exception) -> str:
+    """Why it failed, in the system's words without Python's around them; empty if there are none."""
     if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
-    return str(getattr(error, "strerror", None) or error)  # of a name that cannot be looked up
+    return str(getattr(error, "strerror", None) or error)  # socket.gaierror has numbers of its own, below 0
 
 
 async def _addresses(loop: asyncio.AbstractEventLoop, address: Address) -> list[Any]:
-    """As of `getaddrinfo`; those who ask at once share one question.
+    """As `getaddrinfo` gives them; callers that ask for the same name at once share one look-up.
 
-    A question cannot be taken back. While no name server answers, attempts that give up and begin anew would leave more
-    of them behind than are ever answered.
+    A look-up cannot be cancelled. While no name server answers, attempts that give up and begin anew would leave more
+    and more of them behind.
     """
     asked = _asked.setdefault(loop, {})
     task = asked.get(address)
@@ -82,10 +85,10 @@ async def _addresses(loop: asyncio.AbstractEventLoop, address: Address) -> list[
 
 
 async def _ask(loop: asyncio.AbstractEventLoop, address: Address) -> list[Any]:
-    """Names on a thread that ends with the process.
+    """Look a name up on a thread that ends with the process.
 
     uvloop has its own threads for this, and waits for them when it is closed: while no name server answers, a site that
-    has stopped was there for half a minute more, in the way of its successor.
+    was told to stop would still be there for half a minute, in the way of its successor.
     """
     if address.ip is not None:
         return await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
@@ -99,14 +102,14 @@ def _look_up(address: Address) -> list[Any]:
 def _answered(asked: dict[Address, asyncio.Task[list[Any]]], address: Address, done: asyncio.Task[list[Any]]) -> None:
     del asked[address]
     if not done.cancelled():
-        done.exception()  # perhaps nobody waits for it any more
+        done.exception()  # so that asyncio does not log it, should nobody wait for it any more
 
 
 async def take_over(connection: socket.socket, protocol: Callable[[], asyncio.BaseProtocol], **tls: Any) -> None:
-    """Have the loop, which is uvloop's, own a connected socket, whatever comes. `tls`: as of `create_connection`.
+    """Give a connected socket to the event loop, whatever comes of it. `tls`: arguments of `create_connection`.
 
-    uvloop tells the socket so only once the connection has been made. Of one that ends before, both would close the
-    descriptor: the second time it is whoever's the kernel gave it to meanwhile, such as another array's.
+    uvloop closes the descriptor itself, but detaches it from the socket object only once the connection has been made.
+    If that fails, both would close it, and the second time the number may already be that of another connection.
     """
     making = asyncio.get_running_loop().create_connection(protocol, sock=connection, **tls)
     try:
@@ -116,9 +119,10 @@ async def take_over(connection: socket.socket, protocol: Callable[[], asyncio.Ba
 
 
 async def _ended_with(connection: socket.socket, making: Coroutine[Any, Any, Any]) -> None:
-    """`making` adds TLS to that connection; who gives it up ends that.
+    """Await `making`, which adds TLS to that connection. If it is cancelled, end the connection and see `making` fail.
 
-    Cancelled before TLS has begun, uvloop would have nobody hear of an error of that: it was logged as a defect.
+    If `making` itself were cancelled before TLS has begun, nobody would take the error that follows in uvloop, and it
+    would be logged as a defect.
     """
     task = asyncio.ensure_future(making)
     try:

@@ -1,7 +1,7 @@
 """The inward half of a relay: batches of the peer are decoded as long as the array takes them, and written to it.
 
-While it does not, or the store, other streams or the peer's answer have to be waited for, they wait as they came; what
-ends a wait calls for delivery. What is given to the transport counts as consumed.
+While the array does not read, or while the store, other streams or the peer's answer have to be waited for, batches are
+kept as they came; whatever ends such a wait calls `_deliver`. What is given to the transport counts as consumed.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from proxy.reduction.decoder import DecodedBatch, Decoder
 from proxy.reduction.errors import BatchError
 from proxy.reduction.span_decoder import SpanDecoder
 
-_CPU, _PEER = Waiting.CPU, Waiting.PEER  # each batch passes here, and an enum's are slow
+_CPU, _PEER = Waiting.CPU, Waiting.PEER  # each batch passes here, and attributes of an enum class are slow to read
 
-LONGEST = 1.0
-"""Seconds without a byte of a far target's long text, kept until it is whole, after which it goes on as it is."""
+TEXT_SECONDS = 1.0
+"""A far target's long text is kept until it is whole; after so long without another byte it goes out as it is."""
 
 
 class Delivery:
-    """Loop thread. Begins to deliver when there is a connection."""
+    """Loop thread. Delivers nothing before `begin`."""
 
     def __init__(
         self,
@@ -55,10 +55,10 @@ class Delivery:
         self._transport: asyncio.Transport | None = None
         self._closed = False
         self._paused = False  # the array does not read
-        self._held_by: Waiting | None = None  # what delivery waits for at this site, beside the array
+        self._held_by: Waiting | None = None  # what delivery waits for at this site, other than the array
         self._end: tuple[int, bytes] | None = None
         self._text = Silence(
-            self._gathered, self._gathered, self._let_go, seconds=lambda: LONGEST, interrupted=self._interrupted
+            self._gathered, self._gathered, self._let_go, seconds=lambda: TEXT_SECONDS, interrupted=self._interrupted
         )
 
     # -- the array -----------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ class Delivery:
         self._deliver()
 
     def close(self) -> None:
-        """The stream is over, whichever way: nothing happens any more, and nothing of the peer's is held."""
+        """The stream has ended, in whatever way: deliver nothing more, and hold nothing of the peer's."""
         self._closed = True
         self._transport = None
         self._text.stop()
@@ -118,7 +118,7 @@ class Delivery:
     def _chunk(self, codec: int, size: int, data: memoryview) -> bytes:
         try:
             return bytes(decode(codec, data, size))
-        except BatchError as error:  # blamed on DATA, it would send whoever looks for it to the wrong frame
+        except BatchError as error:  # `Blaming` would name a DATA frame
             raise PeerError(f"FILL on stream {self._stream}", str(error)) from None
 
     # -- delivering ----------------------------------------------------------------------------------------------
@@ -133,9 +133,10 @@ class Delivery:
         self._note_wait()
 
     def _may_deliver(self) -> bool:
-        """False while the array, the store or others have to be waited for; each calls for delivery afterwards.
+        """False while the array, the store or other peers have to be waited for; the end of that calls `_deliver`.
 
-        A batch that others wait for, to ask, is decoded even if the array does not read.
+        A stream that has asked for chunks is decoded even if the array does not read, since others may have to wait for
+        their turn to ask until it has been (`Misses`).
         """
         stopped = self._paused and not self._owner.misses.asking(self._stream)
         if self._transport is None or stopped or self._held_by is not None:
@@ -209,17 +210,17 @@ class Delivery:
         self._transport.write_eof()
         self._ended()
 
-    # -- a text of the far target that waits until it is whole ------------------------------------------------------
+    # -- a text of the far target that is kept until it is whole ----------------------------------------------------
 
     def _gathered(self) -> int:
         return self._decoder.gathered
 
     def _interrupted(self) -> bool:
-        """What the far array has sent may be on its way, or here and not decoded."""
+        """True if the far array may have sent more, which is on its way, or here and not decoded."""
         return not (self._owner.reachable and self._decoder.idle) or self._held_by is not None
 
     def _let_go(self) -> None:
-        """The far target has stopped, or ended, within it."""
+        """The far target has stopped, or ended, within the text: give out what there is."""
         if self._transport is not None and (pieces := self._decoder.let_go()):
             self._traffic.delivered += sum(map(len, pieces))
             self._transport.writelines(pieces)

@@ -11,27 +11,27 @@ _REASONS_MAX = 64
 
 
 class Reasons(Counter[str]):
-    """How often each has come; of too many, new ones count together."""
+    """How often each reason has come. When there are too many, new ones are counted together."""
 
     def count(self, reason: str) -> None:
-        """Once more."""
+        """The reason has come once more."""
         self[reason if reason in self or len(self) < _REASONS_MAX else "other reasons"] += 1
 
 
 class Ended:
-    """Streams that have. Loop thread."""
+    """The streams of one peer that have ended. Loop thread."""
 
     def __init__(self) -> None:
         self.reasons = Reasons()
         self._traffic = defaultdict[str, Traffic](Traffic)
 
     def add(self, relay: Relay) -> None:
-        """Its stream has ended, for the reason that it states."""
+        """The relay's stream has ended, for the reason that the relay states."""
         self._traffic[relay.share].add(relay.traffic)
         self.reasons.count(relay.reason)
 
     def traffic_with(self, live: Iterable[Relay]) -> Mapping[str, Traffic]:
-        """Of ended streams and those that are live together, by forward and export, as shares name them."""
+        """What ended and live streams have moved together, by forward and export, as shares name them."""
         found = defaultdict[str, Traffic](Traffic)
         for share, traffic in self._traffic.items():
             found[share].add(traffic)

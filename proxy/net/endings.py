@@ -15,7 +15,7 @@ _LINGER_NOT = struct.pack("ii", 0, 0)
 
 
 def reset_connection(connection: socket.socket) -> None:
-    """Have a TCP connection end by RST when it is closed: an orderly end would say that all bytes have come."""
+    """Have a TCP connection end by RST when it is closed; a FIN would say that all bytes have come."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _LINGER_RESET)
 
 
@@ -41,9 +41,9 @@ LEAVE_SECONDS = 120.0
 
 
 class Leaving:
-    """An array's connection after its stream has ended in order: it gets what it has not taken yet, then FIN.
+    """An array's connection after its stream has ended in order: the array gets what it has not taken yet, then FIN.
 
-    Loop thread. One that takes too long gets RST: what is dropped with it must not look like an end.
+    An array that takes too long gets RST, since what is dropped then must not look like an orderly end. Loop thread.
     """
 
     def __init__(self, transport: asyncio.Transport, now: float) -> None:
@@ -56,7 +56,7 @@ class Leaving:
 
     def sample(self, now: float) -> None:
         """To be called once a second."""
-        self._left -= min(now - self._sampled, STOOD_STILL)  # an array gets nothing of who is stopped
+        self._left -= min(now - self._sampled, STOOD_STILL)  # while this site was stopped the array could take nothing
         self._sampled = now
         if self._whole and self._left < 0:
             self._whole = False

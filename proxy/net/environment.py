@@ -27,8 +27,8 @@ class Environment:
     processor: Processor
     turns: Turns
     proves: Callable[[str, bytes, dict[str, object]], bool]
-    """As `Certificates.proves`: that a certificate is, now, the peer's."""
+    """`Certificates.proves`: whether a certificate is, now, that peer's."""
     load: CompressionLoad = field(default_factory=CompressionLoad)
     beginnings: Beginnings = field(default_factory=Beginnings)
     writers: Iterator[int] = field(default_factory=count)
-    """One for each stream: what the store is to keep together."""
+    """A number for each stream, by which the store keeps together what one stream brings."""

@@ -10,7 +10,7 @@ from proxy.config.model import Forward as ForwardConfig
 from proxy.iscsi.portals import Portals
 from proxy.net.asking import asked
 from proxy.net.coders import Carries
-from proxy.net.connecting import plain
+from proxy.net.connecting import in_words
 from proxy.net.endings import reset_connection
 from proxy.net.listener import connections
 from proxy.net.peer import Peer
@@ -45,7 +45,6 @@ class Forward:
         self.config = config
         self.listen = listen or config.listen
         self.accepted = 0
-        self.refused = 0
         self._peer = peer
         self._listener = listener
         self._portals = portals
@@ -60,15 +59,15 @@ class Forward:
             self.accepted += 1
             reset_connection(connection)  # unless its relay ends it in order
             self._opening = asyncio.create_task(self._open(connection, origin))
-            await asyncio.shield(self._opening)  # who ends accepting must not tear a connection from its relay
+            await asyncio.shield(self._opening)  # the end of accepting must not tear a connection from its relay
 
     @property
     def streams(self) -> int:
-        """Those of its connections that live."""
+        """How many of its connections live."""
         return sum(not relay.closed for relay in self._relays)
 
     def stirred(self) -> bool:
-        """True if a connection has come since this was last asked."""
+        """True if a connection has come since the last call."""
         former, self._noticed = self._noticed, self.accepted
         return former != self.accepted
 
@@ -77,7 +76,7 @@ class Forward:
         self._listener.close()
 
     async def _open(self, connection: socket.socket, origin: str) -> None:
-        """Open a stream for an array's connection; if that cannot be, reset it."""
+        """Open a stream for an array's connection, or reset it."""
         portals = self._portals(connection.getsockname()[0])
         try:
             wanted = self._wanted(connection)
@@ -86,7 +85,6 @@ class Forward:
         else:
             relay, refusal = self._peer.open(self.config.name, wanted, origin, carried(self.config), portals)
         if relay is None:
-            self.refused += 1
             log.warning("forward %s refused %s: %s", self.config.name, origin, refusal)
             connection.close()
             return
@@ -94,10 +92,10 @@ class Forward:
         try:
             await asyncio.get_running_loop().connect_accepted_socket(lambda: relay, connection)
         except OSError as error:
-            relay.close(ResetCode.ORIGIN_RESET, f"the array's connection failed: {plain(error)}")
+            relay.close(ResetCode.ORIGIN_RESET, f"the array's connection failed: {in_words(error)}")
 
     def _wanted(self, connection: socket.socket) -> str:
-        """What the peer is asked for. Raises Misdirected."""
+        """What OPEN is to ask the peer for. Raises Misdirected."""
         meant = meant_for(connection) if self.config.transparent else None
         if meant is None:
             return self._asked
@@ -109,6 +107,7 @@ class Forward:
 
 
 def carried(config: ForwardConfig) -> Carries:
-    """What the connections carry. Those of portals are iSCSI: one that is not understood passes addresses unseen."""
+    """What the connections are taken for. Those to portals are iSCSI even where the configuration leaves it open, so
+    that a fall-back to plain bytes, in which addresses are not replaced, is counted and logged."""
     portals = config.portal is not None or config.ports is not None
     return "iscsi" if portals and config.protocol == "auto" else config.protocol

@@ -4,7 +4,7 @@ import asyncio
 import ssl
 from typing import Any, Self
 
-from proxy.net.connecting import plain
+from proxy.net.connecting import in_words
 
 LAST_WORDS = 1.0
 """Seconds that the other side has to take the alert that says why, and to end the connection."""
@@ -13,18 +13,19 @@ SELF_SIGNED = 18
 
 
 class Handshake(ssl.SSLContext):
-    """One connection's use of a context, and why its handshake failed: the event loop may know only that it ended.
+    """Stands for a shared SSLContext in one connection, and knows why its handshake failed: uvloop may not tell that.
 
-    uvloop closes a connection whose handshake fails with the alert that says why unsent. So a failure of ours is first
-    told to it as a need to read, at which it sends what there is; the other side then ends the connection.
+    If a handshake fails uvloop closes the connection without sending the alert that says why. So a failure at this side
+    is first reported to uvloop as a need to read (`JudgedConnection.do_handshake`), upon which it sends what there is;
+    the other side then ends the connection.
     """
 
     def __new__(cls, shared: ssl.SSLContext, limit: asyncio.Timeout) -> Self:
-        """As SSLContext wants it; the settings of this one are of no consequence."""
+        """SSLContext demands a protocol when it is made. Its own settings do not matter: `shared` does the work."""
         return super().__new__(cls, shared.protocol)
 
     def __init__(self, shared: ssl.SSLContext, limit: asyncio.Timeout) -> None:
-        """`shared` makes JudgedConnections; `limit` is what ends the handshake, soon if it has failed."""
+        """`shared` makes JudgedConnections. `limit` ends the handshake; after a failure it is brought forward."""
         self._shared = shared
         self._limit = limit
         self._connection: JudgedConnection | None = None
@@ -44,7 +45,7 @@ class Handshake(ssl.SSLContext):
 
 
 class JudgedConnection(ssl.SSLObject):
-    """What `wrap_bio` of this package's contexts makes."""
+    """The SSLObject of contexts that tls.py makes: remembers why the handshake failed, and gets the alert sent."""
 
     outgoing: ssl.MemoryBIO
     limit: asyncio.Timeout
@@ -83,7 +84,7 @@ def explain(error: Exception) -> str:
         unknown = ", and none that this site's file names" if error.verify_code == SELF_SIGNED else ""
         return f"its certificate is refused: {error.verify_message}{unknown}"
     if not isinstance(error, ssl.SSLError):
-        return plain(error) or "the other side closed the connection"
+        return in_words(error) or "the other side closed the connection"
     reason = error.reason or str(error)
     _, is_alert, alert = reason.partition("_ALERT_")
     if not is_alert:

@@ -1,4 +1,4 @@
-"""Watches what limits the streams of a peer: samples once a second, verdicts when asked."""
+"""What limits a peer's streams ("why is it slow"): sampled once a second, judged when somebody asks."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ class Lookout:
         environment: Environment,
         now: float,
     ) -> None:
-        """`peer`: its name; `relays`: those that live; `now`, here and in `sample`: seconds of the loop's clock."""
+        """`peer`: its name; `relays`: live ones by stream; `now`, here and in `sample`: seconds of the loop's clock."""
         self._peer = peer
         self._relays = relays
         self._tunnel = tunnel
@@ -53,12 +53,12 @@ class Lookout:
         self._recent.note(blend(chain.from_iterable(samples)), moved_by(samples) | self._line(), passed)
 
     def look(self) -> None:
-        """Have all streams see anew what they wait for."""
+        """Have all relays see anew what they wait for."""
         for relay in self._relays.values():
             relay.waits.look()
 
     def ended(self, relay: Relay) -> None:
-        """What it has done since the last sample counts, too."""
+        """The relay has ended: what it has done since the last sample counts with the next one."""
         self._ended.append(self._sample(relay))
         self._ended_total.update(relay.waits.total)
 
@@ -84,7 +84,7 @@ class Lookout:
         return relay.waits.verdict(replace(self._figures(), window=window, arrived=arrived, cap=cap))
 
     def _window(self, relay: Relay) -> int:
-        """What the stream has, or had when it lately had to wait for it."""
+        """The stream's window: the present one, or the one that it lately had to wait for if that was larger."""
         flow = self._tunnel.flow(relay.stream)
         return 0 if flow is None else max(flow.window, relay.waits.window)
 
@@ -93,7 +93,7 @@ class Lookout:
 
     def _figures(self) -> Figures:
         """What all streams have in common."""
-        # What the line takes shows while there is something to send: not in the seconds before, in which it was idle.
+        # What the line takes shows only in seconds in which streams wait for it.
         line, again, held_up = (
             self._recent.rate_while(name, Waiting.LINE, Waiting.WINDOW) for name in ("line", "again", "held_up")
         )
@@ -113,7 +113,7 @@ class Lookout:
         )
 
     def _line(self) -> dict[str, float]:
-        """What the lanes have done since the last sample: bytes, and seconds."""
+        """What the lanes have done since the last sample: bytes sent, bytes of these sent again, seconds held up."""
         wire = self._lanes.wire()
         now: dict[str, float] = {"line": wire["sent"] + wire["retransmitted"], "again": wire["retransmitted"]}
         before, self._lanes_before = self._lanes_before, now
@@ -121,7 +121,8 @@ class Lookout:
         return moved | {"held_up": self._held_up()}
 
     def _held_up(self) -> float:
-        """Seconds for which the other end's window held a lane back since the last sample, the mean of all lanes."""
+        """Seconds since the last sample for which the other end's TCP receive window held a lane back: the mean of all
+        lanes."""
         now = {lane.number: lane.tcp_info().receiver_limited_seconds for lane in self._lanes}
         before, self._held_before = self._held_before, now
         return sum(total - before.get(number, 0.0) for number, total in now.items()) / max(1, len(now))

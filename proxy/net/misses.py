@@ -1,22 +1,22 @@
-"""What a tunnel's streams lack, asked for by a few of them at once: what is filled is kept until its batch is decoded.
+"""Has a tunnel's streams take turns in asking for chunks that they lack.
 
-A batch may need `KEPT_MAX` bytes of fills, and a tunnel has many streams: were all of them to ask, a peer that answers
-all but one MISS of each could have gigabytes kept. What is asked for ahead has a bound of its own (`AheadMemory`). The
-sending side's counterpart is `Fills`.
+What is filled is kept until its batch is decoded, and one batch may need up to `KEPT_MAX` bytes of fills. If all
+streams asked at once, a peer that leaves one MISS of each unanswered could have gigabytes kept. What is asked for ahead
+has a bound of its own (`AheadMemory`). The counterpart at the sending side is `Fills`.
 """
 
 import asyncio
 from collections.abc import Callable, Sequence
 
 AT_ONCE = 16
-"""Streams. Of 1024 that lack something a good peer fills thousands of chunks a round trip, all the same."""
+"""Streams that may ask at once. If 1024 lack something, that still lets thousands of chunks come in a round trip."""
 
 
 class Misses:
-    """Of one tunnel. Loop thread."""
+    """Those of one tunnel. Loop thread."""
 
     def __init__(self, send: Callable[[int, Sequence[bytes]], None], pump: Callable[[], None]) -> None:
-        """`send`: a MISS on that stream, of these; `pump` writes to the lanes what the tunnel wants sent."""
+        """`send` queues a MISS of these names on that stream; `pump` writes to the lanes what the tunnel wants sent."""
         self._send = send
         self._pump = pump
         self._loop = asyncio.get_running_loop()
@@ -24,18 +24,19 @@ class Misses:
         self._waiting: dict[int, Sequence[bytes]] = {}
 
     def ask(self, stream: int, names: Sequence[bytes]) -> None:
-        """Ask now or in its turn; a stream that is asking may ask for more."""
+        """Ask now, or when it is the stream's turn; a stream that is asking may ask for more."""
         if stream in self._asking or (self._room and not self._waiting):
             self._ask(stream, names)
         else:
             self._waiting[stream] = names
 
     def asking(self, stream: int) -> bool:
-        """A MISS has been sent for a batch of the stream that is not decoded yet."""
+        """True if the stream has sent a MISS for a batch that is not decoded yet."""
         return stream in self._asking
 
     def settle(self, stream: int) -> None:
-        """The stream has decoded its batch, or ended: others may ask, once it is known whether they have ended, too."""
+        """The stream has decoded its batch, or ended. Others may ask in the next turn of the loop: they may be about to
+        end as well."""
         self._waiting.pop(stream, None)
         if stream in self._asking:
             self._asking.remove(stream)

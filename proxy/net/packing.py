@@ -1,7 +1,7 @@
-"""Frames of bulk that fill no packet wait a little for others: what is known takes a hundred bytes a batch.
+"""Frames of bulk that do not fill a packet wait a little for others: a batch of known data takes a hundred bytes.
 
-Each packet of its own may be lost by itself, and the stream then stands for a round trip and more; and it costs both
-sites a record of TLS, a write and a read.
+Each in a packet of its own could be lost by itself, upon which the stream stands still for a round trip and more; and
+each would cost both sites a TLS record, a write and a read.
 """
 
 import asyncio
@@ -10,11 +10,11 @@ from collections.abc import Callable
 PACKET = 1280
 """Bytes that fill a packet, or nearly."""
 PATIENCE = 0.008
-"""Seconds: a fast source that is known fills a packet in that time."""
+"""Seconds, in which a fast source of known data fills a packet."""
 
 
 class Packing:
-    """Of one relay. Loop thread."""
+    """Decides when the frames that one relay has queued are sent. Loop thread."""
 
     def __init__(self, pump: Callable[[], None]) -> None:
         """`pump` writes to the lanes what the tunnel wants sent."""
@@ -24,7 +24,7 @@ class Packing:
         self._timer: asyncio.TimerHandle | None = None
 
     def add(self, n: int) -> None:
-        """So many bytes of bulk may be sent."""
+        """So many bytes of bulk were queued: send them when they fill a packet, or after `PATIENCE`."""
         self._waiting += n
         if self._waiting >= PACKET:
             self.go()

@@ -1,4 +1,9 @@
-"""When what a source has sent goes out although no batch is full: it pauses, or has been waited for long enough."""
+"""When what a source has sent goes out although it fills no batch: because the source pauses.
+
+It does if a read has not filled its buffer, or no other follows one that has. Then a flush sends the rest, or waits:
+for the store's disk, if a chunk that is expected lies there; or for more to come (a *hold*), where `Pace` finds that
+bulk flows one way and nobody waits for an answer.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -12,31 +17,31 @@ from proxy.observe.waiting import Waiting
 from proxy.reduction.pace import HOLD, READ_MIN, Pace
 
 _PATIENCE = 0.02
-"""Seconds that a pause waits for the store's disk: what is found there need not go as literal bytes."""
+"""Seconds that a flush waits for the store's disk: what is found there need not go as literal bytes."""
 
 _TICK = 0.001
-"""The loop's timers know whole milliseconds."""
+"""Seconds: the resolution of the loop's timers."""
 
 STALL = 0.1
 """Seconds without a byte after which a source that stopped within a PDU is taken not to go on with it."""
 
 _SURE_STALL = 1.0
-"""The same after a login that was understood: then rather a segment was lost on the way, and is sent again."""
+"""The same after a login that was understood: it is more likely then that a segment was lost, and is sent again."""
 
 
 class Flush(Protocol):
-    """Sends what is left; `patient`: but for what need not be sent once the store's disk has been read."""
+    """Sends what is left; with `patient` all but what need not be sent once the store's disk has been read."""
 
     def __call__(self, *, patient: bool = False) -> None: ...
 
 
 class Pauses:
-    """Loop thread. One a relay, whose source it is told of; it calls `flush`."""
+    """Told by a relay what its source does, it calls `flush`. One a relay. Loop thread."""
 
     def __init__(
         self, coders: Coders, waits: Waits, worker: StoreWorker, flush: Flush, ship: Callable[[], None]
     ) -> None:
-        """`ship` sends the chunks that are whole."""
+        """`ship` sends the batches that can be made of whole chunks."""
         self._coders = coders
         self._waits = waits
         self._worker = worker
@@ -44,16 +49,17 @@ class Pauses:
         self._ship = ship
         self._loop = asyncio.get_running_loop()
         self._pace = Pace()
-        self._resting = self._awaiting_turn = False
-        self._full_read = False
-        self._holding = False  # the flush that waits does so for more to come
-        self._came = False  # more of the bulk, since then
-        self._newer_than = 0.0  # what is left came after this
-        self._read_at = 0.0
-        self._read = 0  # bytes that came then, while the loop went round once
-        self._soon: asyncio.Handle | None = None
-        self._round: asyncio.Handle | None = None
-        self._patience: asyncio.TimerHandle | None = None  # a flush waits, for the store's disk or for more to come
+        self._resting = False  # the source is not read, for want of credit or for the disk
+        self._awaiting_turn = False  # the source is not read, while others have their turn
+        self._full_read = False  # the last read filled the buffer, so there may be more
+        self._holding = False  # a flush waits for more to come, and not for the disk
+        self._came = False  # more bulk has come since the hold began
+        self._newer_than = 0.0  # all that is left has come after this time
+        self._read_at = 0.0  # the loop's time of the last read, which changes once a round
+        self._read = 0  # bytes that have come in that round
+        self._soon: asyncio.Handle | None = None  # `_pause` is scheduled
+        self._round: asyncio.Handle | None = None  # `_come_round` is scheduled
+        self._patience: asyncio.TimerHandle | None = None  # a flush waits, for the disk or for more to come
         self._stall = Silence(
             lambda: coders.held,
             lambda: coders.came,
@@ -63,8 +69,8 @@ class Pauses:
         self._closed = False
 
     def received(self, count: int, *, full: bool) -> None:
-        """The source has sent so many bytes, which the encoder has not seen yet; `full`: no more were asked for."""
-        bulk = count >= READ_MIN or full or self._full_read  # what follows a full read is the end of the same
+        """The source has sent so many bytes, which the encoder has not seen yet; `full`: the buffer took no more."""
+        bulk = count >= READ_MIN or full or self._full_read  # what follows a full read belongs to it
         self._full_read = full
         self._came = self._came or bulk
         now = self._loop.time()
@@ -74,9 +80,9 @@ class Pauses:
         self._pace.received(now, bulk=bulk)
 
     def consider(self) -> None:
-        """The encoder has seen them, and full batches are out: has the source paused?"""
+        """The encoder has seen them, and full batches have gone: has the source paused?"""
         if self._holding and not self._pace.holds:
-            self.due()
+            self.stop_waiting()
         if self._patience is not None:
             self._waits.outward(Waiting.SOURCE)
         elif self._full_read and self._soon is None:
@@ -99,22 +105,22 @@ class Pauses:
             self._round = self._loop.call_soon(self._come_round)
 
     def _come_round(self) -> None:
-        """The source could not be read while the loop was busy with others: only from now on is it late."""
+        """The loop has come round. Before, the source could not have been read: only from now on is it late."""
         self._round = None
         self._pace.waits(self._loop.time())
 
-    def due(self) -> None:
-        """A flush begins, or is considered anew: none is waiting any more."""
+    def stop_waiting(self) -> None:
+        """A flush that waits does so no longer: one begins, or is to be considered anew."""
         self._holding = False
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
 
     def answered(self) -> None:
-        """The far array has sent something: what was held goes at once."""
+        """The far array has sent something: what is held goes at once."""
         self._pace.answered()
         if self._holding:
-            self.due()
+            self.stop_waiting()
             self._soon = self._soon or self._loop.call_soon(self._pause)
 
     def rest(self) -> None:
@@ -122,12 +128,12 @@ class Pauses:
         self._resting = True
         self._stall.stop()
         if self._holding and self._waits.queued:
-            self._came = True  # for all we know
+            self._came = True  # more may be waiting in the socket, which is not read
         elif self._patience is not None:
             self._flush()
 
     def wait(self, *, more: bool) -> None:
-        """The source is not read for a moment, while others have their turn; if `more` may be there, it is no pause."""
+        """The source is not read while others have their turn. If `more` may be there this is no pause."""
         self._awaiting_turn = True
         self._stall.stop()
         if more and self._soon is not None:
@@ -135,7 +141,7 @@ class Pauses:
             self._soon = None
 
     def resume(self) -> None:
-        """It is read again, and has not been silent meanwhile; but it may have had no more."""
+        """The source is read again. Not having been read it was not silent; but there may have been no more to read."""
         if self._awaiting_turn and self._full_read and self._soon is None:
             self._soon = self._loop.call_soon(self._pause)
         self._resting = self._awaiting_turn = False
@@ -151,7 +157,7 @@ class Pauses:
                 waiting.cancel()
 
     def _pause(self) -> None:
-        """If the source has nothing more, what is left goes out; after a full read it is given time to bring it."""
+        """Flush, or begin to wait with it. After a full read the loop comes round once more first, to read the rest."""
         self._soon = None
         if self._closed:
             return
@@ -181,13 +187,17 @@ class Pauses:
         self._waits.outward(Waiting.SOURCE)
 
     def _held(self, looks: int) -> None:
-        """The source has had its time. If what waited then is out by now, what came after it has its own."""
+        """What is left was held as long as it may be: flush, if it is that old.
+
+        What has come since may be held for as long from then on, once the rest has gone in full batches. `looks`: how
+        often to look again, a tick later, if nothing has come.
+        """
         self._patience = None
-        if self._waits.queued or self._awaiting_turn:  # it would only wait elsewhere, or more may be there
+        if self._waits.queued or self._awaiting_turn:  # it would only wait for a lane, or more may be there to be read
             self._patience = self._loop.call_later(HOLD, self._held, 0)
             return
         if self._came and self._left <= _TICK and self._coders.encoder.unsent <= self._read:
-            self._ship()  # the incomplete chunk has just begun
+            self._ship()  # all but the incomplete chunk, which has begun with the last read
             self._newer_than = self._read_at
         if self._closed:
             return
@@ -208,7 +218,7 @@ class Pauses:
     # -- a source that stops within a PDU ----------------------------------------------------------------------
 
     def _watch(self) -> None:
-        """It cannot go on while it is not read."""
+        """Watch for a stall; but a source cannot go on while it is not read."""
         if not (self._resting or self._awaiting_turn or self._closed):
             self._stall.watch()
 

@@ -10,7 +10,7 @@ from proxy.config.model import Peer as PeerConfig
 from proxy.iscsi.portals import Portals
 from proxy.net.arrays import Arrays
 from proxy.net.asking import NotExported, granted
-from proxy.net.coders import Carries, Coders, Workbench
+from proxy.net.coders import Carries, CoderFactory, Coders
 from proxy.net.ended import Ended, Reasons
 from proxy.net.environment import Environment
 from proxy.net.fills import Fills
@@ -38,7 +38,7 @@ from proxy.reduction.holdings import Holdings, belief_key, recognise
 log = logging.getLogger(__name__)
 
 _TIMER_SECONDS = 0.001
-"""The loop's timers and clock know whole milliseconds: whoever is called earlier finds that it is not time yet."""
+"""The loop's timers and clock know whole milliseconds: a callback for an earlier time would find it not time yet."""
 
 _WITHDRAWN = "the certificate of this lane is no longer trusted"
 
@@ -54,11 +54,11 @@ _OF_RELAYS: dict[type, Callable[[Relay, Any], None]] = {
         event.name, event.codec, event.size, memoryview(event.data)
     ),
 }
-"""What concerns one stream, and nobody if that has ended meanwhile."""
+"""Events about one stream, by type. They are dropped if its relay has ended."""
 
 
 class Peer:
-    """Loop thread. Owner of lanes and relays; drives `Tunnel`, which decides everything that is protocol."""
+    """The owner of its lanes and relays; drives `Tunnel`, which decides everything that is protocol. Loop thread."""
 
     def __init__(self, environment: Environment, config: PeerConfig) -> None:
         self._loop = asyncio.get_running_loop()
@@ -70,21 +70,24 @@ class Peer:
         self.leaving: set[Relay] = set()
         """Relays that have ended in order, whose arrays have not taken the last bytes yet."""
         self.ended = Ended()
-        self.resumed = self.shutdowns = self.tunnel_resets = self._lost_streams = 0
-        """How often streams went on after an outage, the peer ended in order, the tunnel was lost with streams in it;
-        and how many those are whose tunnel is being lost."""
+        self.resumed = 0
+        """How often streams went on after an outage."""
+        self.shutdowns = 0
+        """How often the peer shut down in order."""
+        self.tunnel_resets = self._lost_streams = 0
+        """How often the tunnel was lost with streams in it; and how many of these the tunnel has that is being lost."""
         self.refusals = Refusals(self._loop.time)
         """Connections that could not be made, in either direction."""
         self.fallbacks = Reasons()
-        """Times that iSCSI was not understood and went on as it is, by reason."""
+        """How often an iSCSI stream was not understood and went on as plain bytes, by reason."""
         self.volumes = Volumes()
         """What iSCSI connections, ended and live, have read and written."""
         self._last_error = self._removed = ""
         self.short_packets = False
-        """Lanes came up with short packets only."""
+        """Lanes come up with short packets only (`Dialler`)."""
         self._environment = environment
         self._holdings: Holdings | None = None
-        self._peer_store: tuple[bytes, bytes] | None = None
+        self._peer_store: tuple[bytes, bytes] | None = None  # identity and epoch of the store that `_holdings` is about
         self._timer: asyncio.TimerHandle | None = None
         self._deadline = float("inf")
         self._arrays = Arrays(self.refusals, environment.config.tunnel.connect_timeout)
@@ -102,7 +105,7 @@ class Peer:
         self.rounds = Rounds()
         self.fills = Fills(self.tunnel, self.worker, self.pump)
         self.misses = Misses(self.tunnel.send_miss, self.pump)
-        self._workbench = Workbench(environment, self.tunnel, lambda: len(self.relays))
+        self._coder_factory = CoderFactory(environment, self.tunnel, lambda: len(self.relays))
         self.shares = Shares(self.tunnel, environment.config, config, now)
         late = environment.load.compresses
         self.lanes = Lanes(self.tunnel, environment.config.tunnel.lanes, self.shares.marks, late)
@@ -121,7 +124,7 @@ class Peer:
 
     @property
     def alarms(self) -> list[str]:
-        """What an operator must know of this peer."""
+        """What an operator must know about this peer."""
         found = []
         if self.short_packets:
             words = f"packets of full size to {self.name} are lost on the way, so short ones are sent"
@@ -133,14 +136,14 @@ class Peer:
 
     @property
     def other_congestion_control(self) -> str:
-        """In words, if the kernel does another one than it is asked for; empty otherwise."""
+        """In words, if the kernel uses another one than it is asked for; empty otherwise."""
         wanted = self._environment.config.tunnel.congestion_control
         used = sorted({lane.congestion_control for lane in self.lanes} - {wanted}) if wanted != "auto" else ()
         return f"the kernel does {', '.join(used)} where tunnel.congestion_control asks for {wanted}" if used else ""
 
     @property
     def references_suspended(self) -> bool:
-        """True while the peer lacked so much of what we referred to that we do not refer for a while."""
+        """True while no references are sent, because the peer lacked too much of what they named."""
         return self._holdings is not None and not self._holdings.referring
 
     @property
@@ -154,11 +157,11 @@ class Peer:
 
     @property
     def last_error(self) -> str:
-        """Why a lane was lost, or could not be had, while one is missing: attempts may fail when others are up."""
+        """Why a lane was lost, or did not come up; empty if none is missing."""
         return self._last_error if self.lanes.missing() else ""
 
     def failed(self, reason: str) -> bool:
-        """A lane could not be had, or was lost. False if that is no news, or if none is missing."""
+        """A lane did not come up, or was lost. False if the reason is no news, or no lane is missing."""
         if not self.lanes.missing():
             return False
         news, self._last_error = reason != self._last_error, reason
@@ -166,32 +169,32 @@ class Peer:
 
     @property
     def reachable(self) -> bool:
-        """A lane is up, and heard of."""
+        """True if a lane is up, and heard of."""
         return self.lanes.up
 
     @property
     def busy(self) -> bool:
-        """True while an array may still get something: from a stream, or from what the tunnel or a socket holds."""
+        """True while an array may still get something, from a stream or from what the tunnel or a socket holds."""
         return bool(self.relays or self.leaving or (self.lanes and self.tunnel.figures.streams))
 
     @property
     def _untaken(self) -> str:
-        """Why no stream may begin, if so. Ended ones count nowhere else, and each keeps a socket and what is left."""
+        """Why no stream may begin: too many that have ended still keep a socket and bytes. Empty if one may."""
         most = self._environment.tunnel_settings.streams
         if len(self.leaving) < most:
             return ""
         return f"the arrays of {most} streams that have ended have not taken their last bytes yet"
 
     def agreed(self, capability: Capability) -> bool:
-        """Both sites have that capability."""
+        """True if both sites have that capability."""
         return self.tunnel.agreement is not None and capability in self.tunnel.agreement.capabilities
 
     def _coders(self, stream: int, name: str, protocol: Carries | None, portals: Portals | None = None) -> Coders:
         fell = partial(self._fell_back, name, protocol)
-        return self._workbench.coders(stream, self.holdings, protocol, Tally(self.volumes, name), fell, portals)
+        return self._coder_factory.coders(stream, self.holdings, protocol, Tally(self.volumes, name), fell, portals)
 
     def _fell_back(self, name: str, protocol: Carries | None, reason: str, recognised: bool) -> None:
-        """A stream goes on without being understood; one that need not be iSCSI and never was is none of these."""
+        """A stream goes on as plain bytes. That is not counted if it need not be iSCSI, and has not begun as iSCSI."""
         if protocol == "auto" and not recognised:
             return
         self.fallbacks.count(reason)
@@ -236,7 +239,7 @@ class Peer:
         self.pump()
 
     def left(self, relay: Relay) -> None:
-        """The array of a relay has everything, or nothing can be given to it any more."""
+        """A relay's array has everything, or can be given nothing any more."""
         self.leaving.discard(relay)
 
     def breach(self, reason: str) -> None:
@@ -252,9 +255,10 @@ class Peer:
         self._dispatch()
 
     def review(self, removed: str) -> None:
-        """Certificates were read anew: end lanes whose own is no longer this peer's. Streams wait for another lane.
+        """Certificates were read anew: end lanes whose certificate is no longer this peer's; streams wait for others.
 
-        `removed`: why it is a peer no longer, if it is none; nobody dials it then, or lets it in, who would say so.
+        `removed`: why the other site is a peer no longer; empty if it is one. It becomes the last error, since no lane
+        is tried any more that could fail for that reason.
         """
         for lane in self.lanes:
             if not self._environment.proves(self.name, *lane.certificate):
@@ -269,9 +273,9 @@ class Peer:
         self.pump()
 
     def sample(self) -> None:
-        """Once a second: note what no event tells of lanes and relays, and end suspensions."""
+        """Once a second: see what no event tells about lanes and relays, and end suspensions."""
         self.lanes.sample(self._loop.time())
-        if not self.lanes.missing():  # a silent one is heard again, or fewer do; of the next time that says nothing
+        if not self.lanes.missing():  # perhaps without a new lane: a silent one is heard again, or fewer are needed
             self._last_error = ""
         self.shares.sample(self.lanes, self._loop.time())
         for lane in self.lanes.surplus() if self._ends_lanes else ():
@@ -286,7 +290,7 @@ class Peer:
 
     @property
     def _ends_lanes(self) -> bool:
-        """True if it is for this side to end lanes: it dials, or both do and its name sorts first."""
+        """True if it is this side that ends surplus lanes: it dials, or both do and its name sorts first."""
         dialled = [lane.dialler for lane in self.lanes]
         return all(dialled) or (any(dialled) and self._environment.config.site.name < self.name)
 
@@ -305,7 +309,7 @@ class Peer:
     def hello(self, lane: Lane, hello: Hello) -> None:
         """The other side's HELLO: join the lane to the tunnel. Raises HelloRefused."""
         now = self._loop.time()
-        if not self._environment.proves(self.name, *lane.certificate):  # it was, when it was shown
+        if not self._environment.proves(self.name, *lane.certificate):  # a reload came between
             raise HelloRefused(CloseCode.NOT_A_PEER, _WITHDRAWN)
         if self.lanes.full and self.tunnel.pairing.continues(hello):
             silent = self.lanes.oldest_silent
@@ -323,18 +327,18 @@ class Peer:
         log.info("lane %d with %s (%s) is up, %s", lane.number, self.name, lane.remote, hello.software)
         for other in replaced:
             other.abort(f"nothing was heard on it, and lane {lane.number} has come up in its place")
-        self._last_error = ""  # also what these left behind: no other lane may come for days
+        self._last_error = ""  # also what those just aborted have left there, perhaps for days
         self._dispatch()
         self.lookout.look()
         self.pump()
 
     def frame(self, lane: Lane, frame: Frame) -> None:
-        """A frame: whatever follows from it is done before its memory is used again."""
+        """A frame has come: all that follows from it is done before its memory is used again."""
         self.tunnel.receive(lane.number, frame, self._loop.time())
         self._dispatch()
 
     def burst(self, lane: Lane) -> None:
-        """All that one read brought has been given: acknowledge and answer."""
+        """`frame` was called for what one read brought: acknowledge and answer."""
         self.tunnel.heard(lane.number, self._loop.time())
         self.lanes.speak(lane)
         self.fills.go_on()
@@ -457,7 +461,7 @@ class Peer:
         self.lanes.wish_of_peer({})
         self.tunnel_resets += bool(self._lost_streams or self.relays)
         self._lost_streams = 0
-        for relay in list(self.relays.values()):  # their streams had ended, and what should have told them is dropped
+        for relay in list(self.relays.values()):  # their streams had ended, but the events that say so were dropped
             relay.close(ResetCode.PROTOCOL_ERROR, event.reason, tell=False)
         log.warning("the tunnel with %s begins anew: %s", self.name, event.reason)
 
@@ -466,7 +470,7 @@ class Peer:
         log.info("the tunnel with %s resumed on lane %d with %d streams", self.name, event.lane, len(self.relays))
 
     def _trust_store(self, hello: Hello) -> None:
-        """Believe what we remember of the peer's store only if it is still that store (PROTOCOL.md)."""
+        """Believe what we remember of the peer's store only if it is still that store ("What the peer holds")."""
         seen = hello.store, hello.epochs[0]
         if seen == self._peer_store:
             return

@@ -1,5 +1,5 @@
-"""Where initiators on this side reach the portals that a peer's targets name: configured forwards, or forwards that
-are opened on demand and closed when nothing has asked for them for a while.
+"""Where initiators at this site reach the portals that a peer's targets name: by configured forwards, or by forwards
+that are opened on demand, and closed when they have not been used for a while.
 """
 
 import asyncio
@@ -21,13 +21,13 @@ from proxy.protocol.codes import Capability
 log = logging.getLogger(__name__)
 
 _WARNINGS_MAX = 256
-"""Addresses and reasons that are warned of; each once."""
+"""Different warnings that are logged, each once."""
 
 Run = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
 
 
 class OnDemand:
-    """A forward to one portal, and when it was last asked for."""
+    """A forward to one portal, and when it was last in use."""
 
     def __init__(self, forward: Forward, task: "asyncio.Task[None]", now: float) -> None:
         self.forward = forward
@@ -46,13 +46,13 @@ class OnDemand:
 
     def close(self) -> None:
         """Accept no more; live connections go on."""
-        # A loop that still watches a socket which is closed would watch whichever has its number next.
+        # First the task: a loop that still watches a closed socket would watch whatever gets its number next.
         self._task.add_done_callback(lambda _: self.forward.close())
         self._task.cancel()
 
 
 class Portals:
-    """Of one peer. Loop thread."""
+    """The portals of one peer's targets, as this site's initiators reach them. Loop thread."""
 
     def __init__(
         self, peer: Peer, forwards: Sequence[ForwardConfig], run: Run, clock: Callable[[], float] | None = None
@@ -67,21 +67,23 @@ class Portals:
         self._forwards = forwards
         self._standing = {_folded(each.portal): each for each in forwards if each.portal is not None}
         self._opened: dict[tuple[str, Address], OnDemand] = {}
-        """By the forward whose ports they have: who reaches the one need not reach the address of another."""
+        """By the forward whose address and ports they use, and portal. An initiator that reaches one forward's address
+        need not reach another's, so a portal may be open by several."""
         self._full: dict[str, str] = {}
-        """Forwards that had no port left this second, and why: however many portals are named, ports are tried once."""
+        """Forwards that have no port left, and why; until this is emptied, each second, their ports are not tried."""
         self._closed = False
         self._warned: set[str] = set()
         self._now = clock or asyncio.get_running_loop().time
         self._sampled = self._now()
 
     def seen_by(self, forward: ForwardConfig) -> "Callable[[str], Redirection | None]":
-        """What replaces addresses for a forward's connections, by the local address that an initiator connected to."""
+        """What replaces addresses in a forward's connections, as a function of the local address that the initiator
+        connected to; it returns None if addresses are to pass."""
         rewrites = forward.rewrite and not forward.transparent
         return lambda host: Redirection(self, forward, host) if rewrites else None
 
     def find(self, address: Address, forward: ForwardConfig, host: str) -> Address | None:
-        """Where initiators that came to `host` by a forward reach that portal; None if there is no way."""
+        """Where initiators that reached a forward at `host` can reach that portal; None if they cannot."""
         standing = self._standing.get(address)
         listen = self._on_demand(address, forward) if standing is None else standing.listen
         told = None if listen is None else _told(listen, host)
@@ -90,7 +92,7 @@ class Portals:
         return told
 
     def warn(self, words: str) -> None:
-        """Once for the same words, and for so many words at most; but counted."""
+        """Count a text or address that passes, and log it: once for the same words, `_WARNINGS_MAX` times at most."""
         self.passed += 1
         if words in self._warned or len(self._warned) > _WARNINGS_MAX:
             return
@@ -99,7 +101,7 @@ class Portals:
         log.warning("portals of %s: %s%s", self._peer.name, words, more)
 
     def sample(self) -> None:
-        """Once a second: close what nobody has asked for, but while the site stood still nobody was heard."""
+        """Once a second: close what has long not been in use. Time in which the site stood still does not count."""
         now = self._now()
         stood_still, self._sampled = now - self._sampled > STOOD_STILL, now
         self._full.clear()
@@ -118,7 +120,7 @@ class Portals:
             opened.close()
 
     def status(self) -> list[OnDemandStatus]:
-        """What is open on demand."""
+        """The forwards that are open on demand."""
         now = self._now()
         return [
             OnDemandStatus(
@@ -133,7 +135,10 @@ class Portals:
         ]
 
     def _on_demand(self, address: Address, forward: ForwardConfig) -> Address | None:
-        """Where a forward on demand to that portal listens, opened now if there is none. None, and said why: none."""
+        """Where a forward on demand to that portal listens, which is opened if there is none.
+
+        None, after a warning that says why, if none can be opened.
+        """
         config = next((each for each in (forward, *self._forwards) if _covers(each, address)), None)
         if config is not None and (opened := self._opened.get((config.name, address))):
             opened.touch(self._now())
@@ -177,7 +182,7 @@ class Portals:
 
 
 class Redirection:
-    """What the texts of one connection are told (`proxy.iscsi.portals.Portals`)."""
+    """Implements `proxy.iscsi.portals.Portals` for one connection."""
 
     def __init__(self, portals: Portals, forward: ForwardConfig, host: str) -> None:
         """`host`: the address of this site that the initiator reached."""
@@ -191,7 +196,7 @@ class Redirection:
         return None if found is None else Portal(*found)
 
     def replaced(self, number: int) -> None:
-        """So many are told."""
+        """So many addresses of a text were replaced."""
         self._portals.rewritten += number
 
     def passed(self, reason: str) -> None:
@@ -208,12 +213,12 @@ def _covers(config: ForwardConfig, address: Address) -> bool:
 
 
 def _folded(address: Address) -> Address:
-    """As `parse_portal` has it."""
+    """With the host in lower case, as `parse_portal` gives it."""
     return address._replace(host=address.host.lower())
 
 
 def _told(listen: Address, host: str) -> Address | None:
-    """What an initiator that reached `host` is to connect to; None if it cannot."""
+    """The address to be told to an initiator that reached this site at `host`; None if it cannot reach `listen`."""
     bare = listen._replace(host=listen.host.partition("%")[0])
     reached = Address(host.partition("%")[0], listen.port)
     assert bare.ip is not None

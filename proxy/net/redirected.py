@@ -7,13 +7,13 @@ import struct
 from proxy.config.addresses import Address
 
 _SO_ORIGINAL_DST = 80
-"""Of connection tracking, with IPv4 and IPv6 alike (linux/netfilter_ipv4.h, linux/netfilter_ipv6/ip6_tables.h)."""
+"""An option of connection tracking, alike for both IPs (linux/netfilter_ipv4.h, linux/netfilter_ipv6/ip6_tables.h)."""
 _SOCKADDR_IN = struct.Struct("!2xH4s8x")
 _SOCKADDR_IN6 = struct.Struct("!2xH4x16s4x")
 
 
 def meant_for(connection: socket.socket) -> Address | None:
-    """The original destination of an accepted connection; None if it came to this very address."""
+    """The original destination of an accepted connection; None if it was not redirected."""
     six = connection.family == socket.AF_INET6
     level, layout = (socket.IPPROTO_IPV6, _SOCKADDR_IN6) if six else (socket.IPPROTO_IP, _SOCKADDR_IN)
     try:

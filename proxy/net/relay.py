@@ -1,8 +1,8 @@
 """A relay joins one array connection to one stream of a tunnel.
 
-Outward: the socket is read straight into the encoder; batches go to the tunnel as long as it has credit, and while it
-has none the socket is not read. Inward is `Delivery`. A stream ends by `close`, or in order once both arrays have
-ended their sides (`_finish_if_done`).
+Outward (to the peer): the socket is read straight into the encoder; batches go to the tunnel as long as it has credit,
+and while it has none the socket is not read: the relay *rests*. Inward (to the array) is `Delivery`. A stream ends by
+`close`, or in order once both arrays have ended their sides (`_finish_if_done`).
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import cast
 from proxy.net.allowance import grain_and_allowance
 from proxy.net.blaming import Blaming
 from proxy.net.coders import Coders
-from proxy.net.connecting import plain
+from proxy.net.connecting import in_words
 from proxy.net.delivery import Delivery
 from proxy.net.endings import Leaving, reset_connection, reset_transport, socket_of
 from proxy.net.packing import Packing
@@ -30,17 +30,18 @@ from proxy.protocol.errors import PeerError
 from proxy.reduction.batch import CODEC_NONE
 from proxy.reduction.draft import EncodedBatch
 
-_CPU, _SOURCE = Waiting.CPU, Waiting.SOURCE  # each read passes here, and an enum's are slow
+_CPU, _SOURCE = Waiting.CPU, Waiting.SOURCE  # each read passes here, and attributes of an enum class are slow to read
 
 _WRITE_HIGH = 256 << 10
-"""Bytes waiting for a slow array above which decoding rests; they count as consumed."""
+"""Bytes that wait for a slow array, above which decoding stops; they count as consumed."""
 _WRITE_LOW = 64 << 10
 
 _ALLOWANCE_MIN = 4 << 10
-"""Plain bytes below which the socket rests: reading a few at a time would cost more than it moves."""
+"""Plain bytes below which the socket is not read: reading a few at a time would cost more than it moves."""
 
 _RATIO_MIN = 0.4
-"""Least ratio believed when a batch is sized: should the data stop to compress, it has at most 2.5 times the grain."""
+"""The least compression ratio that is believed when a batch is sized: if data ceases to compress, the batch has at most
+2.5 times the grain."""
 
 
 class Relay(asyncio.BufferedProtocol):
@@ -56,7 +57,7 @@ class Relay(asyncio.BufferedProtocol):
         self.waits = Waits(owner, stream)
         self.reason = ""
         self.destination = ""
-        """The export that the peer was asked for, or the address behind ours."""
+        """What the peer was asked for (opener), or the address that is connected to (acceptor)."""
         self._owner = owner
         self._loop = asyncio.get_running_loop()
         self._traffic = Traffic()
@@ -66,8 +67,8 @@ class Relay(asyncio.BufferedProtocol):
         self._underway = self._encoder.underway
         self.compression = self._encoder.compression
         self._transport: asyncio.Transport | None = None
-        self._outstanding: deque[tuple[int, EncodedBatch]] = deque()
-        self._resting = False  # we do not read the array
+        self._outstanding: deque[tuple[int, EncodedBatch]] = deque()  # not consumed: sum of costs with it, batch
+        self._resting = False  # the array is not read
         self._awaiting_turn = False  # the same, but only until others have been read
         self._pauses = Pauses(coders, self.waits, owner.worker, self._flush, self._ship_whole)
         self._packing = Packing(owner.pump)
@@ -83,7 +84,7 @@ class Relay(asyncio.BufferedProtocol):
         )
         self._allowance = 0  # plain bytes that may be read
         self._lent = 0  # bytes of the buffer for the read under way
-        self._ended_here = False
+        self._ended_here = False  # our array has ended its side
         self.closed = False
         self._leaving: Leaving | None = None
         self.in_order = False
@@ -91,12 +92,12 @@ class Relay(asyncio.BufferedProtocol):
 
     @property
     def share(self) -> str:
-        """The name of what it is accounted to: "forward replication", "export array"."""
+        """The name of its share, by which it is accounted for: "forward replication", "export array"."""
         return f"{'forward' if self.opener else 'export'} {self.name}"
 
     @property
     def traffic(self) -> Traffic:
-        """What has passed so far."""
+        """What has passed so far, up to date."""
         self.coders.note(self._traffic)
         return self._traffic
 
@@ -108,7 +109,7 @@ class Relay(asyncio.BufferedProtocol):
             reset_transport(transport)
             return
         self._transport = transport
-        reset_connection(socket_of(transport))  # unless it ends in order: also when this process is killed
+        reset_connection(socket_of(transport))  # unless it ends in order; so it is even if this process is killed
         transport.set_write_buffer_limits(_WRITE_HIGH, _WRITE_LOW)
         notice_absence(socket_of(transport))
         make_room(socket_of(transport), TURN)
@@ -171,7 +172,7 @@ class Relay(asyncio.BufferedProtocol):
             self._leaving.lost(exc)
         self._transport = None
         self._owner.left(self)
-        reason = "the array reset its connection" if exc is None else f"the array's connection failed: {plain(exc)}"
+        reason = "the array reset its connection" if exc is None else f"the array's connection failed: {in_words(exc)}"
         self.close(ResetCode.ORIGIN_RESET, reason)
 
     # -- the tunnel --------------------------------------------------------------------------------------------
@@ -187,11 +188,11 @@ class Relay(asyncio.BufferedProtocol):
         self._owner.fills.add(self, names)
 
     def listed(self, name: bytes) -> bytes | None:
-        """What a run of that name on its way to the peer stands for; None if there is none."""
+        """The list of a run of that name that is on its way to the peer; None if there is none."""
         return self._underway.listed(name)
 
     def fill(self, name: bytes, data: bytes) -> None:
-        """A chunk that the peer has missed, or a run's list, in its turn; empty: it is gone."""
+        """It is the turn of a chunk that the peer has missed, or of a run's list: send it. Empty: it is gone."""
         self._traffic.fills += 1
         if not data:
             self._owner.holdings.gone(self._loop.time())
@@ -202,7 +203,7 @@ class Relay(asyncio.BufferedProtocol):
         self.waits.load(loading)
 
     def arrived(self) -> None:
-        """Some of what was sent is at the peer."""
+        """Some of what was sent was acknowledged."""
         self.waits.look()
         self._owner.fills.arrived(self)
 
@@ -215,19 +216,19 @@ class Relay(asyncio.BufferedProtocol):
             self._finish_if_done()
 
     def recalled(self, consumed: int, limit: int) -> None:
-        """The peer asks for credit that is not used. What the array has given us already may need it."""
+        """The peer asks for credit that is not used: give it, unless what was read from the array needs it."""
         pending, _ = self._encoder.pending
         if pending or self._ended_here or self.closed:
             return
         self._owner.tunnel.waive(self.stream, consumed, limit)
-        self._rest_if_needed()  # what the array may give us was reckoned with that credit, all of which may be gone
+        self._rest_if_needed()  # the allowance was reckoned with that credit
 
     def writable(self) -> None:
-        """The tunnel has credit again."""
+        """There is room to send again."""
         self._resume_if_possible()
 
     def sample(self) -> None:
-        """Once a second. An array whose socket is not read has nobody else to notice its reset."""
+        """Once a second. Among other things, see whether the array has reset a socket that is not read."""
         if self._transport is None:
             return
         self.coders.sample(self._traffic.raw)
@@ -240,15 +241,15 @@ class Relay(asyncio.BufferedProtocol):
         """End both directions at once. `tell`: the peer is to know."""
         if self.closed:
             return
-        self._give_back(reason)
+        self._release(reason)
         if self._transport is not None:
             reset_transport(self._transport)
         if tell:
             self._owner.tunnel.reset(self.stream, code, reason)
         self._owner.gone(self)
 
-    def _give_back(self, reason: str) -> None:
-        """Whichever way the stream ends: nothing happens any more, and nothing of the peer's is held."""
+    def _release(self, reason: str) -> None:
+        """The stream ends, in whatever way: do nothing more, hold nothing of the peer's, and unpin what was sent."""
         self.closed = True
         self.reason = reason
         self._pauses.close()
@@ -263,17 +264,17 @@ class Relay(asyncio.BufferedProtocol):
 
     def _renew_allowance(self) -> None:
         encoder, tunnel = self._encoder, self._owner.tunnel
-        frame = int(self._owner.grain / max(self.compression.ratio, _RATIO_MIN))  # what is literal will be shorter
+        frame = int(self._owner.grain / max(self.compression.ratio, _RATIO_MIN))  # literal bytes will be compressed
         grain = min(frame, tunnel.grain(self.stream))
         pending, known = encoder.pending
         encoder.grain, allowance = grain_and_allowance(tunnel.sendable(self.stream, known), pending - known, grain)
         self._allowance = encoder.affordable(allowance)
 
     def _flush(self, *, patient: bool = False) -> None:
-        """Send what is left; `patient`: but for what need not be sent once the store's disk has been read."""
+        """Send what is left; with `patient` all but what need not be sent once the store's disk has been read."""
         if self.closed:
             return
-        self._pauses.due()
+        self._pauses.stop_waiting()
         with self._blaming:
             self._encoder.flush(patient=patient)
             self._ship()
@@ -282,16 +283,16 @@ class Relay(asyncio.BufferedProtocol):
             if self._resting and self._owner.worker.congested:
                 self._owner.worker.when_relieved(self._resume_if_possible)
             else:
-                self._resume_if_possible()  # what is known has cost less than it might have
+                self._resume_if_possible()  # known data has cost less than was reckoned with
 
     def _ship_whole(self) -> None:
-        """Send the chunks that are whole, though they fill no batch."""
+        """Send the chunks that are whole, though they do not fill a batch."""
         if not self.closed:
             with self._blaming:
                 self._ship()
 
     def _ship(self, *, bulk: bool = False) -> None:
-        """Send all batches that there are; `bulk`: others follow, so short ones may wait for them."""
+        """Send all batches that there are. `bulk`: others will follow, so short ones may wait for them (`Packing`)."""
         batch = self._encoder.take()
         if batch is None:
             self._packing.hurry()
@@ -309,7 +310,7 @@ class Relay(asyncio.BufferedProtocol):
             self._rest_if_needed()
 
     def _send(self, batch: EncodedBatch) -> int:
-        """The length of the batch."""
+        """Queue a batch in the tunnel; its length."""
         cost = self._owner.tunnel.send_data(self.stream, batch.data, batch.plain)
         length, batch.data = len(batch.data), b""  # the tunnel keeps it as long as need be
         self._outstanding.append((cost, batch))
@@ -341,7 +342,7 @@ class Relay(asyncio.BufferedProtocol):
         self._pauses.rest()
 
     def _await_turn(self, *, more: bool) -> None:
-        """Stop reading while others have their turn; `more` is there."""
+        """Stop reading while others have their turn; `more`: there is more to read."""
         assert self._transport is not None
         self._awaiting_turn = True
         self._transport.pause_reading()
@@ -373,11 +374,12 @@ class Relay(asyncio.BufferedProtocol):
     # -- both ----------------------------------------------------------------------------------------------------
 
     def _finish_if_done(self) -> None:
-        """Both directions have ended, and the peer can ask for nothing any more: close the socket without a reset."""
+        """If both directions have ended, and all that was sent is consumed, so that the peer can ask for nothing any
+        more, close the socket without a reset."""
         if not (self._ended_here and self.delivery.over) or self._outstanding or self.closed:
             return
         self.in_order = True
-        self._give_back("both arrays ended it")
+        self._release("both arrays ended it")
         if self._transport is not None:
             self._leaving = Leaving(self._transport, self._loop.time())
         self._owner.gone(self)

@@ -36,7 +36,7 @@ class RelayOwner(WaitsOwner, Protocol):
         """The peer broke the protocol: end the tunnel."""
 
     def gone(self, relay: "Relay") -> None:
-        """The relay has ended. If it has done so in order, its array may still have to take the last bytes."""
+        """The relay has ended. If it ended in order its array may still have to take the last bytes; `left` follows."""
 
     def left(self, relay: "Relay") -> None:
         """The array's connection is closed."""

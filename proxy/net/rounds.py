@@ -1,9 +1,9 @@
-"""A peer's part of each round of the loop: what one peer sends holds up nobody else.
+"""A peer's part of each round of the event loop, so that what one peer sends holds up no other.
 
 A frame of twenty bytes may cost as much time as one of a hundred kilobytes, and a batch of forty bytes may stand for
-thousands of PDUs. So it is time that is counted, of all lanes and streams of a peer together; who has more to do once
-it is used up waits for the next round, in turn. Linux has the same for network cards (NAPI). Some legal frames take
-more than that at once: then the peer's next rounds have passed, too.
+thousands of PDUs. So it is time that is counted, for all lanes and streams of a peer together. What is left to do once
+that is used up waits for the next round, in turn, as with Linux's budget for network cards (NAPI). Some legal frames
+take longer than that at once: the excess is taken from the peer's next rounds.
 """
 
 import asyncio
@@ -13,18 +13,18 @@ from collections.abc import Callable
 from types import TracebackType
 
 LONGEST = 0.005
-"""Seconds of a round: some megabytes of an honest peer."""
+"""Seconds of a round that a peer may use: some megabytes of an honest peer."""
 _NOTED = LONGEST / 4
-"""Less is carried over to the next round, so that who asks and answers costs none."""
+"""A round is begun only when so much has been used, so that a peer that asks and answers little costs no rounds."""
 _MOST = 1.0
-"""Seconds that are carried over at most: who seems to have taken longer was stopped, or the host was."""
+"""Seconds that are carried over at most: if more seem to have been used the process was stopped, or the host."""
 
 
 class Rounds:
-    """Of one peer. Work on what it has sent is done within `with`, which may be nested. Loop thread."""
+    """The part of one peer. Work on what it has sent is done in a `with` block, which may be nested. Loop thread."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock`: one that goes on within a round, as the loop's does not."""
+        """`clock`: not the loop's, which stands still within a round."""
         self._loop = asyncio.get_running_loop()
         self._clock = clock
         self._depth = 0
@@ -48,11 +48,11 @@ class Rounds:
 
     @property
     def over(self) -> bool:
-        """The time is used up: who has more to do is to `wait`."""
+        """True if the time is used up: what is left to do has to `wait`."""
         return self._used + (self._clock() - self._began if self._depth else 0.0) >= LONGEST
 
     def wait(self, go_on: Callable[[], None]) -> None:
-        """Call that in the next round, or when those have been called who wait already."""
+        """Call `go_on` in the next round that has time for it, after all that wait already."""
         self._waiting.append(go_on)
         self._await_next()
 
@@ -64,7 +64,7 @@ class Rounds:
         self._next = None
         self._used = max(0.0, self._used - LONGEST)
         if self._waiting or self._used:
-            self._await_next()  # whatever becomes of those who go on
+            self._await_next()  # now, for one of the calls below may raise
         for _ in range(len(self._waiting)):
             if self.over:
                 break

@@ -1,11 +1,11 @@
-"""Somebody may stop within something that is kept until it is whole: how long the rest is waited for."""
+"""How long the rest is waited for of something that is kept until it is whole, when its sender stops within it."""
 
 import asyncio
 from collections.abc import Callable
 
 
 class Silence:
-    """Loop thread. Its owner calls `watch` whenever something may have begun to wait."""
+    """A timeout on the sender's silence. Its owner calls `watch` when something may have begun to wait. Loop thread."""
 
     def __init__(
         self,
@@ -16,9 +16,10 @@ class Silence:
         seconds: Callable[[], float],
         interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
-        """`held`: bytes that wait, `came`: something that changes with each byte that comes.
+        """`held`: how many bytes wait; `came`: a number that changes with each byte that comes.
 
-        `give_up` is called after so many `seconds` without one, unless it is `interrupted`: somebody else's silence.
+        `give_up` is called after so many `seconds` without a byte, unless `interrupted` says that the sender is not to
+        blame for that: then they begin anew.
         """
         self._held = held
         self._came = came
@@ -30,18 +31,18 @@ class Silence:
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(self) -> None:
-        """If something waits, it is watched from now on, or since it was before."""
+        """Watch from now on if something waits; if it was watched already, the time goes on."""
         if self._timer is None and self._held():
             self._wait(looks=2)
 
     def stop(self) -> None:
-        """Nothing can come for a while, or ever."""
+        """Stop watching: nothing can come for a while, or ever."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _wait(self, looks: int) -> None:
-        """In two halves: after the first, what came while the loop was busy is read before the second ends."""
+        """Wait half of the time: bytes that came while the loop was busy are read before the second half is over."""
         self._seen = self._came()
         self._timer = self._loop.call_later(self._seconds() / 2, self._look, looks - 1)
 

@@ -1,4 +1,4 @@
-"""What one iSCSI connection reads and writes, told to the counts of its volumes."""
+"""Counts what one iSCSI connection reads and writes, by volume."""
 
 from proxy.iscsi.connection import Connection
 from proxy.iscsi.scsi import Access, unit_number
@@ -7,7 +7,7 @@ from proxy.observe.volumes import VOLUMES_MAX, Commands, Volume, VolumeName, Vol
 from proxy.text import printable
 
 NAME_MAX = 223
-"""Longest name of an iSCSI node (RFC 7143, 4.2.7.1); of a longer one the beginning has to do."""
+"""Longest name of an iSCSI node (RFC 7143, 4.2.7.1), bytes; of a longer one the beginning is used."""
 _READ, _WRITE = Access.READ, Access.WRITE
 
 
@@ -15,12 +15,12 @@ class Tally:
     """The `Observer` of one connection. Loop thread."""
 
     def __init__(self, volumes: Volumes, share: str) -> None:
-        """`share`: "forward replication", "export array"."""
+        """`share`: the name of the forward's or export's, as "forward replication"."""
         self.connection = Connection(self)
         self._all = volumes
         self._share = share
-        self._used: dict[int, Volume] = {}  # by LUN: grows only, so that a command ends where it began
-        self._entered: set[Volume] = set()  # several units may be one of them
+        self._used: dict[int, Volume] = {}  # by LUN; nothing is removed, so that a command is counted where it began
+        self._entered: set[Volume] = set()  # a volume may stand for several LUNs
 
     @property
     def initiator(self) -> str | None:
@@ -29,23 +29,23 @@ class Tally:
 
     @property
     def target(self) -> str | None:
-        """The target's."""
+        """The target's name, likewise."""
         return node_name(self.connection.target)
 
     def began(self, task: Task, now: float) -> None:
-        """A command passed; only reads and writes count."""
+        """A command has passed. Only reads and writes count."""
         if task.access is _READ or task.access is _WRITE:
             volume = self._used.get(task.lun) or self._enter(task.lun)
             volume.began(_commands(volume, task), task.byte, task.extent)
 
     def ended(self, task: Task, status: int, now: float) -> None:
-        """Its status passed."""
+        """The command's status has passed."""
         if task.access is _READ or task.access is _WRITE:
             volume = self._volume(task)
             volume.ended(_commands(volume, task), task.length, now - task.began, good=not status)
 
     def dropped(self, task: Task, now: float) -> None:
-        """It will have no status."""
+        """The command will have no status."""
         if task.access is _READ or task.access is _WRITE:
             self._volume(task).drop()
 
@@ -58,7 +58,8 @@ class Tally:
         self._used.clear()
 
     def _enter(self, lun: int) -> Volume:
-        """A unit is used for the first time; beyond a bound, so that nobody can fill memory, others count for it."""
+        """The volume of a unit that is used for the first time; beyond a bound, so that nobody can fill memory, the one
+        that stands for all others."""
         if len(self._used) < VOLUMES_MAX:
             name = VolumeName(self._share, self.target or "", unit_number(lun))
             volume = self._used[lun] = self._all.find(name)
@@ -78,5 +79,5 @@ def _commands(volume: Volume, task: Task) -> Commands:
 
 
 def node_name(name: str | None) -> str | None:
-    """The name of an initiator or target, as they say it: bounded, and without anything that moves a cursor."""
+    """The name of an initiator or target as it was said, but no longer than NAME_MAX, and printable."""
     return None if name is None else printable(name)[:NAME_MAX]

@@ -1,8 +1,7 @@
-"""Streams take turns: while many sources have more than the site takes, few are read in a round, and these for long.
+"""Streams take turns: while many sources have more than the site can take, few are read in a round, and for long.
 
-A loop reads each socket that has something for as long as it has something, so whoever asks something small waits for
-all of them. Short turns would help that, but a stream's data and state have left the processor's cache when it comes
-round again.
+The event loop reads every socket that has something, so a small question would wait for all of them. Short turns would
+help, but then a stream's data and state would have left the processor's cache whenever it comes round again.
 """
 
 import asyncio
@@ -10,25 +9,29 @@ from collections import deque
 from collections.abc import Callable
 
 TURN = 2 << 20
-"""Bytes: three to six milliseconds of work, and what an array's socket holds (`sockets.make_room`)."""
+"""Bytes of a turn: three to six milliseconds of work, and what an array's socket holds (`sockets.make_room`)."""
 AT_ONCE = 4
 """Streams that have their turn in one round of the loop; some of them may have nothing more."""
 
 
 class Turns:
-    """Of one site. Loop thread."""
+    """Those of one site. Loop thread.
+
+    Nobody waits before several readers that have more have read a turn together in one round. From then on, as long as
+    anybody waits, turns are given out.
+    """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._read = 0  # in this round, while nobody waits
-        self._first: object = None
-        self._alone = True
-        self._left: dict[object, int] = {}  # of the turns in this round
+        self._read = 0  # bytes in this round, by readers that have more, while nobody waits
+        self._first: object = None  # the first of these readers
+        self._alone = True  # it is the only one
+        self._left: dict[object, int] = {}  # bytes left of the turns that were given in this round
         self._waiting: deque[tuple[object, Callable[[], None]]] = deque()
         self._round: asyncio.Handle | None = None
 
     def spend(self, reader: object, n: int, *, more: bool) -> bool:
-        """The reader has read so many bytes, and has `more`. True if its turn is over: it is to `wait` then."""
+        """The reader has read `n` bytes, and has `more` to read. True if its turn is over: it has to `wait` then."""
         if reader in self._left:
             self._left[reader] -= n
             return bool(self._waiting) and not (more and self._left[reader] > 0)
@@ -41,7 +44,7 @@ class Turns:
         return self._read >= TURN and not self._alone
 
     def wait(self, reader: object, go_on: Callable[[], None]) -> None:
-        """Call that when it is the reader's turn again."""
+        """Call `go_on` when it is the reader's turn again."""
         self._left.pop(reader, None)
         self._waiting.append((reader, go_on))
         self._await_round()
@@ -55,7 +58,7 @@ class Turns:
         self._read, self._first, self._alone = 0, None, True
         self._left.clear()
         if self._waiting:
-            self._await_round()  # whatever becomes of those whose turn it is
+            self._await_round()  # now, for one of the calls below may raise
         for _ in range(min(AT_ONCE, len(self._waiting))):
             reader, go_on = self._waiting.popleft()
             self._left[reader] = TURN

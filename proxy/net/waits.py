@@ -1,4 +1,4 @@
-"""What a relay waits for, told by the relay as it happens, and found out of the tunnel while its source is not read."""
+"""What a relay waits for. The relay tells as it happens; while its source is not read, the tunnel is asked why."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -20,8 +20,9 @@ _OBSTACLES = {
     Obstacle.UNACKED: Waiting.UNACKED,
 }
 _TURN = 5 * 10**6
-"""Nanoseconds below which an answer is not told from the source's own pace; nor below one round trip."""
-_CPU, _SOURCE = Waiting.CPU, Waiting.SOURCE  # each read passes here, and an enum's attributes are slow
+"""Nanoseconds, or a round trip if that is longer, for which a source has to be silent before it is given something, to
+have waited for that; a shorter silence may be its own pace."""
+_CPU, _SOURCE = Waiting.CPU, Waiting.SOURCE  # each read passes here, and attributes of an enum class are slow to read
 _OF_PEER = (Waiting.PEER, Waiting.FILL)
 _UNSENT = (Waiting.LINE, Waiting.WINDOW, Waiting.UNACKED)
 
@@ -38,7 +39,10 @@ class WaitsOwner(Protocol):
 
 
 class Waits:
-    """Loop thread. Costs a reading of the clock for each change of state, and nothing for each byte."""
+    """Times the waits of one relay. Costs a reading of the clock for each change of state, and nothing for each byte.
+
+    Loop thread.
+    """
 
     def __init__(self, owner: WaitsOwner, stream: int, clock: Callable[[], int] = monotonic_ns) -> None:
         self.total: Counter[Waiting] = Counter()
@@ -52,32 +56,32 @@ class Waits:
         self._recent = Recent()
         self._resting = False
         self._loading = False
-        self._awaited = Waiting.PEER  # inward, before the peer was out of reach
-        self._held = 0.0
+        self._awaited = Waiting.PEER  # the inward state, before the peer was out of reach
+        self._held = 0.0  # `Flow.held`, when it was last looked at
         self.window = 0
-        """The peer's window, as it was when the source last had to wait for it: since then it may have been given back.
+        """The peer's window as it was when the source last had to wait for it, since it may have been given back since.
 
-        0 unless the verdict counts such a wait, or is going to.
+        0 if the verdict counts no such wait, and is not going to.
         """
         self._window_age = 0  # samples since then
-        self._answered = 0  # when the silent source was last given something, 0: not since it fell silent
-        self._answers = 0
-        self._turn = _TURN
-        self._sent = 0
+        self._answered = 0  # when the silent source was last given something; 0: it was not since it fell silent
+        self._answers = 0  # since the last sample
+        self._turn = _TURN  # nanoseconds
+        self._sent = 0  # totals, at the last sample
         self._delivered = 0
 
     @property
     def queued(self) -> bool:
-        """The source is not read because of what was sent before and waits for a lane; what is sent now waits, too."""
+        """True if the source is not read because data waits for a lane: what were sent now would wait there, too."""
         return self._resting and self._outward.state is Waiting.LINE
 
     def outward(self, state: Waiting) -> None:
-        """Towards the peer: from now on it is this that is waited for, unless the source is not read anyway."""
+        """The outward direction waits for this from now on; no matter while the source is not read (`rest`)."""
         if self._outward.state is not state and not self._resting:
             self._enter(state)
 
     def inward(self, state: Waiting) -> None:
-        """Towards the array: likewise."""
+        """The inward direction waits for this from now on."""
         if self._inward.state is not state:
             now = self._clock()
             self._inward.enter(state, now)
@@ -85,13 +89,13 @@ class Waits:
                 self._answered = now
 
     def rest(self) -> None:
-        """The source is not read: see why, now or anew."""
+        """The source is not read: find out why, now or anew."""
         flow = self._owner.tunnel.flow(self._stream)
         self._settle(flow)
         obstacle = self._obstacle(flow)
         if obstacle is Waiting.WINDOW and flow is not None:
             self.window, self._window_age = flow.window, 0
-        self._enter(obstacle)  # also if it is the same: what has passed is settled
+        self._enter(obstacle)  # even if it is the same: the time so far has been settled
         self._resting = True
 
     def resume(self) -> None:
@@ -100,12 +104,12 @@ class Waits:
         self._enter(Waiting.SOURCE)
 
     def load(self, loading: bool) -> None:
-        """A chunk that the peer has missed is being read from our disk, or no longer: it takes nothing behind that."""
+        """A chunk that the peer has missed, and waits for, is being read from our disk, or no longer."""
         self._loading = loading
         self.look()
 
     def look(self) -> None:
-        """The peer can be reached again or not any more, some of what was sent has arrived, or time has passed."""
+        """Find out anew: the peer is in or out of reach, some of what was sent has arrived, or time has passed."""
         if self._resting:
             self.rest()
         state, reachable = self._inward.state, self._owner.reachable
@@ -116,7 +120,10 @@ class Waits:
             self.inward(self._awaited)
 
     def sample(self, traffic: Traffic, round_trip: float) -> tuple[Spell, Spell]:
-        """Once a second, and at the end: what has passed since, outward and inward. `round_trip` in seconds."""
+        """Once a second, and at the end: what has passed since the last sample, outward and inward.
+
+        `round_trip` in seconds.
+        """
         now = self._clock()
         self._turn = max(_TURN, round(round_trip * SECOND * 0.9))
         answers, self._answers, self._answered = self._answers, 0, 0
@@ -134,12 +141,12 @@ class Waits:
         return outward, inward
 
     def verdict(self, figures: Figures) -> Verdict:
-        """Of the last ten seconds. `figures`: what is known of the peer, and of this stream's window."""
+        """What limited the stream in the last ten seconds. `figures`: of the peer, with this stream's window."""
         figures = replace(figures, window=max(figures.window, self.window))
         return judge(self._recent.times, with_rates(figures, self._recent))
 
     def rate(self, what: str) -> float:
-        """Plain bytes a second of the last ten seconds, "sent" or "delivered"."""
+        """Plain bytes a second, "sent" or "delivered", over the last ten seconds."""
         return self._recent.rate(what)
 
     def _enter(self, state: Waiting) -> None:
@@ -149,7 +156,8 @@ class Waits:
         self._outward.enter(state, now)
 
     def _end_turn(self, now: int) -> None:
-        """The source speaks, or rests. It took turns with the far array if the answer was what it was silent for."""
+        """The silent source was given something, and now speaks, or is not read. If it was silent for longer before
+        that than after it, that was the answer that it had waited for."""
         answered, self._answered = self._answered, 0
         silent = answered - self._outward.since
         if silent >= self._turn and silent > now - answered:
@@ -157,10 +165,11 @@ class Waits:
             self._answers += 1
 
     def _settle(self, flow: Flow | None) -> None:
-        """What the present wait was for, now that it has passed.
+        """Decide what the present wait was for, now that it is over, or a part of it.
 
-        What is unacknowledged while the lanes have more than they take waits for the lanes, not for a round trip: a
-        full window always begins with full lanes. For as long as a cap held the share back, it waited for that.
+        If the lanes still have more than they take, a wait for credit was one for the line, and not for a round trip:
+        whenever a window is used up the lanes are full at first. For as long as a cap held the share back the wait was
+        for the cap.
         """
         self._resting = False
         outward = self._outward
@@ -184,5 +193,5 @@ class Waits:
         if flow is None:
             return Waiting.SOURCE
         if flow.obstacle is Obstacle.LINE and not flow.queued:
-            return _CPU  # only its own batch is in the way, and that can go
+            return _CPU  # nothing of it waits for lanes any more: it can go on as soon as the loop comes to it
         return _OBSTACLES[flow.obstacle]

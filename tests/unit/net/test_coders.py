@@ -9,7 +9,7 @@ import pytest
 
 from dedupstore.chunker import Chunker
 from proxy.net import coders
-from proxy.net.coders import Carries, Workbench
+from proxy.net.coders import Carries, CoderFactory
 from proxy.net.environment import Environment
 from proxy.net.tally import Tally
 from proxy.observe.volumes import Volumes
@@ -27,14 +27,14 @@ from tests.unit.reduction.sites import site
 WITHOUT = "the peer's version does not know iSCSI"
 
 
-def workbench(
+def coder_factory(
     capabilities: set[Capability],
     level: int | str = 1,
     codec: str = "none",
     *,
     capped: bool = False,
     writers: Iterator[int] | None = None,
-) -> Workbench:
+) -> CoderFactory:
     compression = SimpleNamespace(codec=codec, level=level)
     environment: Any = SimpleNamespace(
         worker=SimpleNamespace(store=ShelfStore(), is_silent=lambda: False),
@@ -51,7 +51,7 @@ def workbench(
         pressed=lambda stream: False,
         scheduler=SimpleNamespace(capped=capped),
     )
-    return Workbench(cast(Environment, environment), cast(Tunnel, tunnel), lambda: 1)
+    return CoderFactory(cast(Environment, environment), cast(Tunnel, tunnel), lambda: 1)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_peer_that_does_not_know_iscsi(
 ) -> None:
     """Who has asked for it is told, once a stream."""
     fallbacks: list[tuple[str, bool]] = []
-    made = workbench(known).coders(
+    made = coder_factory(known).coders(
         2, site(ShelfStore()).holdings, protocol, Tally(Volumes(), "forward x"), lambda *why: fallbacks.append(why)
     )
     assert fallbacks == told
@@ -86,9 +86,9 @@ def test_streams_of_a_tunnel_leave_compression_out_together(monkeypatch: pytest.
         return AdaptiveCompression(effort, *rest)
 
     monkeypatch.setattr(coders, "AdaptiveCompression", noted)
-    bench = workbench({Capability.ZSTD}, "auto", "zstd", capped=capped)
+    factory = coder_factory({Capability.ZSTD}, "auto", "zstd", capped=capped)
     for stream in (2, 4):
-        bench.coders(stream, site(ShelfStore()).holdings, "tcp", Tally(Volumes(), "forward x"), lambda *why: None)
+        factory.coders(stream, site(ShelfStore()).holdings, "tcp", Tally(Volumes(), "forward x"), lambda *why: None)
     for tick in range(300):
         for effort in efforts:
             effort.turn(tick * 0.01, tick * 0.01)
@@ -107,7 +107,7 @@ def test_streams_of_all_peers_fill_containers_of_their_own(monkeypatch: pytest.M
 
     monkeypatch.setattr(coders, "Encoder", noted)
     writers = count()
-    for peer in (workbench(set(), writers=writers), workbench(set(), writers=writers)):
+    for peer in (coder_factory(set(), writers=writers), coder_factory(set(), writers=writers)):
         for stream in (2, 3):
             peer.coders(stream, site(ShelfStore()).holdings, "tcp", Tally(Volumes(), "forward x"), lambda *why: None)
     assert len(set(used)) == 4

@@ -190,4 +190,4 @@ def tcp_pair() -> tuple[socket.socket, socket.socket]:
     ],
 )
 def test_failures_are_told_in_the_systems_words(error: Exception, words: str) -> None:
-    assert connecting.plain(error) == words
+    assert connecting.in_words(error) == words

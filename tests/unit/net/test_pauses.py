@@ -51,7 +51,7 @@ class Source:
         self.given_up.append(self.loop.now)
 
     def flush(self, *, patient: bool = False) -> None:
-        self.pauses.due()
+        self.pauses.stop_waiting()
         self.unsent = 0
         self.flushes.append(self.loop.now)
         self.pauses.flushed()
