@@ -1,7 +1,10 @@
 """Brings up the lanes to a peer that has an address: connects, and after a failure waits longer each time, with jitter.
 
-An attempt that is under way does not keep the next one from starting: on a line that is out each sends a few SYNs and
+An attempt that is under way does not keep the next one from starting: while the line is out each sends a few SYNs and
 waits, and the first that gets through wins. So a line that returns is noticed within about a second.
+
+Some paths lose packets of full size without a word: TCP connects, and TLS or HELLO, which are long, are never answered.
+Then lanes are dialled with short packets, and a *trial* with long ones goes beside them, to see whether that was it.
 """
 
 import asyncio
@@ -22,11 +25,11 @@ log = logging.getLogger(__name__)
 
 _FIRST_PAUSE = 0.25
 _PAUSE_AT_REST = 1.0
-"""Seconds; no longer pause while arrays' connections rest for want of a lane."""
+"""Seconds: the longest pause while arrays' connections rest for want of a lane."""
 _LASTING = 2.0
 """Seconds after which a lane counts as a success: a peer that ends each lane at once is not dialled without a pause."""
 _AT_ONCE = 16
-"""Attempts under way."""
+"""Attempts under way, at most."""
 
 
 class Dialler:
@@ -51,11 +54,11 @@ class Dialler:
         self._pause_max = pause_max
         self._hurry = asyncio.Event()
         self._short = False  # packets of full size seem to be lost on the way
-        self._lasted = False  # a lane has, since the pause was last the first one
+        self._lasted = False  # a lane has lasted, since the pause was last the first one
         self._attempts: dict[asyncio.Task[None], int] = {}
         """Those under way, and the mark that each is for."""
         self._begun: dict[int, float] = {}
-        """When the last one began, by mark: it may be over before the next one begins."""
+        """When the last attempt for each mark began, which may be over."""
 
     async def run(self) -> None:
         """Dial whenever the peer lacks lanes."""
@@ -72,7 +75,7 @@ class Dialler:
             self._cancel()
 
     def hurry(self) -> None:
-        """Do not wait any longer: what kept the peer away, or its packets short, may have been put right."""
+        """Dial now, and with long packets: what kept the peer away, or lost long packets, may have been put right."""
         short = next((lane for lane in self._peer.lanes if lane.up and lane.short), None)
         if short is not None:
             self._attempt(short.mark, trial=True)
@@ -81,19 +84,19 @@ class Dialler:
         self._hurry.set()
 
     def _see_lasting(self, lane: Lane) -> None:
-        """A lane came up a while ago. If it is still there the peer is in good health, also if all end at once then."""
+        """A lane came up a while ago. If it still is, the peer is well, though all lanes may end at once later."""
         self._lasted = self._lasted or lane.up
 
     def _start(self) -> None:
         """One attempt at a time while no lane works; as many as lanes are missing once one does."""
         missing = self._peer.lanes.missing()
         if missing and not self._peer.lanes.up:
-            missing = [min(missing, key=self._tried)]  # packets of one mark may be lost on the way, each time
+            missing = [min(missing, key=self._tried)]  # marks in turn: the path may lose all packets of one mark
         else:
             for mark in self._attempts.values():
                 if mark in missing:
                     missing.remove(mark)
-        for mark in missing[: max(0, _AT_ONCE - len(self._attempts))]:  # trials are beside them
+        for mark in missing[: max(0, _AT_ONCE - len(self._attempts))]:  # with trials there may be more than _AT_ONCE
             self._attempt(mark)
 
     def _attempt(self, mark: int, *, trial: bool = False) -> None:
@@ -119,12 +122,12 @@ class Dialler:
         self._hurry.clear()
 
     async def _dial(self, mark: int, *, trial: bool = False) -> None:
-        """Bring up a lane; if that cannot be, say why not. `trial`: whether long packets pass after all."""
+        """Bring up a lane, or note why that failed. `trial`: see whether long packets pass after all."""
         lane = Lane(self._peer, dialler=True, congestion_control=self._congestion_control)
         limit = asyncio.timeout(self._connect_timeout)
         handshake = connection = None
         lane.short = self._short and not trial
-        fair = self._short_ones_pass
+        short_passed = self._short_ones_pass
         try:
             handshake = Handshake(self._certificates.dialling(self._peer.name), limit)
             async with limit:
@@ -138,25 +141,26 @@ class Dialler:
                     ssl_handshake_timeout=self._connect_timeout,
                 )
         except TimeoutError as error:
-            if handshake is not None and handshake.failure is not None:  # the other side has let our last words pass
+            if handshake is not None and handshake.failure is not None:  # we refused it, and it has not hung up
                 self._failed(handshake, error)
                 return
             what = "connected, but no TLS handshake" if connection is not None else "no answer"
             self._failed(None, TimeoutError(f"{what} within {self._connect_timeout:.0f} s"))
-            self._late(lane, connected=connection is not None, trial=trial, fair=fair)
+            self._late(lane, connected=connection is not None, trial=trial, short_passed=short_passed)
         except (OSError, ValueError) as error:
             self._failed(handshake, error)
         else:
             lane.carry(mark)
             await self._introduce(lane, trial=trial)
-            self._judge(lane, trial=trial, fair=fair)
+            self._judge(lane, trial=trial, short_passed=short_passed)
 
-    def _judge(self, lane: Lane, *, trial: bool, fair: bool) -> None:
-        """A lane that is up has passed packets of its size, HELLOs being long; perhaps they are why it is not."""
+    def _judge(self, lane: Lane, *, trial: bool, short_passed: bool) -> None:
+        """What the attempt says about packets: of a lane that is up they pass, HELLOs filling them; one that got no
+        HELLO may have lost them. `short_passed`: as of `_late`."""
         if lane.up:
             asyncio.get_running_loop().call_later(_LASTING, self._see_lasting, lane)
         if lane.late:
-            self._late(lane, connected=True, trial=trial, fair=fair)
+            self._late(lane, connected=True, trial=trial, short_passed=short_passed)
         elif lane.up and lane.short and not self._peer.short_packets:
             self._attempt(lane.mark, trial=True)
         elif lane.up and trial:
@@ -168,24 +172,24 @@ class Dialler:
 
     @property
     def _short_ones_pass(self) -> bool:
-        """A lane with short packets is up, and heard of."""
+        """True if a lane with short packets is up, and heard of."""
         return any(lane.up and lane.short and not lane.silent for lane in self._peer.lanes)
 
-    def _late(self, lane: Lane, *, connected: bool, trial: bool, fair: bool) -> None:
-        """No answer in time, but one to TCP, whose packets are short: the others may have to be as well.
+    def _late(self, lane: Lane, *, connected: bool, trial: bool, short_passed: bool) -> None:
+        """The attempt got no answer in time. If TCP had connected, whose packets are short, long ones may be lost.
 
-        `fair`: short packets passed when that attempt began.
+        `short_passed`: short packets passed when the attempt began; only if they do all the time a trial is conclusive.
         """
         if not trial:
             self._short = connected and not lane.short
             return
-        if fair and self._short_ones_pass:
+        if short_passed and self._short_ones_pass:
             self._peer.short_packets = connected
         elif any(other.up and other.short for other in self._peer.lanes):
-            self._attempt(lane.mark, trial=True)  # the line was out; a box on the way may answer to TCP all the same
+            self._attempt(lane.mark, trial=True)  # the line was out, and TCP answered perhaps by a box on the way
 
     async def _introduce(self, lane: Lane, *, trial: bool) -> None:
-        """See that it is the peer, say HELLO, and wait until the lane is up or gone; it keeps the time limit itself."""
+        """See that it is the peer, say HELLO, and wait until the lane is up or gone. The lane keeps the time limit."""
         if lane.connected and not (trial or self._peer.lanes.missing()):
             lane.needless = True
             lane.close(CloseCode.SURPLUS, "another attempt was quicker")
@@ -195,7 +199,7 @@ class Dialler:
             self._peer.greet(lane)
         try:
             await lane.settled.wait()
-        except asyncio.CancelledError:  # it may be up at the other side, where streams would wait for another one
+        except asyncio.CancelledError:  # for the other side it may be up: without CLOSE its streams would wait for us
             lane.needless = True
             lane.close(CloseCode.SHUTDOWN, "the site stops")
             raise
@@ -203,9 +207,9 @@ class Dialler:
     def _failed(self, handshake: Handshake | None, error: Exception) -> None:
         reason = explain((handshake and handshake.failure) or error)
         reason = f"cannot connect to {self._address}: {reason}"
-        level = logging.WARNING if self._peer.failed(reason) else logging.DEBUG  # once is enough
+        level = logging.WARNING if self._peer.failed(reason) else logging.DEBUG  # a warning once for each reason
         log.log(level, "peer %s: %s", self._peer.name, reason)
 
 
 def _leave_as_it_is(connection: socket.socket) -> None:
-    """The kernel's way with connections is good."""
+    """For connections that need no preparation."""

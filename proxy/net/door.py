@@ -20,8 +20,8 @@ from proxy.protocol.reader import Frame
 log = logging.getLogger(__name__)
 
 PENDING_MAX = 256
-"""Connections that have not shown who they are; above that one goes, so that a real peer gets in: the oldest of the
-host that has most of them, or who opens them faster than a long line brings a HELLO would keep all others out."""
+"""Connections that have not shown who they are, at most. For one more the oldest goes of the host that has most of
+them: otherwise a host that opens them faster than a long line brings a HELLO would keep all peers out."""
 
 
 class Door:
@@ -39,7 +39,7 @@ class Door:
         self._listener = listener
         self._certificates = certificates
         self._peers = peers
-        self._pending: dict[asyncio.Task[None], str] = {}  # and from which host
+        self._pending: dict[asyncio.Task[None], str] = {}  # admissions under way, and from which host
         self.refused = 0
         self.last_refusal = ""
 
@@ -53,7 +53,7 @@ class Door:
             task.add_done_callback(lambda done: self._pending.pop(done, None))
 
     def close(self) -> None:
-        """Stop listening, and drop who is still before the door."""
+        """Stop listening, and drop the connections that are not admitted yet."""
         self._listener.close()
         for task in list(self._pending):
             task.cancel("the site stops")
@@ -127,12 +127,13 @@ class Door:
             self._refuse(lane.remote, reason)
 
     def _why_nobody(self, lane: Lane) -> str:
-        """Certificates are read anew while the site runs, peers only at its start."""
+        """Why no peer takes the lane. It may show the certificate of a peer that was added to the file since the start:
+        a reload reads certificates anew, but makes no peers."""
         if (name := self._certificates.recognise(*lane.certificate)) is not None:
             return f"{name} was added to the site's file and is let in after a restart"
         return self._certificates.disown(*lane.certificate)
 
     def _peer_of(self, lane: Lane) -> Peer | None:
-        """Whose certificate it has shown."""
+        """The peer whose certificate the lane has shown."""
         name = self._certificates.recognise(*lane.certificate)
         return self._peers.get(name) if name is not None else None

@@ -21,25 +21,26 @@ HELLO_TIMEOUT = 10.0
 """Seconds from the connection to a whole HELLO (PROTOCOL.md, "Lanes")."""
 
 NEARLY = 0.8
-"""Part of HELLO_TIMEOUT from which on a lane that ended without HELLO counts as unanswered."""
+"""Part of HELLO_TIMEOUT after which a lane that ends without HELLO counts as unanswered: the other side's limit may
+have been over a little earlier than ours."""
 GRAIN_MIN = 16 << 10
 """Bytes: shorter batches compress badly."""
 _WRITE_HIGH = 512 << 10
 _WRITE_LOW = 128 << 10
-"""Bytes that TLS holds: a second line of defence, `outlet` is the first."""
+"""Bytes that the transport may hold for the kernel. Only a second bound: `outlet` gives it less than that."""
 
 
 class LaneOwner(Protocol):
-    """The peer, or the door before the peer is known."""
+    """The peer; of accepted lanes the door, until it is known whose they are."""
 
     def hello(self, lane: "Lane", hello: Hello) -> None:
-        """The other side's HELLO; raises HelloRefused."""
+        """The other side's HELLO has come. Raises HelloRefused."""
 
     def frame(self, lane: "Lane", frame: Frame) -> None:
-        """A frame after HELLO; its payload is valid during the call. Raises PeerError."""
+        """A frame has come after HELLO; its payload is valid during the call. Raises PeerError."""
 
     def burst(self, lane: "Lane") -> None:
-        """Frames that one read brought have been given: all, or what there was time for."""
+        """`frame` has been called for what one read has brought, or for as much of it as there was time for."""
 
     def writable(self, lane: "Lane") -> None:
         """The lane takes data again."""
@@ -52,20 +53,20 @@ class LaneOwner(Protocol):
 
 
 class Lane(asyncio.BufferedProtocol):
-    """Loop thread. The owner decides; the lane moves bytes and keeps the hello's time limit."""
+    """Loop thread. The owner decides; the lane moves bytes and keeps the time limit of HELLO."""
 
     _counter = 0
     _rounds: Rounds | None = None
     _waiting = False
-    """For its next round: nothing is read meanwhile."""
+    """It waits for its next round; nothing is read meanwhile."""
     certificate: tuple[bytes, dict[str, object]] = b"", {}
-    """The other end's, verified: DER, and decoded. Taken once, as TLS that has ended tells it no more."""
+    """The other end's, verified: DER, and as `getpeercert` decodes it. Kept, as TLS that has ended tells it no more."""
 
     def __init__(self, owner: LaneOwner, *, dialler: bool, congestion_control: str = "") -> None:
-        """`congestion_control`: what is asked of the kernel; empty: what it does by itself."""
+        """`congestion_control`: what the kernel is asked for; empty: its default."""
         Lane._counter += 1
         self.congestion_control = ""
-        """What the kernel does."""
+        """The one that the kernel uses."""
         self._wanted_congestion_control = congestion_control
         self.number = Lane._counter
         self.owner = owner
@@ -82,18 +83,18 @@ class Lane(asyncio.BufferedProtocol):
         self.mark = 0
         """DSCP of its packets."""
         self.needless = False
-        """It ends because it is not needed."""
+        """It ends because it is not needed, which is no failure."""
         self.short = False
-        """Its packets are short."""
+        """Its packets are kept short (`sockets.shorten_segments`)."""
         self.late = False
-        """It ended for want of a HELLO."""
+        """It ended because no HELLO came in time."""
         self.silent = False
         """It is suspected to be dead."""
         self.since = 0.0
         """When it came up, by the loop's clock."""
         self.reason = ""
         """Why the lane ends, if we know before the connection does."""
-        self._reader: FrameReader | None = None  # a connection without a TLS handshake shall cost nothing
+        self._reader: FrameReader | None = None  # not before TLS is up: until then a connection should cost nothing
         self._transport: asyncio.Transport | None = None
         self._outlet: Outlet | None = None
         self._can_write = True
@@ -153,17 +154,20 @@ class Lane(asyncio.BufferedProtocol):
             self.owner.burst(self)
 
     def _read_over(self, reader: FrameReader) -> None:
-        """We have said CLOSE: nothing that still comes matters, unless both say it at once and wait for each other."""
+        """We have said CLOSE and wait for the other side to end the connection: what it still sends is dropped.
+
+        But if it has said CLOSE as well it waits for us.
+        """
         assert self._transport is not None
         try:
             while (frame := reader.next_frame()) is not None:
                 if frame.type == FrameType.CLOSE:
                     self._transport.abort()
         except PeerError:
-            self._reader = FrameReader()  # it makes no sense, but the other side may still read what we have said
+            self._reader = FrameReader()  # drop it and go on: the other side may still have to read our CLOSE
 
     def _await_round(self, rounds: Rounds) -> None:
-        """Others are to have their time, too."""
+        """The peer's time in this round of the loop is used up: read no more until the next one."""
         if self._transport is not None and not self._lost:
             self._waiting = True
             self._transport.pause_reading()
@@ -176,7 +180,7 @@ class Lane(asyncio.BufferedProtocol):
         try:
             with self._rounds:
                 self._give_frames(self._reader, self._rounds)
-        except Exception as error:  # as the transport has it where bytes arrive
+        except Exception as error:  # in `buffer_updated` the transport would do the same
             self.abort(f"a defect: {type(error).__name__}")
             raise
         if not (self._waiting or self._lost):
@@ -194,21 +198,24 @@ class Lane(asyncio.BufferedProtocol):
 
     @property
     def grain(self) -> int:
-        """Bytes that a frame should have at most: half of what the kernel is given, but worth compressing."""
+        """Bytes that a frame should have at most: half of what the kernel is given, but enough to compress well."""
         return max(GRAIN_MIN, self._outlet.size // 2) if self._outlet is not None else GRAIN_MIN
 
     def stand_apart(self, apart: bool, *, late: bool) -> None:
-        """Whether what is urgent goes by another lane, and the loop may come late: the kernel may be given more."""
+        """Tell `Portion` what the kernel may be given.
+
+        `apart`: what is urgent goes by another lane; `late`: the loop may come late.
+        """
         if self._outlet is not None:
             self._outlet.portion.apart, self._outlet.portion.late = apart, late
 
     @property
     def clogged(self) -> bool:
-        """`room` has said 0, and the owner has not heard of it since."""
+        """True if `room` has said 0, and the owner has not been told of a change since."""
         return self._outlet is None or self._outlet.watching
 
     def room(self) -> int:
-        """Bytes that are worth writing now; after 0 the owner hears of it when that has changed."""
+        """Bytes that may be written now. After 0, `LaneOwner.writable` tells when that has changed."""
         if not self._can_write or self._outlet is None or self._transport is None or self._transport.is_closing():
             return 0
         return self._outlet.room(self._transport.get_write_buffer_size())
@@ -235,7 +242,8 @@ class Lane(asyncio.BufferedProtocol):
     def write(self, frames: list[bytes]) -> None:
         """Send frames, in order.
 
-        A connection that has failed is told of a turn of the loop later: until then uvloop would log each write.
+        Nothing is written to a transport that is closing: `connection_lost` comes a turn of the loop later, and until
+        then uvloop would log each write.
         """
         if self._transport is not None and not (self._lost or self._transport.is_closing()):
             data = frames[0] if len(frames) == 1 else b"".join(frames)
@@ -244,10 +252,10 @@ class Lane(asyncio.BufferedProtocol):
                 self._outlet.wrote(len(data))
 
     def close(self, code: CloseCode, reason: str) -> None:
-        """Say why, and let the other side end the connection, which whoever reads CLOSE does; after a second we do.
+        """Say why, and let the other side end the connection, which it does when it reads CLOSE; after a second we do.
 
-        If we ended it, a peer that is busy with what came before would lose that, and CLOSE with it: its event loop
-        gives up a connection that has ended even while nothing is read from it.
+        If we ended it at once, a peer that is still busy with what came before would lose that, and CLOSE with it: its
+        event loop gives up a connection that has ended even while reading from it is paused.
         """
         if self._lost or self._transport is None:
             return
@@ -268,21 +276,22 @@ class Lane(asyncio.BufferedProtocol):
 
     @property
     def _connection(self) -> socket.socket | None:
-        """None before and after, and in the moment between its end and `connection_lost`."""
+        """The socket; None before it is connected, and from its end on, even if `connection_lost` is still to come."""
         found: socket.socket | None = self._transport.get_extra_info("socket") if self._transport else None
         return found
 
     def tcp_info(self) -> TcpInfo:
-        """The kernel's figures of the connection: the last known ones once it is closed."""
+        """The kernel's figures of the connection; once it has ended, those at the end."""
         connection = self._connection
         if connection is not None and not self._lost:
             self._last_info = tcp_info(connection) or self._last_info
         return self._last_info
 
     def unpause(self, now: float, *, light: bool, calm: bool) -> None:
-        """Once a second: see that BBR does not pause on this lane.
+        """Once a second: keep BBR from pausing on this lane (renewing.py, steadying.py).
 
-        `light`: it is for what is urgent, or under a cap; `calm`: otherwise, nothing urgent has been about lately.
+        `light`: the lane is for what is urgent, or under a cap. `calm`: nothing urgent has gone lately, so that bulk
+        may be spared the pauses, too.
         """
         if self._unpaused is None or self._lost or self.congestion_control != BBR:
             return
@@ -305,7 +314,7 @@ class Lane(asyncio.BufferedProtocol):
             self.owner.frame(self, frame)
         elif frame.type == FrameType.CLOSE:
             code, reason = decode_close(frame.payload)
-            self.needless = code is CloseCode.SURPLUS and not self.dialler  # as doctor says, who only looks
+            self.needless = code is CloseCode.SURPLUS and not self.dialler  # `isthmus doctor` only looked
             self.abort(f"refused by the other side: {reason} ({code.name.lower()})")
         elif frame.type == FrameType.HELLO:
             self.owner.hello(self, Hello.decode(frame.payload))
@@ -313,7 +322,7 @@ class Lane(asyncio.BufferedProtocol):
             raise PeerError.of(frame, "comes before HELLO")
 
     def _blame(self, reason: str) -> None:
-        """Before HELLO only this lane is at stake, afterwards the tunnel."""
+        """The other side broke the protocol: that ends the lane if it is not up yet, otherwise the tunnel."""
         if self.up:
             self.owner.breach(reason)
         else:
@@ -328,7 +337,7 @@ class Lane(asyncio.BufferedProtocol):
         self.tcp_info()
         self._lost = True
         waited = asyncio.get_running_loop().time() - self._connected_at
-        self.late = not self.settled.is_set() and waited > HELLO_TIMEOUT * NEARLY  # the other side may be quicker
+        self.late = not self.settled.is_set() and waited > HELLO_TIMEOUT * NEARLY
         self.up = False
         self.settled.set()
         if self._timer is not None:

@@ -2,7 +2,8 @@
 
 One connection then carries about MSS / (round trip x square root of the loss) however fast the line is (Mathis et al.,
 Computer Communication Review 27(3), 1997); n connections carry n times that, up to the line's rate. The rate is not
-known, so lanes are multiplied as long as that pays, and the number is kept that just about fills the line.
+known, so lanes are multiplied as long as that pays, and the number is kept that just about fills the line. Each such
+step is a *trial*: the rate before it is compared with that after it.
 """
 
 from dataclasses import dataclass
@@ -13,31 +14,32 @@ FACTOR = 4
 PERIOD = 2.0
 """Seconds over which a rate is measured."""
 SETTLE = 1.5
-"""Seconds that new lanes have to come up and gather speed, before that."""
+"""Seconds before that, in which new lanes come up and gather speed."""
 LOSS_MIN = 1e-4
-"""Below, one connection fills what lines there are."""
+"""Share of the bytes; with less loss one connection fills such lines as there are."""
 BLOCKED = 0.6
-"""Share of the time that data waited for the lanes, above which there may be too few of them."""
+"""Share of the time for which data waited for the lanes, from which on there may be too few of them."""
 PAYS = 0.3
-"""Part of the growth in lanes that the rate has to follow for a step to have paid."""
+"""A trial has paid if the rate grew by so much of what the lanes grew by, at least."""
 ROOM = 0.75
-"""Part of it that shows that the line has room for more still: with less it is full, and lanes that come and go in vain
-cost a third of the rate for some seconds. Of a single lane that says nothing: its rate may be that of a slow start.
-Nor does it where no more is lost than before: lanes on a full line have less each because of that, and otherwise it was
-their luck when they were fewer."""
+"""If it grew by so much of it the line has room for still more, and the next trial follows at once. If by less the line
+is full, and no trial follows for `REST_FULL`, since lanes that come and go in vain cost a third of the rate for some
+seconds. There are two exceptions. A trial that began with a single lane needs `PAYS` only: the rate before it may have
+been that of a slow start. And where no more is lost than before the line is not full, for lanes on a full line get less
+each because more is lost: then the rate before was good luck."""
 SPARE = 2.0
 """Lanes kept for each that the rate calls for: loss is uneven, and a few lanes too many cost little."""
 WORTH = 1.08
-"""What more lanes have to multiply the rate by to be kept at all."""
+"""More lanes are kept only if they have multiplied the rate by so much."""
 REST_LEAST, REST_MOST = 5.0, 120.0
-"""Seconds until it is tried again after it did not pay; twice as long each time: the first measurement may have had the
-luck of a slow start that had lost nothing yet."""
+"""Seconds until the next trial after one that did not pay, doubled each time. The first is soon: the rate before may
+have been that of a slow start that had lost nothing yet."""
 REST_FULL = 30.0
-"""Seconds until it is tried again on a line that has just been filled."""
+"""Seconds until the next trial on a line that has just been filled, at least."""
 FALLEN = 0.7
-"""Part of the rate that was reached below which all begins anew: that was luck, or more is lost now."""
+"""Below so much of the rate that was reached, trials begin anew: that rate was good luck, or more is lost now."""
 IDLE = 60.0
-"""Seconds of little to do after which fewer lanes are tried."""
+"""Seconds in which data has not waited for lanes, after which fewer are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,31 +54,31 @@ class LaneTotals:
 
 
 class _Trial(NamedTuple):
-    """What there was before there were more lanes."""
+    """The state before the lanes were multiplied."""
 
     lanes: int
     rate: float
     """Bytes a second."""
     loss: float
-    """Part of them that was sent again."""
+    """Share of the bytes that was sent again."""
 
 
 class LaneCount:
-    """`wanted` changes by `see`, to be called about once a second."""
+    """Finds the number of lanes, `wanted`, from what `see` is told about once a second."""
 
     def __init__(self, most: int) -> None:
         self.wanted = 1
         self._most = most
-        self._start_at = float("-inf")  # of the next period
-        self._from: tuple[float, LaneTotals] | None = None  # the present period began there
-        self._before: _Trial | None = None
-        self._not_before = float("-inf")
-        self._rest = REST_LEAST
-        self._reached = 0.0  # bytes a second, when lanes were compared last
+        self._start_at = float("-inf")  # when the next period begins
+        self._from: tuple[float, LaneTotals] | None = None  # when the present period began, and the totals then
+        self._before: _Trial | None = None  # if a trial is under way
+        self._not_before = float("-inf")  # no trial begins earlier
+        self._rest = REST_LEAST  # after the next trial that does not pay
+        self._reached = 0.0  # the better rate of the last trial, bytes a second
         self._idle_since = float("inf")
 
     def see(self, now: float, totals: LaneTotals) -> int:
-        """What the lanes have done by now; how many there should be. `now` in seconds."""
+        """How many lanes there should be, given what they have done so far. `now` in seconds."""
         if self._from is None:
             if now >= self._start_at:
                 self._from = now, totals
@@ -122,14 +124,14 @@ class LaneCount:
             self._rest = REST_LEAST
             self._more(now, rate, loss)
             return
-        if followed >= PAYS and loss * gain > lost * growth:  # by Mathis the square of that; chance takes and gives
+        if followed >= PAYS and loss * gain > lost * growth:  # by Mathis it is (growth / gain) squared, give or take
             self._rest = max(self._rest, REST_FULL)
         self.wanted = min(self.wanted, max(lanes, round(lanes * gain * SPARE))) if gain > WORTH else lanes
         self._not_before = now + self._rest
         self._rest = min(2 * self._rest, REST_MOST)
 
     def _fewer(self, now: float) -> None:
-        """Data has not waited: after a while fewer lanes will do."""
+        """Data has not waited for lanes: after a while try fewer."""
         self._idle_since = min(self._idle_since, now)
         if now - self._idle_since >= IDLE and self.wanted > 1:
             self.wanted = -(-self.wanted // FACTOR)

@@ -14,13 +14,14 @@ from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.encoder import GRAIN_MAX
 
 EXPRESS = 1
-"""Lanes beside those for bulk: the tunnel keeps the newest for what is urgent. `COPIES` more where packets are lost."""
+"""Lanes of each mark beside those for bulk: the tunnel keeps the newest for what is urgent. `COPIES` more where packets
+are lost."""
 CALM = 10.0
 """Seconds without anything urgent going before bulk, after which bulk is spared BBR's pauses."""
 
 
 class Lanes:
-    """Loop thread. Lanes that are up; `wanted` is set while the dialler has to bring up more."""
+    """The lanes that are up. `wanted` is set while the dialler has to bring up more. Loop thread."""
 
     def __init__(
         self,
@@ -29,30 +30,30 @@ class Lanes:
         marks: Iterable[int] = (),
         late: Callable[[float], bool] = lambda now: False,
     ) -> None:
-        """`fixed`: the number of lanes of each mark, None to find it. `marks`: DSCP of what this side sends.
+        """`fixed`: the number of lanes of each mark, None to find it. `marks`: DSCP marks of what this side sends.
 
-        `late`: whether the loop has been so busy lately that it may come too late to a lane that runs dry.
+        `late` says whether the loop has lately been so busy that it may come too late to a lane that runs dry.
         """
         self._late = late
         self.ended = Counter[str]()
-        """Bytes on the wire of lanes that are gone."""
+        """What lanes that are gone have carried (`_wire`)."""
         self.wanted = asyncio.Event()
         self.grain = GRAIN_MAX
         """Bytes that a frame should have at most."""
         self._tunnel = tunnel
         self._loop = asyncio.get_running_loop()
         self._all: dict[int, Lane] = {}
-        self._usable: list[Lane] = []  # those that are up, and heard of if any is; the newest first
+        self._usable: list[Lane] = []  # those that are up and not silent, or all that are up; the newest first
         each = sorted(set(marks)) or [0]
         most = WISHES_MAX // len(each)
         self._fixed = fixed if fixed is None else min(fixed, most)
         self._loss = Loss()
-        self._lossy_there = False  # the other side, which may send more, has found what is lost its way
+        self._lossy_there = False  # the other side has found that packets are lost on the way to us
         self._count = LaneCount(max(1, most - EXPRESS))
-        self._ours = dict.fromkeys(each, self._fixed or min(most, 1 + EXPRESS))  # wished for, by mark
-        self._theirs: Mapping[int, int] = {}
-        self._blocked = 0.0
-        self._blocked_since: float | None = None
+        self._ours = dict.fromkeys(each, self._fixed or min(most, 1 + EXPRESS))  # lanes that this side needs, by mark
+        self._theirs: Mapping[int, int] = {}  # and those that the other side needs
+        self._blocked = 0.0  # seconds, without the present wait
+        self._blocked_since: float | None = None  # data waits, and no lane takes any
         tunnel.wish(self._ours)
         self._review()
 
@@ -69,7 +70,7 @@ class Lanes:
 
     @property
     def full(self) -> bool:
-        """No more are taken, but in place of silent ones."""
+        """True if no more are taken, but in place of silent ones."""
         return len(self._all) >= LANES_MAX
 
     @property
@@ -79,20 +80,20 @@ class Lanes:
 
     @property
     def blocked_seconds(self) -> float:
-        """How long data has waited in all while no lane took any."""
+        """Seconds for which data has waited in all while no lane took any."""
         since = self._blocked_since
         return self._blocked + (self._loop.time() - since if since is not None else 0.0)
 
     # -- coming and going --------------------------------------------------------------------------------------
 
     def add(self, lane: Lane) -> list[Lane]:
-        """The lane is up; lanes that are silent and have been replaced by it, to be dropped."""
+        """The lane is up. Returns silent lanes that it replaces, which the caller drops."""
         self._all[lane.number] = lane
         self._review()
         return [other for other in self if other.silent and other.mark == lane.mark]
 
     def remove(self, lane: Lane) -> bool:
-        """The lane is gone; False if it never was one of these."""
+        """The lane is gone; False if it never came up."""
         if self._all.pop(lane.number, None) is None:
             return False
         self.ended.update(_wire(lane))
@@ -100,7 +101,7 @@ class Lanes:
         return True
 
     def silence(self, number: int) -> bool:
-        """The lane is suspected to be dead: another one is wanted in its place. True if that is there already."""
+        """The lane is suspected to be dead, and another one is wanted in its place; True if there are enough others."""
         if number not in self._all:
             return False
         self._all[number].silent = True
@@ -120,7 +121,8 @@ class Lanes:
     # -- how many ----------------------------------------------------------------------------------------------
 
     def wish_of_peer(self, counts: Mapping[int, int]) -> None:
-        """What the other side needs for what it sends: with BBR more than before if it finds that packets are lost."""
+        """The other side needs so many lanes of each mark. That it needs more than before means, with BBR, that it has
+        found packets to be lost (`sample`)."""
         most = max(counts.values(), default=0)
         before = max(self._theirs.values(), default=most)
         self._lossy_there = most > before or (most == before and self._lossy_there)
@@ -128,12 +130,12 @@ class Lanes:
         self._review()
 
     def missing(self) -> list[int]:
-        """Marks of the lanes that are missing, one entry a lane."""
+        """The marks of the lanes that are missing, one entry for each lane."""
         there = Counter(lane.mark for lane in self if lane.up and not lane.silent)
         return [mark for mark, n in self._wishes().items() for _ in range(n - there[mark])]
 
     def surplus(self) -> list[Lane]:
-        """Lanes that are not needed any more, the newest ones, and of which no side has wished for."""
+        """Lanes beyond those that either side needs: the newest of their mark."""
         kept = Counter(self._wishes())
         found = []
         for lane in self:
@@ -150,7 +152,7 @@ class Lanes:
         scheduler = self._tunnel.scheduler
         express = self._tunnel.express
         divided = {lane.mark for lane in self if lane.number in express}
-        calm = not scheduler.ruled and now > scheduler.overtaken_at + CALM  # shares are to be even, not the line full
+        calm = not scheduler.ruled and now > scheduler.overtaken_at + CALM  # with rules the line need not be full
         for lane in self:
             is_express = lane.number in express
             lane.stand_apart(not is_express and lane.mark in divided, late=late)
@@ -158,14 +160,14 @@ class Lanes:
         wire = self.wire()
         lossy = self._loss.see(now, wire["packets"], wire["repeated"])
         bbr = any(lane.congestion_control == BBR for lane in self)
-        copying = lossy or (bbr and self._lossy_there)  # a line that loses packets one way mostly does the other
+        copying = lossy or (bbr and self._lossy_there)  # a line that loses packets one way mostly does both ways
         self._tunnel.copy(max((lane.tcp_info().delivery_rate for lane in self), default=0) if copying else 0)
         if self._fixed is not None:
             return
         urgent = EXPRESS + COPIES * lossy
         if bbr:
             self._wish(1 + urgent)
-            self._tunnel.reserve(LANES_MAX)  # whoever wished for them
+            self._tunnel.reserve(LANES_MAX)  # all but the first, also those that the other side needs
         else:
             totals = LaneTotals(wire["sent"], wire["retransmitted"], self.blocked_seconds)
             self._wish(self._count.see(now, totals) + urgent)
@@ -180,7 +182,7 @@ class Lanes:
             self._review()
 
     def wire(self) -> Counter[str]:
-        """Bytes of TCP payload, and packets with some, on all lanes, ended and live."""
+        """Bytes of TCP payload, and packets with payload, on all lanes, ended and live."""
         total = Counter(self.ended)
         for lane in self:
             total.update(_wire(lane))
@@ -210,7 +212,7 @@ class Lanes:
         self._note_blocked(False, now)
 
     def _write(self, now: float) -> bool:
-        """Lanes that have room are given something; False if none took any."""
+        """Give the lanes that have room something to write; False if none took any."""
         rooms = {}
         for lane in self._wanting():
             if room := lane.room():
@@ -222,7 +224,7 @@ class Lanes:
         return bool(taken)
 
     def _wanting(self) -> list[Lane]:
-        """Lanes that may take what the tunnel has for them; first the newest, which is for what is urgent."""
+        """Lanes for which the tunnel has something, and that may have room. The newest, for what is urgent, first."""
         wanting = self._tunnel.wanting
         return [lane for lane in self._usable if lane.number in wanting and not lane.clogged]
 

@@ -1,29 +1,30 @@
-"""Whether a line loses packets, so that it is worth while to send short frames by several lanes. No I/O."""
+"""Whether a line loses so many packets that it is worth while to send short frames by several lanes. No I/O."""
 
 from math import exp
 
 LOSSY = 0.002
-"""Share of the packets that is lost: below, less than one question in a hundred is held up, there and back."""
+"""Share of lost packets below which less than one question in a hundred is held up, counting its answer."""
 MEMORY = 700
-"""Packets over which the share is an average, so that a line that carries little is judged soon: to be wrong by chance
-costs a lane, and copies that nobody needs."""
+"""Packets over which that share is an average. They are few, so that a line that carries little is judged soon; being
+wrong by chance costs two lanes, and copies that nobody needs."""
 AGAIN = 3.0, 60.0
-"""Seconds within which it has to lose packets a second time: a queue that overflows once, as when a connection seeks
-the line's rate, is done with it sooner, and is no loss that goes on."""
+"""A line counts as lossy when it loses packets again that many seconds after it first did, at the least and at the
+most: a queue that overflows once, as when a connection seeks the line's rate, is over sooner."""
 HOLD = 120.0
-"""Seconds for which a line that has lost packets is taken to lose more."""
+"""Seconds for which it then counts as lossy."""
 
 
 class Loss:
-    """`see` is to be called about once a second."""
+    """Judges the line of one tunnel by what `see` is told about once a second."""
 
     def __init__(self) -> None:
-        self._before = 0, 0
-        self._sent = self._lost = 0.0  # of late
-        self._first = self._until = float("-inf")
+        self._before = 0, 0  # totals at the last call
+        self._sent = self._lost = 0.0  # packets, of which those of long ago fade
+        self._first = float("-inf")  # when a first loss was noted
+        self._until = float("-inf")  # until then the line counts as lossy
 
     def see(self, now: float, sent: int, lost: int) -> bool:
-        """Totals in packets, all lanes together; whether copies are worth while. `now` in seconds."""
+        """True if the line is lossy. Totals of packets on all lanes together; `now` in seconds."""
         newly_sent, newly_lost = max(0, sent - self._before[0]), max(0, lost - self._before[1])
         self._before = sent, lost
         kept = exp(-newly_sent / MEMORY)

@@ -1,7 +1,8 @@
-"""How much of what is to be sent the kernel is given: little, so that what is urgent does not queue behind bulk.
+"""How much unsent data the kernel is given: little, so that what is urgent does not queue behind bulk.
 
-The kernel's send buffer grows to megabytes, seconds of a slow line. TCP_NOTSENT_LOWAT (Linux, tcp(7)) says from how
-little unsent data on a socket counts as writable; it does not refuse more, so it is asked before each write.
+The kernel's send buffer grows to megabytes, seconds of a slow line. With TCP_NOTSENT_LOWAT (Linux, tcp(7)) a socket
+counts as writable only while it holds less unsent data than that; but the kernel takes more when it is written, so it
+is asked how much it holds before each write.
 """
 
 import asyncio
@@ -12,36 +13,39 @@ from collections.abc import Callable
 from proxy.net.tcpinfo import PAUSED, sending
 
 SECONDS = 0.008
-"""What may wait in the kernel: enough for the event loop to be late, not enough to be felt."""
+"""What may wait in the kernel, in seconds of the line: enough for the event loop to be late, not enough to be felt."""
 SECONDS_APART = 0.03
 """The same on a lane beside the one for what is urgent, while the loop compresses, or where the line is fast."""
 LEAST = 8 << 10
 MOST = 512 << 10
 MOST_APART = 4 << 20
+"""Bounds of that in bytes, the last one where the line is fast."""
 PLENTY = 1 << 20
 _PLENTY_SECONDS = 0.06
+"""What may wait while BBR seeks in vain: bytes at most, and seconds of its pace."""
 _SEEKING = 2.0
-"""Times the rate at which bytes arrive: whoever sends so fast, or faster, seeks."""
+"""BBR that sends at so many times the rate at which bytes arrive, or more, seeks the line's rate."""
 _GROWTH = 1.25
 _SETTLED = 0.6
-"""Seconds without growth after which the rate is what the line takes."""
+"""Seconds without growth by that factor after which the rate is what the line takes."""
 _UNKNOWN = 64 << 10
 """Bytes, before the kernel has measured a rate."""
 _TCP_NOTSENT_LOWAT = getattr(socket, "TCP_NOTSENT_LOWAT", 25)
 
 
 class Portion:
-    """How many bytes the kernel may hold unsent. Where it counts on BBR, which begins by seeking what the line takes.
+    """How many bytes the kernel may hold unsent: a few milliseconds of what the line takes, with two exceptions.
 
-    BBR sends at nearly three times the rate at which bytes arrive until that has stayed the same for three round trips
-    (Linux, tcp_bbr.c). Those in which it ran dry do not count. So it is kept short while the rate grows: lost packets
-    can hold it up for as long, and it would be content with a part of the line. Afterwards it is given plenty: it would
-    go on seeking, and lose a fifth of what it sends in the line's queue. But for a pause of BBR: what was given then
-    goes all at once when it is over, and where a cap keeps BBR seeking for ever, beyond the cap.
+    Plenty, once. BBR begins by seeking the line's rate: it sends at nearly three times the rate at which bytes arrive
+    until that has stayed the same for three round trips, and round trips in which it ran out of data do not count
+    (Linux, tcp_bbr.c). While the rate grows it is kept short all the same: lost packets can hold the rate up for three
+    round trips, after which BBR would be content with a part of the line. Once the rate has settled it is given plenty,
+    or it would go on seeking, and lose a fifth of what it sends in the line's queue. But not during BBR's pauses: what
+    was given then would go all at once afterwards, and under a cap, where BBR seeks for ever, exceed the cap.
 
-    Fast is a line that has taken `MOST` in `SECONDS`. To fill it the loop works hard, and is late by as much now and
-    then; each time the line stands still, and the whole round trip does not count for BBR that seeks. So by what BBR
-    sends, not by what arrives: that is next to nothing for a round trip when the queue has overflowed.
+    More, on a fast line, which is one that has taken `MOST` in `SECONDS`. To fill it the loop works hard and is now and
+    then late by as long; each time the line runs dry, and the whole round trip does not count for BBR that seeks. This
+    goes by what BBR sends, not by what arrives, which is next to nothing for a round trip after the queue overflowed.
     """
 
     def __init__(self) -> None:
@@ -49,11 +53,14 @@ class Portion:
         """What is urgent goes by another lane."""
         self.late = False
         """The loop may come late."""
-        self._rate = 0.0
-        self._since = 0.0
+        self._rate = 0.0  # from which on growth is measured, bytes a second
+        self._since = 0.0  # when it last grew
 
     def fitting(self, rate: int, pace: int, now: float, *, pauses: bool = False) -> int:
-        """Bytes arrive at `rate`, and the kernel sends them at `pace`, both a second. `pauses`: it sends hardly any."""
+        """The bytes, if they arrive at `rate` and the kernel sends at `pace`, both bytes a second.
+
+        `pauses`: BBR does, and sends hardly anything.
+        """
         if rate > _GROWTH * self._rate:
             self._rate, self._since = rate, now
         settled = now - self._since > _SETTLED
@@ -67,19 +74,22 @@ class Portion:
 
 
 class Outlet:
-    """Loop thread. Watches a connection that a transport owns, by a descriptor of its own; to be closed with it."""
+    """Says how much may be written to a connection that a transport owns, and watches it until more may be.
+
+    It has a descriptor of its own for that, so it has to be closed with the connection. Loop thread.
+    """
 
     def __init__(self, connection: socket.socket, on_room: Callable[[], None]) -> None:
-        """`on_room` is called when `room` has said no and that has changed."""
+        """`on_room` is called when there is room after `room` has said 0."""
         self._socket = connection.dup()
         self._on_room = on_room
         self._loop = asyncio.get_running_loop()
         self.portion = Portion()
         self.size = 0
         """Bytes that the kernel may hold unsent."""
-        self._left = 0  # of these, when the kernel was last asked, but for what was written since
+        self._left = 0  # how many more it may be given, as of when it was last asked, less what was written since
         self.watching = False
-        """`room` has said no, and that has not changed."""
+        """`room` has said 0, and that has not changed."""
         self._resize(_UNKNOWN)
 
     def wrote(self, n: int) -> None:
@@ -90,7 +100,7 @@ class Outlet:
         """Bytes that may be written now; 0 if it is better to wait. `buffered`: what the transport says it holds."""
         if self.watching:
             return 0
-        if self._left < self.size // 2:  # it is not asked about each small frame on an idle line
+        if self._left < self.size // 2:  # on an idle line the kernel need not be asked before each small frame
             self._ask(buffered)
         if self._left > self.size // 4:
             return self._left
@@ -119,7 +129,7 @@ class Outlet:
             self._loop.remove_writer(self._socket.fileno())
 
     def _resize(self, size: int) -> None:
-        """Rates waver: the kernel is told of changes that matter."""
+        """Tell the kernel, but only of changes that matter: rates waver."""
         if not self.size * 3 // 4 < size < self.size * 4 // 3:
             self.size = size
             with contextlib.suppress(OSError):  # the connection has ended; its transport will say so

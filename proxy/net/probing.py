@@ -1,11 +1,11 @@
-"""Reaching peers and exports once, to see whether it can be done: for `isthmus doctor`. Blocking, changes nothing.
+"""Tries once to reach peers and exports, for `isthmus doctor`. Blocking, changes nothing.
 
-A peer is asked as a lane would ask it, with the site's own certificates, as far as TLS goes. Then CLOSE is said, so
-that the other side need not wait for a HELLO and its log has the reason. With TLS 1.3 the dialler's handshake succeeds
-before its certificate was judged; that the other side then ends the connection without an alert says that it was.
+A peer is connected to as by a lane, with the site's own certificates, up to the end of the TLS handshake. Then CLOSE is
+sent, so that the other side need not wait for a HELLO, and its log has the reason. With TLS 1.3 the dialler's handshake
+succeeds before its certificate was judged: if the other side then ends the connection without an alert it was accepted.
 
 TLS begins with a message that is padded to more than a packet of full size. Where that is not answered, but a short one
-is, the path drops large packets and does not say so.
+is, the path drops large packets without a word (PMTU black hole).
 """
 
 import hashlib
@@ -40,10 +40,10 @@ _NAME_BYTES = 255
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """What was reached, by name."""
+    """How each was reached, by name."""
 
     peers: dict[str, Reach]
-    """Those that have an address."""
+    """Peers that have an address."""
     exports: dict[str, Reach]
 
 
@@ -95,11 +95,11 @@ def try_to_bind(address: Address) -> Bound:
 
 
 _ANSWERED = (Contact.ACCEPTED, Contact.WRONG_CERTIFICATE, Contact.NOT_TRUSTED, Contact.UNCLEAR)
-"""TLS has answered what was said first."""
+"""Of these TLS has answered our first message."""
 
 
 def _connected(address: Address, timeout: float) -> socket.socket:
-    """Raises OSError: of several addresses, as a site does."""
+    """Raises OSError; of a name with several addresses the most telling one, as a site does."""
     try:
         return socket.create_connection(address, timeout, all_errors=True)
     except* OSError as group:
@@ -141,9 +141,9 @@ def _shake_hands(
 
 
 def _verdict(tls: ssl.SSLSocket) -> tuple[Contact, str]:
-    """Say CLOSE; the other side then ends the connection, or has ended it because it does not believe us.
+    """Send CLOSE; the other side then ends the connection, or has ended it because it does not accept our certificate.
 
-    It has as long as any other step, however much it says meanwhile.
+    It has as long for that as for any other step, even if it goes on sending.
     """
     until = time.monotonic() + (tls.gettimeout() or 0.0)
     reason = encode_close(CloseCode.SURPLUS, "isthmus doctor only looked whether the certificates are accepted")
@@ -160,7 +160,7 @@ def _verdict(tls: ssl.SSLSocket) -> tuple[Contact, str]:
 
 
 def _shown(address: Address, timeout: float) -> bytes:
-    """SHA-256 of whatever certificate is shown there; empty if none is. It is not believed, only named."""
+    """SHA-256 of whatever certificate is shown there; empty if none is. It is not verified, only reported."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
@@ -171,7 +171,8 @@ def _shown(address: Address, timeout: float) -> bytes:
 
 
 def _padding(segment: int) -> list[str]:
-    """Names of protocols that nobody speaks, longer together than a packet; TLS sends them first, and nobody minds."""
+    """Protocol names for ALPN that nobody knows, longer together than a packet: TLS sends them first, and peers ignore
+    them."""
     size = min(segment + _PADDING_MORE, _PADDING_MAX)
     return ["-" * _NAME_BYTES] * -(-size // (_NAME_BYTES + 1))
 

@@ -1,19 +1,19 @@
-"""The lane for what is urgent is spared a habit of BBR: for 200 ms in ten seconds it sends next to nothing.
+"""Spares the lane for what is urgent a habit of BBR: for 200 ms in ten seconds it sends next to nothing.
 
-It does so to see the round trip without the queue that it makes itself (Linux, tcp_bbr.c, PROBE_RTT). Four packets may
-be under way then, which is less than the questions, answers and acknowledgements of one round trip, so whatever is
-asked in those 200 ms takes up to another round trip. A lane that is hardly used makes no queue and has no rate to
-know; there BBR is begun anew before the ten seconds are over. So it is on a lane under a cap, which would be below its
-rate in a pause, and above it afterwards.
+It does so to measure the round trip without the queue that it makes itself (Linux, tcp_bbr.c, PROBE_RTT). Four packets
+may be under way then, which is less than the questions, answers and acknowledgements of one round trip, so whatever is
+asked in those 200 ms takes up to one round trip longer. A lane that is hardly used makes no queue, and needs to know no
+rate: there BBR is begun anew before the ten seconds are over. The same is done on a lane under a cap, which would send
+less than the cap during a pause, and more afterwards.
 """
 
 from proxy.net.tcpinfo import TcpInfo
 
 EVERY = 4.0
-"""Seconds. BBR counts its ten from the beginning; the loop may be late by some."""
+"""Seconds after which BBR is begun anew: less than its ten, for the loop may be late by some."""
 HARDLY = 0.25
-"""Share of the congestion window in use, on average, up to which a lane is hardly used. Whoever fills a line with BBR
-uses half of it."""
+"""Share of the congestion window in use, on average, up to which a lane is hardly used. A connection that fills a line
+with BBR uses half of it."""
 
 
 class Renewing:
@@ -24,7 +24,7 @@ class Renewing:
         self._sent = 0
 
     def due(self, info: TcpInfo, now: float) -> bool:
-        """To be asked each second. True at most once in `EVERY` seconds, and only if little was sent meanwhile."""
+        """To be called each second. True at most once in `EVERY` seconds, and only if little was sent meanwhile."""
         if now < self._at + EVERY:
             return False
         under_way = (info.bytes_sent - self._sent) / (now - self._at) * info.round_trip_seconds

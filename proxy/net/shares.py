@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class Shares:
-    """Loop thread. Gives the tunnel the rate that holds now, and charges to it what no frame accounts for."""
+    """Sets the tunnel's rate by the timetable, and charges to it bytes that no frame accounts for. Loop thread."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Shares:
         now: float,
         wall: Callable[[], datetime] = datetime.now,
     ) -> None:
-        """`wall`: the local time, for the timetable."""
+        """`now`, here and in `sample`: seconds of the loop's clock; `wall`: the local time, for the timetable."""
         self.rate: int | None = None
         """Bits a second that may go to the peer now."""
         self._scheduler = tunnel.scheduler
@@ -41,7 +41,7 @@ class Shares:
         self._exports = {each.name: _share("export", each) for each in config.exports if peer.name in each.peers}
         self._empty, self._repeated = _Growth(), _Growth()
         self._trend = Trend(RECENT)
-        """For how many seconds each was held back, and of these by its own maximum."""
+        """For how many seconds each share was held back, and for how many of these by its own maximum."""
         for share in self._all:
             self._scheduler.account(share)
         self._set_rate(now)
@@ -76,10 +76,10 @@ class Shares:
         return self._cap_of(max(held, key=lambda share: self._scheduler.account(share).rate))
 
     def _cap_of(self, share: Share) -> str:
-        """Of its own maximum and the peer's rate the one for which it has lately waited longer.
+        """Of its own maximum and the peer's rate the one for which it has lately waited longer, in words.
 
-        Which is lower does not tell: of a low rate that many forwards divide, none may have its maximum; and a forward
-        with a low one waits for that though others use up the rate.
+        Which one is lower does not tell: where many forwards divide the rate none may get its maximum, though that is
+        lower; and a forward with a low maximum waits for that even while others use up the rate.
         """
         own, rate = _bits(share.maximum), self.rate
         if own is None:
@@ -93,7 +93,7 @@ class Shares:
         return "" if self.rate is None else f"the rate of peer {self._peer.name}, {show_rate(self.rate)},"
 
     def _lately(self, share: Share) -> tuple[float, float]:
-        """For how many of the last ten seconds it was held back, and of these by its own maximum."""
+        """For how many of the last ten seconds it was held back, and for how many of these by its own maximum."""
         held, limited = (self._trend.rise(name, RECENT) for name in self._counters(share))
         return held, limited
 
@@ -102,7 +102,7 @@ class Shares:
 
     @property
     def held_seconds(self) -> float:
-        """How long data has waited for the peer's rate so far."""
+        """Seconds for which data has waited for the peer's rate so far."""
         return self._scheduler.held.seconds(self._now)
 
     def sample(self, lanes: Iterable[Lane], now: float) -> None:
@@ -161,13 +161,13 @@ def _share(kind: str, config: Forward | Export) -> Share:
 
 
 class _Growth:
-    """How much the kernel's counts for the lanes there are have grown since the last time."""
+    """How much a count that the kernel keeps for each lane has grown since the last look, over all lanes."""
 
     def __init__(self) -> None:
         self._before: dict[int, int] = {}
 
     def by(self, counts: dict[int, int]) -> int:
-        """All together. `counts`: by lane."""
+        """`counts`: by lane, of those that there are now."""
         more = sum(count - self._before.get(number, 0) for number, count in counts.items())
         self._before = counts
         return max(0, more)  # some counts begin again at 2^32

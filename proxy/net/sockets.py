@@ -1,4 +1,4 @@
-"""What is asked of the kernel for a connection's packets."""
+"""Socket options: what is asked of the kernel for a connection."""
 
 import contextlib
 import socket
@@ -6,8 +6,8 @@ import struct
 from pathlib import Path
 
 CLOSED = (OSError, ValueError)
-"""What an option of a connection that has ended may raise: uvloop's sockets have no descriptor any more then, before a
-protocol behind TLS hears that its connection is lost."""
+"""What an option may raise if the connection has ended: uvloop's socket may have lost its descriptor before a protocol
+behind TLS hears of the end."""
 
 _OFFERED = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 BBR = "bbr"
@@ -21,13 +21,13 @@ _NO_LIMIT = (1 << 8 * _PACE.size) - 1
 _SHORT_SEGMENT = 1220
 """Bytes: 1280 less the headers of IPv6 and TCP."""
 _SILENT, _ASKED_EVERY, _ASKED = 60, 10, 6
-"""Seconds without a segment after which an array is asked whether it is there, seconds between, times in vain."""
+"""TCP keepalive: seconds of silence before the first probe, seconds between probes, probes in vain."""
 _ECN_BITS = 2
 """Below the DSCP in the IPv4 TOS and the IPv6 traffic class (RFC 2474, section 3)."""
 
 
 def congestion_control(wanted: str) -> str:
-    """What to ask for, if "auto" was wanted: BBR where the kernel offers it, as it takes no loss for congestion."""
+    """The name to ask the kernel for: what is wanted; if that is "auto", BBR where the kernel has it, else nothing."""
     if wanted != "auto":
         return wanted
     try:
@@ -37,7 +37,8 @@ def congestion_control(wanted: str) -> str:
 
 
 def choose_congestion_control(connection: socket.socket, wanted: str) -> str:
-    """Ask the kernel for it; what it does then. It refuses what it does not have, or keeps for the administrator."""
+    """Ask the kernel for a congestion control; the one that it uses then. It refuses what it does not have, or allows
+    only to the administrator."""
     if wanted:
         with contextlib.suppress(*CLOSED):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, wanted.encode())
@@ -49,10 +50,10 @@ def choose_congestion_control(connection: socket.socket, wanted: str) -> str:
 
 
 def begin_bbr_anew(connection: socket.socket) -> str:
-    """Have BBR forget what it has seen, on a connection that has it; what the kernel does then.
+    """Have BBR forget what it has measured, on a connection that uses it; the congestion control that is used then.
 
-    Asked for what it does already, the kernel does nothing; so it is asked for another one in between. Where that is
-    not allowed nothing changes. The congestion window stays as it is.
+    The kernel does nothing if it is asked for the one that it uses; so it is asked for another one in between. Where
+    that is not allowed nothing changes. The congestion window stays as it is.
     """
     choose_congestion_control(connection, _RENO)
     return choose_congestion_control(connection, BBR)
@@ -67,16 +68,16 @@ def limit_pace(connection: socket.socket, rate: int | None) -> None:
 def shorten_segments(connection: socket.socket) -> None:
     """Have both ends send packets of 1280 bytes at most: every path carries those (RFC 8200, section 5).
 
-    To be asked for before the connection is made, so that it is told to the other end.
+    To be called before the connection is made, so that the other end is told (MSS).
     """
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, _SHORT_SEGMENT)
 
 
 def notice_absence(connection: socket.socket) -> None:
-    """Have the kernel end the connection some two minutes after the other end has gone without a word.
+    """Have the kernel end the connection some two minutes after the other end has gone without a word (TCP keepalive).
 
-    Between the arrays themselves their own keepalive would find that (RFC 9293, section 3.8.4); here a proxy answers it
-    for an array that is no more, and the far array would keep its session, with what that has reserved, for ever.
+    Without proxies the arrays' own keepalive would notice that (RFC 9293, section 3.8.4). Here a proxy answers it for
+    an array that is gone, and the far array would keep the connection, with all that is reserved for it, for ever.
     """
     with contextlib.suppress(*CLOSED):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _SILENT)
@@ -86,11 +87,12 @@ def notice_absence(connection: socket.socket) -> None:
 
 
 def make_room(connection: socket.socket, size: int) -> None:
-    """Have the kernel take in about `size` bytes, less its own bookkeeping, before they are read.
+    """Have the kernel's receive buffer hold about `size` bytes, less its own bookkeeping.
 
-    Many connections take turns; the kernel's own tuning gives each what it needs between two of them, so turns would
-    stay as short as they are. A low-water mark makes room for twice itself (Linux, tcp_set_rcvlowat), up to half of
-    net.ipv4.tcp_rmem and without an end to the tuning, as SO_RCVBUF would put it. A kernel that refuses goes without.
+    Where many connections take turns, the kernel's auto-tuning gives each what it needs from one turn to the next, so
+    that turns which begin short stay short. Setting a low-water mark grows the buffer to twice that (Linux,
+    tcp_set_rcvlowat), up to half of net.ipv4.tcp_rmem, and does not end the auto-tuning, as SO_RCVBUF would. If the
+    kernel refuses, the connection goes without.
     """
     with contextlib.suppress(OSError):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, size // 2)
@@ -101,7 +103,8 @@ def make_room(connection: socket.socket, size: int) -> None:
 def mark_packets(connection: socket.socket, dscp: int) -> None:
     """Set the DSCP of a connection's packets. A kernel that refuses leaves them unmarked.
 
-    An address such as ::ffff:192.0.2.1 makes a socket of IPv6 send packets of IPv4, which heed IPv4's option alone.
+    A socket of IPv6 that is connected to an address such as ::ffff:192.0.2.1 sends packets of IPv4, for which only
+    IPv4's option counts; so both are set.
     """
     options = [(socket.IPPROTO_IP, socket.IP_TOS)]
     if connection.family == socket.AF_INET6:

@@ -1,14 +1,14 @@
-"""A lane that carries bulk is spared BBR's pauses, too, which cost it 0.3 s in ten, and more on longer lines.
+"""Spares lanes that carry bulk BBR's pauses, too, which cost 0.3 s in ten, and more on longer lines.
 
-BBR pauses to see the round trip without its own queue, if it has seen no lower one for ten seconds (Linux, tcp_bbr.c,
-PROBE_RTT). Begun anew it takes the lowest of some minutes for that. It then seeks the line's rate, which it would do at
-nearly three times that rate, and fill the line's queue: so until it has found it, which takes three round trips, it has
-a ceiling at the rate that it knew before, and sends on as it did. Where the round trip has become much longer the pause
-is what it needs to see that, and it has it.
+BBR pauses to measure the round trip without its own queue, if it has seen no lower one for ten seconds (Linux,
+tcp_bbr.c, PROBE_RTT). Begun anew it takes the lowest one that the kernel has seen in some minutes for that, and seeks
+the line's rate again. It would do so at nearly three times that rate, and fill the line's queue: so until it has found
+the rate, which takes three round trips, it is given a ceiling at the rate that it knew before, and sends on as it did.
+Where the round trip has become much longer BBR is not begun anew: a pause is what it needs to see that.
 
-At the beginning, too, BBR may seek for long: rounds in which it ran dry do not count, and on a fast line it runs dry in
-most of them, since nobody gives it three times the line's rate. Then a ceiling a little above the rate that it knows
-keeps it busy: three round trips later it is content, or it has found more.
+At the beginning, too, BBR may seek for long: round trips in which it ran out of data do not count, and on a fast line
+it runs out in most of them, since nobody gives it three times the line's rate. Then a ceiling a little above the rate
+that it knows keeps it busy: three round trips later it is content, or it has found more.
 """
 
 from enum import Enum, auto
@@ -16,24 +16,26 @@ from enum import Enum, auto
 from proxy.net.tcpinfo import PAUSED, Bbr, TcpInfo
 
 EVERY = 6.0
-"""Seconds with as many as it takes to find the rate again, and for a loop that is late, less than BBR's ten."""
+"""Seconds after which BBR is begun anew. With the time in which it finds the rate again, and a loop that is late, that
+is still less than its ten."""
 CEILING = 0.99
-"""Of the rate that BBR knows: what it sends itself when it does not probe."""
+"""Part of the rate that BBR knows: what it sends itself when it does not probe."""
 SEEKING = 2.0
-"""Times its rate: who sends so fast seeks."""
+"""BBR that sends at so many times the rate that it knows, or more, seeks the line's rate."""
 ROOM = 1.35
-"""Times the rate that BBR knows, while it seeks in vain: growth by a quarter is what BBR goes on for."""
+"""Times the rate that BBR knows: the ceiling while it seeks in vain. BBR goes on seeking after growth by a quarter."""
 _GROWTH = 1.2
+"""Growth by that factor from one second to the next: then it does not seek in vain."""
 _PATIENCE = 3.0
-"""Seconds after which it is not the ceiling that holds it up."""
+"""Seconds after which it is not for the ceiling that BBR still seeks."""
 _BUSY = 0.8
-"""Of its rate: who sends less may not be held up by the line, and would seek for long."""
+"""Part of its rate: a lane that sends less may not be held up by the line, and would seek for long."""
 _LONGER = 1.5
-"""Times the lowest round trip: a longer one is not that of BBR's own queue."""
+"""Times the lowest round trip: a longer one is not due to BBR's own queue."""
 
 
 class Act(Enum):
-    """What is to be done with the lane."""
+    """What the caller is to do with the lane."""
 
     NOTHING = auto()
     BEGIN = auto()
@@ -45,20 +47,20 @@ class Act(Enum):
 
 
 class Steadying:
-    """One lane's. To be asked once a second."""
+    """Decides for one lane. `act` is called once a second."""
 
     def __init__(self, now: float) -> None:
-        self._since = now  # BBR was begun, or has found the rate again
+        self._since = now  # when BBR was begun, or had found the rate again
         self._under_ceiling = False
-        self._until = float("inf")  # the ceiling, at most
-        self._seeks_again = 0.0  # no ceiling for who seeks before that
-        self._known = 0  # the rate, when it was last asked
+        self._until = float("inf")  # when the ceiling is lifted at the latest
+        self._seeks_again = 0.0  # no ceiling is set for seeking before that
+        self._known = 0  # the rate that BBR knew at the last call
         self._sent = 0
         self._asked = now
 
     def act(self, bbr: Bbr, info: TcpInfo, now: float, calm: bool) -> Act:
-        """What is to be done now; whoever asks does it. `calm`: nobody waits in the line's queue but bulk."""
-        sent = info.bytes_sent + info.bytes_retransmitted  # who seeks loses much, and is no less busy
+        """What the caller is to do now. `calm`: nothing but bulk waits in the line's queue."""
+        sent = info.bytes_sent + info.bytes_retransmitted  # BBR that seeks loses much, but is busy all the same
         rate = (sent - self._sent) / max(now - self._asked, 0.001)
         self._sent, self._asked = sent, now
         if self._under_ceiling:
@@ -77,7 +79,8 @@ class Steadying:
         return act
 
     def _lift(self, bbr: Bbr, now: float) -> Act:
-        """While the ceiling is what holds it up, it finds the rate within three round trips; else it needs none."""
+        """Lift the ceiling when BBR has found the rate, which it does within three round trips if the ceiling keeps it
+        busy; or when the rate grows, or the time is up, for then the ceiling is of no use."""
         if bbr.gain >= SEEKING and bbr.rate <= _GROWTH * self._known and now < self._until:
             return Act.NOTHING
         self._under_ceiling, self._since, self._seeks_again = False, now, now + EVERY
@@ -85,7 +88,7 @@ class Steadying:
 
 
 def _settled(bbr: Bbr, info: TcpInfo) -> bool:
-    """BBR knows the line, which is as it was."""
+    """True if BBR has found the line's rate, and the line is as it was."""
     pauses = info.congestion_window_segments <= PAUSED
     longer = info.round_trip_seconds > _LONGER * info.least_round_trip_seconds
     return bbr.gain < SEEKING and not pauses and not longer

@@ -9,7 +9,6 @@ from proxy.net.sockets import CLOSED
 
 _STATE = 0  # tcpi_state, u8
 _MSS = 16  # tcpi_snd_mss, u32, bytes
-_PMTU = 60  # tcpi_pmtu, u32, bytes
 _RTT = 68  # tcpi_rtt, u32, microseconds
 _CWND = 80  # tcpi_snd_cwnd, u32, segments
 _PACKETS_REPEATED = 100  # tcpi_total_retrans, u32
@@ -33,26 +32,25 @@ _BBR_UNIT = 256
 
 @dataclass(frozen=True, slots=True)
 class TcpInfo:
-    """Bytes are TCP payload: TLS records and what they hold."""
+    """Of one connection, since it was made unless something else is said. Bytes are TCP payload, TLS included."""
 
     round_trip_seconds: float = 0.0
     least_round_trip_seconds: float = 0.0
     congestion_window_segments: int = 0
     segment_bytes: int = 0
-    path_mtu: int = 0
     bytes_sent: int = 0
     bytes_retransmitted: int = 0
     bytes_received: int = 0
     packets: int = 0
-    """Sent with payload, some of them again; modulo 2^32."""
+    """Packets sent with payload, those sent again included; modulo 2^32."""
     packets_repeated: int = 0
-    """Of these, those again."""
+    """Of these, those that were sent again."""
     empty_packets: int = 0
-    """Sent packets without payload: acknowledgements, mostly; modulo 2^32."""
+    """Packets sent without payload, mostly acknowledgements; modulo 2^32."""
     delivery_rate: int = 0
-    """Bytes a second, of late; 0 before anything was measured."""
+    """Bytes a second that arrive at the other end, lately; 0 before anything was measured."""
     receiver_limited_seconds: float = 0.0
-    """There was something to send, and the other end's receive window held it back."""
+    """For how long the other end's receive window held back what there was to send."""
 
 
 def tcp_info(connection: socket.socket) -> TcpInfo | None:
@@ -66,7 +64,6 @@ def tcp_info(connection: socket.socket) -> TcpInfo | None:
         least_round_trip_seconds=_u32(data, _MIN_RTT) / 1e6,
         congestion_window_segments=_u32(data, _CWND),
         segment_bytes=_u32(data, _MSS),
-        path_mtu=_u32(data, _PMTU),
         bytes_sent=_u64(data, _BYTES_SENT) - retransmitted,
         bytes_retransmitted=retransmitted,
         bytes_received=_u64(data, _BYTES_RECEIVED),
@@ -83,16 +80,16 @@ PAUSED = 4
 
 
 class Bbr(NamedTuple):
-    """What BBR makes of the line (TCP_CC_INFO; Linux, include/uapi/linux/inet_diag.h, struct tcp_bbr_info)."""
+    """BBR's model of the line (TCP_CC_INFO; Linux, include/uapi/linux/inet_diag.h, struct tcp_bbr_info)."""
 
     rate: int
-    """Bytes a second that it takes the line for."""
+    """Bytes a second that it believes the line to take."""
     gain: float
-    """Times that rate at which it sends."""
+    """It sends at so many times that rate."""
 
 
 def bbr_info(connection: socket.socket) -> Bbr | None:
-    """To be asked of a connection that does BBR. None if the kernel does not tell."""
+    """Of a connection that uses BBR. None if the kernel does not tell."""
     try:
         data = connection.getsockopt(socket.IPPROTO_TCP, _TCP_CC_INFO, _BBR_INFO.size)
     except CLOSED:
@@ -104,20 +101,20 @@ def bbr_info(connection: socket.socket) -> Bbr | None:
 
 
 class Sending(NamedTuple):
-    """What a connection does now."""
+    """How a connection sends at the moment."""
 
     unsent: int = 0
-    """Bytes that the kernel has been given and not sent yet."""
+    """Bytes that the kernel has been given and has not sent yet."""
     rate: int = 0
-    """Bytes a second that arrive."""
+    """Bytes a second that arrive at the other end."""
     pace: int = 0
-    """Bytes a second at which it would send."""
+    """Bytes a second at which the kernel sends, if it has something to send."""
     window: int = 0
-    """Segments that may be under way."""
+    """Congestion window: segments that may be under way."""
 
 
 def sending(connection: socket.socket) -> Sending:
-    """Zeros if the kernel does not tell."""
+    """How it sends; zeros if the kernel does not tell."""
     data = _raw(connection)
     if data is None:
         return Sending()
@@ -125,9 +122,10 @@ def sending(connection: socket.socket) -> Sending:
 
 
 def was_reset(connection: socket.socket) -> bool:
-    """True if the other end has reset the connection, read or not. To be closed then: asking clears the error.
+    """True if the other end has reset the connection, whether its socket is read or not.
 
-    A connection that both ends have ended in order is closed for the kernel, too, and may have bytes to be read.
+    The caller has to close it then, since SO_ERROR is cleared by being read. TCP's state alone does not tell: it is the
+    same when both ends have ended in order, and then there may still be bytes to be read.
     """
     try:
         closed = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)[_STATE] == _TCP_CLOSE

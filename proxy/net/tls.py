@@ -1,7 +1,7 @@
-"""TLS 1.3 with both certificates demanded, and who a certificate belongs to.
+"""TLS 1.3 with certificates demanded of both sides, and whose a certificate is.
 
 A peer is recognised by its pinned certificate, byte for byte, or, where the site trusts a private CA, by its name in
-the certificate's subject alternative names. The TLS library has checked validity, purpose and signature before.
+the certificate's subject alternative names. Validity, purpose and signature have been checked by the TLS library then.
 """
 
 import asyncio
@@ -29,11 +29,12 @@ from proxy.observe.snapshot import CertificateStatus
 log = logging.getLogger(__name__)
 
 _EXPIRY_WARNING = 30 * 86400
+"""Seconds before the end of this site's certificate from which on an alarm says so."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Loaded:
-    """Everything that was read from the identity's and the peers' files, at one time."""
+    """Everything that was read at one time from the files of the site's identity and of its peers."""
 
     answering: ssl.SSLContext
     dialling: dict[str, ssl.SSLContext]
@@ -44,7 +45,8 @@ class _Loaded:
     named: frozenset[str]
     """Peers that are recognised by name under the CA."""
     authorities: tuple[x509.Certificate, ...]
-    """The private CA. Pinned certificates are trusted as well, but only for themselves: what they sign is not."""
+    """The certificates of the private CA. TLS trusts pinned certificates, too, and what these may have signed; that is
+    why `issued` is asked."""
     certificates: tuple[CertificateStatus, ...]
     """This site's own first."""
 
@@ -56,9 +58,10 @@ class _Loaded:
 
 @dataclass(slots=True)
 class Certificates:
-    """What this site shows, and whom it believes. Loop thread.
+    """What this site shows, and whom it trusts. Loop thread.
 
-    Raises OSError, ssl.SSLError or ValueError at the start; `reload` keeps what is in use and raises an alarm.
+    Making it raises OSError, ssl.SSLError or ValueError for files that cannot be used; `reload` then keeps what is in
+    use, and raises an alarm.
     """
 
     config: SiteConfig
@@ -75,18 +78,18 @@ class Certificates:
         return self._loaded.answering
 
     def dialling(self, peer: str) -> ssl.SSLContext:
-        """For lanes that are dialled to that peer. Raises ValueError if it is a peer no longer."""
+        """For lanes that are dialled to that peer. Raises ValueError if it is no peer any more."""
         context = self._loaded.dialling.get(peer)
         if context is None:
             raise ValueError(self.removed(peer))
         return context
 
     def removed(self, peer: str) -> str:
-        """Why that one is a peer no longer, in words; empty if it is one."""
+        """Why that site is no peer any more, in words; empty if it is one."""
         return "" if peer in self._loaded.dialling else f"{peer} was removed from {self.config.source}"
 
     def recognise(self, certificate: bytes, decoded: dict[str, object]) -> str | None:
-        """The peer to whom a verified certificate (DER, and as `getpeercert` decodes it) belongs."""
+        """The peer whose verified certificate that is (DER, and as `getpeercert` decodes it); None if nobody's."""
         pinned = self._loaded.pins.get(certificate)
         if pinned is not None:
             return pinned
@@ -103,7 +106,7 @@ class Certificates:
         return self.recognise(certificate, decoded) == peer
 
     def disown(self, certificate: bytes, decoded: dict[str, object], peer: str | None = None) -> str:
-        """Why that verified certificate is no peer's, or not that one's, in words."""
+        """Why that verified certificate is no peer's, or not that peer's, in words."""
         shown = ", ".join(map(repr, _names(decoded))) or "nobody by name"
         if self._loaded.named.intersection(_names(decoded)) and not self._loaded.issued(certificate):
             wrong = f"the certificate for {shown} is not signed by a certificate in identity.ca itself"
@@ -115,11 +118,10 @@ class Certificates:
         return f"the certificate for {shown} belongs to no configured peer"
 
     async def reload(self) -> None:
-        """Read all files anew, checked as at the start; if anything is wrong, keep what is in use and say so.
+        """Read all files anew and check them as at the start; if anything is wrong, keep what is in use and say so.
 
-        On a thread that nobody has to wait for: the disk that they are on may take its time, or never answer.
-
-        Of the site's own file only identity and trust count: a peer that is no longer in it is trusted no longer.
+        Of the site's own file only identity and trust count: a peer that is no longer in it is trusted no longer. This
+        is done on a thread that nobody has to wait for, since the disk may never answer.
         """
         try:
             loading = asyncio.wrap_future(aside(partial(_load_anew, self.config), "reloading"))
@@ -140,7 +142,7 @@ class Certificates:
 
     @property
     def status(self) -> tuple[CertificateStatus, ...]:
-        """The certificates in use, and when they end; of peers that only a CA vouches for, what they showed last."""
+        """The certificates in use, and when they end; of peers recognised by name the one that they showed last."""
         return (*self._loaded.certificates, *(each for each in self._shown.values() if each.name in self._loaded.named))
 
     @property
@@ -164,7 +166,8 @@ def _names(decoded: dict[str, object]) -> list[str]:
 
 
 def _load_anew(running: SiteConfig) -> _Loaded:
-    """The status listener keeps the files that it was started with, so it is their end that is told."""
+    """As the site's file says now, but for the status listener: it keeps the files that it was started with, so the
+    status has to tell when these end."""
     return _load(load(running.source).model_copy(update={"status": running.status}))
 
 
@@ -174,7 +177,7 @@ def _load(config: SiteConfig) -> _Loaded:
     ca = config.identity.ca if any(peer.certificate is None for peer in config.peers) else None
     answering = _context(ssl.PROTOCOL_TLS_SERVER, config.identity, pins, ca)
     answering.num_tickets = 0  # a lane is never resumed by TLS: the certificate is judged each time
-    # Whoever is known passes TLS, also where another one was dialled: then `disown` can say who it is.
+    # All that are known pass TLS, also where another one was dialled: then `disown` can say who it is.
     dialling = {
         peer.name: _context(ssl.PROTOCOL_TLS_CLIENT, config.identity, (*pins, own), ca) for peer in config.peers
     }
@@ -225,12 +228,13 @@ def _no_password() -> str:
 
 
 def _first_certificate(path: Path) -> bytes:
-    """DER; read as it was when it was checked, so that what stands around it matters no more here than there."""
+    """DER of the first certificate in the file; whatever else is in the file is ignored, as by the check of the
+    configuration."""
     return _certificates(path)[0].public_bytes(Encoding.DER)
 
 
 def _statuses(config: SiteConfig) -> Iterator[CertificateStatus]:
-    """When the certificates of the files end: the own one, pinned ones, the listener's, the CA's, clients'."""
+    """When certificates end: this site's own, pinned ones, the status listener's, the CA's, its clients'."""
     yield _status("own", config.site.name, config.identity.certificate)
     for peer in config.peers:
         if peer.certificate is not None:

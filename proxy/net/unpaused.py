@@ -1,4 +1,4 @@
-"""One lane, and what is done with its connection so that BBR does not pause on it."""
+"""Keeps BBR from pausing on one lane: does to its connection what `renewing` and `steadying` decide."""
 
 import socket
 
@@ -9,9 +9,9 @@ from proxy.net.tcpinfo import Bbr, TcpInfo, bbr_info
 
 
 class Unpaused:
-    """Loop thread. Of a connection that does BBR; each second one of the methods is called, and says what it does then.
+    """For a connection that uses BBR. Loop thread.
 
-    Both count from when the connection began.
+    Each second either `light` or `bulk` is called, and returns the congestion control that is used then.
     """
 
     def __init__(self, connection: socket.socket, now: float) -> None:
@@ -21,25 +21,25 @@ class Unpaused:
         self._limited = False
 
     def light(self, info: TcpInfo, now: float) -> str:
-        """The lane is for what is urgent, or under a cap: not to fill the line. It may have been until now."""
+        """The lane is for what is urgent, or under a cap, so it does not fill the line (it may have until now)."""
         self._limit(None)
         return begin_bbr_anew(self._connection) if self._renewing.due(info, now) else BBR
 
     def bulk(self, info: TcpInfo, now: float, calm: bool) -> str:
-        """The lane is for bulk; `calm`: nothing else has been about lately."""
+        """The lane is for bulk. `calm`: nothing urgent has gone lately."""
         bbr = bbr_info(self._connection)
         return BBR if bbr is None else self._do(self._steadying.act(bbr, info, now, calm), bbr)
 
     def _do(self, act: Act, bbr: Bbr) -> str:
-        does = BBR
+        used = BBR
         if act is Act.BEGIN:
             self._limit(int(CEILING * bbr.rate))
-            does = begin_bbr_anew(self._connection)
+            used = begin_bbr_anew(self._connection)
         if act is Act.LIMIT:
             self._limit(int(ROOM * bbr.rate))
-        if act is Act.LIFT or does != BBR:
+        if act is Act.LIFT or used != BBR:
             self._limit(None)
-        return does
+        return used
 
     def _limit(self, rate: int | None) -> None:
         if self._limited or rate is not None:
