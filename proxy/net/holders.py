@@ -1,4 +1,4 @@
-"""Which users hold a port of this host, as the kernel tells by /proc/net/tcp and tcp6."""
+"""Which users listen on a port of this host, as /proc/net/tcp and tcp6 show it."""
 
 import sys
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ Address = IPv4Address | IPv6Address
 
 
 def holders(host: str, port: int, tables: Path = _TABLES) -> frozenset[int]:
-    """Users (numbers) of the sockets that get what connects to that numeric address; empty if none is known.
+    """User numbers of the sockets that get connections to that numeric address; empty if none is known.
 
-    Who listens at the very address gets it; only where nobody does, those who listen at all addresses.
+    Sockets that listen on that very address get them; only if there are none, those that listen on all addresses.
     """
     wanted = _plain(ip_address(host.partition("%")[0]))
     found = [(address, user) for address, at, user in _listening(tables) if at == port]
@@ -35,7 +35,7 @@ def _listening(tables: Path) -> Iterator[tuple[Address, int, int]]:
 
 
 def _address(text: str) -> Address:
-    """Words of 32 bits, each as the machine has it."""
+    """The kernel writes an address as words of 32 bits, each in the machine's byte order."""
     words = (int(text[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(text), 8))
     packed = b"".join(words)
     return IPv4Address(packed) if len(packed) == 4 else _plain(IPv6Address(packed))

@@ -25,7 +25,7 @@ from proxy.net.holders import holders
 TIMEOUT = 15.0
 """Seconds that connecting and each read may take: the host may be busy."""
 WHOLE = 4
-"""Times that an answer may take in all: who listens may be anybody, and speak a byte at a time without end."""
+"""An answer may take so many times the timeout in all: whoever listens may send a byte at a time without end."""
 _ROOT = 0
 LARGEST_ANSWER = 64 << 20
 """Bytes; 65536 streams a peer need some 30 MiB."""
@@ -67,7 +67,7 @@ class Inquiry:
 
     @cached_property
     def _connection(self) -> HTTPConnection:
-        """Made with the first question, so that what it cannot be made without is a failure of questions alone."""
+        """Made with the first question, so that a certificate that cannot be read fails that, and not `__init__`."""
         return _pointed_at(self._status, self._timeout)
 
     def _ask(self, path: str, method: str, *, control: bool) -> tuple[HTTPResponse, bytes]:
@@ -78,12 +78,12 @@ class Inquiry:
         self._connection.request(method, path, headers=headers)
         with _in_time(self._connection, WHOLE * self._timeout), self._connection.getresponse() as response:
             body = response.read(LARGEST_ANSWER)
-            if not response.isclosed():  # its end is not its length's: nothing can follow it
+            if not response.isclosed():  # it was not read whole, or ends with the connection: no other can follow
                 self._connection.close()
         return response, body
 
     def _vouch(self, token: Path) -> None:
-        """Connect, to somebody who may see that token. Raises OSError otherwise; then nothing has been said."""
+        """Connect, and see that whoever listens may see that token. Raises OSError if not; then nothing was sent."""
         if self._connection.sock is None:
             self._connection.connect()
         if self._status.certificate is not None or self._connection.sock is self._vouched:
@@ -103,7 +103,7 @@ class Inquiry:
 
 @contextlib.contextmanager
 def _in_time(connection: HTTPConnection, seconds: float) -> Iterator[None]:
-    """Raises TimeoutError if that is not over by then."""
+    """Raises TimeoutError if the `with` block takes longer: the connection is shut down under it."""
     over, asked = threading.Event(), connection.sock
 
     def end() -> None:
@@ -113,7 +113,7 @@ def _in_time(connection: HTTPConnection, seconds: float) -> Iterator[None]:
 
     timer = threading.Timer(seconds, end)
     timer.daemon = True
-    with contextlib.suppress(RuntimeError):  # no thread: a host that is at its limit is to be asked all the same
+    with contextlib.suppress(RuntimeError):  # no more threads: better to ask without that limit than not at all
         timer.start()
     try:
         yield
@@ -127,8 +127,11 @@ def _in_time(connection: HTTPConnection, seconds: float) -> Iterator[None]:
 
 
 def find_token(status: Status, *, control: bool) -> tuple[Path, str] | None:
-    """The token for reading and its file, None if none is named or this user may not read it; or that for what changes
-    something. Without that one, which is named, nothing will be changed: raises IdentityFault."""
+    """The file and the text of the token to be shown; None if the site's file names none.
+
+    `control`: the one for what changes something; raises IdentityFault if it cannot be read. Otherwise any that this
+    user can read, None if there is none.
+    """
     if control:
         path = status.control_token
         return (path, identity.read_token(path, "status.control_token").decode()) if path else None
@@ -147,7 +150,7 @@ def _pointed_at(status: Status, timeout: float) -> HTTPConnection:
 
 
 def _reached(status: Status) -> str:
-    """A listener on all addresses is asked by way of loopback."""
+    """Where to connect: by loopback to a listener on all addresses."""
     ip = status.listen.ip
     if ip is None or not ip.is_unspecified:
         return status.listen.host
@@ -155,7 +158,7 @@ def _reached(status: Status) -> str:
 
 
 class _Pinned(HTTPSConnection):
-    """TLS with whoever shows that certificate."""
+    """TLS with whoever shows that very certificate (DER)."""
 
     def __init__(self, host: str, port: int, timeout: float, certificate: bytes) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -1,4 +1,4 @@
-"""What the kernel lets a process have: all descriptors that it may, as a shell's limit is often 1,024; and threads."""
+"""Limits of the kernel on a process: its descriptors, of which a shell often allows only 1,024, and its threads."""
 
 import asyncio
 import resource
@@ -10,11 +10,12 @@ from proxy.aside import NO_THREAD
 from proxy.errors import OperatorError
 
 THREADS = 12
-"""Of a site beside its first: the log's, two each of the store and the history, libuv's four, some that come and go."""
+"""Threads of a site beside its first: one of the log, two each of the store and the history, libuv's four, some that
+come and go."""
 
 
 def use_all_descriptors() -> None:
-    """Raise the soft limit to the hard one. Where that is forbidden, what is allowed has to do (`isthmus doctor`)."""
+    """Raise the soft limit to the hard one. Where that is forbidden the site goes on (`isthmus doctor` tells)."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -37,13 +38,13 @@ def ensure_threads() -> None:
             thread.join()
 
 
-def begun(name: str) -> ThreadPoolExecutor:
-    """A thread that is there from now on: at the first need, days later, a limit may have been reached."""
+def started_thread(name: str) -> ThreadPoolExecutor:
+    """An executor whose one thread is started now: at the first need, days later, a limit may have been reached."""
     pool = ThreadPoolExecutor(1, thread_name_prefix=name)
     pool.submit(int)
     return pool
 
 
 async def begin_threads() -> None:
-    """Have libuv begin its own now, for the same reason: it ends the process where it cannot."""
+    """Have libuv start its own threads now, for the same reason: where it cannot, it ends the process."""
     await asyncio.get_running_loop().getaddrinfo("127.0.0.1", 0)

@@ -12,11 +12,14 @@ log = logging.getLogger(__name__)
 
 BACKLOG = 512
 _AGAIN = 1.0
-"""Seconds until it is tried again to accept, out of descriptors for instance."""
+"""Seconds between attempts to accept after a failure, such as a want of descriptors."""
 
 
 async def connections(listener: socket.socket, what: str) -> AsyncGenerator[tuple[socket.socket, str]]:
-    """Each connection and its other end, until the listener is closed. `what`: its name in the log. Loop thread."""
+    """Each connection with the address of its other end, until the listener is closed. Loop thread.
+
+    `what`: the listener's name in the log.
+    """
     loop = asyncio.get_running_loop()
     while listener.fileno() != -1:
         try:

@@ -1,4 +1,4 @@
-"""A site's addresses: all taken before anything else begins.
+"""A site's listening addresses, all of which are taken before anything else begins.
 
 So a site that cannot have one of them has neither opened its store nor taken an array's connection.
 """
@@ -23,7 +23,7 @@ class _Place:
     listener: socket.socket | None = None
 
     def reserve(self) -> str:
-        """Take it; what is wrong, or nothing."""
+        """Bind a socket to it; what is wrong, or nothing."""
         try:
             self.listener = reserve(self.address)
         except OSError as error:
@@ -31,7 +31,7 @@ class _Place:
         return ""
 
     def listen(self) -> str:
-        """Let others connect; likewise, for another process may listen there by now."""
+        """Let others connect; what is wrong, or nothing: another process may listen there by now."""
         assert self.listener is not None
         try:
             self.listener.listen(BACKLOG)
@@ -50,7 +50,7 @@ class Listeners:
         self._forwards = [_Place(f"forward {each.name!r} listen", each.listen) for each in config.forwards]
         self._status = _Place("status.listen", config.status.listen)
         try:
-            _see([place.reserve() for place in (*self._tunnel, *self._forwards, self._status)])
+            _raise_if_any([place.reserve() for place in (*self._tunnel, *self._forwards, self._status)])
         except OperatorError:
             self.close()
             raise
@@ -73,7 +73,7 @@ class Listeners:
 
     def listen(self) -> None:
         """For lanes and arrays. Raises OperatorError likewise."""
-        _see([place.listen() for place in (*self._tunnel, *self._forwards)])
+        _raise_if_any([place.listen() for place in (*self._tunnel, *self._forwards)])
 
     def close(self) -> None:
         """Give back all of them."""
@@ -93,6 +93,6 @@ def unavailable(what: str, address: Address, error: OSError) -> str:
     return f"{what} = {address}: {error.strerror or error}; {remedy}"
 
 
-def _see(answers: list[str]) -> None:
+def _raise_if_any(answers: list[str]) -> None:
     if problems := [answer for answer in answers if answer]:
         raise OperatorError("\n".join(problems), ExitCode.LISTEN)

@@ -1,6 +1,7 @@
-"""Exports that lead back to a forward of this very site, as only the host can tell: which addresses are its own.
+"""Exports that lead back to a forward of this very site.
 
-What the file itself tells, `proxy.config` refuses.
+`proxy.config` refuses those that the site's file shows. Here are the others, which only the host can tell: forwards
+that listen on all addresses, and exports at one of these.
 """
 
 from collections.abc import Iterator
@@ -13,14 +14,14 @@ from proxy.errors import ExitCode, OperatorError
 from proxy.net.listener import reserve
 
 _BINDS_FOREIGN = "proc/sys/net/ipv{}/ip_nonlocal_bind"
-"""Not 0 where other hosts' addresses can be bound as well, as on one that stands by for another."""
+"""Not 0 where addresses of other hosts can be bound as well, as on a standby host."""
 
 
 def loops(config: SiteConfig, root: Path = Path("/")) -> Iterator[tuple[Export, Forward]]:
-    """Each export that is an address of this host, and the forward that has it because it listens on all of them.
+    """Each export whose address is this host's, and the forward that listens there because it listens on all of them.
 
-    What a peer sends there comes back to it, or goes round for ever. Names are not looked up: what they stand for may
-    change. `root`: stands for /, for tests.
+    What a peer sends there comes back to it, or goes round for ever. Names are not looked up, since what they stand for
+    may change. `root`: stands for /, for tests.
     """
     for export in config.exports:
         address = _dialled(export.address)
@@ -30,7 +31,7 @@ def loops(config: SiteConfig, root: Path = Path("/")) -> Iterator[tuple[Export, 
 
 
 def refuse_loops(config: SiteConfig) -> None:
-    """Raises OperatorError naming each."""
+    """Raises OperatorError that names each loop."""
     told = [
         f"export {export.name!r} address = {export.address} is this host itself, where forward {forward.name!r} listens"
         f" ({forward.listen}), which leads on to a peer; write the far array's address"
@@ -46,13 +47,13 @@ def _listens_on(listen: Address, address: Address) -> bool:
 
 
 def _dialled(address: Address) -> Address:
-    """An IPv4 address in the form of an IPv6 one is dialled as what it is."""
+    """As it is dialled: ::ffff:192.0.2.1 as 192.0.2.1."""
     mapped = address.ip.ipv4_mapped if isinstance(address.ip, IPv6Address) else None
     return address if mapped is None else address._replace(host=str(mapped))
 
 
 def _is_own(address: Address, root: Path) -> bool:
-    """Only a host's own addresses can be bound; where others can be, too, nobody can tell, and it passes."""
+    """True if the address can be bound, as only a host's own ones can. False where others can be bound as well."""
     assert address.ip is not None
     try:
         if (root / _BINDS_FOREIGN.format(address.ip.version)).read_text().strip() != "0":

@@ -1,7 +1,7 @@
-"""Opening the store on a thread that nobody has to wait for.
+"""Opens the store on a thread that nobody has to wait for.
 
-After a kill it walks its whole index, which may take minutes, and cannot be interrupted. The thread ends with the
-process, wherever it is: a store that is being opened bears that, as it bears a kill.
+A store that was not closed in order walks its whole index, which may take minutes and cannot be interrupted. The thread
+ends with the process, wherever it is: the store survives that as it survives a kill.
 """
 
 from collections.abc import Callable
@@ -12,5 +12,5 @@ from proxy.aside import aside
 
 
 def open_aside(open_store: Callable[[], ChunkStore]) -> "Future[ChunkStore]":
-    """Begin to open it. Who waits no longer may cancel the future; should the store still come, it is closed."""
+    """Begin to open it. Who does not want to wait cancels the future; the store is closed if it comes all the same."""
     return aside(open_store, "opening", unwanted=lambda store: store.close())

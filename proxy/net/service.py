@@ -52,15 +52,15 @@ class StatusListener(Protocol):
 
 
 ENDING = 60.0
-"""Seconds that the end may take beyond `tunnel.drain`: a store is written, a large one in memory is given back."""
+"""Seconds that the end may take beyond `tunnel.drain`: to write a store, or to free a large one in memory."""
 _SAME_SECONDS = 1.0
-"""Interrupts that follow each other within that time are one."""
+"""Interrupts that come within that time are one."""
 HEEDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 @dataclass(slots=True)
 class Front:
-    """What a status listener may ask of the site, and do to it. Loop thread."""
+    """All that a status listener may ask of the site, and have it do. Loop thread."""
 
     site: Site
     watching: Watching
@@ -72,7 +72,7 @@ class Front:
 
     @property
     def watch(self) -> Watch:
-        """What is kept beyond the moment."""
+        """Health, events and history: what is known beyond a snapshot."""
         return self.watching.watch
 
     @property
@@ -85,13 +85,13 @@ class Front:
         return survey(self.site)
 
     def drain(self) -> None:
-        """Begin to drain, and end, as after SIGTERM."""
+        """Begin to drain, and then end, as after SIGTERM."""
         self.stop.set()
 
     async def reload(self) -> str:
         """Read certificates, keys, pins and tokens anew; why some of the old ones stay in use, or nothing.
 
-        It is finished also if who asked waits no longer: else half of them would be new.
+        A reload that has begun is finished even if its caller is cancelled: otherwise only half of them might be new.
         """
         task = asyncio.get_running_loop().create_task(self._reload())
         self._reloads.add(task)
@@ -113,18 +113,18 @@ class Front:
 
 
 def _together(one: str, other: str) -> str:
-    """Both problems; once, what both are about."""
+    """Both problems in one line; a problem that both name once."""
     return one if other in one else "; ".join(each for each in (one, other) if each)
 
 
 MakeStatusListener = Callable[[socket.socket, Front], StatusListener]
-"""Given where to listen: a socket that is bound."""
+"""Makes it, given a bound socket to listen on."""
 
 
 def run(config: SiteConfig, make_status: MakeStatusListener, history: Path | None = None) -> int:
     """Serve until SIGTERM or SIGINT; the exit code. Raises OperatorError if it cannot start.
 
-    `history`: the file that keeps it; None keeps it in memory.
+    `history`: the file that keeps history; None keeps it in memory.
     """
     keep_freed_memory()
     use_all_descriptors()
@@ -135,9 +135,9 @@ def run(config: SiteConfig, make_status: MakeStatusListener, history: Path | Non
 
 
 class Interrupt:
-    """SIGINT: the first one stops; one that comes later is typed by who sees that it drains, and ends the wait.
+    """SIGINT: the first one begins the drain; a later one, typed by somebody who sees that it drains, ends the wait.
 
-    SIGTERM does not: a supervisor that says it twice is not impatient. Loop thread.
+    A second SIGTERM does not: a supervisor that sends it twice is not impatient. Loop thread.
     """
 
     def __init__(self, stop: asyncio.Event, hurry: asyncio.Event, clock: Callable[[], float]) -> None:
@@ -145,7 +145,7 @@ class Interrupt:
         self._counted = float("-inf")
 
     def came(self) -> None:
-        """Once more, or twice: coreutils' `timeout` and others send it to the process and to its group."""
+        """It has come, perhaps twice at once: coreutils' `timeout` and others signal the process and its group."""
         now = self._clock()
         if now - self._counted < _SAME_SECONDS:
             return
@@ -198,9 +198,9 @@ async def _run(
 
 
 async def reload_when_told(front: Front, told: asyncio.Event) -> None:
-    """One reload for whatever came before it began, also for what came before the site was ready.
+    """Reload whenever `told` is set: once for all signals that came before a reload began, or before the site was up.
 
-    A defect in one is logged, and no reason not to heed the next signal.
+    A defect in a reload is logged, and does not keep the next signal from being heeded.
     """
     while True:
         await told.wait()
@@ -212,7 +212,8 @@ async def reload_when_told(front: Front, told: asyncio.Event) -> None:
 
 
 def _heed_signals(loop: asyncio.AbstractEventLoop, meaning: Mapping[signal.Signals, Callable[[], None]]) -> None:
-    """For the rest of the process's life: the loop's own handlers end with it, and one more signal must not kill."""
+    """Handle signals for the rest of the process's life: the loop's own handlers would end with it, and one more
+    signal would kill the process."""
 
     def note(number: int, frame: FrameType | None) -> None:
         if not loop.is_closed():
@@ -223,20 +224,21 @@ def _heed_signals(loop: asyncio.AbstractEventLoop, meaning: Mapping[signal.Signa
 
 
 def ignore_signals() -> None:
-    """The interpreter gives back every handler but this one before it frees its memory, which can take a while.
+    """Ignore signals from now on. The interpreter takes every other handler away before it frees its memory at the end,
+    which can take a while, and a signal would kill the process then.
 
-    The kernel is told first: of a signal that came while the interpreter was, it has nobody to tell any more, and says
-    so by a traceback.
+    The kernel is told first, by libc. A signal that came while `signal.signal` did it would have no Python handler any
+    more, which the interpreter reports by a traceback.
     """
-    tell = ctypes.CDLL(None).signal
-    tell.argtypes, tell.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
+    libc_signal = ctypes.CDLL(None).signal
+    libc_signal.argtypes, libc_signal.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
     for number in HEEDED:
-        tell(number, signal.SIG_IGN)
+        libc_signal(number, signal.SIG_IGN)
         signal.signal(number, signal.SIG_IGN)
 
 
 async def _build(config: SiteConfig, supervisor: Supervisor, stop: asyncio.Event) -> Site | None:
-    """None: it is to stop before its store is open."""
+    """The site; None if it was told to stop before its store was open. Raises OperatorError."""
     try:
         certificates = Certificates(config)
     except (OSError, ValueError) as error:
@@ -251,7 +253,7 @@ async def _build(config: SiteConfig, supervisor: Supervisor, stop: asyncio.Event
 
 
 async def _open_store(config: SiteConfig, stop: asyncio.Event) -> ChunkStore | None:
-    """None, and no store is left open, if `stop` comes first. Raises StoreError."""
+    """The store; None, and no store is left open, if `stop` comes first. Raises StoreError."""
     opened = open_aside(partial(open_configured_store, config))
     opening, stopping = asyncio.wrap_future(opened), asyncio.create_task(stop.wait())
     await asyncio.wait((opening, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -260,7 +262,7 @@ async def _open_store(config: SiteConfig, stop: asyncio.Event) -> ChunkStore | N
 
 
 async def _start(site: Site, watching: Watching, status: StatusListener, listeners: Listeners) -> None:
-    """No array is served before all else has begun."""
+    """Start everything, last of all what serves arrays. Raises OperatorError."""
     await watching.start()
     site.each_second.append(watching.tick)
     try:

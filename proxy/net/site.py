@@ -37,7 +37,7 @@ _LOOK = 0.05
 
 
 class Site:
-    """Loop thread. `start`, then `drain` and `stop`; nothing is restarted."""
+    """`start`, then `drain` and `stop`; a site that has stopped is not started again. Loop thread."""
 
     def __init__(self, config: SiteConfig, store: ChunkStore, certificates: Certificates) -> None:
         self.config = config
@@ -46,7 +46,7 @@ class Site:
         self.ready = False
         self.draining = False
         self.defect = False
-        """It had to stop because of one."""
+        """It has to stop because of a defect."""
         self.worker = StoreWorker(store)
         self.certificates = certificates
         self.environment = Environment(
@@ -68,10 +68,10 @@ class Site:
         self._diallers: list[Dialler] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self.each_second: list[Callable[[], None]] = []
-        """Called when everything else of a second is done."""
+        """Called once a second, when everything else of that second is done."""
 
     async def start(self, listeners: Listeners) -> None:
-        """Begin. Raises OperatorError naming each address that cannot be had after all."""
+        """Begin to serve. Raises OperatorError naming each address that another process has taken meanwhile."""
         listeners.listen()
         if listeners.tunnel is not None:
             self.door = Door(listeners.tunnel, self.certificates, self.peers, self._congestion_control)
@@ -107,13 +107,13 @@ class Site:
         lanes = [lane for peer in self.peers.values() for lane in peer.lanes]
         for peer in self.peers.values():
             peer.end(CloseCode.SHUTDOWN, reason, ResetCode.SHUTDOWN)
-        for lane in lanes:  # the reason may have to wait behind much else; the lane limits how long
+        for lane in lanes:  # CLOSE may have to wait behind much else; `Lane.close` limits how long
             await lane.disconnected.wait()
 
     async def _rest_of_streams(self, seconds: float, hurry: asyncio.Event) -> None:
-        """Wait until no array is to get anything any more, or so long, or for `hurry`.
+        """Wait until no array is to get anything any more, but for so many seconds at most, or until `hurry`.
 
-        While the site is stopped, or its host, none of them can end.
+        Seconds in which the site, or its host, was stopped do not count.
         """
         with suppress(TimeoutError):
             async with within(seconds):
@@ -136,9 +136,9 @@ class Site:
             self.door.close()
 
     async def reload(self) -> None:
-        """Read certificates, keys and pins anew; streams stay. What cannot be used leaves the old ones in use.
+        """Read certificates, keys and pins anew; if they cannot be used, the old ones stay in use.
 
-        A lane ends if the peer's certificate is no longer trusted; its streams then wait for one that is.
+        A lane ends if the peer's certificate is no longer trusted; streams stay, and wait for another lane.
         """
         await self.certificates.reload()
         for peer in self.peers.values():
@@ -173,14 +173,14 @@ class Site:
         return task
 
     def _see_to_end(self, task: "asyncio.Task[None]") -> None:
-        """These tasks end by cancellation only: a site that has lost one must not look healthy."""
+        """A task has ended. They end by cancellation only: a site that has lost one must not go on looking healthy."""
         if not task.cancelled() and (error := task.exception()) is not None:
             log.critical("a defect, the site has to stop: %s", error, exc_info=error)
             self.defect = True
             signal.raise_signal(signal.SIGTERM)
 
     async def _upkeep(self) -> None:
-        """Once a second: what no event triggers."""
+        """Once a second: do what no event triggers."""
         while True:
             await asyncio.sleep(1)
             self.worker.note()
@@ -200,9 +200,9 @@ def open_configured_store(config: SiteConfig) -> ChunkStore:
 
 
 def tunnel_settings(config: SiteConfig) -> TunnelSettings:
-    """Of each tunnel. Raises nothing for a configuration that was accepted."""
+    """The settings of each tunnel. Never raises Misuse for a configuration that was accepted."""
     tunnel = config.tunnel
-    peers = max(1, len(config.peers))  # what is configured is for the site; no tunnel may take another's part
+    peers = max(1, len(config.peers))  # memory is configured for the whole site, of which each tunnel has its part
     return TunnelSettings(
         window_max=tunnel.window,
         memory=tunnel.memory // peers,

@@ -1,7 +1,7 @@
-"""What is told to the service manager that started this process: ready, reloading, stopping, still alive.
+"""Tells the service manager that started this process that it is ready, reloads, stops, is still alive.
 
-The protocol is that of sd_notify(3): datagrams to the Unix socket that NOTIFY_SOCKET names. Where nobody asks for
-them, nothing is said.
+The protocol is that of sd_notify(3): datagrams to the Unix socket that NOTIFY_SOCKET names. Where there is none nothing
+is sent.
 """
 
 import asyncio
@@ -16,23 +16,24 @@ from typing import Self
 log = logging.getLogger(__name__)
 
 _SIGNS = 2
-"""Signs of life within the watchdog's time: one may be late."""
+"""Signs of life within the watchdog's period: one may be late."""
 _STARTING, _MORE = 20.0, 90.0
 """Seconds: how often more time is asked for while a start takes long, and how much."""
 
 
 class Supervisor:
-    """Loop thread. What cannot be said is dropped: replication does not depend on it."""
+    """The service manager. What cannot be sent is dropped: replication does not depend on it. Loop thread."""
 
     def __init__(self, address: str | None, watchdog: float | None = None) -> None:
-        """`address`: of a Unix socket, "@" before an abstract name; `watchdog`: seconds within which it wants signs."""
+        """`address`: of a Unix socket, with "@" before an abstract name; `watchdog`: seconds within which it wants a
+        sign of life. None: nothing is sent."""
         self._address = f"\0{address[1:]}" if address is not None and address.startswith("@") else address
         self._pause = None if watchdog is None or address is None else watchdog / _SIGNS
         self._task: asyncio.Task[None] | None = None
 
     @classmethod
     def of(cls, environment: Mapping[str, str] = os.environ) -> Self:
-        """The one that the environment names, if it means this process."""
+        """The one that the environment names; its watchdog only if that is meant for this process."""
         address = environment.get("NOTIFY_SOCKET", "")
         if address[:1] not in ("/", "@"):
             return cls(None)
@@ -42,7 +43,10 @@ class Supervisor:
 
     @asynccontextmanager
     async def starting(self, words: str) -> AsyncIterator[None]:
-        """What may take minutes before everything listens: it may, however long the service manager would wait."""
+        """In this `with` block, which may take minutes before everything listens, ask for more time again and again.
+
+        `words`: what takes so long.
+        """
         task = asyncio.get_running_loop().create_task(self._wait(words))
         try:
             yield
@@ -60,7 +64,7 @@ class Supervisor:
         self._say("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
     def stopping(self, words: str, seconds: float) -> None:
-        """No more is accepted; it may take so long, whatever the service manager would have allowed. Life goes on."""
+        """Nothing more is accepted, and the end may take so many seconds. Signs of life go on."""
         self._say("STOPPING=1", f"STATUS={words}", f"EXTEND_TIMEOUT_USEC={round(seconds * 1e6)}")
 
     async def close(self) -> None:
@@ -83,7 +87,7 @@ class Supervisor:
     def _say(self, *lines: str) -> None:
         if self._address is None:
             return
-        # Words may name a path, and that have any bytes.
+        # Words may name a path, which may have any bytes.
         message = "\n".join(line.replace("\n", " ") for line in lines).encode(errors="backslashreplace")
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as out:

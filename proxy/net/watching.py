@@ -1,4 +1,4 @@
-"""Once a second: a snapshot for the watch, and for who shows it; every ten seconds what has changed for the keeper."""
+"""Feeds the watch with a snapshot once a second, and every ten seconds gives the history's keeper what has changed."""
 
 import asyncio
 import hashlib
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from proxy.history.file import HistoryFault, Kept
 from proxy.history.keeper import Batch, Keeper
-from proxy.net.limits import begun
+from proxy.net.limits import started_thread
 from proxy.net.survey import survey
 from proxy.observe import codes
 from proxy.observe.answers import Event, Severity
@@ -28,10 +28,11 @@ log = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 10.0
 LATE_SECONDS = 2 * FLUSH_SECONDS
-"""A disk that has not taken by then what it was given does not answer, though it may some day."""
+"""A disk that has not taken by then what it was given counts as one that does not answer."""
 OPEN_SECONDS = 5.0
-"""A disk that has not given the history by then is not waited for: it is kept in memory."""
+"""A disk that has not given the history by then is not waited for: history is kept in memory."""
 CLOSE_SECONDS = 3.0
+"""How long the end waits for the disk, twice."""
 _LEVELS = {Severity.INFO: logging.INFO, Severity.WARNING: logging.WARNING, Severity.ERROR: logging.ERROR}
 _FILE = "file"
 """The fact that says which configuration the last run had."""
@@ -43,21 +44,21 @@ class Watching:
     def __init__(self, site: "Site", keeper: Keeper | None) -> None:
         """`keeper`: None keeps history in memory only."""
         self.ticked: list[Callable[[], None]] = []
-        """Called when the watch has been fed."""
+        """Called once a second, when the watch has been fed."""
         self._site = site
         self._keeper = keeper
-        self._waiting = begun("history-end")  # for the keeper, at the end
+        self._waiting = started_thread("history-end")  # a thread that waits for the keeper, at the end
         self._problem = "no file was given"  # why history is kept in memory only, if it is
-        self._ahead: deque[tuple[Key, Row]] = deque()  # what the file has of times that have not come yet
-        self._events: dict[int, Event] = {}
-        self._facts: dict[str, str] = {}
+        self._ahead: deque[tuple[Key, Row]] = deque()  # steps in the file that lie ahead of the clock
+        self._events: dict[int, Event] = {}  # not given to the keeper yet, by number
+        self._facts: dict[str, str] = {}  # likewise
         self._flushed = time.monotonic() - FLUSH_SECONDS
-        """When the keeper was given something; the first second already has something to give."""
+        """When the keeper was last given something; at first so long ago that the first second gives it something."""
         self.journal = Journal()
         self.watch = Watch(self.journal, History(time.monotonic()), survey(site))
 
     async def start(self) -> None:
-        """Take up what an earlier run has left, as far as its disk answers, and note that the site has started."""
+        """Take up the history of earlier runs, if its disk answers, and note that the site has started."""
         kept = await self._open()
         for key, row in kept.steps:
             self.watch.history.book.restore(key, row)
@@ -76,7 +77,8 @@ class Watching:
             self.watch.history.kept = "disk"
 
     def tick(self) -> None:
-        """One more second has passed. A defect is logged, and no reason for others to miss it, nor to stop."""
+        """One more second has passed. A defect in one step is logged, and keeps neither the other steps nor the next
+        second from being done."""
         now = time.time()
         steps: tuple[Callable[[float], None], ...] = self._note, self._note_kept, self._flush_when_due
         own: list[Callable[[], None]] = [partial(step, now) for step in steps]
@@ -92,7 +94,7 @@ class Watching:
         self.watch.note(survey(self._site), now, time.monotonic())
 
     def _note_kept(self, now: float) -> None:
-        """Whether what was given to the disk is on it."""
+        """See whether the disk has taken what it was given."""
         if self._keeper is None:
             return
         history, problem = self.watch.history, self._keeper.problem or self._silence(self._keeper)
@@ -101,7 +103,7 @@ class Watching:
         history.kept = "memory" if problem else "disk"
 
     def _silence(self, keeper: Keeper) -> str:
-        """What is wrong with a disk that neither takes what it was given nor refuses it."""
+        """What is wrong, in words, if the disk neither takes what it was given nor refuses it; else empty."""
         late = not keeper.idle and time.monotonic() - self._flushed >= LATE_SECONDS
         return _silent(keeper) if late else ""
 
@@ -113,7 +115,7 @@ class Watching:
             self._flush(now)
 
     async def stop(self) -> None:
-        """Write down what is left."""
+        """Write what is left."""
         if self._keeper is not None:
             await self._write_rest(self._keeper)
         self._waiting.shutdown(wait=False)
@@ -143,7 +145,7 @@ class Watching:
         return Kept()
 
     def _note_file(self, kept: Kept, now: float) -> None:
-        """Whether the site's file has changed since the last start."""
+        """Note whether the site's file has changed since the last start."""
         try:
             content = hashlib.sha256(self._site.config.source.read_bytes()).hexdigest()
         except OSError:
@@ -163,7 +165,7 @@ class Watching:
             log.log(level, "%s, %s: %s", event.code, event.subject, words)
 
     def _flush(self, now: float) -> None:
-        """Hand over what has changed; while the disk lags, it waits, and only its newest state does."""
+        """Give the keeper what has changed; nothing while it still writes, so that only the newest state waits."""
         if self._keeper is None or not self._keeper.idle:
             return
         events, self._events = list(self._events.values()), {}

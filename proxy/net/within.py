@@ -1,7 +1,8 @@
-"""Limits in time that count only while the loop runs.
+"""Time limits that count only while the event loop runs.
 
-When a site that was stopped, or its host, goes on, timers come before what the kernel has to tell: an array that had
-answered at once was said to be out of reach, and the stream was reset.
+When a process that was stopped goes on (SIGCONT, or its host resumes), the loop runs its timers before it reads what
+the kernel has for it. With ordinary limits an array that had answered at once would be called unreachable, and its
+stream be reset.
 """
 
 import asyncio
@@ -10,14 +11,14 @@ from contextlib import asynccontextmanager
 from typing import Self
 
 _PARTS = 10
-"""Of a limit, which is counted in these."""
+"""Parts in which a limit is counted."""
 _STILL = 0.5
-"""Seconds: so late is no loop that works."""
+"""Seconds, or a part if that is longer, by which the end of a part comes late only if the loop stood still."""
 
 
 @asynccontextmanager
 async def within(seconds: float | None) -> AsyncIterator[Callable[[], float]]:
-    """As `asyncio.timeout`; gives what says how many seconds have counted. None: as long as it takes."""
+    """As `asyncio.timeout`, but yields a function that says how many seconds have counted. None: no limit."""
     async with asyncio.timeout(None) as limit:
         if seconds is None:
             yield lambda: 0.0
@@ -56,7 +57,7 @@ class _Count:
         self._timer = self._loop.call_later(self._part, self._end)
 
     def _end(self) -> None:
-        """Of a part."""
+        """A part is over."""
         self._left -= not self._stood_still
         if self._left:
             self._begin()

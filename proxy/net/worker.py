@@ -1,7 +1,7 @@
-"""The threads that wait for the store's disk so that the loop does not have to: one writes, one reads.
+"""Two threads that wait for the store's disk so that the loop does not have to: one writes, one reads.
 
 A disk may take no writes for a while and still answer reads (a snapshot of its file system, a full journal): streams
-that only read go on then.
+that only need reads go on then.
 """
 
 import asyncio
@@ -12,46 +12,49 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 
 from dedupstore.store import ChunkStore
-from proxy.net.limits import begun
+from proxy.net.limits import started_thread
 
 log = logging.getLogger(__name__)
 
 _WORTH_WRITING = 2
-"""When one part in so many of what may wait does so, it is written, and otherwise once a second."""
+"""A write begins when one part in so many of `unwritten_max` waits; otherwise once a second."""
 
 PATIENCE = 2.0
-"""Seconds that sources rest for one stalled write; then traffic passes unlearned. Also what one read may take."""
+"""Seconds that sources rest for one stalled write; then traffic passes unlearned. A read that takes longer means that
+the disk does not answer."""
 
 _GUESSES_MAX = 16
-"""Reads that nobody waits for, of which so many may be put off when one more is asked for."""
+"""Reads on a guess that may wait; while so many do, no more are taken."""
 
 _AHEAD = 3
-"""Reads that the reader has at once: what is loaded is still in the cache when the loop comes round, for a disk store
-keeps memory for one more than that (dedupstore/disk_cache.py, FOR_READING)."""
+"""Reads that the reader's thread is given at once. What they load is still in the cache when the loop comes round, for
+a disk store keeps memory for one more than that (dedupstore/disk_cache.py, FOR_READING)."""
 
 
 class StoreWorker:
     """Runs `write` and `load` of a store in threads of their own, each one at a time. All methods: loop thread.
 
-    Parties take turns at the reader: batches of three hundred bytes may name seven containers each, and a peer may have
-    a thousand of them wait. What nobody waits for is one party more.
+    Parties (a peer's tunnel each) take turns at the reader: a batch of three hundred bytes may name seven containers,
+    and a peer may have a thousand such batches wait. Reads that nobody waits for are one more party, None.
     """
 
     def __init__(self, store: ChunkStore) -> None:
         self.store = store
         self._loop = asyncio.get_running_loop()
-        self._writer = begun("store-writer")
-        self._reader = begun("store-reader")
+        self._writer = started_thread("store-writer")
+        self._reader = started_thread("store-reader")
         self._writing_since: float | None = None
         self._reading_since: float | None = None  # set by the reader
         self._broken = False
         """The last write ended by a defect: nobody rests for the next one, which begins with the next second."""
-        self._rested: list[Callable[[], None]] = []
+        self._rested: list[Callable[[], None]] = []  # to be called when sources may go on
         self._reads: dict[Hashable, deque[tuple[Callable[[], None], Callable[[], None]]]] = {}
-        """Each, and what comes then; by party, the one whose turn it is first."""
-        self._under_way = 0  # more of them
+        """Reads that wait, each with what is to be called then; by party, first the one whose turn it is."""
+        self._under_way = 0  # reads that the reader's thread has been given
         self._loading: dict[tuple[Hashable, bytes, bool], list[Callable[[], None]]] = {}
+        """What is to be called when a load has ended; by the load."""
         self._impatient: dict[Callable[[], None], None] = {}
+        """A set, in order: of those calls, the ones that are made as well when the disk does not answer."""
         self._closed = False
         self._more_to_prepare = False
         self.prepared = False
@@ -72,7 +75,7 @@ class StoreWorker:
         self.kick()
 
     def kick(self) -> bool:
-        """Start a write if enough waits for one and none is under way; `congested`."""
+        """Start a write if enough waits for one and none is under way. Returns `congested`."""
         unwritten, most = self.store.unwritten, self.store.unwritten_max
         if self._broken or unwritten <= most // _WORTH_WRITING:
             return False
@@ -80,12 +83,12 @@ class StoreWorker:
         return unwritten > most and self.congested
 
     def is_silent(self) -> bool:
-        """The disk does not answer: what is being read should have come long ago."""
+        """True if the disk does not answer: a read has taken longer than PATIENCE."""
         since = self._reading_since
         return since is not None and time.monotonic() - since >= PATIENCE
 
     def note(self) -> None:
-        """Each second: write whatever there is, also what is noted about peers; more may never come."""
+        """Once a second: write whatever waits, also what is noted about peers, since more may never come."""
         if self.store.unwritten or self.store.noted:
             self._write()
         if self._impatient and self.is_silent():
@@ -108,10 +111,10 @@ class StoreWorker:
         whole: bool = False,
         soon: Sequence[bytes] = (),
     ) -> None:
-        """Load a chunk, mostly with its container, then call. Calls of a party for the same chunk share one load.
+        """Load a chunk, usually with its container, then call `call`. Calls of a party for the same chunk share a load.
 
-        `party`: for whom. Not `patient`: call also when the disk does not answer, and perhaps once more when it does.
-        `whole`, `soon`: as the store's.
+        `party`: whose turn it takes. Not `patient`: `call` also when the disk does not answer, and perhaps once more
+        when it does. `whole`, `soon`: as of `ChunkStore.load`.
         """
         key = party, name, whole
         waiting = self._loading.setdefault(key, [])
@@ -122,18 +125,18 @@ class StoreWorker:
             self._read(partial(self.store.load, name, whole=whole, soon=soon), partial(self._loaded, key), party)
 
     def load_behind(self, name: bytes, call: Callable[[], None], party: Hashable = None) -> None:
-        """Load a chunk's container, and the one that was filled after it; then call, as if not patient."""
+        """Load a chunk's container and the one that its writer filled next, then call `call`, not patient (`load`)."""
         self._impatient[call] = None
         self.load(name, _nothing, party, whole=True)
         self._read(partial(self.store.prefetch, name), partial(self._answer, [call]), party)
 
     def guess(self, name: bytes, call: Callable[[], None] | None = None) -> None:
-        """As `load`, for what may be wanted, and what lies behind it: not, and no call, while many such reads wait."""
+        """Load the container of a chunk that may be wanted, then call. Does neither while too many guesses wait."""
         if self._may_guess:
             self.load(name, call or _nothing, whole=True)
 
     def prefetch(self, name: bytes, *, spare: bool = False) -> None:
-        """As `guess`, for the container that was filled after that chunk's; `spare`: as the store's."""
+        """As `guess`, for the container that was filled after that chunk's. `spare`: as of `ChunkStore.prefetch`."""
         if self._may_guess:
             self._read(partial(self.store.prefetch, name, spare=spare), _nothing)
 
@@ -142,7 +145,7 @@ class StoreWorker:
         return len(self._reads.get(None, ())) < _GUESSES_MAX
 
     def prepare(self) -> None:
-        """Have the store ready its memory ahead of need, a step at a time."""
+        """Have the store make its memory ready ahead of need, a step at a time."""
         self._more_to_prepare = False
         self._read(self._prepare_some, self._go_on_preparing)
 
@@ -215,11 +218,11 @@ class StoreWorker:
 
 
 def _nothing() -> None:
-    """Nobody waits."""
+    """For reads that nobody waits for."""
 
 
 def _call(waiting: Iterable[Callable[[], None]]) -> None:
-    """Whatever becomes of one of them, the streams behind the others wait for nothing else."""
+    """Call all of them, even if one raises: nothing else would wake the streams behind the others."""
     for call in waiting:
         try:
             call()
@@ -228,7 +231,7 @@ def _call(waiting: Iterable[Callable[[], None]]) -> None:
 
 
 def _report(done: "asyncio.Future[None]") -> bool:
-    """False, and a line in the log, if it failed: a store tells of its disk by alarms, so this is a defect."""
+    """False, and a line in the log, if it failed, which is a defect: what is wrong with a disk is told by alarms."""
     if done.cancelled() or (error := done.exception()) is None:
         return True
     log.error("a defect in the store: %r", error)

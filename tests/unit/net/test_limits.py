@@ -12,7 +12,7 @@ from dedupstore.memory import MemoryStore
 from proxy.aside import NO_THREAD, aside
 from proxy.cli.root import explain
 from proxy.errors import ExitCode, OperatorError
-from proxy.net.limits import THREADS, begun, ensure_threads
+from proxy.net.limits import THREADS, ensure_threads, started_thread
 from proxy.net.worker import StoreWorker
 
 SHELL = "ulimit -S -n 64; exec {python} -c '{program}'"
@@ -93,7 +93,7 @@ def test_what_is_begun_needs_no_thread_later(monkeypatch: pytest.MonkeyPatch) ->
     """At the first need, days after the start, the limit may have been reached."""
 
     async def scene() -> None:
-        pool = begun("test")
+        pool = started_thread("test")
         give(monkeypatch, 0)
         await asyncio.get_running_loop().run_in_executor(pool, bool)
         pool.shutdown()
