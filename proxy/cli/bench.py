@@ -1,10 +1,9 @@
 """`isthmus bench`."""
 
-import importlib
 from pathlib import Path
 from typing import Any
 
-from proxy.cli.parts import WITH_BENCH
+from proxy.cli.parts import import_of_bench
 from proxy.errors import ExitCode, OperatorError
 
 LEAST, MOST = 1 / 65536, 1.0
@@ -47,7 +46,4 @@ def _perform(module: str, what: str, *arguments: Any) -> int:
 
 
 def _bench(module: str) -> Any:
-    try:
-        return importlib.import_module(f"bench.replay.{module}")
-    except ImportError as error:
-        raise OperatorError(f"the bench is not installed ({error}); {WITH_BENCH}") from None
+    return import_of_bench(f"replay.{module}", "the bench")

@@ -1,6 +1,6 @@
 """Cells of the tables that commands show: figures to three digits, harmless text, a dash for what is missing.
 
-A status may come from another version, so nothing in it is taken for granted.
+Also what two commands show alike. A status may come from another version, so nothing in it is taken for granted.
 """
 
 from datetime import datetime
@@ -12,14 +12,24 @@ from rich.text import Text
 
 from proxy.text import printable
 
+SEVERITIES = {"info": "", "warning": "yellow", "error": "bold red"}
+"""Styles of events."""
+SENT_STEPS = {
+    "raw": "from arrays",
+    "after_deduplication": "after deduplication",
+    "after_compression": "after compression",
+    "wire": "on the wire",
+}
+"""What becomes of the bytes that are sent: keys of a status's `bytes`, in order, and how each is shown."""
 TELLING = 1.5
-"""Of the plain bytes that were sent: where more than that crossed, most of it acknowledges what was received."""
+"""Share of the plain bytes that were sent, above which what crossed says nothing about reduction: most of it is
+acknowledgements of what was received."""
 
 
 def headed_table(*columns: str | Text) -> Table:
     """A table as all commands show them: a line below its headings, no frame.
 
-    Where there is no room values go on in the next line, whole; a heading is no value, so its words are cut, not split.
+    Where there is no room a value is continued in the next line, so that nothing of it is lost; a heading is cut off.
     """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column in columns:
@@ -30,8 +40,13 @@ def headed_table(*columns: str | Text) -> Table:
 
 
 def plain(value: Any, style: str = "") -> Text:
-    """Text that moves no cursor and is no markup; a dash for nothing."""
+    """The value as text that moves no cursor and is not taken for markup; a dash for None."""
     return Text("-" if value is None else printable(str(value)), style)
+
+
+def site_state(status: dict[str, Any]) -> str:
+    """Whether the site serves, in a word or two."""
+    return "draining" if status.get("draining") else "ready" if status.get("ready") else "not ready"
 
 
 def number(value: Any) -> str:
@@ -40,7 +55,7 @@ def number(value: Any) -> str:
 
 
 def share_of_sent(part: Any, whole: Any) -> float | None:
-    """None where it is unknown, or where too little was sent for it to mean something."""
+    """`part / whole`; None where that is unknown, or where too little was sent for it to mean something."""
     known = is_number(part) and is_number(whole) and whole > 0 and 0 <= part <= TELLING * whole
     return part / whole if known else None
 

@@ -11,15 +11,15 @@ from click.shell_completion import get_completion_class
 from proxy import __version__
 from proxy.cli.bench_commands import bench
 from proxy.cli.parts import examples as _examples
+from proxy.cli.parts import json_option as _json
 from proxy.cli.parts import perform as _perform
 from proxy.cli.root import Root
 from proxy.cli.wan_commands import wan
 
 _to_be_read = click.Path(path_type=Path, readable=False)
-"""A path. Whether it can be read is for who reads it to say: `proxy.config`, `proxy.analysis`."""
+"""A path. `proxy.config` and `proxy.analysis`, which read it, say what is wrong with it; click does not."""
 _config: Callable[[Any], Any] = click.argument("config", type=_to_be_read)
 """The path of a site's file."""
-_json: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 _ROUND_TRIP = ("--round-trip", "--rtt", "round_trip")
 
 
@@ -394,8 +394,8 @@ def completion(shell: str) -> None:
 
 
 def main() -> None:
-    """What was typed, whatever the terminal can show."""
+    """Run the command that was typed."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character is no error
+            stream.reconfigure(errors="backslashreplace")  # a terminal's encoding may lack characters
     root.main()

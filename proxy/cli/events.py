@@ -1,4 +1,4 @@
-"""`isthmus events`: what happened at a site, oldest first; from its file, where it does not answer."""
+"""`isthmus events`: what happened at a site, oldest first; from its history file if it does not answer."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from proxy.cli.api import Api
-from proxy.cli.cells import as_dicts, moment, plain
+from proxy.cli.cells import SEVERITIES, as_dicts, moment, plain
 from proxy.cli.output import say
 from proxy.cli.serve import history_of
 from proxy.config import SiteConfig, load
@@ -28,17 +28,16 @@ from proxy.text import printable
 INTERVAL = 1.0
 """Seconds between two looks."""
 LATEST = 50
-"""Events that are shown of those before now, if nobody says since when."""
+"""Past events that are shown without --since."""
 EVERY_SITE_GIVES = 1000
-"""Events at once, whatever its version."""
-STYLES = {"info": "", "warning": "yellow", "error": "bold red"}
+"""Events that a site of any version gives at once."""
 
 Ask = Callable[[str], dict[str, Any]]
 """What the site answers to a path below /api/v1."""
 
 
 def run(config: Path, since: str | None, follow: bool, as_json: bool) -> None:
-    """Show those that are kept, and with `follow` those that come."""
+    """Show the events that are kept, and with `follow` those that come. Raises OperatorError."""
     begin = since_when(since, time.time()) if since is not None else None
     site = load(config, files=False)
     show = _show_json if as_json else _show_text
@@ -57,19 +56,20 @@ def run(config: Path, since: str | None, follow: bool, as_json: bool) -> None:
 
 
 def kept_events(site: SiteConfig, most: int) -> list[dict[str, Any]]:
-    """The newest so many in the file of a site that does not run. Raises as `read_events`."""
+    """The `most` newest events in the file of a site that does not run. Raises as `read_events`."""
     return [asdict(event) for event in read_events(history_of(site), site.site.name, most)]
 
 
 def _kept(site: SiteConfig, begin: float | None) -> list[dict[str, Any]]:
-    """Those from then on (None: the latest) in its file; none without a file that can be read and is its own."""
+    """The events in the site's file from then on (None: the latest); none if the file cannot be read, or is another
+    site's."""
     with suppress(OSError, sqlite3.Error, ValueError):
         return _since(kept_events(site, LATEST if begin is None else EVENTS_MAX), begin)
     return []
 
 
 def _of_its_file(path: Path, *, shown: bool) -> str:
-    """What there is to say of it; nothing if no event is in it, or there is none."""
+    """What to tell about the site's file; empty if there is none, or it has no event."""
     if shown:
         return f"the events above are what it kept in {path}"
     if _forbidden(path):
@@ -78,7 +78,7 @@ def _of_its_file(path: Path, *, shown: bool) -> str:
 
 
 def _forbidden(path: Path) -> bool:
-    """There is such a file, or may be, and this user may not read it."""
+    """True if there is such a file, or may be, and this user may not read it."""
     try:
         path.stat()
     except OSError as error:
@@ -87,7 +87,7 @@ def _forbidden(path: Path) -> bool:
 
 
 def asked_of_it_alone(api: Api) -> Ask:
-    """At first, and after each outage, it is made sure that no other site answers in its place."""
+    """A way to ask the site that sees, at first and after each failure, that no other site answers in its place."""
     known = False
 
     def ask(what: str) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def batches(
 
 
 def _next(ask: Ask, last: int, tell: Callable[[str], None], pause: Callable[[float], None]) -> dict[str, Any]:
-    """What came after that number, once the site answers."""
+    """The events after that number; waits for a site that does not answer."""
     told = ""
     while True:
         try:
@@ -144,7 +144,7 @@ def _next(ask: Ask, last: int, tell: Callable[[str], None], pause: Callable[[flo
 
 
 def events_after(ask: Ask, number: int) -> dict[str, Any]:
-    """Those with a greater number, all that the site has; if it is of an earlier version, as many as that gives.
+    """The events with a greater number: all that the site has, or of an earlier version as many as it gives at once.
 
     Raises OperatorError.
     """
@@ -194,7 +194,7 @@ def _show_lines(console: Console, event: dict[str, Any]) -> None:
     count = event.get("count")
     times = f" ({count} times)" if isinstance(count, int) and count > 1 else ""
     words = f"{printable(str(event.get('subject')))}: {printable(str(event.get('words')))}{times}"
-    console.print(plain(head, STYLES.get(severity, "")), plain(words), soft_wrap=True)
+    console.print(plain(head, SEVERITIES.get(severity, "")), plain(words), soft_wrap=True)
     if event.get("remedy"):
         console.print(plain(" " * len(head)), plain(f"→ {event['remedy']}"), soft_wrap=True)
 
@@ -205,7 +205,7 @@ def _tell(words: str) -> None:
 
 @contextmanager
 def _until_interrupted() -> Iterator[None]:
-    """Ctrl-C is how one stops to follow, not an error."""
+    """Ctrl-C ends the `with` block: it is how one stops following, not an error."""
     try:
         yield
     except KeyboardInterrupt:

@@ -1,13 +1,21 @@
 """What the definitions of all commands share."""
 
 import gc
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
+
+import click
 
 from proxy import __version__
 from proxy.cli.loading import load
+from proxy.errors import OperatorError
 
+json_option: Callable[[Any], Any] = click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON instead of a table."
+)
 WITH_BENCH = f"install its extra from the wheel's file: pip install './isthmus-{__version__}-py3-none-any.whl[bench]'"
-"""The remedy where the bench, or what it needs, is not installed. No index has Isthmus."""
+"""The remedy where the bench, or what it needs, is not installed. No package index has Isthmus."""
 
 
 def examples(*lines: str) -> str:
@@ -17,10 +25,18 @@ def examples(*lines: str) -> str:
 
 def perform(command: str, *arguments: Any, action: str = "run") -> int | None:
     """Import the command's module, only now, and let it do its work; an exit code, or None for success."""
-    gc.disable()  # what is imported stays: looking through it again and again takes a twelfth of a site's start
+    gc.disable()  # what is imported stays: to search it for garbage again and again takes a twelfth of a site's start
     try:
         module = load(f"proxy.cli.{command}")
     finally:
         gc.enable()
     result: int | None = getattr(module, action)(*arguments)
     return result
+
+
+def import_of_bench(name: str, what: str) -> Any:
+    """A module of the bench, which need not be installed. Raises OperatorError, which calls it `what`, if it is not."""
+    try:
+        return import_module(f"bench.{name}")
+    except ImportError as error:
+        raise OperatorError(f"{what} is not installed ({error}); {WITH_BENCH}") from None

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from proxy.cli.cells import (
+    SENT_STEPS,
     as_dict,
     as_dicts,
     as_list,
@@ -23,13 +24,14 @@ from proxy.cli.cells import (
     plain,
     rate,
     share_of_sent,
+    site_state,
     size,
 )
 from proxy.cli.health_report import Condition, conditions
 from proxy.cli.volumes_report import advice_table, volumes_table
 
 ASKED = ("health", "warnings")
-"""What is asked for beside the status: paths below /api/v1."""
+"""What the page needs beside the status: paths below /api/v1."""
 MOST_STREAMS = 40
 """Streams that are listed; --json has all."""
 BAR = 20
@@ -80,7 +82,7 @@ def _parts(status: dict[str, Any], health: list[Condition]) -> Iterator[Renderab
 
 
 def _headline(status: dict[str, Any]) -> Text:
-    state = "draining" if status.get("draining") else "ready" if status.get("ready") else "not ready"
+    state = site_state(status)
     return Text.assemble(
         plain(status.get("site"), "bold"),
         " ",
@@ -213,9 +215,7 @@ def _waterfall(counts: dict[str, Any]) -> Table:
     """What was sent, step by step, beside what the arrays gave; then what was received."""
     table = headed_table("Bytes", "", "Of what was sent", "")
     raw = counts.get("raw")
-    steps = {"raw": "from arrays", "after_deduplication": "after deduplication"}
-    steps |= {"after_compression": "after compression", "wire": "on the wire"}
-    for key, meaning in steps.items():
+    for key, meaning in SENT_STEPS.items():
         table.add_row(meaning, size(counts.get(key)), *_share(counts.get(key), raw))
     table.add_section()
     for key, meaning in {"delivered": "delivered to arrays", "from_store": "  of it from the store"}.items():

@@ -1,19 +1,14 @@
 """`isthmus wan`."""
 
-import importlib
 from typing import Any
 
-from proxy.cli.parts import WITH_BENCH
+from proxy.cli.parts import import_of_bench
 from proxy.errors import ExitCode, OperatorError
 
 
 def run(what: str, *arguments: Any) -> int | None:
-    """Let the bench do it; an exit code, or None for success."""
-    try:
-        command = importlib.import_module("bench.wan.command")
-        errors = importlib.import_module("bench.wan.errors")
-    except ImportError as error:
-        raise OperatorError(f"the WAN emulator is not installed ({error}); {WITH_BENCH}") from None
+    """Let the bench do it; an exit code, or None for success. Raises OperatorError."""
+    command, errors = (import_of_bench(f"wan.{name}", "the WAN emulator") for name in ("command", "errors"))
     try:
         code: int | None = getattr(command, what)(*arguments)
     except errors.WrongSetting as error:

@@ -1,4 +1,4 @@
-"""What can be typed after `isthmus wan`; as `commands`, of which it is a part."""
+"""What can be typed after `isthmus wan`; see `proxy.cli.commands`."""
 
 import functools
 from collections.abc import Callable
@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from proxy.cli.parts import examples, perform
+from proxy.cli.parts import json_option as _json
 
-_json: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 _prefix: Callable[[Any], Any] = click.option(
     "--prefix", default="isthmus-wan", show_default=True, metavar="NAME", help="Of the namespaces NAME-east, NAME-west."
 )
@@ -40,7 +40,7 @@ _WAY = {
 
 
 def _way(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a way of the line, as the argument `texts`."""
+    """A decorator: options for one way of the line. The command gets those that were typed as `texts`, by name."""
 
     @functools.wraps(command)
     def with_texts(**given: Any) -> Any:

@@ -1,6 +1,6 @@
-"""What the page shows, for a terminal: health, throughput, what becomes of bytes, streams, store, volumes, events.
+"""What the web page shows, for a terminal: health, throughput, what becomes of bytes, streams, store, volumes, events.
 
-Made of the API's answers, which may come from another version, or be missing: nothing in them is taken for granted.
+Made from the API's answers, which may come from another version, or be missing: nothing in them is taken for granted.
 """
 
 import math
@@ -10,6 +10,8 @@ from typing import Any
 from rich.text import Text
 
 from proxy.cli.cells import (
+    SENT_STEPS,
+    SEVERITIES,
     as_dict,
     as_dicts,
     as_list,
@@ -21,6 +23,7 @@ from proxy.cli.cells import (
     plain,
     rate,
     share_of_sent,
+    site_state,
     size,
 )
 from proxy.cli.fitting import Cell, Section
@@ -47,18 +50,11 @@ LEFT_OUT = frozenset({"lanes", "loss", "peer", "origin", "compression", "By", "A
 """Columns that a narrower one does without."""
 
 _SPARK = " ▁▂▃▄▅▆▇█"
-_SEVERITIES = {"info": "", "warning": "yellow", "error": "bold red"}
 _LINES = {
     "lan_sent": "from arrays here",
     "lan_received": "to arrays here",
     "wan_sent": "to peers",
     "wan_received": "from peers",
-}
-_STEPS = {
-    "raw": "from arrays",
-    "after_deduplication": "after deduplication",
-    "after_compression": "after compression",
-    "wire": "on the wire",
 }
 
 Answers = Mapping[str, dict[str, Any]]
@@ -67,7 +63,7 @@ Row = tuple[Cell, ...]
 
 
 def sections(answers: Answers, now: float, width: int) -> list[Section]:
-    """The page, from what matters most. `now`: seconds since 1970; `width`: of the terminal, in characters."""
+    """The page, what matters most first. `now`: seconds since 1970; `width`: of the terminal, in characters."""
     status, health = answers["status"], answers["health"]
     peers = as_dicts(status.get("peers"))
     events = as_dicts(answers["events"].get("events"))
@@ -92,9 +88,8 @@ def sections(answers: Answers, now: float, width: int) -> list[Section]:
 
 
 def _headline(status: dict[str, Any]) -> Text:
-    state = "draining" if status.get("draining") else "ready" if status.get("ready") else "not ready"
     name = f"{plain(status.get('site'))} {plain(status.get('version'))}"
-    return Text(f"{name}, {state}, up {duration(status.get('uptime_seconds'))}")
+    return Text(f"{name}, {site_state(status)}, up {duration(status.get('uptime_seconds'))}")
 
 
 def _health(answers: Answers, now: float) -> Iterator[Row]:
@@ -117,7 +112,7 @@ def _throughput(history: dict[str, Any], sparks: int) -> Iterator[Row]:
 
 
 def _so_far(values: list[Any]) -> list[Any]:
-    """Without the steps that are not over."""
+    """The values without steps at the end that have none yet."""
     return next((values[:end] for end in range(len(values), 0, -1) if values[end - 1] is not None), [])
 
 
@@ -130,7 +125,7 @@ def _spark(values: list[Any]) -> Text:
 
 def _waterfall(counts: dict[str, Any]) -> Iterator[Row]:
     raw = counts.get("raw")
-    for key, meaning in _STEPS.items():
+    for key, meaning in SENT_STEPS.items():
         share = share_of_sent(counts.get(key), raw)
         bar = "█" * round(min(share or 0, 1) * BAR)
         yield meaning, size(counts.get(key)), _percent(share), Text(bar, "cyan")
@@ -192,7 +187,7 @@ def _event(event: dict[str, Any]) -> Row:
     words = f"{plain(event.get('subject'))}: {plain(event.get('words'))}"
     return (
         moment(event.get("time")),
-        plain(severity, _SEVERITIES.get(severity, "")),
+        plain(severity, SEVERITIES.get(severity, "")),
         plain(event.get("code")),
         plain(words),
     )
