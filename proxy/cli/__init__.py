@@ -1,10 +1,10 @@
 """The command line: what an operator types.
 
-`commands` says what can be typed (with `wan_commands` and `bench_commands`): names, options, help texts;
-it imports nothing heavy, so that `isthmus --help` is quick. What a command does is in the module of its name (`run`),
-imported when it is asked for. `root` is the one place where errors become messages and exit codes, `standard` where
-standard streams that are closed are made up for. Only here is everything put together: `serve` gives the service its
-status listener, `demo` calls the bench where it is installed.
+`commands`, with `wan_commands` and `bench_commands`, says what can be typed: names, options, help texts. It imports
+nothing heavy, so that `isthmus --help` is quick. What a command does is in the module of its name (`run`), which is
+imported when the command is called. Errors become messages and exit codes in one place, `root`; `standard` replaces
+standard streams that are closed. Only this package knows all others: `serve` gives the service its status listener,
+`demo`, `wan` and `bench` call the bench where it is installed.
 """
 
 import sys
@@ -15,7 +15,7 @@ from proxy.errors import ExitCode
 
 
 def main() -> None:
-    """The entry point of the script `isthmus`. Ctrl-C is as quiet while modules are read as it is later."""
+    """The entry point of the script `isthmus`. Ctrl-C shows no traceback, not even while modules are imported."""
     standard.complete()  # before anything is opened
     try:
         load("proxy.cli.commands").main()

@@ -1,4 +1,4 @@
-"""Asks a running site, over the listener that its file names; every failure as words for an operator."""
+"""Asks a running site by its status listener, which its file names. Every failure becomes words for an operator."""
 
 import json
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from proxy.text import printable, typed
 
 API = "/api/v1"
 _REFUSALS = 400, 401, 403, 421, 429
-"""HTTP's; the listener says in words why."""
+"""HTTP statuses with which the listener says in words why it refuses."""
 
 
 def fetch_status(config: SiteConfig) -> dict[str, Any]:
@@ -54,12 +54,12 @@ class Api:
     def get(self, what: str) -> dict[str, Any]:
         """`what`: below /api/v1, query included. Raises OperatorError (UNREACHABLE, or FAILED if it is refused).
 
-        That is also IdentityFault, for the listener's certificate, by which it is known.
+        The latter includes IdentityFault, if the certificate by which the listener is known cannot be read.
         """
         return self._decode(self._answer(f"{API}/{what}", partial(self._inquiry.ask, f"{API}/{what}")))
 
     def get_if_known(self, what: str) -> dict[str, Any]:
-        """As `get`; nothing of what a site of an earlier version does not know, or will not tell."""
+        """As `get`; empty for what a site of an earlier version does not know, or refuses to tell."""
         try:
             return self.get(what)
         except OperatorError as error:
@@ -99,7 +99,7 @@ class Api:
         return found
 
     def _decode(self, body: bytes) -> dict[str, Any]:
-        found = _table(body)
+        found = _json_object(body)
         if found is None:
             raise self._unreachable("the answer is not a status; does another program listen there?")
         return found
@@ -118,7 +118,7 @@ class Api:
         return f"no status of site {self._config.site.name} from {self._config.status.listen}"
 
 
-def _table(body: bytes) -> dict[str, Any] | None:
+def _json_object(body: bytes) -> dict[str, Any] | None:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError):
@@ -127,13 +127,13 @@ def _table(body: bytes) -> dict[str, Any] | None:
 
 
 def _unknown_token(path: Path) -> str:
-    """What its own words, "a token is needed", would not tell to who has shown one."""
+    """For a refused token: the listener's own words, "a token is needed", do not help whoever has shown one."""
     remedy = "have it read the file anew: systemctl reload, or kill -HUP with the number of its process"
     return f"it does not know the token in {path}, and may still have the one that it read at its start; {remedy}"
 
 
 def _refusal(body: bytes) -> str | None:
-    """In the listener's own words, if it has any."""
-    problem = _table(body) or {}
+    """Why it refuses, in the listener's own words; None if it has none."""
+    problem = _json_object(body) or {}
     words = [printable(str(problem[key])) for key in ("error", "remedy") if problem.get(key)]
     return "; ".join(words) or None

@@ -14,9 +14,9 @@ from proxy.net.loops import refuse_loops
 
 
 def run(config: Path) -> None:
-    """Say what the site would do, and what it should be warned of. Raises ConfigError, or OperatorError."""
+    """Say what the site would do, and what to beware of. Raises ConfigError, or OperatorError."""
     site = load(config)
-    refuse_loops(site)  # where it is asked on the site's host; elsewhere these addresses are another's
+    refuse_loops(site)  # finds them on the site's own host only
     say(f"{config} is valid.")
     for what, text in _summary(site):
         say(f"  {what:<8} {text}")
@@ -46,7 +46,7 @@ def _peer(peer: Peer) -> str:
 
 
 def _portals(forward: Forward) -> str:
-    """What the forward stands for beside its export."""
+    """The portals that the forward leads to beside its export."""
     stands = f"; stands for {forward.portal}" if forward.portal else ""
     if forward.transparent:
         stands = f"; redirected connections to {forward.range}"

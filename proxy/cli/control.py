@@ -1,4 +1,4 @@
-"""`isthmus drain` and `isthmus reload`: what a running site can be told to do."""
+"""`isthmus drain` and `isthmus reload`: have a running site do something."""
 
 import time
 from pathlib import Path
@@ -18,8 +18,8 @@ SLACK = 60.0
 """Seconds that a site may take to end beyond `tunnel.drain`: a store is written, the machine may be busy."""
 
 RELOADING = TIMEOUT + 2 * DISK_SECONDS
-"""Seconds that a site may take to answer what became of a reload: it waits for the disks of its own files, and then of
-those of the status listener."""
+"""Seconds that a site may take to answer after a reload: it waits for the disk of its own files, and then for that of
+the status listener's."""
 
 
 def drain(config: Path, wait: bool) -> None:
@@ -61,7 +61,7 @@ def _wait(site: SiteConfig, started: Any) -> None:
 
 
 def _runs(site: SiteConfig, started: Any) -> bool:
-    """The same process still answers; what supervises it may have started another."""
+    """True if the same process still answers, and not another that a supervisor has started since."""
     try:
         with Api(site) as api:
             return bool(api.status().get("started") == started)

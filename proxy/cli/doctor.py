@@ -31,7 +31,7 @@ from proxy.net.tls import Certificates
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What the operator said of it: bits a second, seconds."""
+    """What the operator says about the line: bits a second, seconds."""
 
     rate: float | None
     round_trip: float | None
@@ -78,7 +78,7 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
 
 
 def _asked(site: SiteConfig) -> tuple[dict[str, Any] | None, list[Finding]]:
-    """The running site's status; or None, and the finding if it seems to run nevertheless."""
+    """The running site's status; or None, and a finding if the site seems to run all the same."""
     try:
         return fetch_status(site), []
     except OperatorError as error:
@@ -107,7 +107,7 @@ def _mistakes(site: SiteConfig) -> list[Finding]:
 
 
 def _load_certificates(site: SiteConfig, mistakes: list[Finding]) -> Certificates | None:
-    """As the site loads them; TLS may dislike what is sound by itself."""
+    """The certificates, loaded as by the site; None, and one more mistake, if TLS refuses what looked sound."""
     try:
         return Certificates(site)
     except (OSError, ValueError) as error:
@@ -125,7 +125,7 @@ def _of_certificates(site: SiteConfig) -> Iterator[Finding]:
 
 
 def _all_certificates(site: SiteConfig, now: datetime) -> Iterator[tuple[str, str, Certificate]]:
-    """Whose, how its successor is made, and what is in it; those that can be read."""
+    """Of each certificate that can be read: whose it is, how to make its successor, and what is in it."""
     for certificate in _read(site.identity.certificate)[:1]:
         if certificate.begins <= now < certificate.expires:  # otherwise it is a mistake already
             yield "own certificate", trust.renewal(site.site.name), certificate
@@ -156,7 +156,7 @@ def _of_peer(site: SiteConfig, peer: Peer, reached: Neighbours, *, tried: bool) 
 
 
 def _of_tunnel(peer: Peer, status: dict[str, Any] | None, running: Running, reached: Neighbours) -> Iterator[Finding]:
-    """What only the running site can tell; or that it is wanted for that."""
+    """What only the running site can tell about a peer; or, if it does not run, that it would be needed for that."""
     reach = reached.peers.get(peer.name)
     accepted = reach is not None and reach.contact is Contact.ACCEPTED
     if peer.address is None and running is Running.NOT:
@@ -175,7 +175,7 @@ def _of_removed(site: SiteConfig, status: dict[str, Any] | None) -> Iterator[Fin
 
 
 def _of_exports(site: SiteConfig, reached: Neighbours) -> Iterator[Finding]:
-    """What answers at one that leads back here says nothing of an array."""
+    """What is found about exports. What answers at one that leads back to this site says nothing about an array."""
     back = {export.name: forward for export, forward in loops(site)}
     for export in site.exports:
         if export.name in back:

@@ -1,4 +1,4 @@
-"""How a command that has something to tidy up ends before its time: in order, by a signal."""
+"""Signals for commands that have something to tidy up: they end them in order."""
 
 import signal
 from collections.abc import Iterator
@@ -8,10 +8,10 @@ from types import FrameType
 
 @contextmanager
 def ended_in_order() -> Iterator[None]:
-    """SIGTERM and SIGHUP end us as an interrupt from the keyboard does: with all that was started.
+    """In this `with` block SIGTERM and SIGHUP raise KeyboardInterrupt, as SIGINT does.
 
-    Once one of the three has come the first two are ignored: a terminal that goes sends several. What is ignored
-    before, as by nohup, stays so.
+    Once one of the three has come SIGTERM and SIGHUP are ignored, since a terminal that is closed sends several. What
+    was ignored before, as under nohup, stays ignored.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:

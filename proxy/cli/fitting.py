@@ -1,4 +1,4 @@
-"""Sections of a page that has to fit into a terminal's height: each gets the rows that there is room for."""
+"""Fits the sections of a page into a terminal's height: each gets as many rows as there is room for."""
 
 from collections.abc import Container, Sequence
 from dataclasses import dataclass

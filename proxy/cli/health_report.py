@@ -17,7 +17,7 @@ WARNING = {"warning": "yellow"}
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One line of it; what is missing is empty."""
+    """One line of the report; what is missing is empty."""
 
     level: Text
     """With the code behind it (EVENTS.md)."""
@@ -27,7 +27,7 @@ class Condition:
 
 
 def conditions(health: dict[str, Any], warnings: dict[str, Any], now: float) -> Iterator[Condition]:
-    """The whole in one line, then what is wrong, from the site down to lanes, then warnings.
+    """The site's health in one line, then what is wrong, from the site down to lanes, then warnings.
 
     `now`: seconds since 1970.
     """
@@ -39,7 +39,7 @@ def conditions(health: dict[str, Any], warnings: dict[str, Any], now: float) -> 
 
 
 def _reasons(health: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """With what each is about."""
+    """All reasons of the health ladder, each with what it is about."""
     steps = [("site", health), ("store", as_dict(health.get("store")))]
     for peer in as_dicts(health.get("peers")):
         name, tunnel = f"peer {plain(peer.get('name'))}", as_dict(peer.get("tunnel"))

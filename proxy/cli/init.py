@@ -37,7 +37,7 @@ _OPTIONS = {
     ("peer", 0, "address"): "--peer",
     ("peer", 0, "rate"): "--rate",
 }
-"""By what is given what stands in the file. What is not here is a forward or an export."""
+"""The option that gives a setting of the file. Settings that are not here belong to a forward or an export."""
 _MISSING = {
     ("site", "name"): "name this site, such as --site east",
     (
@@ -46,11 +46,11 @@ _MISSING = {
     ): "add --listen 198.18.0.1:4500, or say where the other site is dialled: --peer west=198.18.0.2:4500",
     ("peer", 0, "name"): "name the other site, such as --peer west",
 }
-"""What to add where nothing was typed: the file, of which the remedies of `proxy.config` speak, is not there yet."""
+"""What to type for a setting that is missing; `proxy.config` has remedies for a file, which is not there yet."""
 
 
 def run(options: Options, out: Path) -> None:
-    """Ask if nothing was given, check all, write all or nothing, say what to do next. Raises OperatorError."""
+    """Ask if no option was given, check everything, write all or nothing, say what to do next. Raises OperatorError."""
     if not any(options.values()):
         options = _asked()
     wishes = _wishes(options)
@@ -103,7 +103,7 @@ def _mistakes(wishes: Wishes, config: Path) -> Iterator[str]:
 
 
 def _as_option(mistake: Mistake, *, missing: bool) -> str:
-    """The mistake in the file as one of what was typed."""
+    """A mistake in the file that would be written, told as one in the option that was typed."""
     where = mistake.where
     if missing:
         return f"{_OPTIONS[where]} is missing; {_MISSING[where]}"
@@ -117,7 +117,7 @@ def _reach_mistakes(options: Options) -> Iterator[str]:
     except OperatorError as error:
         yield error.message
     except ValueError:
-        return  # of --listen, which is reported
+        return  # it is about --listen, and reported there
 
 
 def _reached(options: Options) -> Address | None:
@@ -132,19 +132,19 @@ def _reached(options: Options) -> Address | None:
 
 
 def _present(site: str, out: Path) -> Iterator[str]:
-    """Nothing is ever written over."""
+    """A line for each file that is there already: nothing is ever written over."""
     for name in _names(site):
         if (out / name).exists():
             yield f"{out / name} exists already; choose another directory (--out), or remove it if it is not needed"
 
 
 def _names(site: str) -> tuple[str, ...]:
-    """Of the files."""
+    """The names of all files that are written."""
     return f"{site}.toml", f"{site}.key", f"{site}.crt", f"{site}.token", *container.NAMES
 
 
 def _write(files: list[File], out: Path) -> None:
-    """All or nothing: no directory either."""
+    """Write all files; if one cannot be written leave none, and no new directory. Raises OperatorError."""
     state = out / container.STATE
     lacking = [place for place in (state, out, *out.parents) if not place.exists()]
     try:
@@ -180,9 +180,9 @@ def _say(wishes: Wishes, config: Path, made: identity.Identity, reach: Address |
 
 
 def _owner(directory: Path, site: str) -> str:
-    """Who has to be given the files that root has made, for there the site does not run as root.
+    """Words that say to which user root has to give the files, since in the container the site does not run as root.
 
-    Where other things are beside them, as in root's home or with another site's key, nobody is to give all away.
+    If other things lie beside them, as in root's home or with another site's key, a `chown -R` is not suggested.
     """
     if os.getuid() != 0:
         return ""

@@ -10,9 +10,9 @@ from proxy.errors import ExitCode
 
 
 def load(name: str) -> ModuleType:
-    """Import a module. Ctrl-C meanwhile ends the process at once: nothing has been done yet.
+    """Import a module. Ctrl-C meanwhile ends the process at once, since nothing has been done yet.
 
-    As an exception it would come up in the midst of the import, where the interpreter may print it and go on.
+    A KeyboardInterrupt in the middle of an import might be printed by the interpreter, which then goes on.
     """
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:

@@ -11,7 +11,7 @@ from pathlib import Path
 from proxy.cli.processes import is_of, serving
 
 LARGEST = 8 << 20
-"""Bytes that are taken of a log, its end."""
+"""Bytes that are taken from the end of a log, at most."""
 _JOURNAL_LINES = 20_000
 _JOURNAL_SECONDS = 30.0
 _STDERR = 2
@@ -19,10 +19,11 @@ _ROOT = 0
 
 
 def of_process(config: Path, key: Path | None) -> tuple[str, bytes] | None:
-    """The name and the end of the file that a running `isthmus serve` of that site's file writes its log to.
+    """The name and the end of the file that a running `isthmus serve CONFIG` writes its log to; None if there is none.
 
-    `key`: of the site, if it is known. Only who owns that, or the file, and root run the site: another user's process
-    may be called as it is, and have any file of this host for its stderr, also one that it may not read, as root may.
+    `key`: the site's, if it is known. Only processes of the owners of that file, and of the configuration, of root and
+    of this user are believed: any other user's may have the same command line, and as its stderr any file of this host,
+    such as one that only root can read, who may be running this.
     """
     users = {_ROOT, os.geteuid(), *_owners(config, key)}
     for process in serving(config):
@@ -36,8 +37,8 @@ def of_process(config: Path, key: Path | None) -> tuple[str, bytes] | None:
 
 
 def of_journal(file: str) -> bytes | None:
-    """What systemd's journal has of the unit `isthmus@FILE`, which runs /etc/isthmus/FILE.toml, whatever the site is
-    called in it; None without a journal or anything in it."""
+    """What systemd's journal has of the unit `isthmus@FILE`, which runs /etc/isthmus/FILE.toml whatever the site's own
+    name is; None if there is no journal, or nothing in it."""
     journalctl = shutil.which("journalctl")
     if journalctl is None:
         return None

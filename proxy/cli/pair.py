@@ -16,7 +16,7 @@ from proxy.text import printable, typed
 
 
 def run(line: str, config: Path, replace: bool) -> None:
-    """Put the site that the line tells of into the file, and say what that was."""
+    """Put the site that the line describes into the file, and say what was changed. Raises OperatorError."""
     invitation = decode(line)
     with ended_in_order():
         admitted = admit(config, invitation, datetime.now(UTC), replace=replace)
@@ -40,7 +40,7 @@ def invite(config: Path, reach: str | None) -> None:
 
 
 def listen_address(site: SiteConfig) -> Address | None:
-    """Where the tunnel's listener is reached, None if there is none. Raises OperatorError if it does not say."""
+    """Where the tunnel's listener is reached, None if there is none. Raises OperatorError if that is not clear."""
     listen = site.tunnel.listen
     if listen is not None and listen.ip is not None and listen.ip.is_unspecified:
         wrong = f"{listen} (tunnel.listen) is no address that another site could dial"

@@ -21,7 +21,7 @@ from proxy.plan.zones import Zone, by_rate, by_size
 MOST_LOSS = 0.5
 MOST_CONNECTIONS = 65536
 _OF_A_VOLUME = {"reduction": "0%", "connections": 1, "site_rate": None, "start": None}
-"""Options that mean nothing without a volume, and what they are if they are not given."""
+"""Options that mean nothing without --volume, and their defaults."""
 
 Options = Mapping[str, Any]
 """As typed, by the names of the parameters in `commands`; None for what was not."""
@@ -137,7 +137,7 @@ def _implausible(line: Line, km: float | None) -> list[str]:
 
 
 def notes(line: Line) -> list[str]:
-    """What makes of its figures less than they promise."""
+    """Why one may get less than the line's figures promise."""
     found = []
     if not line.fillable:
         needs = f"it needs buffers of {line.buffer:,} bytes, and the kernel takes no limit above {BUFFER_MAX:,}"
@@ -148,7 +148,7 @@ def notes(line: Line) -> list[str]:
 
 
 def bounds(line: Line) -> list[str]:
-    """Where a site as it is configured by default does not fill it."""
+    """Words that say so if a site with default settings does not fill the line."""
     allowed = window_rate(TUNNEL_UNACKED, line.round_trip)
     if allowed >= line.goodput:
         return []
@@ -195,7 +195,7 @@ def _number(option: str, number: int, least: int, most: int) -> int:
 
 
 def _start(options: Options, now: datetime) -> float | None:
-    """The next time that it is so late, in the local time zone, as seconds since 1970: a zone may be a day from UTC."""
+    """The next time that the clock here shows that time of day, as seconds since 1970; None if none was given."""
     at = _given(options, "start", quantities.time_of_day)
     if at is None:
         return None
@@ -205,7 +205,7 @@ def _start(options: Options, now: datetime) -> float | None:
 
 
 def _end(start: float | None, seconds: float) -> str | None:
-    """As the clock on the wall shows it then, which may have changed to or from summer time meanwhile."""
+    """When it ends, as the clock here will show it, summer time or not; None without a start."""
     if start is None:
         return None
     try:

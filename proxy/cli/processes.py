@@ -8,7 +8,8 @@ from pathlib import Path
 def serving(config: Path) -> Iterator[Path]:
     """Directories in /proc of processes that were started with `serve` and that file, as far as this user sees them.
 
-    Any user may name what he likes for it, such as a link that leads to itself.
+    Their command lines are not to be trusted: any user may start a process with such words, or with a path that is a
+    link to itself.
     """
     wanted = os.path.realpath(config)
     for process in Path("/proc").glob("[0-9]*"):
@@ -21,10 +22,9 @@ def serving(config: Path) -> Iterator[Path]:
 
 
 def is_of(process: Path, users: Collection[int]) -> bool:
-    """Whether that directory in /proc is a process of one of these users (numbers), and of nobody else in part.
+    """True if the process with that directory in /proc belongs to these users (numbers) alone. Raises OSError.
 
-    Anybody may call a process as a site's is called; one that changes its user still has, as its real one, who began
-    it. Raises OSError.
+    All its user IDs count: one that has changed its user still has the user who started it as its real one.
     """
     for line in (process / "status").read_text(errors="replace").splitlines():
         if line.startswith("Uid:"):

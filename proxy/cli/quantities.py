@@ -1,4 +1,4 @@
-"""Quantities as options: text with a unit, as in a site's file; a wrong one is one error that names the option."""
+"""Quantities given as options: text with a unit, as in a site's file. A wrong one raises an error naming the option."""
 
 import re
 from collections.abc import Callable

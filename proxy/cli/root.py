@@ -17,9 +17,9 @@ from proxy.errors import ExitCode, OperatorError
 from proxy.text import printable
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-"""What writing ends with where there is no more room: nobody's defect."""
+"""What writing fails with where there is no more room: no defect."""
 _NO_THREAD = "can't start new thread"
-"""As the interpreter says it, which has no class of its own for it."""
+"""The interpreter's message; it raises a plain RuntimeError."""
 
 
 class Root(click.Group):
@@ -74,11 +74,11 @@ def _explain_defect(error: Exception) -> int:
 
 
 def _show(error: click.ClickException) -> int:
-    """Click's own words, in which what was typed is repeated: it may have been copied from elsewhere."""
+    """Print click's own message, made printable: it repeats what was typed, perhaps copied from anywhere."""
     words = io.StringIO()
     error.show(words)
     with suppress(OSError):  # as below
-        say(words.getvalue().removesuffix("\n").replace("\n\t", " "), err=True)  # choices are a column of their own
+        say(words.getvalue().removesuffix("\n").replace("\n\t", " "), err=True)  # click lists choices line by line
     return error.exit_code
 
 

@@ -1,4 +1,4 @@
-"""What must not leave the host: keys and tokens that a site's file names, taken out of whatever is handed over."""
+"""Removes what must not leave the host from whatever is handed over: keys, and tokens that a site's file names."""
 
 import re
 from collections.abc import Iterator
@@ -9,33 +9,34 @@ from proxy.config.reading import read_tree
 
 REMOVED = b"(removed by isthmus support-bundle)"
 SHORTEST = 8
-"""Characters; what is shorter is no token, and would be found in half of all words."""
+"""Characters: a shorter line is no token, and would be found in half of all words."""
 _HEAD = 64
-"""Characters by which a longer secret is found: its end may have been cut off by whoever shows it."""
+"""A longer secret is recognised by so many of its first characters, since its end may have been cut off."""
 _LARGEST = 1 << 16
+"""Bytes that are read of a file that holds a secret."""
 _PRIVATE_KEY = re.compile(rb"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _NAME = "key|token"
 _VALUE = r"""("(?:\\.|[^"\\\n])*|'[^'\n]*|[^\s,}#]+)"""
 _ASSIGNED = re.compile(rf"""(?:{_NAME})[\w.-]*["']?[^\S\n]*=[^\S\n]*\[?[^\S\n]*{_VALUE}""", re.IGNORECASE)
 _SETTING = re.compile(rb"""^[ \t]*(?:\[+[ \t]*[\w"']|[\w."' \t-]+=[ \t]*[^=\s])""", re.MULTILINE)
-"""A line as [section] or key = value, perhaps cut off; base64, which ends with =, is none."""
+"""A line such as [section] or key = value, perhaps cut off; not base64, which ends with =."""
 
 
 def is_configuration(content: bytes) -> bool:
-    """Whether this may be a site's file, however broken: something in it is set.
+    """True if this may be a site's file, however broken: it sets something.
 
-    A key or a token that stands alone is not recognised as one, so what is not a configuration is not shown at all.
+    What is no configuration must not be shown at all: a key or a token that stands alone would not be recognised.
     """
     return _SETTING.search(content) is not None
 
 
 class Secrets:
-    """Values that are known to be secret."""
+    """The secrets of one site: what is in the files that its configuration names as a key or a token."""
 
     def __init__(self, content: bytes, directory: Path) -> None:
-        """Of a site's file with that content, which need not be sound, in that directory. Blocks as long as the disk.
+        """`content`: of the site's file, which need not be valid; `directory`: where it is. Reads the files. Blocking.
 
-        Whatever stands at a key that is called key or token is the path of a secret, or by mistake the secret itself.
+        The value of any setting with "key" or "token" in its name is the path of a secret, or by mistake the secret.
         """
         named = {*_by_text(content.decode(errors="replace")), *_by_tree(read_tree(content), hidden=False)}
         lines = {line.strip() for value in named for line in _lines(value, directory)}
@@ -51,12 +52,12 @@ class Secrets:
 
 
 def _by_text(text: str) -> Iterator[str]:
-    """As they are written: also in comments, and where the rest of the file cannot be read."""
+    """Values found by looking at the text: also in comments, and where the file is not valid TOML."""
     return (match[1].strip("\"'") for match in _ASSIGNED.finditer(text))
 
 
 def _by_tree(tree: Any, *, hidden: bool) -> Iterator[str]:
-    """As they are read, however they are written. `hidden`: all of this stands at such a key."""
+    """Values found in the parsed file, however they are written. `hidden`: the tree is the value of such a setting."""
     match tree:
         case str() if hidden:
             yield tree
@@ -69,16 +70,17 @@ def _by_tree(tree: Any, *, hidden: bool) -> Iterator[str]:
 
 
 def _lines(value: str, directory: Path) -> list[bytes]:
-    """Of the file there each line is a secret; if there is none, the value itself is."""
+    """The lines of the file that `value` is the path of: each is a secret. If there is none, the value itself is."""
     try:
         with (directory / value).open("rb") as file:
             return file.read(_LARGEST).splitlines()
     except (PermissionError, IsADirectoryError):
-        return []  # a path it is
+        return []  # it is a path, so no secret itself
     except (OSError, ValueError):
         return value.encode().splitlines()
 
 
 def _shown(secret: bytes) -> bytes:
+    """A pattern for the secret, or for a long one that has been cut off."""
     whole = re.escape(secret)
     return whole if len(secret) <= _HEAD else whole + b"|" + re.escape(secret[:_HEAD]) + rb"[^\s\"',;]*"

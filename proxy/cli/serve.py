@@ -28,8 +28,12 @@ def run(config: Path) -> int:
 
 
 def _load(config: Path) -> SiteConfig:
-    """A host without a battery for its clock begins years ago, until a time server has answered: there it is worth
-    trying again, which a service manager does not do after a mistake in the file."""
+    """The configuration. Raises ConfigError.
+
+    Mistakes that may pass by themselves, such as a certificate that is not valid yet because this host has no battery
+    for its clock and has not heard from a time server so far, exit with FAILED: upon that code, unlike CONFIGURATION, a
+    service manager tries again.
+    """
     try:
         return load(config)
     except ConfigError as error:
@@ -39,7 +43,8 @@ def _load(config: Path) -> SiteConfig:
 
 
 def _refuse_for_another(site: SiteConfig) -> None:
-    """Root can read any key: but what it makes, the store and the history, the site's own user could not open later."""
+    """Raises OperatorError if root serves for another user: root can read any key, but the store and the history that
+    it makes could not be opened by the site's user later."""
     key = site.identity.key
     owner = other_owner(key)
     if os.geteuid() == 0 and owner is not None:

@@ -1,4 +1,4 @@
-"""The standard streams: whoever starts us may have closed any of them."""
+"""The standard streams, any of which may be closed when the process is started."""
 
 import os
 import sys
@@ -7,9 +7,9 @@ _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
 def complete() -> None:
-    """Have each of descriptors 0 to 2, and of Python's streams on them, lead to /dev/null if it is closed.
+    """Open /dev/null for each of descriptors 0 to 2 that is closed, and make Python's stream on it.
 
-    Otherwise whatever is opened next has that number: the event loop's own descriptors, or a key's file.
+    Otherwise whatever is opened next would get that number: the event loop's own descriptors, or a key's file.
     """
     for descriptor, (name, mode) in enumerate(_STREAMS):
         if not _is_open(descriptor):

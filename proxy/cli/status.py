@@ -40,7 +40,7 @@ def run(config: Path, as_json: bool, watch: bool) -> None:
 
 
 def _keeps_a_page(console: Console) -> bool:
-    """A terminal whose cursor can be moved back."""
+    """True if it is a terminal whose cursor can be moved back."""
     return console.is_terminal and not console.is_dumb_terminal
 
 

@@ -26,7 +26,7 @@ from proxy.errors import ExitCode, OperatorError
 
 
 def stats(config: Path, as_json: bool) -> None:
-    """Figures of the store, from the running site or else from the disk."""
+    """Show the store's figures, from the running site, or else from the disk."""
     site = load(config, files=False)
     figures = _figures(site)
     if as_json:
@@ -39,7 +39,7 @@ def stats(config: Path, as_json: bool) -> None:
 
 
 def verify(config: Path) -> int:
-    """Read everything; FAILED if something was dropped, lost or set aside."""
+    """Verify every chunk; FAILED if something was dropped, lost or set aside."""
     path, site = _disk_store(config, "verify")
     with _translated(), _progress() as progress:
         bar = progress.add_task("", total=None)
@@ -78,7 +78,7 @@ def _confirm(question: str) -> None:
 
 
 def _figures(site: SiteConfig) -> dict[str, Any]:
-    """What the site itself says, or else the disk."""
+    """The store's figures: those of the running site, or else of the store on disk."""
     try:
         figures = fetch_status(site).get("store")
     except OperatorError as error:
@@ -99,7 +99,8 @@ def _disk_store(config: Path, action: str) -> tuple[Path, SiteConfig]:
 
 
 def _existing(site: SiteConfig, action: str) -> Path:
-    """The store's directory, which has to be this user's: what root writes there the site could not open."""
+    """The directory of the store. Raises OperatorError if there is none, or it is another user's: what root writes
+    there the site's user could not open."""
     path = site.store.path
     assert path is not None  # proxy.config sees to that
     command = "isthmus", "store", action, site.source
@@ -124,7 +125,7 @@ def _existing(site: SiteConfig, action: str) -> Path:
 
 @contextmanager
 def _opened(site: SiteConfig, path: Path) -> Iterator[ChunkStore]:
-    """Who asks what is in it sets nothing aside: it may be that of another release, and warm."""
+    """The store, opened to be looked at: nothing is set aside (`keep`), since it may be another release's, and warm."""
     with _translated():
         store = open_store(site.store.mode, site.store.size, path, site.store.cache, keep=True)
     try:

@@ -1,6 +1,6 @@
-"""`isthmus support-bundle`: all that somebody needs who is to say what is wrong, and nothing secret.
+"""`isthmus support-bundle`: all that is needed to find out what is wrong at a site, and nothing secret.
 
-Whatever cannot be had is left out, and `contents.txt` says why: a bundle is wanted most when something does not work.
+A part that cannot be had is left out, and `contents.txt` says why: bundles are wanted most when something is broken.
 """
 
 import gzip
@@ -74,7 +74,7 @@ class Bundle:
 
 
 def _reason(error: Exception) -> str:
-    """As an operator reads it; only what nobody foresaw has the name of its class."""
+    """The error in words for an operator; only one that nobody foresaw is shown with the name of its class."""
     if isinstance(error, OperatorError):
         return error.message
     if isinstance(error, OSError) and error.filename and error.strerror:
@@ -83,7 +83,7 @@ def _reason(error: Exception) -> str:
 
 
 def run(config: Path, output: Path | None) -> None:
-    """Collect, write, say where it is. Raises OperatorError if it cannot be written, or no such file is there."""
+    """Collect, write, say where it is. Raises OperatorError if it cannot be written, or there is no such `config`."""
     _refuse_missing(config)
     now = datetime.now(UTC)
     site, mistakes = _loaded(config)
@@ -100,7 +100,7 @@ def run(config: Path, output: Path | None) -> None:
 
 
 def _refuse_missing(config: Path) -> None:
-    """A file that is broken is what a bundle may be about; a mistyped path is not."""
+    """Raises OperatorError if there is no such file: a path may be mistyped. A file that is broken is no reason."""
     try:
         config.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -150,11 +150,11 @@ def _content(config: Path) -> bytes:
     try:
         return config.read_bytes()
     except OSError:
-        return b""  # then there is nothing of it in the bundle
+        return b""  # its content is not in the bundle then, either
 
 
 def _ask_site(bundle: Bundle, site: SiteConfig) -> None:
-    """The running site; the first part tells whether it answers, so that a dead one is not waited for each time."""
+    """Ask the running site. If it does not answer the first question it is not asked the others."""
     with Api(site) as api:
         bundle.add("status.json", lambda: _json(api.status()))
         if "status.json" not in bundle.parts:
@@ -199,7 +199,7 @@ def _installed() -> bool:
 
 
 def _certificates(site: SiteConfig) -> bytes:
-    """Who is shown and believed, by their fingerprints and dates."""
+    """The certificates of the site and of those that it trusts, by name, dates and fingerprint."""
     named = [site.identity.certificate, site.identity.ca, *(peer.certificate for peer in site.peers)]
     words = "".join(_described(path) for path in named if path is not None)
     return words.encode(errors="backslashreplace")  # a path may have any bytes
@@ -224,7 +224,7 @@ def _json(value: Any) -> bytes:
 
 @contextmanager
 def _created(path: Path) -> Iterator[io.BufferedWriter]:
-    """A new file that nobody else may read; it goes again if it was not filled."""
+    """A new file that only its owner can read; removed if the `with` block fails. Raises OperatorError."""
     made = False
     try:
         with undisturbed():
@@ -244,7 +244,7 @@ def _created(path: Path) -> Iterator[io.BufferedWriter]:
 def _write(file: io.BufferedWriter, bundle: Bundle, directory: str, now: datetime) -> None:
     head = f"Made by isthmus {__version__} on {platform.node()} at {now:%Y-%m-%d %H:%M:%S} UTC.\n"
     parts = {"contents.txt": (head + "\n".join(bundle.contents) + "\n").encode(), **bundle.parts}
-    # Of times gzip knows none after 2106, which a host's clock may say that is wrong; each part has its own.
+    # gzip has no times after 2106, which a clock that is wrong may show; the parts have times of their own.
     with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as packed, tarfile.open(fileobj=packed, mode="w") as archive:
         for name, content in parts.items():
             entry = tarfile.TarInfo(f"{directory}/{name}")

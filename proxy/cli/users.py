@@ -1,4 +1,4 @@
-"""Whose a file is, where only its owner can do what is asked, or can see what matters."""
+"""Who owns a file, for commands that only its owner can carry out, or that see less for anybody else."""
 
 import os
 import pwd
@@ -8,7 +8,7 @@ from proxy.text import typed
 
 
 def other_owner(path: Path) -> str | None:
-    """The user whose that file or directory is, if that is another one than this process's and can be told."""
+    """The owner of that file or directory; None if it is this process's user, or cannot be found out."""
     try:
         number = path.stat().st_uid
     except OSError:
@@ -17,9 +17,9 @@ def other_owner(path: Path) -> str | None:
 
 
 def as_user(owner: str, *command: object) -> str:
-    """What to type, as root, to have that user do it. `command`: its words."""
+    """What root is to type to have that user run a command, whose words are given."""
     line = typed(*command)
-    if owner.isdecimal():  # a container's, which this host has no name for
+    if owner.isdecimal():  # a container's user, for which this host has no name
         return f"run this as user {owner}: {line}"
     return f"run this as {owner}: runuser -u {owner} -- {line}"
 

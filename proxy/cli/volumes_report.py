@@ -10,9 +10,9 @@ from proxy.cli.cells import as_dict, as_dicts, as_list, headed_table, is_number,
 from proxy.observe.histogram import within
 
 MOST_VOLUMES = 20
-"""Volumes a peer that are listed; --json has all that are told apart."""
+"""Volumes of a peer that are listed; --json has all that are counted apart."""
 MOST = 0.95
-"""Share of the commands that a latency is true of."""
+"""Share of the commands that took no longer than the latency that is shown."""
 HEADINGS = "Volume", "By", "", "Commands", "Bytes", "Average", "In sequence", "Latency", "95 % within", "Under way"
 _COLOURS = {"green": "green", "yellow": "yellow", "red": "red"}
 
@@ -32,12 +32,12 @@ def volumes_table(peers: list[dict[str, Any]]) -> Table | None:
 
 
 def volume_rows(peers: list[dict[str, Any]]) -> list[tuple[Text | str, ...]]:
-    """The same rows as they come, one list for all peers."""
+    """The same rows, of all volumes and peers, in the order of the status."""
     return [row for peer in peers for volume in as_dicts(peer.get("volumes")) for row in _rows(volume)]
 
 
 def advice_table(peers: list[dict[str, Any]]) -> Table | None:
-    """What the zones say of each line; nothing of one that nothing was written over."""
+    """What the advice says about each line; nothing for one over which nothing was written."""
     table = headed_table("Line to", "Would a faster one help?")
     for peer in peers:
         if advice := as_dict(peer.get("advice")):

@@ -45,7 +45,7 @@ def _look(api: Api, console: Console) -> RenderableType:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """SIGTERM is as Ctrl-C, so that the terminal is left as it was."""
+    """SIGTERM raises KeyboardInterrupt in the `with` block, so that the terminal is left as it was."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
@@ -55,11 +55,11 @@ def _interruptible() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _keys() -> Iterator[None]:
-    """Keys come as they are pressed, and are not shown."""
+    """In the `with` block keys can be read as they are pressed, and are not shown."""
     try:
         before = termios.tcgetattr(sys.stdin)
     except (termios.error, ValueError):
-        yield  # no terminal to read from: Ctrl-C is left
+        yield  # stdin is no terminal: only Ctrl-C ends the page
         return
     tty.setcbreak(sys.stdin)
     try:
@@ -69,7 +69,7 @@ def _keys() -> Iterator[None]:
 
 
 def _ended(seconds: float) -> bool:
-    """Wait; True at once if q is pressed."""
+    """Wait so many seconds; True as soon as q is pressed."""
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
         if not sys.stdin.isatty():
