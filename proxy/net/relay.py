@@ -211,7 +211,9 @@ class Relay(asyncio.BufferedProtocol):
         """The far array has taken everything up to that sum of costs."""
         with self._blaming:
             while self._outstanding and self._outstanding[0][0] <= cost:
-                self._underway.delivered(self._outstanding.popleft()[1])
+                batch = self._outstanding.popleft()[1]
+                self._underway.delivered(batch)
+                self.waits.taken += batch.plain
             self._owner.tunnel.trust(self._owner.holdings.proven)
             self._finish_if_done()
 

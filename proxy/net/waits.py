@@ -47,6 +47,8 @@ class Waits:
     def __init__(self, owner: WaitsOwner, stream: int, clock: Callable[[], int] = monotonic_ns) -> None:
         self.total: Counter[Waiting] = Counter()
         """Nanoseconds of both directions, up to the last `sample`."""
+        self.taken = 0
+        """Plain bytes that the far array has taken since the last `sample`, as its side says; the relay adds them."""
         self._owner = owner
         self._stream = stream
         self._clock = clock
@@ -127,9 +129,10 @@ class Waits:
         now = self._clock()
         self._turn = max(_TURN, round(round_trip * SECOND * 0.9))
         answers, self._answers, self._answered = self._answers, 0, 0
+        taken, self.taken = self.taken, 0
         sent, delivered = traffic.raw - self._sent, traffic.delivered - self._delivered
         self._sent, self._delivered = traffic.raw, traffic.delivered
-        outward = Spell(self._outward.take(now), sent, answers)
+        outward = Spell(self._outward.take(now), sent, answers, taken)
         inward = Spell(self._inward.take(now), delivered)
         for spell in (outward, inward):
             self.total.update(spell.times)

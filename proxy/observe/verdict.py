@@ -90,6 +90,8 @@ class Figures:
     """How long the array waited for each answer, in seconds."""
     window: int = 0
     """What one stream may have under way."""
+    taken: float = 0.0
+    """Plain bytes a second that the far array took while it was waited for, if it was."""
     arrived: int = 0
     """What has arrived at the far site, and its array has not taken."""
     unacked_max: int = 0
@@ -121,6 +123,7 @@ def with_rates(figures: Figures, recent: Recent) -> Figures:
         sent=recent.rate("sent"),
         pace=recent.total("sent") / lived if lived else 0.0,
         delivered=recent.rate("delivered"),
+        taken=recent.rate_while("taken", Waiting.FAR_ARRAY),
         answer=recent.rate("answering") / SECOND / answers if answers else 0.0,
         lived=lived,
     )
@@ -183,7 +186,7 @@ def _far_array(figures: Figures, times: Times, share: float) -> str:
     if times.get(Waiting.ARRAY, 0) > times.get(Waiting.FAR_ARRAY, 0):
         return f"the array here takes {bytes_a_second(figures.delivered)}"
     waiting = f"; {size(figures.arrived)} have arrived there and wait" if figures.arrived else ""
-    return f"the far array takes {bytes_a_second(figures.sent)}{waiting}"
+    return f"the far array takes {bytes_a_second(figures.taken)}{waiting}"
 
 
 def _store(figures: Figures, times: Times, share: float) -> str:

@@ -93,6 +93,8 @@ class Spell:
     moved: int
     answers: int = 0
     """How often the array waited for one, if this is outward."""
+    taken: int = 0
+    """Plain bytes that the far array has taken, if this is outward: what was sent may wait there."""
 
     @property
     def weight(self) -> float:
@@ -117,14 +119,15 @@ def blend(spells: Iterable[Spell]) -> dict[Waiting, int]:
 
 
 def moved_by(spells: Iterable[tuple[Spell, Spell]]) -> dict[str, float]:
-    """Counts of one second: plain bytes outward and inward, answers, the nanoseconds that were spent on them, and for
-    how many one stream at least was there.
+    """Counts of one second: plain bytes outward, of these those that far arrays took, and inward; answers, the
+    nanoseconds that were spent on them, and for how many one stream at least was there.
     """
     counts = Counter[str]()
     for outward, inward in spells:
         counts["sent"] += outward.moved
         counts["delivered"] += inward.moved
         counts["answers"] += outward.answers
+        counts["taken"] += outward.taken
         counts["answering"] += outward.times.get(Waiting.ANSWER, 0)
         counts["lived"] = max(counts["lived"], sum(outward.times.values()))
     return dict(counts)

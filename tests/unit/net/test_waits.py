@@ -246,6 +246,18 @@ def test_rates_are_of_the_time_that_has_passed(scene: Scene) -> None:
     assert (scene.waits.rate("sent"), scene.waits.rate("delivered")) == (1000, 100)
 
 
+def test_what_the_far_array_takes_is_not_what_fills_its_window(scene: Scene) -> None:
+    """It was told as the rate of what was sent, in which the window counted for ten seconds."""
+    scene.pass_(1000).sample(Traffic(), 0.0)
+    scene.obstacle = Obstacle.FAR
+    scene.waits.rest()
+    for second in range(1, 4):
+        scene.waits.taken += 2_000_000
+        scene.pass_(1000).look()
+        scene.waits.sample(Traffic(raw=64_000_000 + second * 2_000_000), 0.0)
+    assert scene.waits.verdict(Figures()).words == "the far array takes 2 MB/s"
+
+
 def test_the_window_that_was_used_up_is_named_though_it_was_given_back(scene: Scene) -> None:
     """Else a few kibibytes of a stream at rest would stand beside the rate that it had a moment ago."""
 

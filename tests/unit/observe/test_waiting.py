@@ -73,12 +73,13 @@ def test_without_streams_nothing_is_said() -> None:
 
 
 def test_what_was_moved() -> None:
-    one = Spell({Waiting.ANSWER: 300 * MS}, 10, answers=3), Spell(QUIET, 20)
-    other = Spell({Waiting.ANSWER: 100 * MS}, 1, answers=1), Spell(QUIET, 2)
+    one = Spell({Waiting.ANSWER: 300 * MS}, 10, answers=3, taken=5), Spell(QUIET, 20)
+    other = Spell({Waiting.ANSWER: 100 * MS}, 1, answers=1, taken=1), Spell(QUIET, 2)
     assert moved_by([one, other]) == {
         "sent": 11,
         "delivered": 22,
         "answers": 4,
+        "taken": 6,
         "answering": 400 * MS,
         "lived": 300 * MS,
     }
