@@ -6,6 +6,7 @@ import socket
 import struct
 
 from proxy.net.listener import name_of
+from proxy.net.sockets import spare_questions
 from proxy.observe.watch import STOOD_STILL
 
 log = logging.getLogger(__name__)
@@ -38,6 +39,32 @@ def reset_transport(transport: asyncio.Transport) -> None:
 
 LEAVE_SECONDS = 120.0
 """How long an array may take for the last bytes of a stream that has ended; then its connection is reset."""
+
+
+class Parting:
+    """An array that has ended its side, from when it has until its stream is over: when it is asked if it is there.
+
+    One that has closed for good is forgotten by its own kernel after a minute (Linux, tcp_fin_timeout), which answers
+    whoever asks by RST, and what it had sent in order would be lost by that: to a far array that is slow, over a slow
+    line, in an outage. So it is not asked while any of that is under way, nor while the far array may be taking the
+    last bytes; and then as before, so that a far array that never ends its side keeps no session for ever. Loop thread.
+    """
+
+    def __init__(self) -> None:
+        self._left = LEAVE_SECONDS
+        self._sampled: float | None = None
+        self._spared = False
+
+    def sample(self, connection: socket.socket, now: float, *, under_way: bool) -> None:
+        """To be called once a second. `under_way`: the far array has not been given all that this one has sent."""
+        if under_way:
+            self._left = LEAVE_SECONDS
+        elif self._sampled is not None:
+            self._left -= min(now - self._sampled, STOOD_STILL)  # an array gets nothing of who is stopped
+        self._sampled = now
+        if self._spared != (spared := self._left > 0):
+            self._spared = spared
+            spare_questions(connection, spared=spared)
 
 
 class Leaving:

@@ -6,6 +6,7 @@ and while it has none the socket is not read: the relay *rests*. Inward (to the 
 """
 
 import asyncio
+import socket
 import time
 from collections import deque
 from typing import cast
@@ -15,12 +16,12 @@ from proxy.net.blaming import Blaming
 from proxy.net.coders import Coders
 from proxy.net.connecting import in_words
 from proxy.net.delivery import Delivery
-from proxy.net.endings import Leaving, reset_connection, reset_transport, socket_of
+from proxy.net.endings import Leaving, Parting, reset_connection, reset_transport, socket_of
 from proxy.net.packing import Packing
 from proxy.net.pauses import Pauses
 from proxy.net.relay_owner import RelayOwner
 from proxy.net.sockets import make_room, notice_absence
-from proxy.net.tcpinfo import was_reset
+from proxy.net.tcpinfo import has_ended, was_reset
 from proxy.net.turns import TURN
 from proxy.net.waits import Waits
 from proxy.observe.counters import Traffic
@@ -86,6 +87,7 @@ class Relay(asyncio.BufferedProtocol):
         self._lent = 0  # bytes of the buffer for the read under way
         self._ended_here = False  # our array has ended its side
         self.closed = False
+        self._parting = Parting()
         self._leaving: Leaving | None = None
         self.in_order = False
         """Both arrays have ended their sides, and nothing is left to be sent to either site."""
@@ -236,8 +238,15 @@ class Relay(asyncio.BufferedProtocol):
         self.coders.sample(self._traffic.raw)
         if self._leaving is not None:
             self._leaving.sample(self._loop.time())
-        elif (self._resting or self._ended_here) and was_reset(socket_of(self._transport)):
+        elif self._resting or self._ended_here:
+            self._look_at(socket_of(self._transport))
+
+    def _look_at(self, connection: socket.socket) -> None:
+        if was_reset(connection):
             self.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
+        elif self._ended_here or has_ended(connection):
+            under_way = not self._ended_here or bool(self._outstanding)
+            self._parting.sample(connection, self._loop.time(), under_way=under_way)
 
     def close(self, code: ResetCode, reason: str, *, tell: bool = True) -> None:
         """End both directions at once. `tell`: the peer is to know."""

@@ -86,6 +86,12 @@ def notice_absence(connection: socket.socket) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
 
+def spare_questions(connection: socket.socket, *, spared: bool) -> None:
+    """Whether the other end is not asked for a while if it is still there, as `notice_absence` has the kernel do."""
+    with contextlib.suppress(*CLOSED):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, not spared)
+
+
 def make_room(connection: socket.socket, size: int) -> None:
     """Have the kernel's receive buffer hold about `size` bytes, less its own bookkeeping.
 

@@ -24,6 +24,7 @@ _BYTES_SENT = 200  # tcpi_bytes_sent, u64, with retransmissions
 _BYTES_RETRANS = 208  # tcpi_bytes_retrans, u64
 _LENGTH = 216
 _TCP_CLOSE = 7
+_TCP_CLOSE_WAIT = 8
 
 _TCP_CC_INFO = 26
 _BBR_INFO = struct.Struct("=IIIII")  # rate, low and high half; least round trip; gains of pace and window
@@ -128,10 +129,22 @@ def was_reset(connection: socket.socket) -> bool:
     same when both ends have ended in order, and then there may still be bytes to be read.
     """
     try:
-        closed = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)[_STATE] == _TCP_CLOSE
+        closed = _state(connection) == _TCP_CLOSE
         return closed and connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
     except CLOSED:
         return False
+
+
+def has_ended(connection: socket.socket) -> bool:
+    """True if the other end has ended its side, read or not, and ours is open."""
+    try:
+        return _state(connection) == _TCP_CLOSE_WAIT
+    except CLOSED:
+        return False
+
+
+def _state(connection: socket.socket) -> int:
+    return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)[_STATE]
 
 
 def _raw(connection: socket.socket) -> bytes | None:
