@@ -92,6 +92,16 @@ def spare_questions(connection: socket.socket, *, spared: bool) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, not spared)
 
 
+def keep_urgent(connection: socket.socket) -> None:
+    """Have bytes that are sent as urgent read in their place (SO_OOBINLINE); of a listener: on all that it accepts.
+
+    As the kernel has it otherwise such a byte is for who asks for it, and missing where it stood: the far array would
+    get all others, and an orderly end. That it was urgent is not carried across (RFC 6093 advises against it anyway).
+    """
+    with contextlib.suppress(*CLOSED):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
+
+
 def make_room(connection: socket.socket, size: int) -> None:
     """Have the kernel's receive buffer hold about `size` bytes, less its own bookkeeping.
 
