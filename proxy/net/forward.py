@@ -12,7 +12,7 @@ from proxy.net.asking import asked
 from proxy.net.coders import Carries
 from proxy.net.connecting import in_words
 from proxy.net.endings import reset_connection
-from proxy.net.listener import connections
+from proxy.net.listener import connections, waiting
 from proxy.net.peer import Peer
 from proxy.net.redirected import meant_for
 from proxy.net.relay import Relay
@@ -20,6 +20,10 @@ from proxy.net.sockets import keep_urgent
 from proxy.protocol.codes import Capability, ResetCode
 
 log = logging.getLogger(__name__)
+
+AT_ONCE = 32
+"""Connections that are joined to their streams together: that takes some rounds of the loop, each of which may be long
+while other streams, perhaps of other peers, are busy."""
 
 
 class Misdirected(Exception):
@@ -53,14 +57,16 @@ class Forward:
         self._asked = asked(config.export, portal)
         self._relays: set[Relay] = set()
         self._noticed = 0
-        self._opening: asyncio.Task[None] | None = None
+        self._opening: asyncio.Future[list[None]] | None = None
 
     async def run(self) -> None:
         """Accept until cancelled or closed."""
-        async for connection, origin in connections(self._listener, f"forward {self.config.name}"):
-            self.accepted += 1
-            reset_connection(connection)  # unless its relay ends it in order
-            self._opening = asyncio.create_task(self._open(connection, origin))
+        async for first in connections(self._listener, f"forward {self.config.name}"):
+            arrived = [first, *waiting(self._listener, AT_ONCE - 1)]
+            self.accepted += len(arrived)
+            for connection, _ in arrived:
+                reset_connection(connection)  # unless its relay ends it in order
+            self._opening = asyncio.gather(*(self._open(*each) for each in arrived))
             await asyncio.shield(self._opening)  # the end of accepting must not tear a connection from its relay
 
     @property

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
 from proxy.config.addresses import Address
@@ -32,6 +32,17 @@ async def connections(listener: socket.socket, what: str) -> AsyncGenerator[tupl
                 await asyncio.sleep(_AGAIN)
         else:
             yield connection, name_of(address)
+
+
+def waiting(listener: socket.socket, most: int) -> Iterator[tuple[socket.socket, str]]:
+    """At most so many of the connections that have come already, without a round of the loop for each."""
+    for _ in range(most):
+        try:
+            connection, address = listener.accept()
+        except (OSError, ValueError):
+            return  # there is none; or something is wrong, which shows when the next one is awaited
+        connection.setblocking(False)
+        yield connection, name_of(address)
 
 
 def name_of(address: tuple[Any, ...] | None) -> str:

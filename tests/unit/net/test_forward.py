@@ -2,11 +2,13 @@
 
 import asyncio
 import socket
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import uvloop
 
 from proxy.config import Address, parse
 from proxy.net.forward import Forward
@@ -14,6 +16,10 @@ from proxy.net.listener import bind
 from proxy.net.peer import Peer
 from tests.patience import PATIENCE
 from tests.unit.config.contract import EAST
+
+ARRIVED = 24
+ROUNDS = 20
+"""Of the loop, in which all of them are to be joined to their streams. One after the other they took five each."""
 
 
 class FakeRelay:
@@ -51,3 +57,34 @@ def test_a_connection_that_is_being_joined_outlives_its_forward(monkeypatch: pyt
     asyncio.run(ending())
     assert joined
     assert joined[0] > 0
+
+
+def test_connections_that_have_come_are_joined_together() -> None:
+    """A busy loop comes round rarely: beside 30 streams of bulk to another peer 7 connections a second were let in."""
+    config = parse(EAST.encode(), Path("nowhere/site.toml"), files=False).forwards[0]
+    joined: list[asyncio.Transport] = []
+
+    class Joined(asyncio.Protocol):
+        closed = False
+
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            joined.append(cast(asyncio.Transport, transport))
+
+    async def accepting() -> None:
+        peer = SimpleNamespace(open=lambda *_: (Joined(), ""))
+        with ExitStack() as stack:
+            listener = stack.enter_context(bind(Address("127.0.0.1", 0)))
+            for _ in range(ARRIVED):
+                stack.enter_context(socket.create_connection(listener.getsockname()))
+            forward = Forward(config, cast(Peer, peer), listener, lambda _: None)
+            running = asyncio.create_task(forward.run())
+            for _ in range(ROUNDS):
+                await asyncio.sleep(0)
+            assert (len(joined), forward.accepted, forward.streams) == (ARRIVED, ARRIVED, ARRIVED)
+            running.cancel()
+            await asyncio.wait([running])
+            for transport in joined:
+                transport.abort()
+            await asyncio.sleep(0)
+
+    uvloop.run(accepting())

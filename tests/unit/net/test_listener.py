@@ -9,7 +9,7 @@ from contextlib import aclosing
 import pytest
 
 from proxy.net import listener as listening
-from proxy.net.listener import connections
+from proxy.net.listener import connections, waiting
 from tests.patience import PATIENCE
 
 
@@ -87,3 +87,15 @@ def test_what_goes_wrong_is_told_and_tried_again(
 
     play(scene)
     assert caplog.messages == ["forward f cannot accept: [Errno 24] Too many open files"]
+
+
+def test_those_that_wait_are_taken_without_waiting_and_not_more_than_asked_for(listener: socket.socket) -> None:
+    assert list(waiting(listener, 3)) == []
+    with call(listener) as one, call(listener) as other, call(listener):
+        found = list(waiting(listener, 2))
+        assert [origin for _, origin in found] == [name(one), name(other)]
+        for connection, _ in found:
+            assert not connection.getblocking()
+            connection.close()
+    listener.close()
+    assert list(waiting(listener, 3)) == []
