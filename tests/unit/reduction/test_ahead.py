@@ -99,10 +99,78 @@ def test_it_is_kept_for_its_batch_if_the_store_refuses_it() -> None:
     assert asked(decoder) == [NAME], "nothing is kept longer"
 
 
+def test_it_is_kept_for_the_last_batch_though_one_before_it_asks_again() -> None:
+    """What that one lacks may belong to the next batch, long before the last one."""
+    far = site(ShelfStore())
+    gone = [noise(700, seed) for seed in (3, 4)]
+    hold(far, *gone)
+    far.store.refusing = True
+    decoder = decoder_of(far)
+    for chunk in (CHUNK, *gone):
+        decoder.keep(named(chunk))
+    decoder.keep(batch(literal(b"x"), literals=b"x"))
+    decoder.keep(named(OTHER))
+    assert decoder.advance() is None
+    assert asked(decoder) == [NAME, OTHER_NAME]
+    for chunk in gone:
+        far.store.lose(fingerprint(chunk))
+    for chunk in (CHUNK, OTHER):
+        decoder.obtaining.fill(fingerprint(chunk), chunk)
+    assert [decoded and decoded.data for decoded in (decoder.advance(), decoder.advance())] == [CHUNK, None]
+    assert asked(decoder) == [fingerprint(chunk) for chunk in gone]
+    for chunk in gone:
+        decoder.obtaining.fill(fingerprint(chunk), chunk)
+    decoded = [decoder.advance() for _ in range(4)]
+    assert [each and each.data for each in decoded] == [*gone, b"x", OTHER]
+
+
+def test_nothing_is_kept_once_the_last_of_these_batches_is_decoded() -> None:
+    far, memory = site(ShelfStore()), AheadMemory()
+    far.store.refusing = True
+    decoder = decoder_of(far, ahead=memory)
+    for _ in range(2):
+        for chunk in (CHUNK, OTHER):
+            decoder.keep(named(chunk))
+        assert decoder.advance() is None
+        assert asked(decoder) == [NAME, OTHER_NAME]
+        for chunk in (CHUNK, OTHER):
+            decoder.obtaining.fill(fingerprint(chunk), chunk)
+        decoded = [decoder.advance() for _ in range(2)]
+        assert [each and each.data for each in decoded] == [CHUNK, OTHER]
+    assert memory.take(ALL_MAX), "others may have all of it"
+
+
+def test_a_list_that_is_longer_than_what_its_chunks_deliver_may_come() -> None:
+    """Of chunks of a few bytes it is: whoever answered would have broken the protocol."""
+    first, *rest = [noise(10, seed) for seed in range(4)]
+    listed = b"".join(map(fingerprint, rest))
+    far = site(ShelfStore())
+    decoder = decoder_of(far)
+    decoder.keep(named(CHUNK))
+    decoder.keep(batch(reference_token(fingerprint(first)), run_token(3, fingerprint(listed)), plain=40))
+    assert decoder.advance() is None
+    assert asked(decoder) == [NAME, fingerprint(first), fingerprint(listed)]
+    for data in (CHUNK, first, listed):
+        decoder.obtaining.fill(fingerprint(data), data)
+    assert far.store.find(fingerprint(listed)) is None, "it is no chunk"
+    assert decoder.advance() is not None
+    assert decoder.advance() is None
+    assert asked(decoder) == [fingerprint(chunk) for chunk in rest]
+
+
 def test_no_more_is_asked_for_than_a_sender_answers_at_once() -> None:
     chunks = [noise(100, seed) for seed in range(NAMES_MAX + 20)]
     _, names = waiting(*chunks)
     assert names == [fingerprint(chunk) for chunk in chunks[: NAMES_MAX + 1]]
+
+
+def test_no_more_is_asked_for_than_a_frame_holds() -> None:
+    decoder = decoder_of(site(ShelfStore()))
+    decoder.keep(batch(*(reference_token(at.to_bytes(32)) for at in range(1020)), plain=BATCH_PLAIN_MAX))
+    for seed in range(8):
+        decoder.keep(named(noise(100, seed)))
+    assert decoder.advance() is None
+    assert len(asked(decoder)) == 1024
 
 
 def test_no_more_is_asked_for_than_may_be_kept() -> None:
