@@ -166,6 +166,16 @@ def test_a_breach_is_refused(far: Site, data: memoryview, kept: bool) -> None:
     assert decoder.total == 0
 
 
+def test_nothing_is_delivered_behind_what_is_no_batch(far: Site) -> None:
+    """It would come with a gap before it."""
+    decoder = decoder_of(far)
+    with pytest.raises(BatchError):
+        decoder.feed(memoryview(b"short"))
+    assert decoder.feed(batch(WHOLE, plain=1000)) is None
+    assert decoder.advance() is None
+    assert decoder.total == 0
+
+
 def test_a_tail_must_not_grow_beyond_a_chunk() -> None:
     far = site(ShelfStore())
     decoder = decoder_of(far)

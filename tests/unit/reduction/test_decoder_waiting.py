@@ -48,6 +48,16 @@ def test_a_missing_chunk_is_asked_for_once_and_the_stream_waits() -> None:
     assert far.store.names == [NAME]
 
 
+def test_literals_on_both_sides_of_what_is_missing() -> None:
+    decoder = decoder_of(site(ShelfStore()))
+    data = batch(literal_token(2), WHOLE, literal_token(3), literals=b"abcde", plain=1005)
+    assert decoder.feed(data) is None
+    decoder.obtaining.fill(NAME, CHUNK)
+    decoded = decoder.advance()
+    assert decoded is not None
+    assert decoded.data == b"ab" + CHUNK + b"cde"
+
+
 @pytest.mark.parametrize("ahead", [0, 100 << 10], ids=["alone", "behind another"])
 def test_a_batch_that_waits_keeps_its_plain_bytes_once(ahead: int) -> None:
     """A hundred bytes from a peer may stand for half a megabyte, and a thousand streams may wait."""
