@@ -1,0 +1,96 @@
+"""Runs from one container into the next, and what is counted of those that are missed."""
+
+from unittest.mock import Mock, call
+
+import pytest
+
+from proxy.reduction.obtaining import Needs
+from proxy.reduction.tokens import reference_token
+from tests.unit.reduction.batches import batch, hold
+from tests.unit.reduction.shelf import ShelfStore
+from tests.unit.reduction.sites import Site, Stream, decoder_of, site
+from tests.unit.reduction.test_runs import CHUNKS, DATA, FIRST, NAMES, known, out_of_order, run_of, written
+
+
+def test_another_peers_chunks_in_the_next_container_are_no_run() -> None:
+    """The first container's five chunks are this peer's, too; what was stored behind them is not."""
+    far = site(ShelfStore(entries=5))
+    hold(far, *CHUNKS)
+    other = site(far.store, b"a second peer's store")
+    for name in NAMES[:5]:
+        place = far.store.find(name)
+        assert place is not None
+        other.holdings.add(place)
+    token, name, _ = run_of(*NAMES[1:6])
+    decoder = decoder_of(other)
+    assert decoder.feed(batch(FIRST, token, plain=6000)) is None
+    assert decoder.obtaining.needs() == Needs(behind=NAMES[4])
+    assert decoder.advance() is None
+    assert decoder.obtaining.needs() == Needs(ask=[name])
+
+
+def test_each_run_is_looked_for() -> None:
+    """Also after one that was found once what follows was loaded."""
+    far = site(ShelfStore(entries=3))
+    hold(far, *CHUNKS)
+    far.store.cold = True
+    far.store.load(NAMES[0])
+    decoder = decoder_of(far)
+    for first in (2, 5):
+        token, _, _ = run_of(*NAMES[first + 1 : first + 3])
+        assert decoder.feed(batch(reference_token(NAMES[first]), token, plain=3000)) is None
+        assert decoder.obtaining.needs() == Needs(behind=NAMES[first])
+        far.store.prefetch(NAMES[first])
+        decoded = decoder.advance()
+        assert decoded is not None
+        assert decoded.data == b"".join(CHUNKS[first : first + 3])
+
+
+def counted(near: Site, monkeypatch: pytest.MonkeyPatch) -> tuple[Mock, Mock]:
+    """What is told of references that ended, and of bytes that were found."""
+    told = Mock(wraps=near.holdings.ended), Mock(wraps=near.holdings.found)
+    monkeypatch.setattr(near.holdings, "ended", told[0])
+    monkeypatch.setattr(near.holdings, "found", told[1])
+    return told
+
+
+def test_runs_that_are_missed_are_no_missed_references(monkeypatch: pytest.MonkeyPatch) -> None:
+    near, far = out_of_order()
+    ended, found = counted(near, monkeypatch)
+    stream = written(near, far)
+    stream.settle()
+    assert stream.lists == 1
+    assert ended.call_args_list == [call(len(near.store.names), 0)]
+    found.assert_not_called()
+
+
+def test_a_chunk_of_a_run_that_is_missed_is_a_missed_reference(monkeypatch: pytest.MonkeyPatch) -> None:
+    near, far = known()
+    far.store.lose(far.store.names[3])
+    ended, found = counted(near, monkeypatch)
+    written(near, far).settle()
+    assert ended.call_args_list == [call(len(near.store.names), 1)]
+    found.assert_not_called()
+
+
+def test_references_of_a_stream_that_is_reset_are_under_way_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor do they say anything of what the peer holds."""
+    near, far = known()
+    ended, found = counted(near, monkeypatch)
+    written(near, far).abandon()
+    assert ended.call_args_list == [call(len(near.store.names), 0)]
+    found.assert_not_called()
+
+
+def test_what_is_lost_again_may_be_missed_again() -> None:
+    near, far = known()
+    lost = far.store.names[3]
+    stream = Stream(near, far)
+    for _ in range(2):
+        far.store.lose(lost)
+        stream.write(DATA)
+        stream.border()
+        stream.take()
+        stream.settle()
+    assert stream.misses == 2
+    stream.end()
