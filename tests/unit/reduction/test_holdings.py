@@ -2,6 +2,7 @@
 
 from itertools import count
 from typing import cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -52,6 +53,25 @@ def test_more_containers_than_are_cached(store: ChunkStore) -> None:
         holdings.add((container, container % 1136))
     assert all(holdings.holds((container, container % 1136)) for container in range(20_000))
     assert not holdings.holds((3, 4))
+
+
+def test_no_more_containers_are_cached_than_is_said(store: ChunkStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A store of terabytes has hundreds of thousands; whoever is asked again was forgotten."""
+    holdings, asked = Holdings(store, b"peer"), Mock(return_value=0)
+    monkeypatch.setattr(store, "belief", asked)
+    for container in (*range(100_000), *range(100_000)):
+        holdings.holds((container, 0))
+    assert asked.call_count > 180_000
+
+
+def test_all_behind_a_place_are_shared_up_to_the_last(store: ChunkStore) -> None:
+    """Or a peer would be given what is another's."""
+    holdings = Holdings(store, b"peer")
+    for entry in (3, 4, 5, 7):
+        holdings.add((1, entry))
+    assert [holdings.shares_all((1, 3), count) for count in range(4)] == [True, True, True, False]
+    assert [holdings.shares_all((1, 5), count) for count in range(3)] == [True, False, False]
+    assert holdings.shares_all((1, 6), 1)
 
 
 def test_what_is_under_way_is_shared_before_it_is_held(store: ChunkStore) -> None:
@@ -113,6 +133,30 @@ def test_what_is_missed_at_once_is_a_share_of_all_that_is_under_way(
         for part in range(10):
             holdings.ended(under_way // 10, 100 if part == 4 else 0)
     assert holdings.referring == goes_on
+
+
+def test_what_is_missed_little_by_little_adds_up_until_a_suspension_is_over(store: ChunkStore) -> None:
+    holdings = Holdings(store, b"peer")
+    seen = []
+    for _ in range(3):
+        holdings.referred(100)
+        holdings.missed(30, now=0)
+        holdings.ended(100, 30)
+        seen.append(holdings.referring)
+    assert seen == [True, True, False]
+    holdings.tick(30)
+    holdings.missed(64, now=30)
+    assert holdings.referring
+
+
+def test_what_was_found_long_ago_does_not_hide_a_flood(store: ChunkStore) -> None:
+    holdings = Holdings(store, b"peer")
+    for _ in range(1000):
+        holdings.referred(100)
+        holdings.ended(100, 0)
+    holdings.referred(200)
+    holdings.missed(200, now=0)
+    assert not holdings.referring
 
 
 def test_a_suspension_ends_after_thirty_seconds(store: ChunkStore) -> None:
