@@ -107,6 +107,30 @@ def test_what_a_reset_discards_counts_until_the_peer_has_it() -> None:
     assert script.tunnel.may_fill(other)
 
 
+def test_what_a_reset_discards_before_it_was_sent_counts_no_more() -> None:
+    """Or after some such resets no stream of the tunnel would be answered what it lacks."""
+    script = Script()
+    script.accepted(1)
+    while script.tunnel.fills:
+        script.tunnel.send_fill(1, bytes(32), 0, 256 << 10, bytes(256 << 10))
+    script.tunnel.reset(1, ResetCode.ORIGIN_RESET, "")
+    assert script.tunnel.fills
+
+
+def test_what_a_stream_that_the_peer_resets_had_unacknowledged_holds_nobody_back() -> None:
+    """No ACK will tell of it."""
+    script = Script()
+    script.accepted(1), script.accepted(3)
+    fill = bytes(32), 0, 256 << 10, bytes(256 << 10)
+    while script.tunnel.fills:
+        script.tunnel.send_fill(1, *fill)
+        script.take()
+    script.tunnel.send_fill(3, *fill)
+    assert script.take() == []
+    script.give(FrameType.RESET, 1, 1, RESET)
+    assert [text for text in script.take() if text.startswith("FILL 3#1")] != []
+
+
 def test_what_comes_for_a_refused_stream_is_dropped_unanswered() -> None:
     script = Script(streams=1)
     script.open(2)

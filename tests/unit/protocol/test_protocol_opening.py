@@ -118,3 +118,14 @@ def test_gaps_make_room_for_what_other_lanes_bring() -> None:
     assert script.take() == ["CREDIT 2:0/262144"]
     assert script.data(2, 3, 180_000) == []
     assert script.take()[0].startswith("CREDIT 2:0/1048576")
+
+
+def test_what_came_ahead_of_a_gap_that_has_closed_waits_for_the_array() -> None:
+    """More under way would only wait there, too."""
+    script = Script()
+    script.open(2)
+    script.data(2, 2, 63_000)
+    assert script.take() == ["CREDIT 2:0/262144"]
+    script.data(2, 1, 10)
+    assert script.data(2, 4, 180_000) == []
+    assert script.take() == []

@@ -5,6 +5,7 @@ import pytest
 from proxy.protocol.codes import Capability
 from proxy.protocol.errors import PeerError
 from proxy.protocol.events import Consumed, DataReceived, Recalled, StreamOffered
+from proxy.protocol.flow import Obstacle
 from proxy.protocol.frames import FrameType, encode_credit, encode_end, encode_waive
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
 from tests.unit.protocol.playbook import Pair, Script, batch, events_of
@@ -190,6 +191,20 @@ def test_what_is_asked_back_is_waived() -> None:
     one.acknowledge(1, 4)
     total = cost + waived + 500 + COST
     assert Consumed(1, total) in one.credit(1, total, total + INITIAL)
+
+
+def test_what_was_waived_is_not_on_its_way() -> None:
+    """Or whoever asks why the stream is slow would hear of the line for good, and not of the array."""
+    one = script()
+    cost = sent(one)
+    one.credit(1, cost, cost + 8 * MIB)
+    ask_back(one, cost)
+    one.tunnel.send_data(1, batch(INITIAL - COST), INITIAL - COST)
+    one.take()
+    one.acknowledge(1, 4)
+    flow = one.tunnel.flow(1)
+    assert flow is not None
+    assert (flow.obstacle, flow.on_the_way, flow.arrived) == (Obstacle.FAR, 0, INITIAL)
 
 
 @pytest.mark.parametrize("why", ["under way", "nothing sent", "not agreed", "ended"])
