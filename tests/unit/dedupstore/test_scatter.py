@@ -259,6 +259,16 @@ def test_containers_that_came_otherwise_do_not_count() -> None:
     assert not scatter.scattered
 
 
+def test_a_container_that_is_read_again_and_again_hides_no_others() -> None:
+    scatter = Scatter()
+    for container in range(100):
+        scatter.loaded(container)
+        for _ in range(1 if container else 1_000_000):
+            scatter.touched(container)
+        scatter.left(container, 100)
+    assert scatter.scattered
+
+
 def test_little_is_kept() -> None:
     scatter = Scatter()
     for number in range(1000):
