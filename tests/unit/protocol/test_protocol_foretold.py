@@ -62,6 +62,15 @@ def test_a_number_that_is_given_up_gives_back_what_was_foretold() -> None:
     assert script.tunnel.figures.credit_bytes == 2 * MIB
 
 
+def test_however_many_numbers_are_given_up_as_much_is_foretold() -> None:
+    script = Script(opening_window=4 * MIB, memory=16 * MIB)
+    told = []
+    for number in range(2, 100, 2):
+        script.give(FrameType.RESET, number, 0, encode_reset(ResetCode.ORIGIN_RESET, "gone"))
+        told.append(script.tunnel.figures.foretold_bytes)
+    assert set(told) == {2 * MIB}
+
+
 def test_a_refused_stream_gives_it_back() -> None:
     script = Script(opening_window=4 * MIB)
     script.tunnel.drain("maintenance")

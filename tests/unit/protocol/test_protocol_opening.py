@@ -37,6 +37,16 @@ def test_what_was_to_spare_comes_back_with_the_end() -> None:
     assert (budget.grown, budget.opening, budget.reserved, budget.streams) == (0, 0, 0, 0)
 
 
+def test_so_does_what_was_waived() -> None:
+    budget = WindowBudget(128 * MIB)
+    window = opened(budget)
+    window.tell()
+    window.waive(window.limit - INITIAL)
+    assert (budget.grown, budget.opening) == (0, 0)
+    window.close()
+    assert (budget.grown, budget.opening, budget.reserved, budget.streams) == (0, 0, 0, 0)
+
+
 def test_idle_streams_do_not_keep_a_busy_one_from_growing() -> None:
     budget = WindowBudget(128 * MIB)
     for _ in range(31):

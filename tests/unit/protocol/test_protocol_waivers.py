@@ -4,7 +4,7 @@ import pytest
 
 from proxy.protocol.codes import Capability
 from proxy.protocol.errors import PeerError
-from proxy.protocol.events import Consumed, DataReceived, Recalled, StreamOffered
+from proxy.protocol.events import Consumed, DataReceived, Recalled, StreamOffered, Writable
 from proxy.protocol.flow import Obstacle
 from proxy.protocol.frames import FrameType, encode_credit, encode_end, encode_waive
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
@@ -268,6 +268,26 @@ def test_who_is_asked_without_end_does_not_queue_answers_without_end() -> None:
 def asked_for_a_byte(one: Script, consumed: int, limit: int) -> None:
     for _ in one.credit(1, consumed, limit - 1):
         one.tunnel.waive(1, consumed, limit - 1)
+
+
+def test_who_waits_for_room_hears_of_more_than_was_left() -> None:
+    """Not of more than there was before: there may never be as much again."""
+    one = script()
+    cost = sent(one)
+    one.credit(1, cost, cost + 8 * MIB)
+    one.tunnel.await_room(1)
+    ask_back(one, cost)
+    one.take()
+    total = cost + 8 * MIB - INITIAL
+    assert Writable(1) in one.credit(1, total, total + MIB)
+
+
+def test_what_was_asked_for_once_is_not_asked_for_with_the_next_credit() -> None:
+    one = script()
+    cost = sent(one)
+    one.credit(1, cost, cost + 8 * MIB)
+    ask_back(one, cost)
+    assert one.credit(1, cost, cost + 8 * MIB) == []
 
 
 def test_a_frame_of_credit_asks_once_for_each_stream() -> None:
