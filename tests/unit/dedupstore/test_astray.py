@@ -61,6 +61,14 @@ def test_a_place_in_a_container_that_is_being_filled_is_a_miss(filled: Path) -> 
     store.close()
 
 
+def test_no_container_gets_the_id_of_another_whatever_the_index_says_is_next(filled: Path) -> None:
+    put_in_index(filled, b"meta", b"next", (1).to_bytes(8, "little"))
+    store = opened(filled)
+    assert put(store, 999) == (6, 0)
+    assert held(store, FIVE) == list(FIVE)
+    store.close()
+
+
 def of_another_name(path: Path, name: bytes = ASTRAY) -> None:
     """A bit of a key has flipped."""
     with lmdb.open(str(path / "index"), max_dbs=8) as index, index.begin(write=True) as txn:

@@ -63,3 +63,19 @@ def test_nothing_is_left_of_a_container_that_went_for_the_index(
         assert [index.belief(PEER, container) for container in (1, 2)] == [0, 7]
     finally:
         index.close()
+
+
+@pytest.mark.parametrize("fail", [crowded_once, full_once])
+def test_the_slot_of_a_container_that_went_for_the_index_is_used_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fail: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20)
+    fill(store, range(A_CONTAINER * 12))
+    most = store.figures().containers
+    for attempt in range(1, 4):
+        with monkeypatch.context() as patch:
+            fail(patch)
+            fill(store, range(1000 * attempt, 1000 * attempt + A_CONTAINER + 1))
+    fill(store, range(10_000, 10_000 + A_CONTAINER * 24))
+    assert store.figures().containers == most
+    store.close()

@@ -2,10 +2,14 @@
 
 import errno
 import os
+from pathlib import Path
 
 import pytest
 
+from dedupstore import container_file
 from dedupstore.container import PAGE_BYTES, Slab
+from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, name_of
+from tests.unit.dedupstore.stores import FIVE, opened
 
 
 def test_each_slot_is_prepared_once() -> None:
@@ -26,3 +30,21 @@ def test_a_slot_that_cannot_be_prepared_is_not_lost(monkeypatch: pytest.MonkeyPa
     assert not slab.prepare()
     assert len(slab) == 2
     assert [slab.take() is not None for _ in range(3)] == [True, True, False]
+
+
+def failing(*_: object) -> int:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_reads_that_fail_take_no_memory_for_good(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = opened(path)
+    for attempt in range(5):
+        numbers = range(1000 * attempt, 1000 * attempt + A_CONTAINER * 11)
+        fill(store, numbers)
+        with monkeypatch.context() as disk:
+            disk.setattr(container_file, "preadv", failing)
+            for number in numbers[::A_CONTAINER]:
+                store.load(name_of(number))
+    fill(store, FIVE)
+    assert [fetch(store, name_of(number)) for number in FIVE] == [chunk(number) for number in FIVE]
+    store.close()
