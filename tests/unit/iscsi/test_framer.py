@@ -158,6 +158,17 @@ def test_digests_and_padding_are_not_sent() -> None:
     assert pair.out.weaver.digests == 4
 
 
+def test_data_before_the_login_is_over_says_nothing_of_what_comes_after_it() -> None:
+    """It has no digests yet, and what begins like it may have some."""
+    pair = Pair()
+    pair.out.send(login(digests(True, True)))
+    early, late = data_out(1, bytes(8)), data_out(1, bytes(8), header_digest=True, data_digest=True)
+    assert pair.out.send(early) == early
+    pair.back.send(login_answer(digests(True, True)))
+    assert pair.out.send(2 * late) == 2 * late
+    assert pair.out.framer.fallen is None
+
+
 def test_wrong_digests_are_sent_as_they_are() -> None:
     pair = logged_in(data_digest=True)
     data = data_out(1, bytes(8), data_digest=True, flip=1)
