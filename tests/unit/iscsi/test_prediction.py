@@ -1,5 +1,7 @@
 """Steady traffic is a byte a header; what no Predictor writes is refused."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,6 +60,19 @@ def test_tasks_without_end_take_no_memory_without_end() -> None:
     tags = [*range(3 * TASKS), *range(3 * TASKS)]
     records = [bytes((PAYLOAD,)) + data_out(tag, bytes(4), 7 * tag * tag)[:48] for tag in tags]
     assert restorer.restore(b"".join(map(predictor.predict, records))) == records
+
+
+def test_nor_do_they_on_both_sides_alike() -> None:
+    """Were nobody to forget anything, both would still agree."""
+    predictor = Predictor()
+    tracemalloc.start()
+    try:
+        for tag in range(20_000):
+            predictor.predict(bytes((PAYLOAD,)) + data_out(tag, bytes(4), 7 * tag)[:48])
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 256 << 10
 
 
 @given(st.integers(0, 0xFFFF_FFFF) | st.sampled_from([0, 0xFF, 0xFF00_0000, 0xFFFF_FFFF, 0xFF_00FF, 0xFFFF_0000]))
