@@ -7,7 +7,7 @@ from struct import Struct
 import lmdb
 import pytest
 
-from dedupstore import open_store, verify_store
+from dedupstore import container_store, open_store, verify_store
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
@@ -66,6 +66,26 @@ def test_no_container_gets_the_id_of_another_whatever_the_index_says_is_next(fil
     store = opened(filled)
     assert put(store, 999) == (6, 0)
     assert held(store, FIVE) == list(FIVE)
+    store.close()
+
+
+def test_a_chunk_that_is_found_wrong_when_its_container_has_just_gone(
+    filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the writer makes room in the index meanwhile: nothing is left of it that could count."""
+    store = opened(filled)
+    assert fetch(store, ASTRAY) == chunk(0)
+
+    def late(data: bytes) -> bytes:
+        monkeypatch.undo()
+        fill(store, range(1000, 1000 + A_CONTAINER * 12))
+        return bytes(32)
+
+    monkeypatch.setattr(container_store, "fingerprint", late)
+    with pytest.raises(ChunkInvalid):
+        store.read(ASTRAY)
+    assert store.figures().invalid == 0
+    assert healthy(store)
     store.close()
 
 
