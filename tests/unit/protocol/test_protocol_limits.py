@@ -131,6 +131,28 @@ def test_what_a_stream_that_the_peer_resets_had_unacknowledged_holds_nobody_back
     assert [text for text in script.take() if text.startswith("FILL 3#1")] != []
 
 
+def fills_that_may_wait(script: Script, stream: int) -> int:
+    script.accepted(stream)
+    count = 0
+    while script.tunnel.fills:
+        script.tunnel.send_fill(stream, bytes(32), 0, 256 << 10, bytes(256 << 10))
+        count += 1
+    return count
+
+
+def test_ends_make_no_room_for_what_others_have_unacknowledged() -> None:
+    """They wait behind DATA, and were not counted when they came: thousands of them would have made room for much."""
+    script = Script()
+    for stream in range(1, 601, 2):
+        script.accepted(stream)
+        script.tunnel.send_end(stream, 0, bytes(1000))
+        script.take()
+        script.tunnel.reset(stream, ResetCode.ORIGIN_RESET, "")
+        script.take()
+        script.acknowledge(stream, OVER)
+    assert fills_that_may_wait(script, 601) == fills_that_may_wait(Script(), 1)
+
+
 def test_what_comes_for_a_refused_stream_is_dropped_unanswered() -> None:
     script = Script(streams=1)
     script.open(2)
