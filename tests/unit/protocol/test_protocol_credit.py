@@ -5,6 +5,7 @@ import pytest
 from proxy.protocol.codes import Capability, ResetCode
 from proxy.protocol.credit import LEAN_PART, STEP, WIDE, ReceiveWindow, SendCredit, Trust, WindowBudget, cost_of
 from proxy.protocol.errors import Misuse, PeerError
+from proxy.protocol.events import Writable
 from proxy.protocol.frames import FrameType, encode_end, encode_reset
 from proxy.protocol.reader import PLAIN_MAX
 from tests.unit.protocol.playbook import Script, batch
@@ -76,6 +77,19 @@ def test_of_known_data_no_more_than_the_window_is_under_way_until_the_peer_is_tr
     assert credit.room == 0
     credit.update(credit.sent // 2, 12 * MIB)
     assert 7 * MIB < credit.room < 8 * MIB, "what is consumed makes room"
+
+
+def test_who_waits_for_room_hears_that_the_peer_is_trusted() -> None:
+    script = Script(capabilities=[Capability.LEAN])
+    script.accepted(1)
+    script.credit(1, 0, 8 * MIB)
+    while size := script.tunnel.sendable(1):
+        script.tunnel.send_data(1, batch(size), size)
+        script.take()
+    script.tunnel.await_room(1)
+    assert script.events() == []
+    script.tunnel.trust(True)
+    assert script.events() == [Writable(1)]
 
 
 def test_a_trusted_peer_has_no_more_under_way_than_twice_the_largest_window() -> None:
