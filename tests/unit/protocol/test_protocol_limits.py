@@ -111,10 +111,10 @@ def test_what_a_reset_discards_before_it_was_sent_counts_no_more() -> None:
     """Or after some such resets no stream of the tunnel would be answered what it lacks."""
     script = Script()
     script.accepted(1)
-    while script.tunnel.fills:
+    while script.tunnel.fill_fits:
         script.tunnel.send_fill(1, bytes(32), 0, 256 << 10, bytes(256 << 10))
     script.tunnel.reset(1, ResetCode.ORIGIN_RESET, "")
-    assert script.tunnel.fills
+    assert script.tunnel.fill_fits
 
 
 def test_what_a_stream_that_the_peer_resets_had_unacknowledged_holds_nobody_back() -> None:
@@ -122,7 +122,7 @@ def test_what_a_stream_that_the_peer_resets_had_unacknowledged_holds_nobody_back
     script = Script()
     script.accepted(1), script.accepted(3)
     fill = bytes(32), 0, 256 << 10, bytes(256 << 10)
-    while script.tunnel.fills:
+    while script.tunnel.fill_fits:
         script.tunnel.send_fill(1, *fill)
         script.take()
     script.tunnel.send_fill(3, *fill)
@@ -134,7 +134,7 @@ def test_what_a_stream_that_the_peer_resets_had_unacknowledged_holds_nobody_back
 def fills_that_may_wait(script: Script, stream: int) -> int:
     script.accepted(stream)
     count = 0
-    while script.tunnel.fills:
+    while script.tunnel.fill_fits:
         script.tunnel.send_fill(stream, bytes(32), 0, 256 << 10, bytes(256 << 10))
         count += 1
     return count
