@@ -37,7 +37,7 @@ check: $(VENV)/.develop  ## lint, format, types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: $(VENV)/.runtime system-bench  ## the field's own tests, replayed small: bench/RESULTS.md (20 minutes, as root; data in bench-results; ARGS="--repeat 3")
+bench: $(VENV)/.runtime system-bench  ## the field's own tests, replayed small: bench/RESULTS.md (25 minutes, as root; data in bench-results; ARGS="--repeat 3")
 	@$(BIN)/isthmus bench run all --out bench-results $(ARGS); status=$$?; \
 	    $(BIN)/isthmus bench report bench-results --markdown bench/RESULTS.md --html bench-results/report.html && exit $$status
 
