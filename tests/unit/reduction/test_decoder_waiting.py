@@ -456,13 +456,18 @@ def test_what_one_batch_slices_is_bounded_however_often_it_waits() -> None:
         from_disk(store, decoder_of(far), sliced(chunks))
 
 
-def test_the_store_hears_what_the_stream_wants_behind_a_chunk_that_has_to_be_loaded() -> None:
-    """Of the same batch first, then of those that have come behind it: these once for each batch."""
+def cold_site(count: int) -> tuple[Site, list[bytes]]:
+    """A site that has so many chunks of 1,000 bytes on its disk, each in a container of its own; and their names."""
     far = site(ShelfStore(entries=1))
-    chunks = [noise(1000, seed) for seed in range(6)]
+    chunks = [noise(1000, seed) for seed in range(count)]
     hold(far, *chunks)
     far.store.cold = True
-    names = [fingerprint(chunk) for chunk in chunks]
+    return far, [fingerprint(chunk) for chunk in chunks]
+
+
+def test_the_store_hears_what_the_stream_wants_behind_a_chunk_that_has_to_be_loaded() -> None:
+    """Of the same batch first, then of those that have come behind it: these once for each batch."""
+    far, names = cold_site(6)
     references = [reference_token(name) for name in names]
     decoder = decoder_of(far)
     decoder.keep(batch(*references[:3], plain=3000))
@@ -483,11 +488,7 @@ def test_the_store_hears_what_the_stream_wants_behind_a_chunk_that_has_to_be_loa
 
 
 def test_the_store_hears_of_no_more_than_that_of_one_stream() -> None:
-    far = site(ShelfStore(entries=1))
-    chunks = [noise(1000, seed) for seed in range(50)]
-    hold(far, *chunks)
-    far.store.cold = True
-    names = [fingerprint(chunk) for chunk in chunks]
+    far, names = cold_site(50)
     decoder = decoder_of(far)
     assert decoder.feed(batch(*map(reference_token, names), plain=50_000)) is None
     needs = decoder.obtaining.needs()
