@@ -13,7 +13,7 @@ from proxy.net.portals import Portals
 from proxy.net.relay import Relay
 from proxy.observe.advice import advise
 from proxy.observe.counters import Traffic, together
-from proxy.observe.snapshot import LaneStatus, PeerStatus, Snapshot, StreamStatus, VerdictStatus
+from proxy.observe.snapshot import LaneStatus, PeerStatus, Snapshot, StoreStatus, StreamStatus, VerdictStatus
 from proxy.observe.verdict import Verdict
 from proxy.observe.volume_status import volume_status
 from proxy.observe.waiting import SECOND, Times, Waiting
@@ -35,7 +35,7 @@ def survey(site: "Site") -> Snapshot:
         draining=site.draining,
         peers=peers,
         streams=[_stream(peer, relay, now) for peer in site.peers.values() for relay in peer.relays.values()],
-        store={**asdict(site.worker.store.figures()), "prepared": site.worker.prepared},
+        store=StoreStatus(**asdict(site.worker.store.figures()), prepared=site.worker.prepared),
         bytes=_together(peers),
         refused=site.door.refused if site.door is not None else 0,
         last_refusal=site.door.last_refusal if site.door is not None else "",

@@ -220,10 +220,10 @@ def whose_certificate(certificate: CertificateStatus) -> str:
 
 
 def _of_store(snapshot: Snapshot, trend: Trend) -> Iterable[Finding]:
-    for alarm in snapshot.store["alarms"]:
+    for alarm in snapshot.store.alarms:
         aside = any(words in alarm for words in SET_ASIDE)
         code = codes.STORE_SET_ASIDE if aside else codes.STORE_ALARM
-        yield Finding(code, Level.DEGRADED, str(alarm), str(alarm))
+        yield Finding(code, Level.DEGRADED, alarm, alarm)
     if invalid := trend.rise(store_counter("invalid"), A_WHILE):
         words = f"{invalid:.0f} chunks of the store failed verification in the last ten minutes"
         yield Finding(codes.CHUNKS_DROPPED, Level.DEGRADED, words)

@@ -16,6 +16,7 @@ from proxy.observe.snapshot import (
     PeerStatus,
     ShareStatus,
     Snapshot,
+    StoreStatus,
     VolumeStatus,
 )
 from proxy.observe.volumes import FORMER
@@ -49,8 +50,8 @@ def _site(value: Callable[[Snapshot], float]) -> Callable[[Snapshot], Samples]:
     return lambda snapshot: [((), value(snapshot))]
 
 
-def _store(key: str) -> Callable[[Snapshot], Samples]:
-    return lambda snapshot: [((), float(snapshot.store[key]))]
+def _store(value: Callable[[StoreStatus], float]) -> Callable[[Snapshot], Samples]:
+    return lambda snapshot: [((), value(snapshot.store))]
 
 
 def _waited(snapshot: Snapshot) -> Samples:
@@ -380,22 +381,40 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
     Declaration(
         "isthmus_share_delivered_bytes", C, "Plain bytes written to local arrays", _SHARE, _of_share("delivered")
     ),
-    Declaration("isthmus_store_size_bytes", G, "Configured bound of the store", (), _store("size_bytes")),
-    Declaration("isthmus_store_used_bytes", G, "Chunk bytes held", (), _store("used_bytes")),
-    Declaration("isthmus_store_chunks", G, "Chunks held", (), _store("chunks")),
+    Declaration(
+        "isthmus_store_size_bytes", G, "Configured bound of the store", (), _store(lambda store: store.size_bytes)
+    ),
+    Declaration("isthmus_store_used_bytes", G, "Chunk bytes held", (), _store(lambda store: store.used_bytes)),
+    Declaration("isthmus_store_chunks", G, "Chunks held", (), _store(lambda store: store.chunks)),
     Declaration(
         "isthmus_store_oldest_seconds",
         G,
         "Age of the oldest container, 0 until one is full",
         (),
-        _store("oldest_seconds"),
+        _store(lambda store: store.oldest_seconds),
     ),
-    Declaration("isthmus_store_hits", C, "Look-ups that found their chunk", (), _store("hits")),
-    Declaration("isthmus_store_misses", C, "Look-ups that did not find their chunk", (), _store("misses")),
-    Declaration("isthmus_store_invalid", C, "Chunks that failed verification, dropped", (), _store("invalid")),
-    Declaration("isthmus_store_evicted_bytes", C, "Chunk bytes evicted", (), _store("evicted_bytes")),
-    Declaration("isthmus_store_unlearned_bytes", C, "Chunk bytes passed unlearned", (), _store("unlearned_bytes")),
-    Declaration("isthmus_store_unwritten_bytes", G, "Sealed bytes waiting for the disk", (), _store("unwritten_bytes")),
+    Declaration("isthmus_store_hits", C, "Look-ups that found their chunk", (), _store(lambda store: store.hits)),
+    Declaration(
+        "isthmus_store_misses", C, "Look-ups that did not find their chunk", (), _store(lambda store: store.misses)
+    ),
+    Declaration(
+        "isthmus_store_invalid", C, "Chunks that failed verification, dropped", (), _store(lambda store: store.invalid)
+    ),
+    Declaration("isthmus_store_evicted_bytes", C, "Chunk bytes evicted", (), _store(lambda store: store.evicted_bytes)),
+    Declaration(
+        "isthmus_store_unlearned_bytes",
+        C,
+        "Chunk bytes passed unlearned",
+        (),
+        _store(lambda store: store.unlearned_bytes),
+    ),
+    Declaration(
+        "isthmus_store_unwritten_bytes",
+        G,
+        "Sealed bytes waiting for the disk",
+        (),
+        _store(lambda store: store.unwritten_bytes),
+    ),
 )
 
 

@@ -1,6 +1,6 @@
 """The counters of a snapshot that trends are made of, as one flat row with a name each."""
 
-from proxy.observe.snapshot import PeerStatus, ShareStatus, Snapshot
+from proxy.observe.snapshot import PeerStatus, ShareStatus, Snapshot, StoreStatus
 
 
 def lane_counter(peer: str, lane: int, what: str) -> str:
@@ -35,12 +35,12 @@ def store_counter(what: str) -> str:
 
 REFUSED = "tunnel listener refused"
 """Name of the counter of connections that the tunnel listener refused."""
-_OF_STORE = ("hits", "misses", "invalid", "unlearned_bytes", "evicted_bytes")
 
 
 def counters(snapshot: Snapshot) -> dict[str, float]:
     """All of them."""
-    row = {store_counter(what): float(snapshot.store[what]) for what in _OF_STORE}
+    row: dict[str, float] = {}
+    _count_store(row, snapshot.store)
     row[REFUSED] = snapshot.refused
     for peer in snapshot.peers:
         _count_peer(row, peer)
@@ -49,6 +49,14 @@ def counters(snapshot: Snapshot) -> dict[str, float]:
             row[held_counter(peer.name, share.name)] = share.held_seconds
             row[limited_counter(peer.name, share.name)] = share.held_by_maximum_seconds
     return row
+
+
+def _count_store(row: dict[str, float], store: StoreStatus) -> None:
+    row[store_counter("hits")] = store.hits
+    row[store_counter("misses")] = store.misses
+    row[store_counter("invalid")] = store.invalid
+    row[store_counter("unlearned_bytes")] = store.unlearned_bytes
+    row[store_counter("evicted_bytes")] = store.evicted_bytes
 
 
 def _count_peer(row: dict[str, float], peer: PeerStatus) -> None:

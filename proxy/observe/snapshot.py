@@ -271,6 +271,48 @@ class CertificateStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreStatus:
+    """Counters of the store since it was opened, and sizes now. Bytes are chunk bytes unless said otherwise."""
+
+    mode: str
+    """memory or disk."""
+    size_bytes: int
+    """The configured bound, everything included."""
+    used_bytes: int
+    """Bytes of chunks held now."""
+    chunks: int
+    containers: int
+    puts: int
+    put_bytes: int
+    hits: int
+    """Look-ups that found their chunk."""
+    hit_bytes: int
+    misses: int
+    """Look-ups that did not find their chunk."""
+    invalid: int
+    """Chunks that failed verification and were dropped."""
+    evicted_containers: int
+    evicted_bytes: int
+    unlearned: int
+    """Chunks that were not stored, for want of room or health."""
+    unlearned_bytes: int
+    loads: int
+    """Containers read from disk, or chunks alone."""
+    unwritten_bytes: int
+    """Sealed containers that wait to be written."""
+    oldest_seconds: float
+    """Since the container that was filled first was; 0 while none is full."""
+    hits_by_age: list[int]
+    """One look-up in 256 that found its chunk, by age: the newest tenth of the store first."""
+    missed_by_size: list[tuple[int, float]]
+    """An estimate: look-ups that a store that many times as large would have answered, beyond the hits."""
+    alarms: list[str]
+    """What an operator must know now, one sentence each, with the remedy."""
+    prepared: bool
+    """The store has its memory ready, ahead of need."""
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """One site, now."""
 
@@ -282,8 +324,7 @@ class Snapshot:
     draining: bool
     peers: list[PeerStatus]
     streams: list[StreamStatus]
-    store: dict[str, Any]
-    """As StoreFigures; and `prepared`, a boolean: the store has its memory ready, ahead of need."""
+    store: StoreStatus
     bytes: dict[str, int]
     """As of a peer, of all peers together: raw, after_deduplication, after_compression and wire are the waterfall."""
     refused: int

@@ -1,10 +1,7 @@
 """The store as the API answers it."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from proxy.observe.answers import HitsByAge, LargerStore, StoreAnswer
-from proxy.observe.snapshot import Snapshot
+from proxy.observe.snapshot import Snapshot, StoreStatus
 from proxy.observe.wording import size
 
 WORTH_IT = 0.02
@@ -14,55 +11,54 @@ WORTH_IT = 0.02
 def store_answer(snapshot: Snapshot, replaced_last_hour: int) -> StoreAnswer:
     """`replaced_last_hour`: chunk bytes that were evicted."""
     store = snapshot.store
-    hits, misses = int(store["hits"]), int(store["misses"])
-    larger = larger_stores(store)
+    asked, larger = store.hits + store.misses, larger_stores(store)
     return StoreAnswer(
-        mode=str(store["mode"]),
-        size_bytes=int(store["size_bytes"]),
-        used_bytes=int(store["used_bytes"]),
-        fill=round(store["used_bytes"] / store["size_bytes"], 5),
-        chunks=int(store["chunks"]),
-        oldest_seconds=float(store["oldest_seconds"]),
+        mode=store.mode,
+        size_bytes=store.size_bytes,
+        used_bytes=store.used_bytes,
+        fill=round(store.used_bytes / store.size_bytes, 5),
+        chunks=store.chunks,
+        oldest_seconds=store.oldest_seconds,
         replaced_last_hour_bytes=replaced_last_hour,
-        hits=hits,
-        misses=misses,
-        hit_rate=round(hits / (hits + misses), 5) if hits + misses else None,
+        hits=store.hits,
+        misses=store.misses,
+        hit_rate=round(store.hits / asked, 5) if asked else None,
         hits_by_age=_by_age(store),
         larger=larger,
         advice=_advice(store, larger),
         verified_bytes=snapshot.bytes["verified"],
         mismatches_caught=snapshot.bytes["mismatches"],
-        invalid=int(store["invalid"]),
-        unlearned_bytes=int(store["unlearned_bytes"]),
-        unwritten_bytes=int(store["unwritten_bytes"]),
-        alarms=list(store["alarms"]),
+        invalid=store.invalid,
+        unlearned_bytes=store.unlearned_bytes,
+        unwritten_bytes=store.unwritten_bytes,
+        alarms=store.alarms,
     )
 
 
-def _by_age(store: Mapping[str, Any]) -> list[HitsByAge]:
+def _by_age(store: StoreStatus) -> list[HitsByAge]:
     """Of all look-ups, hits and misses: the sample is of hits only."""
-    sampled = store["hits_by_age"]
-    asked, total = store["hits"] + store["misses"], sum(sampled)
-    share = store["hits"] / asked if asked else 0.0
+    sampled = store.hits_by_age
+    asked, total = store.hits + store.misses, sum(sampled)
+    share = store.hits / asked if asked else 0.0
     return [
         HitsByAge(round((at + 1) / len(sampled), 3), round(share * count / total, 5) if total else 0.0)
         for at, count in enumerate(sampled)
     ]
 
 
-def larger_stores(store: Mapping[str, Any]) -> list[LargerStore]:
+def larger_stores(store: StoreStatus) -> list[LargerStore]:
     """None while nothing was evicted."""
-    asked = store["hits"] + store["misses"]
-    if not store["evicted_bytes"]:
+    asked = store.hits + store.misses
+    if not store.evicted_bytes:
         return []
     return [
-        LargerStore(round(store["size_bytes"] * factor), round(min(1.0, more / asked), 5) if asked else 0.0)
-        for factor, more in store["missed_by_size"]
+        LargerStore(round(store.size_bytes * factor), round(min(1.0, more / asked), 5) if asked else 0.0)
+        for factor, more in store.missed_by_size
     ]
 
 
-def _advice(store: Mapping[str, Any], larger: list[LargerStore]) -> str:
-    if not store["evicted_bytes"]:
+def _advice(store: StoreStatus, larger: list[LargerStore]) -> str:
+    if not store.evicted_bytes:
         return "nothing was replaced yet: a larger store would bring nothing"
     worth = next((each for each in larger if each.more_hits >= WORTH_IT), None)
     if worth is None:

@@ -82,6 +82,5 @@ class Watch:
 
     def replaced_last_hour(self, snapshot: Snapshot) -> int:
         """Chunk bytes that the store evicted in the hour before the snapshot, which may be newer than the last note."""
-        return round(
-            float(snapshot.store["evicted_bytes"]) - self._evicted.last(_EVICTED) + self._evicted.rise(_EVICTED, _HOUR)
-        )
+        since = snapshot.store.evicted_bytes - self._evicted.last(_EVICTED)
+        return round(since + self._evicted.rise(_EVICTED, _HOUR))

@@ -14,7 +14,6 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
 
-from dedupstore.store import StoreFigures
 from proxy.observe import answers, snapshot
 from proxy.observe.counters import Traffic
 from proxy.observe.waiting import Waiting
@@ -22,7 +21,7 @@ from proxy.web.routes import ROUTES, Parameter, Right, Route
 
 ROOT = Path(__file__).parents[2]
 _VERSION = "1"
-_COUNTS = (Traffic, StoreFigures)
+_COUNTS = (Traffic,)
 """What is counted by name: keys of the API's objects."""
 _SCHEMAS = "#/components/schemas/"
 

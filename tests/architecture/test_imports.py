@@ -27,8 +27,6 @@ MAY_IMPORT = {
     "proxy.observe": {"proxy.observe", "proxy.plan"} | LEAVES,
     # Pages read snapshots, so no request can touch a tunnel; who asks is judged by a token.
     "proxy.web": {"proxy.web", "proxy.observe", "proxy.identity"} | LEAVES,
-    # Also what the store counts is an answer; what explains those is run by developers only.
-    "proxy.web.document": {"proxy.web", "proxy.observe", "dedupstore.store"} | LEAVES,
     # A thread that writes down what is counted: it knows who counts as little as the event loop.
     "proxy.history": {"proxy.history", "proxy.observe"} | LEAVES,
     # Arithmetic about lines: anybody may use it, it needs nobody.

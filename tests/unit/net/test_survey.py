@@ -1,6 +1,7 @@
-"""What a snapshot says of time: how long something has lasted is no matter of the time of day."""
+"""What a snapshot says of time (how long something has lasted is no matter of the time of day), and of the store."""
 
 import time
+from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,3 +34,8 @@ def test_uptime_is_none_of_the_time_of_days_business(off: float, monkeypatch: py
     site, clock = a_site(), time.time
     monkeypatch.setattr(time, "time", lambda: clock() + off)
     assert 60 <= survey(site).uptime_seconds < 1000
+
+
+def test_the_status_has_every_figure_of_the_store_in_its_order() -> None:
+    status = survey(a_site()).as_dict()["store"]
+    assert list(status.items()) == [*asdict(StoreFigures("memory", 1 << 30)).items(), ("prepared", True)]

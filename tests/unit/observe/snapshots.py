@@ -10,6 +10,7 @@ from proxy.observe.snapshot import (
     PeerStatus,
     ShareStatus,
     Snapshot,
+    StoreStatus,
     StreamStatus,
     VerdictStatus,
 )
@@ -88,24 +89,19 @@ def stream(**changes: Any) -> StreamStatus:
     return StreamStatus(**plain | changes)
 
 
-def store(**changes: Any) -> dict[str, Any]:
+def store(**changes: Any) -> StoreStatus:
     plain: dict[str, Any] = {
         "mode": "memory",
         "size_bytes": 1 << 30,
         "used_bytes": 1 << 29,
         "chunks": 1000,
         "oldest_seconds": 60.0,
-        "hits": 0,
-        "misses": 0,
-        "invalid": 0,
-        "unlearned_bytes": 0,
-        "unwritten_bytes": 0,
-        "evicted_bytes": 0,
         "hits_by_age": [0] * 10,
         "missed_by_size": [(2, 0.0), (4, 0.0), (8, 0.0)],
         "alarms": [],
+        "prepared": True,
     }
-    return plain | changes
+    return StoreStatus(**{field.name: 0 for field in fields(StoreStatus)} | plain | changes)
 
 
 def changed(**changes: Any) -> Snapshot:

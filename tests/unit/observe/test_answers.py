@@ -52,8 +52,13 @@ def test_a_store_that_replaced_nothing() -> None:
 
 
 def test_what_a_larger_store_brings() -> None:
-    used = store(hits=600, misses=400, evicted_bytes=1, missed_by_size=[(2, 100.0), (4, 300.0), (8, 300.0)])
-    used["hits_by_age"] = [3, 1, 0, 0, 0, 0, 0, 0, 0, 0]
+    used = store(
+        hits=600,
+        misses=400,
+        evicted_bytes=1,
+        hits_by_age=[3, 1, 0, 0, 0, 0, 0, 0, 0, 0],
+        missed_by_size=[(2, 100.0), (4, 300.0), (8, 300.0)],
+    )
     answer = store_answer(changed(store=used), 7)
     assert [each.more_hits for each in answer.larger] == [0.1, 0.3, 0.3]
     assert answer.larger[0].size_bytes == 2 << 30
