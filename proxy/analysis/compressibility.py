@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from proxy.reduction.compression import Compressor, zstd
 from proxy.reduction.contexts import ContextWriter
-from proxy.reduction.encoder import BATCH_TARGET
+from proxy.reduction.drafts import BATCH_TARGET
 from proxy.reduction.windows import WINDOW_LOG_MAX
 
 ZLIB_LEVEL = 6

@@ -21,12 +21,15 @@ class Stored(NamedTuple):
     place: Place
     data: bytes
     at: int
-    """Offset in it where the stream is (of `Encoder._expected`: where the incomplete chunk begins); below 0 if it
-    begins so many bytes later."""
+    """Offset in it where the stream is: of the byte that comes next."""
+
+    def on(self, n: int) -> "Stored":
+        """After n more bytes of the stream, however they came."""
+        return Stored(self.name, self.place, self.data, self.at + n)
 
 
 Mark = tuple[tuple[bytes, Place] | None, tuple[bytes, Place, int] | None, bool]
-"""`Course.last`, `Course.inside`, and whether what was sent last is stored."""
+"""`Course.last`, `inside` and `known`."""
 
 
 class Course:
@@ -41,14 +44,28 @@ class Course:
         self._wanted_in = 0  # the container that was last asked to be loaded
         self.wanted: bytes | None = None
         """A chunk whose container has to be loaded for the stream to go on like it."""
+        self.follows = False
+        """A chunk that is not known goes as slices as far as it repeats what was stored one after another."""
         self.last: tuple[bytes, Place] | None = None
         """The last complete chunk, if the store holds it; of no account while `inside` is set."""
         self.inside: tuple[bytes, Place, int] | None = None
         """A stored chunk in whose middle the last one of the stream ended, and the offset there."""
+        self.known = False
+        """The last complete chunk was sent by what is stored."""
         self.bordered = True
         """The incomplete chunk comes after a forced border, or is the first: it is known by how it begins."""
         self._spot: int | None = None  # how that chunk begins, once it was asked for
         self._begun: bytes | None = None  # and one that began so
+
+    @property
+    def mark(self) -> Mark:
+        """Where the stream is in what is stored; to be asked at a border."""
+        return self.last, self.inside, self.known
+
+    @mark.setter
+    def mark(self, mark: Mark) -> None:
+        """What comes next goes on from there; to be set at a border. Whether that is still stored shows in its use."""
+        self.last, self.inside, self.known = mark
 
     def passed(self, name: bytes, place: Place | None) -> None:
         """The stream has come to the end of that chunk, which the store holds if it has a place."""

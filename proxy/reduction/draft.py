@@ -15,7 +15,7 @@ _NOWHERE = (0, 0)
 
 @dataclass(slots=True)
 class Draft:
-    """Loop thread. What is written to it is `Encoder`'s affair, but for chunks that are named."""
+    """Loop thread. What is written to it is the affair of `Drafts`, but for chunks that are named."""
 
     plain: int = 0
     literal: int = 0

@@ -39,6 +39,7 @@ class Payload:
         self.coming = 0
         """Payload of the PDU that it comes in."""
         self._encoder = encoder
+        self._course = encoder.course
         self._apart = max(APART_LEAST, min(APART_MIN, encoder.shortest))  # in less, content has made no border either
         self._next: Address | None = None  # of the byte after the last one
         self._marks: dict[Address, Mark] = {}
@@ -116,10 +117,10 @@ class Payload:
         if not self._border(APART_LEAST if self.coming >= APART_MIN else self._apart):
             return
         if left is not None:
-            self._marks[left] = self._encoder.mark
+            self._marks[left] = self._course.mark
         mark = self._marks.pop(address, None) if address is not None else None
         if mark is not None:
-            self._encoder.mark = mark
+            self._course.mark = mark
         elif len(self._marks) > _MARKS:
             del self._marks[next(iter(self._marks))]
 

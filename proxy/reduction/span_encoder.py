@@ -14,7 +14,8 @@ from proxy.iscsi.record import PLAIN
 from proxy.reduction.batch import BATCH_PLAIN_MAX, CODEC_NONE, CODEC_ZSTD, NO_SECTION, Section
 from proxy.reduction.compression import WORTH_TRYING, Compression, zstd
 from proxy.reduction.draft import EncodedBatch
-from proxy.reduction.encoder import BATCH_TARGET, Encoder
+from proxy.reduction.drafts import BATCH_TARGET
+from proxy.reduction.encoder import Encoder
 from proxy.reduction.payload import Payload
 
 _TARGET = 2 * BATCH_TARGET
@@ -53,6 +54,8 @@ class SpanEncoder:
         """
         self.framer = framer
         self._encoder = encoder
+        self._drafts = encoder.drafts
+        self._course = encoder.course
         self._clock = clock
         self._opener = opener
         self._fell = fell
@@ -87,21 +90,21 @@ class SpanEncoder:
     @property
     def grain(self) -> int:
         """Literal bytes at which a batch is full, or bytes of records that no payload follows; at least 1."""
-        return self._encoder.grain
+        return self._drafts.grain
 
     @grain.setter
     def grain(self, grain: int) -> None:
-        self._encoder.grain = grain
+        self._drafts.grain = grain
         self._due = min(grain, _RECORDS_TARGET)
 
     @property
     def wanted(self) -> bytes | None:
         """A chunk whose container, once loaded, would let the next pause go as a SLICE."""
-        return self._encoder.wanted
+        return self._course.wanted
 
     @wanted.setter
     def wanted(self, wanted: bytes | None) -> None:
-        self._encoder.wanted = wanted
+        self._course.wanted = wanted
 
     @property
     def pending(self) -> tuple[int, int]:
@@ -119,10 +122,10 @@ class SpanEncoder:
     @property
     def ready(self) -> bool:
         """True if a batch is full, or delivers enough to be taken."""
-        encoder, records = self._encoder, self._records_length
+        drafts, records = self._drafts, self._records_length
         if not records:
-            return encoder.ready
-        return encoder.plain + records >= _TARGET or records >= self._due or encoder.full
+            return drafts.ready
+        return drafts.plain + records >= _TARGET or records >= self._due or drafts.full
 
     @property
     def unsent(self) -> int:
@@ -168,8 +171,8 @@ class SpanEncoder:
         encoder, framer = self._encoder, self.framer
         if filled := self._filled:
             unsent = encoder.unsent + framer.held + filled  # which records may make longer
-            if encoder.plain + self._records_length + unsent * 9 // 8 > BATCH_PLAIN_MAX:
-                encoder.seal()
+            if self._drafts.plain + self._records_length + unsent * 9 // 8 > BATCH_PLAIN_MAX:
+                self._drafts.seal()
             self._filled = 0
             framer.receive(self._view[:filled], self._clock(), self)
             self._payload.settle(lazy=not self._plain)  # what is plain from now on is not settled by `flush`
@@ -229,13 +232,13 @@ class SpanEncoder:
 
     def ending(self) -> tuple[int, bytes]:
         """What END says: the total of plain bytes, and the mark to learn the last chunk if no batch carries it."""
-        total, tokens = self._encoder.ending()
+        total, tokens = self._drafts.ending()
         return total + self._sent, tokens
 
     def take(self) -> EncodedBatch | None:
-        """The next batch, or None if there is none that delivers anything. As of `Encoder`."""
-        self._taken += self._encoder.next_plain
-        return self._encoder.take(self._section() if self._records else NO_SECTION)
+        """The next batch, or None if there is none that delivers anything. As of `Drafts`."""
+        self._taken += self._drafts.next_plain
+        return self._drafts.take(self._section() if self._records else NO_SECTION)
 
     def close(self) -> None:
         """Release what was not taken, and the room."""
@@ -272,7 +275,7 @@ class SpanEncoder:
         payload = self._payload
         if coming:
             payload.coming = coming
-        self._encoder.follows = True
+        self._course.follows = True
         self._records.append((payload.given, record))
         self._records_length += len(record)
 
@@ -281,7 +284,7 @@ class SpanEncoder:
 
         Those that announce some of it must. Of others there are no more than make a batch full, as of literals.
         """
-        records, taken, grain, predict = self._records, self._taken, self._encoder.grain, self._predictor.predict
+        records, taken, grain, predict = self._records, self._taken, self._drafts.grain, self._predictor.predict
         predicted = []
         length = 0
         while records and records[0][0] <= taken - (length >= grain):

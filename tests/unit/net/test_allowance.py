@@ -35,7 +35,7 @@ def test_frames_are_paid_for(initial: int, grain: int, last: int, at: int) -> No
     encoder = Encoder(Chunker(), cast(ChunkStore, near.store), near.holdings, Compressor(None))
 
     def renewed(grain: int) -> int:
-        encoder.grain, allowance = grain_and_allowance(credit.room, encoder.plain + encoder.unsent, grain)
+        encoder.grain, allowance = grain_and_allowance(credit.room, encoder.pending[0], grain)
         return allowance
 
     def ship() -> None:

@@ -137,7 +137,7 @@ class Stream:
     def __post_init__(self) -> None:
         self.encoder = encoder_of(self.near, self.chunker, self.level, self.compression)
         self.encoder.grain = self.grain
-        self.encoder.follows = self.follows
+        self.encoder.course.follows = self.follows
         self.decoder = decoder_of(self.far)
         self.queue: deque[bytes] = deque()
         self.undecoded: deque[EncodedBatch] = deque()

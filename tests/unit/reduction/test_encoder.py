@@ -9,7 +9,8 @@ from dedupstore.chunker import Chunker
 from dedupstore.fingerprint import fingerprint
 from proxy.reduction.batch import BATCH_PLAIN_MAX, dissect, length_bound
 from proxy.reduction.draft import EncodedBatch
-from proxy.reduction.encoder import BATCH_TARGET, READ_BYTES, Encoder
+from proxy.reduction.drafts import BATCH_TARGET
+from proxy.reduction.encoder import READ_BYTES, Encoder
 from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, SLICE, learn_token
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import (
@@ -152,7 +153,7 @@ def test_nothing_written_is_no_batch() -> None:
     encoder = encoder_of(site(ShelfStore()))
     encoder.flush()
     assert encoder.take() is None
-    assert (encoder.plain, encoder.unsent, encoder.ending()[0]) == (0, 0, 0)
+    assert (encoder.drafts.plain, encoder.unsent, encoder.ending()[0]) == (0, 0, 0)
 
 
 def test_what_has_arrived_is_in_a_batch_or_unsent() -> None:
@@ -160,9 +161,9 @@ def test_what_has_arrived_is_in_a_batch_or_unsent() -> None:
     encoder.buffer(3000)[:] = DATA[:3000]
     encoder.received(3000)
     assert encoder.unsent > 0
-    assert encoder.plain + encoder.unsent == 3000
+    assert encoder.drafts.plain + encoder.unsent == 3000
     encoder.flush()
-    assert (encoder.plain, encoder.unsent) == (3000, 0)
+    assert (encoder.drafts.plain, encoder.unsent) == (3000, 0)
     assert encoder.take()
     assert encoder.ending()[0] == 3000
 
@@ -216,7 +217,7 @@ def test_a_batch_that_cannot_be_written_pins_nothing(
     encoder.buffer(1 << 20)[:20_000] = DATA[:20_000]
     encoder.received(20_000)
     if full:
-        encoder.seal()
+        encoder.drafts.seal()
     monkeypatch.setattr(encoder.compression, "encode", MagicMock(side_effect=MemoryError))
     with pytest.raises(MemoryError):
         encoder.take()

@@ -1,0 +1,168 @@
+"""Batches that are not on their way yet: tokens are written into the last one, those before it are full."""
+
+from collections import deque
+
+from dedupstore.store import ChunkStore, Place
+from proxy.reduction.batch import NO_SECTION, Section, assemble
+from proxy.reduction.compression import Compression
+from proxy.reduction.draft import Draft, EncodedBatch
+from proxy.reduction.holdings import Holdings
+from proxy.reduction.tokens import learn_token, literal_token, more_token, slice_token
+from proxy.reduction.underway import Underway
+
+BATCH_TARGET = 192 << 10
+"""A batch is to be taken at this many plain bytes, or at twice that where none are literal."""
+
+
+class Drafts:
+    """One stream's outgoing direction. Loop thread."""
+
+    def __init__(
+        self,
+        store: ChunkStore,
+        holdings: Holdings,
+        compression: Compression,
+        underway: Underway,
+        grain: int,
+        plain_max: int,
+    ) -> None:
+        """`plain_max`: plain bytes at which a batch is to be taken in any case."""
+        self._store = store
+        self._holdings = holdings
+        self._compression = compression
+        self._underway = underway
+        self._plain_max = plain_max
+        self._full: deque[Draft] = deque()
+        self._full_plain = 0  # bytes of these
+        self._taken = 0  # plain bytes of batches that were taken, without records
+        self.draft = Draft()
+        """The batch that is being written."""
+        self.sliced: tuple[bytes, int] | None = None
+        """The chunk that the last SLICE named, and the offset at which MORE would go on; None behind a literal. Whoever
+        writes sets it to None at each border."""
+        self.grain = grain
+        """Literal bytes at which a batch is full; at least 1."""
+
+    # -- what there is -----------------------------------------------------------------------------------------
+
+    @property
+    def plain(self) -> int:
+        """Plain bytes in the batch being written, and in those that are full."""
+        return self._full_plain + self.draft.plain
+
+    @property
+    def full(self) -> bool:
+        """True if a batch can hold no more."""
+        return bool(self._full) or self.draft.literal >= self.grain
+
+    @property
+    def ready(self) -> bool:
+        """True if a batch is full, or delivers enough to be taken."""
+        if self._full:
+            return True
+        draft = self.draft
+        literal = draft.literal
+        return literal >= self.grain or draft.plain >= min(self._plain_max, 2 * BATCH_TARGET - literal)
+
+    @property
+    def next_plain(self) -> int:
+        """Plain bytes of the batch that `take` would give now."""
+        return self._full[0].plain if self._full else self.draft.plain
+
+    # -- writing -----------------------------------------------------------------------------------------------
+
+    def literal(self, data: memoryview) -> None:
+        """These bytes come next, as they are: in as many batches as the grain makes of them."""
+        while data:
+            draft = self.draft
+            room = self.grain - draft.literal
+            if room <= 0:
+                self.seal()
+                continue
+            piece = bytes(data[:room])
+            n = len(piece)
+            draft.tokens.append(literal_token(n))
+            draft.literals.append(piece)
+            draft.literal += n
+            draft.plain += n
+            self.sliced = None
+            data = data[n:]
+
+    def slice(self, name: bytes, place: Place, length: int, offset: int, n: int) -> None:
+        """Of a stored chunk of `length` bytes, which lies there, n bytes from that offset on come next."""
+        draft = self.draft
+        if self.sliced == (name, offset):  # the peer has the chunk at hand
+            draft.tokens.append(more_token(n))
+        else:
+            draft.name(name, length)
+            if place[0] not in draft.pinned:
+                draft.pinned.add(place[0])
+                self._store.pin(place[0])
+            draft.tokens.append(slice_token(name, offset, n))
+        self.sliced = (name, offset + n)
+        draft.plain += n
+
+    def refer(self, name: bytes, place: Place, length: int) -> None:
+        """All of a stored chunk of so many bytes, which lies there, comes next."""
+        draft = self.draft
+        draft.refer(name, place, length)
+        if place[0] not in draft.pinned:
+            draft.pinned.add(place[0])
+            self._store.pin(place[0])
+
+    def learn(self, name: bytes, length: int, place: Place | None) -> None:
+        """The last `length` bytes are a chunk. `place`: where our store has just put it; None: the peer knows it, or
+        our store has no room for it."""
+        draft = self.draft
+        draft.tokens.append(learn_token(length, name))
+        if place is not None:
+            draft.learned.append((name, place))
+            self._underway.teach(name)
+
+    def seal(self) -> None:
+        """The batch is full, or is to count as that, if it delivers anything: another one is begun."""
+        if self.draft.plain:
+            self._full.append(self.draft)
+            self._full_plain += self.draft.plain
+            self.draft = Draft()
+
+    # -- taking ------------------------------------------------------------------------------------------------
+
+    def take(self, section: Section = NO_SECTION) -> EncodedBatch | None:
+        """The next batch, with those records; None if it would deliver nothing.
+
+        Its chunks stay pinned until `Underway` is told that it was delivered, or that it never will be.
+        """
+        draft = self._full[0] if self._full else self.draft  # there until it is written, so that `close` knows it
+        if not (draft.plain or section.records):
+            return None
+        tokens = draft.write(self._underway.run_room if draft.referring else 0)
+        codec, encoded = self._compression.encode(draft.literals, draft.literal)
+        data = assemble(draft.plain, codec, tokens, draft.literal, encoded, section)
+        self._underway.send(draft)
+        plain, reduced = draft.plain + section.records, len(tokens) + draft.literal + section.length
+        self._taken += draft.plain
+        if self._full:
+            self._full.popleft()
+            self._full_plain -= draft.plain
+        else:
+            self.draft = Draft()
+        return EncodedBatch(
+            data, plain, draft.literal, reduced, draft.references, draft.named, draft.lists, draft.pinned, draft.learned
+        )
+
+    def ending(self) -> tuple[int, bytes]:
+        """What END says: the total of plain bytes, and the mark to learn the last chunk if no batch carries it."""
+        draft, self.draft = self.draft, Draft()
+        self._holdings.add_all([place for _, place in draft.learned])
+        return self._taken, b"".join(draft.tokens)
+
+    def close(self) -> None:
+        """Release the pins of what was not taken; batches that were are released by `Underway`."""
+        for draft in (*self._full, self.draft):
+            for container in draft.pinned:
+                self._store.unpin(container)
+        self._full.clear()
+        self._full_plain = 0
+        self.draft = Draft()
+        self._compression.close()

@@ -1,0 +1,202 @@
+"""How a chunk is sent: as a reference if the peer holds it, otherwise literally, or as slices as far as it repeats what
+was stored one after another.
+
+While the data follows what was stored before, even the piece of a chunk before a pause needs no literal bytes: the
+chunk that was stored after the last one is expected, and if the piece is its beginning, it goes as a slice.
+"""
+
+from dedupstore.fingerprint import fingerprint
+from dedupstore.store import ChunkStore, Place
+from proxy.reduction.course import Course, Stored
+from proxy.reduction.drafts import Drafts
+from proxy.reduction.prefix import common_prefix
+
+_WORTH_SLICING = 64
+"""Bytes: a SLICE takes up to 39 itself."""
+_WORTH_FOLLOWING = 512
+"""Bytes of a slice where a chunk may consist of several: shorter ones would cost more tokens than a batch may have."""
+_ROOMY = 3072
+"""A chunk of so many bytes may have two slices that are shorter, at its beginning and at its end. Elsewhere few bytes
+go as they are, and what comes behind them as a slice again."""
+_FOLLOWED_MAX = 2 << 20
+"""A batch that has named so many bytes of chunks names no more for slices of chunks that are not known: whole chunks
+need the rest of NAMED_MAX, and few bytes must not have the peer read more than this."""
+
+
+class Matcher:
+    """One stream's outgoing direction. Loop thread.
+
+    It is given a chunk as far as it has come, with `sent`: how many of its first bytes are in a batch already.
+    """
+
+    def __init__(self, store: ChunkStore, writer: int, course: Course, drafts: Drafts) -> None:
+        """`writer`: what the store is to keep together."""
+        self._store = store
+        self._writer = writer
+        self._course = course
+        self._drafts = drafts
+        self._expected: Stored | None = None  # what the incomplete chunk goes on like, from what is not sent of it on
+        self._surprised = False  # the incomplete chunk is not the expected one
+
+    def chunk(self, data: memoryview, sent: int) -> None:
+        """A complete chunk: send the rest of it, by the shortest means, and where it ends."""
+        course, drafts = self._course, self._drafts
+        name, length = fingerprint(data), data.nbytes
+        if (place := self._known(name, length)) is not None:
+            self._refer(name, place, data, length, sent)
+        elif (
+            course.follows
+            and (course.known or course.bordered or self._expected)  # otherwise there is no candidate
+            and (stored := self._candidate(data, sent)) is not None
+        ):
+            self._follow(name, data, sent, stored)
+        else:
+            drafts.literal(data[sent:] if sent else data)
+            course.passed(name, self._learn(name, data))
+            course.known = False
+        if course.bordered:
+            course.note(name, data)
+        drafts.sliced = self._expected = None
+        self._surprised = False
+
+    def piece(self, data: memoryview, sent: int, *, patient: bool) -> int:
+        """An incomplete chunk, before a pause: send the rest of it; returns how much of it is sent then.
+
+        `patient`: what may go as a slice once `Course.wanted` is loaded is not sent yet.
+        """
+        sent = self._follow_expected(data, sent)
+        left = len(data) - sent
+        if not left or (patient and self._course.wanted is not None):
+            return sent
+        self._drafts.literal(data[sent:])
+        if self._expected is not None:
+            self._expected = self._expected.on(left)
+        return len(data)
+
+    def _known(self, name: bytes, length: int) -> Place | None:
+        """Where that chunk of so many bytes lies, if the batch may refer to it."""
+        place = self._store.find(name)
+        if place is not None and self._course.may_refer(name, place) and self._drafts.draft.may_name(name, length):
+            return place
+        return None
+
+    def _refer(self, name: bytes, place: Place, data: memoryview, length: int, sent: int) -> None:
+        if not sent:
+            self._drafts.refer(name, place, length)
+        elif length - sent >= _WORTH_SLICING:
+            self._drafts.slice(name, place, length, sent, length - sent)
+        else:
+            self._drafts.literal(data[sent:])
+            self._drafts.learn(name, length, None)
+        self._course.passed(name, place)
+        self._course.known = True
+
+    def _learn(self, name: bytes, data: memoryview) -> Place | None:
+        """Have both stores hold a chunk that was sent. Returns where it lies in ours, or None if there is no room."""
+        place = self._store.put(name, data, self._writer)
+        self._drafts.learn(name, len(data), place)
+        return place
+
+    # -- chunks that are not known -----------------------------------------------------------------------------
+
+    def _candidate(self, data: memoryview, sent: int) -> Stored | None:
+        """What is stored that this chunk may repeat, from what is not sent of it on; None if nothing is known."""
+        course, expected = self._course, self._expected
+        if expected is not None and course.may_still(expected):
+            return expected if expected.at <= len(expected.data) else None
+        stored = course.recall(data, course.continuation() if course.known else None)
+        if stored is None or not sent:
+            return stored
+        return stored.on(sent) if stored.data.startswith(data[:sent], stored.at) else None
+
+    def _follow(self, name: bytes, data: memoryview, sent: int, stored: Stored) -> None:
+        """Send the rest of a chunk as slices as far as what is stored goes on like it, and literally behind that."""
+        border, sent, known = self._slice_along(data, sent, stored)
+        rest = data[border:]
+        if border and rest:
+            name = fingerprint(rest)  # what is behind a whole chunk may have been learned alone
+            if not known and (place := self._known(name, len(rest))) is not None:
+                self._refer(name, place, rest, len(rest), sent - border)
+                return
+        self._drafts.literal(data[sent:])
+        if rest:
+            place = self._learn(name, rest)
+            if not known:
+                self._course.passed(name, place)
+        self._course.known = known
+
+    def _slice_along(self, data: memoryview, sent: int, stored: Stored | None) -> tuple[int, int, bool]:
+        """Send what repeats `stored`, and what was stored behind that, as slices.
+
+        Few bytes, which go as they are, may lead to the end of a stored chunk, but not twice in a row. Returns where
+        the chunk begins that is left to be learned, how much is sent, and whether its end was found in what is stored.
+        """
+        course, drafts = self._course, self._drafts
+        border, bridged = 0, False
+        while stored is not None:
+            length = len(stored.data)
+            n = common_prefix(stored.data, stored.at, data[sent:])
+            last, ends = sent + n == len(data), stored.at + n == length
+            few = n < _WORTH_FOLLOWING and stored.at < length
+            if few and not last and (bridged or not ends):
+                break
+            sliced = not few or (len(data) >= _ROOMY and (last or not sent))
+            if sliced and n and not drafts.draft.may_name(stored.name, length, _FOLLOWED_MAX):
+                break
+            sliced = self._repeat(stored, data[sent : sent + n], sliced=sliced)
+            sent += n
+            bridged = few
+            if not ends:
+                course.inside = stored.name, stored.place, stored.at + n
+                return border, sent, last
+            if sliced and sent - border == length and stored.data.startswith(data[border:sent]):
+                border = sent  # the peer sees the whole chunk, and so a border
+            course.passed(stored.name, stored.place)
+            if last:
+                return border, sent, True
+            stored = course.continuation()
+        return border, sent, False
+
+    def _repeat(self, stored: Stored, data: memoryview, *, sliced: bool = True) -> bool:
+        """Send these bytes, which are those of `stored` from its `at` on. True if they go as a slice."""
+        if len(data) < _WORTH_SLICING or not sliced:
+            self._drafts.literal(data)
+            return False
+        self._drafts.slice(stored.name, stored.place, len(stored.data), stored.at, len(data))
+        return True
+
+    # -- incomplete chunks -------------------------------------------------------------------------------------
+
+    def _follow_expected(self, data: memoryview, sent: int) -> int:
+        """Send as much of an incomplete chunk as is expected, as slices; returns how much of it is sent then.
+
+        A slice up to the expected chunk's end may be a border, and it is not known yet whether there is one (the
+        expected chunk may have ended with its stream). So its last byte goes as a literal.
+        """
+        course, drafts = self._course, self._drafts
+        if self._surprised or len(data) - sent < _WORTH_SLICING:
+            return sent
+        if self._expected is None or not course.may_still(self._expected):
+            begun = course.recall(data, course.continuation())
+            self._expected = None if begun is None else begun.on(sent)
+        began = sent
+        while (expected := self._expected) is not None and sent < len(data):
+            length = len(expected.data)
+            n = common_prefix(expected.data, expected.at, data[sent:])
+            end, crosses = sent + n, expected.at + n == length
+            worth = n >= _WORTH_FOLLOWING or sent == began  # more of the short ones would be too many tokens
+            if end < len(data) and not (crosses and worth and course.follows):
+                self._expected, self._surprised = None, True
+                break
+            if not drafts.draft.may_name(expected.name, length):
+                break
+            last = end - min(n, crosses)
+            self._repeat(expected, data[sent:last])
+            drafts.literal(data[last:end])
+            sent = end
+            if sent < len(data):  # that chunk is over, this one is not, and goes on like the one after that
+                course.passed(expected.name, expected.place)
+                self._expected = course.continuation()
+            else:
+                self._expected = expected.on(n)
+        return sent
