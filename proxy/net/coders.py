@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
@@ -37,67 +36,97 @@ _CLOCK = time.monotonic
 """The loop's own clock knows whole milliseconds only, in which an array near by has long answered."""
 
 
-@dataclass(slots=True)
 class Coders:
-    """Both directions of one stream."""
+    """Both directions of one stream, which is here taken to be no iSCSI connection. Loop thread."""
 
-    encoder: Encoder | SpanEncoder
-    decoder: Decoder | SpanDecoder
-    tally: Tally | None = None
-    """Follows the iSCSI connection and counts what it does; None where the stream cannot be one."""
-    sampled: int = 0
-    """Bytes that the source had sent at the last `sample`."""
+    def __init__(
+        self, encoder: Encoder | SpanEncoder, decoder: Decoder | SpanDecoder, tally: Tally | None = None
+    ) -> None:
+        self.encoder = encoder
+        self.decoder = decoder
+        self.tally = tally
+        """Follows the iSCSI connection and counts what it does; None where the stream cannot be one."""
+        self._sampled = 0  # bytes that the source had sent at the last `sample`
 
     def close(self) -> None:
         """The stream has ended."""
-        if self.tally is not None:
-            self.tally.close()
 
     def note(self, traffic: Traffic) -> None:
         """Write into `traffic` what is counted by the coders themselves."""
         traffic.compression_microseconds = int(self.encoder.compression.seconds * 1e6)
         traffic.spared = self.encoder.compression.spared
-        if isinstance(self.encoder, SpanEncoder) and isinstance(self.decoder, SpanDecoder):
-            framer, weaver = self.encoder.framer, self.decoder.weaver
-            traffic.pdus = framer.pdus + weaver.pdus
-            traffic.records = self.encoder.sent
-            traffic.records_compressed = self.encoder.coded
-            traffic.digests_computed = weaver.digests
-            traffic.digests_wrong = framer.wrong_digests
 
     def sample(self, raw: int) -> None:
         """Once a second, with the bytes of the source so far. A silent one needs no buffer; hundreds may be silent."""
-        if raw == self.sampled:
+        if raw == self._sampled:
             self.encoder.shrink()
-        self.sampled = raw
+        self._sampled = raw
 
     @property
     def held(self) -> int:
         """Bytes of the source that wait for the rest of their PDU; no flush sends them."""
-        return self.encoder.held if isinstance(self.encoder, SpanEncoder) else 0
+        return 0
 
     @property
     def came(self) -> int:
         """Bytes of the source that have been looked at for PDUs so far."""
-        return self.encoder.came if isinstance(self.encoder, SpanEncoder) else 0
+        return 0
 
     @property
     def understood(self) -> bool:
         """True if an iSCSI login was followed to its end."""
-        return self.tally is not None and self.tally.connection.full_feature
+        return False
 
     def give_up(self) -> None:
         """The source has stopped within a PDU: what is held, and all that follows, goes as plain bytes."""
-        if isinstance(self.encoder, SpanEncoder):
-            self.encoder.give_up()
 
     def look_ahead(self, worker: StoreWorker) -> None:
         """Have the stored chunk loaded that an iSCSI stream seems to go on like.
 
         Its encoder compares with that also where the source does not pause; for pauses see `Pauses`.
         """
+
+
+class SpanCoders(Coders):
+    """Of a stream that may be an iSCSI connection."""
+
+    encoder: SpanEncoder
+    decoder: SpanDecoder
+    tally: Tally
+
+    def __init__(self, encoder: SpanEncoder, decoder: SpanDecoder, tally: Tally) -> None:
+        super().__init__(encoder, decoder, tally)
+
+    def close(self) -> None:
+        self.tally.close()
+
+    def note(self, traffic: Traffic) -> None:
+        super().note(traffic)
+        framer, weaver = self.encoder.framer, self.decoder.weaver
+        traffic.pdus = framer.pdus + weaver.pdus
+        traffic.records = self.encoder.sent
+        traffic.records_compressed = self.encoder.coded
+        traffic.digests_computed = weaver.digests
+        traffic.digests_wrong = framer.wrong_digests
+
+    @property
+    def held(self) -> int:
+        return self.encoder.held
+
+    @property
+    def came(self) -> int:
+        return self.encoder.came
+
+    @property
+    def understood(self) -> bool:
+        return self.tally.connection.full_feature
+
+    def give_up(self) -> None:
+        self.encoder.give_up()
+
+    def look_ahead(self, worker: StoreWorker) -> None:
         wanted = self.encoder.wanted
-        if wanted is not None and self.tally is not None:
+        if wanted is not None:
             self.encoder.wanted = None
             worker.guess(wanted)
 
@@ -170,7 +199,7 @@ class CoderFactory:
             opener=None if opener else lambda: bool(weaving.spans),
             fell=fell,
         )
-        return Coders(framing, weaving, tally)
+        return SpanCoders(framing, weaving, tally)
 
     def _compression(self, stream: int) -> Compression:
         """As configured and agreed."""

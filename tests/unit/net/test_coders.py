@@ -9,7 +9,7 @@ import pytest
 
 from dedupstore.chunker import Chunker
 from proxy.net import coders
-from proxy.net.coders import Carries, CoderFactory
+from proxy.net.coders import Carries, CoderFactory, SpanCoders
 from proxy.net.environment import Environment
 from proxy.net.tally import Tally
 from proxy.observe.volumes import Volumes
@@ -73,7 +73,7 @@ def test_a_peer_that_does_not_know_iscsi(
         2, site(ShelfStore()).holdings, protocol, Tally(Volumes(), "forward x"), lambda *why: fallbacks.append(why)
     )
     assert fallbacks == told
-    assert isinstance(made.encoder, SpanEncoder) == bool(known)
+    assert isinstance(made, SpanCoders) == isinstance(made.encoder, SpanEncoder) == bool(known)
 
 
 @pytest.mark.parametrize("capped", [False, True])
