@@ -237,7 +237,7 @@ class Effort:
         sparing would end here and be tried again at once.
         """
         busy, stretch = self._load.busy, min(self._load.stretch(now), _CROWDED)
-        everything, own = self._load.spared_share(now), self._sparing.load.spared_share(now)
+        everything, own = self._load.spared_cpu_share(now), self._sparing.load.spared_cpu_share(now)
         if (busy + everything) * stretch < BUSY:
             return True
         everything += self._load.cpu_share(now)

@@ -90,7 +90,7 @@ class CompressionLoad:
         self._age(now)
         return self._cpu_seconds / self._SPAN
 
-    def spared_share(self, now: float) -> float:
+    def spared_cpu_share(self, now: float) -> float:
         """Of a core: what it would take to compress what is spared that."""
         self._age(now)
         return self._spared_cpu_seconds / self._SPAN

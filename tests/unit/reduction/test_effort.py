@@ -261,20 +261,6 @@ class Lowest(Effort):
         """Nothing follows from it."""
 
 
-def test_load_is_of_the_last_moment() -> None:
-    load = CompressionLoad()
-    for tick in range(100):
-        load.note(Measured(1000, 500, 0.002, 0.001), tick * 0.01)
-    assert load.rate(1.0) == pytest.approx(100_000 * 0.918, rel=0.02)
-    assert load.share(1.0) == pytest.approx(0.2 * 0.918, rel=0.02)
-    assert load.cpu_share(1.0) == pytest.approx(0.1 * 0.918, rel=0.02)
-    assert load.compresses(1.0)
-    for tick in range(100):
-        load.note(Measured(10, 5, 0.0, 0.0), 1.0 + tick * 0.1)
-    assert load.share(11.0) < 0.001
-    assert not load.compresses(11.0)
-
-
 def test_a_pause_is_no_slow_line() -> None:
     """After an outage everything waits for a line that is as fast as before: that is no reason to try harder."""
     core = Core(1250e6)

@@ -369,12 +369,3 @@ def test_whatever_happens_it_changes_no_oftener_than_each_second(
             changed = now
             assert not was or not sparing.active
     assert sparing.changes <= 2 * now + 1
-
-
-def test_the_loop_is_watched() -> None:
-    load = CompressionLoad()
-    for tick in range(200):
-        load.turn(tick * 0.008, tick * 0.01)
-    assert load.busy == pytest.approx(0.8, rel=0.02)
-    load.turn(200 * 0.008, 30.0)
-    assert load.busy < 0.01
