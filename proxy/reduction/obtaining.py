@@ -25,6 +25,8 @@ _LOOK_AHEAD = 1024
 
 _SOON = 32
 """Chunks that the store hears of before they are wanted."""
+_LOOKED_AT = 4 * _SOON
+"""Tokens among which these are looked for: where most are literals, a look at all that wait would take milliseconds."""
 
 KEPT_MAX = 4 << 20
 """What was filled is kept until its batch is decoded, and what is sliced until it is or has to wait: a batch may
@@ -200,7 +202,7 @@ class Obtaining:
         """What these name, and the batches behind: which are looked at once for each batch."""
         tokens = iter(rest) if self._foreseen else chain(rest, chain.from_iterable(batch.tokens for batch in behind))
         self._foreseen = True
-        return [*islice(_referred_to(tokens), _SOON)]
+        return [*islice(_referred_to(islice(tokens, _LOOKED_AT)), _SOON)]
 
     def _filled(self, name: bytes) -> bytes | None:
         """What was filled, and is kept."""
