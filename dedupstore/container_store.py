@@ -56,8 +56,8 @@ class ContainerStore(ABC):
         """Place and length of a chunk whose container is not in memory."""
         return None
 
-    def _read_alone(self, place: Place) -> bytes | None:
-        """What was read of a chunk there whose container is not in memory; unverified."""
+    def _read_alone(self, name: bytes, place: Place) -> bytes | None:
+        """What was read of that chunk there, whose container is not in memory; unverified."""
         return None
 
     @abstractmethod
@@ -145,7 +145,7 @@ class ContainerStore(ABC):
             if found is None:
                 raise ChunkMissing(name)
             place, length = found
-            alone = self._read_alone(place)
+            alone = self._read_alone(name, place)
             if alone is None:
                 return None
             data = alone

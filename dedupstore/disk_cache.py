@@ -216,12 +216,11 @@ class DiskCache(ContainerStore):
         row = self._roster.get(container)
         return row is not None and row.settled
 
-    def _read_alone(self, place: Place) -> bytes | None:
+    def _read_alone(self, name: bytes, place: Place) -> bytes | None:
         with self._lock:
-            return self._scatter.get(place)
+            return self._scatter.get(name, place)
 
     def _drop_chunk(self, name: bytes, place: Place, length: int) -> None:
-        self._scatter.drop(place)
         if self._places.get(name) == place:
             del self._places[name]
         container = place[0]
@@ -234,6 +233,8 @@ class DiskCache(ContainerStore):
 
     def load(self, name: bytes, *, whole: bool = False, soon: Iterable[bytes] = ()) -> None:
         """As ChunkStore says."""
+        with self._lock:
+            self._scatter.wanted(name)
         self._expect(soon)
         found = self._find_elsewhere(name)
         if found is None or (not whole and self._load_alone(name)):
@@ -272,11 +273,9 @@ class DiskCache(ContainerStore):
         """A disk reads many chunks that lie apart in the time of a few, if it knows of them at once."""
         for name in names:
             with self._lock:
-                if not self._scatter.announce(name):
+                if not self._scatter.announce(name) or (extent := self._extent(name)) is None:
                     continue
-                if (extent := self._extent(name)) is None:
-                    self._scatter.untold(name)
-                    continue
+                self._scatter.told(name, extent[0][0])
             self._file.expect(*extent[1:])
 
     def _load_alone(self, name: bytes) -> bool:
@@ -286,7 +285,7 @@ class DiskCache(ContainerStore):
             if extent is None:
                 return False
             place, slot, offset, length = extent
-            if not self._scatter.alone(name, place[0], self._roster[place[0]].entries):
+            if not self._scatter.alone(place[0], self._roster[place[0]].entries):
                 return False
         try:
             data = self._file.chunk(slot, offset, length)
@@ -297,7 +296,7 @@ class DiskCache(ContainerStore):
         with self._lock:
             self._alarms.pop("read", None)
             self._figures.loads += 1
-            self._scatter.keep(place, data)
+            self._scatter.keep(name, place, data)
         return True
 
     def _extent(self, name: bytes) -> tuple[Place, int, int, int] | None:
@@ -308,7 +307,7 @@ class DiskCache(ContainerStore):
             most = self._layout.slot_bytes - self._layout.data_offset
             if row is None or not row.settled or container in self._containers:
                 return None
-            fits = length <= min(LARGEST_CHUNK, most - offset)
+            fits = 0 < length <= min(LARGEST_CHUNK, most - offset)
             return ((container, entry), row.slot, offset, length) if fits else None
         return None
 
@@ -328,8 +327,8 @@ class DiskCache(ContainerStore):
             return
         with self._lock:
             self._hold(loaded)
-            if measured and container in self._containers:
-                self._scatter.loaded(container)
+            if container in self._containers:
+                self._scatter.loaded(container, measured=measured)
 
     def _drop_astray(self, name: bytes, place: Place) -> None:
         """The container is in memory, and its directory does not have the chunk where the index says: it is lost.

@@ -19,8 +19,9 @@ _COUNTED = 64
 _TOLD_MAX = 32
 """Chunks that the disk is told of and has not been asked for yet: as many as a hard disk puts in order (NCQ). Whoever
 wants another one waits behind them."""
-_HEARD_FOR = 128
-"""Reads of chunks alone, after which one that was announced may be so again: perhaps nobody wanted it."""
+_ANNOUNCED_FOR = 128
+"""Chunks that are asked for, after which one that was announced is forgotten: perhaps nobody wants it any more. Each of
+them announces a few dozen, so that is also what bounds those that are remembered."""
 _KEPT = 32
 """Chunks that were read alone: more than the reader has read before the loop comes round."""
 
@@ -32,16 +33,23 @@ class Scatter:
         self._used = 1.0  # part of the chunks that were read, of containers that left memory lately
         self._read: dict[int, int] = {}  # chunks that were read, by container in memory
         self._alone: OrderedDict[int, int] = OrderedDict()  # chunks that were read alone, by container
-        self._reads = 0  # of chunks alone
-        self._heard: OrderedDict[bytes, int] = OrderedDict()  # what was announced, and the value of `_reads` then
-        self._told: set[bytes] = set()  # of these, what the disk was told of, and not asked for yet
-        self._kept: OrderedDict[Place, bytes] = OrderedDict()
+        self._wanted = 0  # chunks that were asked for
+        self._announced: OrderedDict[bytes, int] = OrderedDict()  # chunks, and the value of `_wanted` then
+        self._told: dict[bytes, int] = {}  # of these, what the disk has yet to be asked for, with its container
+        self._kept: OrderedDict[tuple[bytes, Place], bytes] = OrderedDict()
 
     # -- containers --------------------------------------------------------------------------------------------
 
-    def loaded(self, container: int) -> None:
-        """It came to memory for one of its chunks. What was read of it alone before counts as well."""
-        self._read[container] = self._alone.pop(container, 0)
+    def loaded(self, container: int, *, measured: bool) -> None:
+        """It came to memory. `measured`: for one of its chunks; what was read of it alone before counts as well.
+
+        The disk is not asked for any chunk of it now.
+        """
+        alone = self._alone.pop(container, 0)
+        if measured:
+            self._read[container] = alone
+        for name in [name for name, told in self._told.items() if told == container]:
+            del self._told[name]
 
     def touched(self, container: int) -> None:
         """A chunk of it is read."""
@@ -61,27 +69,31 @@ class Scatter:
 
     # -- chunks that are read alone ------------------------------------------------------------------------------
 
+    def wanted(self, name: bytes) -> None:
+        """The chunk is asked for."""
+        self._told.pop(name, None)
+        self._wanted += 1
+        while self._announced and next(iter(self._announced.values())) < self._wanted - _ANNOUNCED_FOR:
+            forgotten, _ = self._announced.popitem(last=False)
+            self._told.pop(forgotten, None)
+
     def announce(self, name: bytes) -> bool:
-        """The chunk is wanted soon. True if the disk is to be told; `untold` if it cannot be."""
-        if not self.scattered or name in self._heard or len(self._told) >= _TOLD_MAX:
+        """The chunk will be asked for soon. True if the disk may be `told` of it."""
+        if not self.scattered or name in self._announced or len(self._told) >= _TOLD_MAX:
             return False
-        self._heard[name] = self._reads
-        self._told.add(name)
+        self._announced[name] = self._wanted
         return True
 
-    def untold(self, name: bytes) -> None:
-        """The disk does not have the chunk, or memory has it as well."""
-        self._told.discard(name)
+    def told(self, name: bytes, container: int) -> None:
+        """The disk was told of the chunk, which lies in that container."""
+        self._told[name] = container
 
-    def alone(self, name: bytes, container: int, chunks: int) -> bool:
-        """Whether the chunk, which is wanted now, is to be read alone. `chunks`: how many its container has.
+    def alone(self, container: int, chunks: int) -> bool:
+        """Whether a chunk of the container, which has so many, is to be read alone.
 
         Not once that was so with as many of them as would have made the container worth loading: they may be wanted in
         order again.
         """
-        self._told.discard(name)
-        self._reads += 1
-        self._forget_announcements()
         count = self._alone.get(container, 0) + 1
         if count > max(1, chunks * _WORTH_LOADING):
             return False
@@ -91,26 +103,17 @@ class Scatter:
             self._alone.popitem(last=False)
         return True
 
-    def _forget_announcements(self) -> None:
-        while self._heard and next(iter(self._heard.values())) < self._reads - _HEARD_FOR:
-            name, _ = self._heard.popitem(last=False)
-            self._told.discard(name)
-
-    def keep(self, place: Place, data: bytes) -> None:
+    def keep(self, name: bytes, place: Place, data: bytes) -> None:
         """A chunk that was read alone, not verified yet.
 
-        By its place, not its name: what was read while the slot was written over says nothing of where the chunk was
-        stored since.
+        By its place, too: what was read while the slot was written over says nothing of where the chunk was stored
+        since. What turns out to be wrong goes as anything else: its place is not looked up again.
         """
-        self._kept[place] = data
-        self._kept.move_to_end(place)
+        self._kept[name, place] = data
+        self._kept.move_to_end((name, place))
         if len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
 
-    def get(self, place: Place) -> bytes | None:
+    def get(self, name: bytes, place: Place) -> bytes | None:
         """It, if it is still there."""
-        return self._kept.get(place)
-
-    def drop(self, place: Place) -> None:
-        """It is not what its name says."""
-        self._kept.pop(place, None)
+        return self._kept.get((name, place))

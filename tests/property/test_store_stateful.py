@@ -139,10 +139,15 @@ class StoreMachine(RuleBasedStateMachine):
             if held is not None:
                 self.read_one((container, entry), *held)
 
+    def names(self) -> list[bytes]:
+        """Of some chunks that there are, and of one that there is not."""
+        some = [entries[-1] for entries in self.containers.values() if entries]
+        return [name_of(10**6), *(held[0] for held in some if held is not None)]
+
     def read_one(self, place: Place, name: bytes, number: int, length: int) -> None:
         found = self.store.read(name)
         if found is None:
-            self.store.load(name)
+            self.store.load(name, soon=self.names())
             found = self.store.read(name)
         assert found == chunk(number, length)
 
@@ -396,5 +401,5 @@ def test_disk_store_with_small_slots() -> None:
 def test_disk_store_read_in_another_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks are read alone, and now and then a container."""
     monkeypatch.setattr(Scatter, "scattered", True)
-    monkeypatch.setattr(scatter, "_LOAD_EVERY", 3)
+    monkeypatch.setattr(scatter, "_WORTH_LOADING", 1 / 3)
     run_state_machine_as_test(SmallSlotsMachine, settings=QUICK)

@@ -16,13 +16,14 @@ from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.scatter import Scatter
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import chunk, fetch, fill, healthy, name_of, put
-from tests.unit.dedupstore.stores import opened
+from tests.unit.dedupstore.stores import opened, put_in_index
 
 LENGTH = 16 << 10
 A_SLOT = (SMALL.slot_bytes - SMALL.data_offset) // LENGTH
 CHUNKS = range(A_SLOT * 200)
 SIZE = 1 << 30
 NAME = b"wanted now"
+NAMES = [bytes([number]) for number in range(100)]
 
 
 @pytest.fixture
@@ -68,7 +69,7 @@ def test_what_is_wanted_here_and_there_comes_alone(store: ChunkStore) -> None:
     wanted = [number for number in CHUNKS if not resident(store, number)][:: A_SLOT * 10]
     for number in wanted:
         assert fetch(store, name_of(number, LENGTH)) == chunk(number, LENGTH)
-    assert sum(resident(store, number) for number in wanted) <= 1, "one in sixteen, to see whether that changes"
+    assert sum(resident(store, number) for number in wanted) <= 1, "of a container of which an eighth was read alone"
     assert healthy(store)
 
 
@@ -92,8 +93,7 @@ def test_what_is_not_what_its_name_says_is_dropped(store: ChunkStore, path: Path
         file.seek((1 + number // A_SLOT) * SMALL.slot_bytes + SMALL.data_offset + 5 * LENGTH + 100)
         file.write(b"\xff\xfe")
     name = name_of(number, LENGTH)
-    for _ in range(2):  # one in sixteen comes with its container, and is found out as well
-        store.load(name)
+    store.load(name)
     with pytest.raises(ChunkInvalid):
         store.read(name)
     with pytest.raises(ChunkMissing):
@@ -195,6 +195,51 @@ def test_the_disk_hears_ahead_of_what_is_wanted_here_and_there(
     assert not told
 
 
+def test_the_disk_hears_again_of_what_was_announced_long_ago_in_vain(
+    store: ChunkStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if all that was wanted since was in memory when its turn came: that is no reason to remember more of it."""
+    read_here_and_there(store, 300)
+    told: list[tuple[int, int, int]] = []
+    monkeypatch.setattr(ContainerFile, "expect", lambda _, *extent: told.append(extent))
+    cold, warm = (
+        next(name_of(number, LENGTH) for number in CHUNKS if resident(store, number) is there)
+        for there in (False, True)
+    )
+    for _ in range(130):
+        store.load(warm, soon=[cold])
+    assert len(told) == 2
+
+
+def test_what_was_read_alone_is_of_the_name_that_it_was_read_for(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bit of the index has flipped, and two names lead to one place. The other chunk was dropped, sound as it was."""
+    place = put_in_index(filled, b"chunk", name_of(0), b"")
+    assert place is not None
+    entry = (1).to_bytes(2, "little")
+    put_in_index(filled, b"chunk", name_of(0), place[:8] + entry + place[10:])
+    monkeypatch.setattr(Scatter, "scattered", True)
+    store = opened(filled)
+    for number in (0, 1):
+        assert fetch(store, name_of(number)) == chunk(number)
+    assert store.figures().invalid == 0
+    store.close()
+
+
+def test_a_chunk_without_any_bytes_is_not_read_alone(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So says a damaged index; the container knows better. The disk would hear of the whole rest of the file."""
+    place = put_in_index(filled, b"chunk", name_of(0), b"")
+    assert place is not None
+    put_in_index(filled, b"chunk", name_of(0), place[:-4] + bytes(4))
+    monkeypatch.setattr(Scatter, "scattered", True)
+    told: list[tuple[int, int, int]] = []
+    monkeypatch.setattr(ContainerFile, "expect", lambda _, *extent: told.append(extent))
+    store = opened(filled)
+    store.load(name_of(20), soon=[name_of(0)])
+    assert not told
+    assert fetch(store, name_of(0)) == chunk(0)
+    store.close()
+
+
 def test_what_the_disk_has_heard_of_is_read_as_anything_else(store: ChunkStore) -> None:
     read_here_and_there(store, 300)
     wanted = [number for number in CHUNKS if not resident(store, number)][:: A_SLOT * 10]
@@ -205,26 +250,61 @@ def test_what_the_disk_has_heard_of_is_read_as_anything_else(store: ChunkStore) 
     assert healthy(store)
 
 
-def test_a_disk_hears_of_no_more_than_it_puts_in_order() -> None:
-    """And again of what was read since, as soon as something was read, or is not wanted any more."""
+def told(scatter: Scatter, names: list[bytes], container: int = 1) -> int:
+    """Of how many of these chunks, which lie in that container, the disk hears."""
+    heard = 0
+    for name in names:
+        if scatter.announce(name):
+            scatter.told(name, container)
+            heard += 1
+    return heard
+
+
+@pytest.fixture
+def scatter() -> Scatter:
+    """Of one that has found chunks to lie scattered."""
     scatter = Scatter()
-    names = [bytes([number]) for number in range(100)]
-    assert not any(map(scatter.announce, names))
     scattered(scatter)
-    assert sum(map(scatter.announce, names)) == 32
-    scatter.alone(names[0], 1, 1000)
-    assert sum(map(scatter.announce, names)) == 1
-    scatter.untold(names[1])
-    assert sum(map(scatter.announce, names)) == 1
-    for container in range(200):
-        scatter.alone(NAME, container, 1000)
-    assert sum(map(scatter.announce, names)) == 32
+    return scatter
+
+
+def test_a_disk_hears_of_nothing_while_containers_are_read() -> None:
+    assert told(Scatter(), NAMES) == 0
+
+
+def test_a_disk_hears_of_no_more_than_it_puts_in_order(scatter: Scatter) -> None:
+    """Of another one when it is asked for one of them."""
+    assert told(scatter, NAMES) == 32
+    scatter.wanted(NAMES[0])
+    assert told(scatter, NAMES) == 1
+
+
+def test_a_disk_that_has_not_the_chunk_can_hear_of_another(scatter: Scatter) -> None:
+    assert all(map(scatter.announce, NAMES))
+    assert told(scatter, [b"another"]) == 1
+
+
+def test_a_disk_is_not_asked_for_what_came_with_its_container(scatter: Scatter) -> None:
+    """What it had heard of then was never asked for, and for a while it heard of nothing else."""
+    assert told(scatter, NAMES[:10], 1) + told(scatter, NAMES[10:], 2) == 32
+    scatter.loaded(1, measured=False)
+    assert told(scatter, NAMES) == 10
+
+
+def test_what_was_announced_in_vain_is_forgotten(scatter: Scatter) -> None:
+    """Whatever is wanted instead: what is in memory by then, or comes with a container, counts as well."""
+    assert told(scatter, NAMES) == 32
+    for _ in range(128):
+        scatter.wanted(NAME)
+    assert told(scatter, NAMES) == 0
+    scatter.wanted(NAME)
+    assert told(scatter, NAMES) == 32
 
 
 def scattered(scatter: Scatter) -> None:
     """Of each container one chunk in a hundred was read."""
     for container in range(100):
-        scatter.loaded(container)
+        scatter.loaded(container, measured=True)
         scatter.touched(container)
         scatter.left(container, 100)
     assert scatter.scattered
@@ -233,9 +313,9 @@ def scattered(scatter: Scatter) -> None:
 def test_a_container_of_which_much_was_read_alone_is_read() -> None:
     """An eighth of its chunks of late, and none of others."""
     scatter = Scatter()
-    assert [scatter.alone(NAME, 1, 80) for _ in range(12)] == [True] * 10 + [False] * 2
-    assert all(scatter.alone(NAME, container, 80) for container in range(2, 1000))
-    assert [scatter.alone(NAME, 2, 3) for _ in range(3)] == [True, False, False]
+    assert [scatter.alone(1, 80) for _ in range(12)] == [True] * 10 + [False] * 2
+    assert all(scatter.alone(container, 80) for container in range(2, 1000))
+    assert [scatter.alone(2, 3) for _ in range(3)] == [True, False, False]
 
 
 def test_what_was_read_of_a_container_alone_counts_when_it_is_asked_whether_it_was_worth_reading() -> None:
@@ -243,9 +323,9 @@ def test_what_was_read_of_a_container_alone_counts_when_it_is_asked_whether_it_w
     scatter = Scatter()
     scattered(scatter)
     for container in range(1000, 1100):
-        while scatter.alone(NAME, container, 100):
+        while scatter.alone(container, 100):
             pass
-        scatter.loaded(container)
+        scatter.loaded(container, measured=True)
         scatter.touched(container)
         scatter.left(container, 100)
     assert not scatter.scattered
@@ -262,7 +342,7 @@ def test_containers_that_came_otherwise_do_not_count() -> None:
 def test_a_container_that_is_read_again_and_again_hides_no_others() -> None:
     scatter = Scatter()
     for container in range(100):
-        scatter.loaded(container)
+        scatter.loaded(container, measured=True)
         for _ in range(1 if container else 1_000_000):
             scatter.touched(container)
         scatter.left(container, 100)
@@ -272,13 +352,13 @@ def test_a_container_that_is_read_again_and_again_hides_no_others() -> None:
 def test_little_is_kept() -> None:
     scatter = Scatter()
     for number in range(1000):
-        scatter.keep((1, number), b"data")
-    assert sum(scatter.get((1, number)) is not None for number in range(1000)) == 32
+        scatter.keep(NAME, (1, number), b"data")
+    assert sum(scatter.get(NAME, (1, number)) is not None for number in range(1000)) == 32
 
 
 def test_what_is_read_again_is_kept_as_long_as_what_is_new() -> None:
     """Two peers want it; the second would have had it driven out by whatever was read next."""
     scatter = Scatter()
     for number in (*range(32), 0, 32):
-        scatter.keep((1, number), b"data")
-    assert scatter.get((1, 0)) is not None
+        scatter.keep(NAME, (1, number), b"data")
+    assert scatter.get(NAME, (1, 0)) is not None
