@@ -5,9 +5,10 @@ A guided tour. `fingerprint` names a chunk and `chunker` finds where one ends. `
 `container`, some MiB that are filled in order of arrival, and both share what `container_store` does with containers
 in memory. `roster` says which container goes next, `beliefs` what peers are thought to hold, `reuse` what a larger
 store would still have held. On disk a container takes a slot of the file that `container_file` keeps, and `index`
-finds chunks in it by LMDB, whose table of `readers` is made before; `scatter` says when a chunk is read alone.
-`opening` decides what of an existing store can be trusted, with `walk` and `nodes` that look over the index first, and
-`lock` keeps a second process out. What lies on disk is written down in FORMAT.md; what can go wrong is in `errors`.
+finds chunks in it by LMDB, whose table of `readers` is made before; `gone` has what the index is yet to forget, and
+`scatter` says when a chunk is read alone. `opening` decides what of an existing store can be trusted, with `walk` and
+`nodes` that look over the index first, and `lock` keeps a second process out. What lies on disk is written down in
+FORMAT.md; what can go wrong is in `errors`.
 """
 
 import time

@@ -209,7 +209,7 @@ class DiskStore(DiskCache):
         slot = self._roster[container.id].slot
         self._look_up_displaced(slot)
         with self._lock:
-            self._displaced.pop(slot, None)
+            self._gone.overwrite(slot)
         if slot > self._slots.limit:
             return False
         try:
@@ -252,10 +252,12 @@ class DiskStore(DiskCache):
     def _look_up_displaced(self, slot: int) -> list[bytes]:
         """Which chunks go with the container whose slot is about to be written over, if there is one."""
         with self._lock:
-            displaced = self._displaced.get(slot)
-            names = self._removed[displaced] if displaced is not None else []
+            displaced = self._gone.displaced(slot)
+            names = self._gone.names(displaced) if displaced is not None else []
         if displaced is not None and names is None:
-            names = self._removed[displaced] = self._directory(slot, displaced)
+            names = self._directory(slot, displaced)
+            with self._lock:
+                self._gone.remove(displaced, names)
         return names or []
 
     def _unlearn(self, containers: list[Container]) -> None:
@@ -291,14 +293,12 @@ class DiskStore(DiskCache):
     def _change(self, written: list[Container]) -> Change:
         known = {container.id for container in written}
         with self._lock:
-            waiting = set(self._displaced.values())  # for the container that takes their slot
-            recounted = self._recounted.union(self._lost.values())
             return Change(
                 next=self._next,
-                removed={gone: names or [] for gone, names in self._removed.items() if gone not in waiting},
+                removed=self._gone.removed(),
                 added=[(container, self._roster[container.id]) for container in written],
-                lost=dict(self._lost),
-                rows={fewer: self._roster[fewer] for fewer in recounted if self._settled(fewer)},
+                lost=dict(self._gone.lost),
+                rows={changed: self._roster[changed] for changed in self._gone.changed() if self._settled(changed)},
                 notes=self._notes.changes(lambda container: container in known or self._settled(container)),
             )
 
@@ -309,12 +309,7 @@ class DiskStore(DiskCache):
             self._unwritten -= self._sealed.pop(container.id).used
             self._roster[container.id].settled = True
             self._idle[container.id] = 0
-        for gone in change.removed:
-            self._removed.pop(gone, None)
-        for name, gone in change.lost.items():
-            if self._lost.get(name) == gone:
-                del self._lost[name]
-        self._recounted.clear()  # the writer alone adds to it, so the change had all of it
+        self._gone.committed(change)
         if written:
             self._pause = 0.0
         if not self._doubtful:
@@ -324,8 +319,7 @@ class DiskStore(DiskCache):
         """`size`: of the file of containers, in bytes. True if that is to be cut."""
         if change.notes is not None:
             self._notes.give_back(change.notes)
-        for gone in change.removed:
-            self._removed[gone] = []  # what is left in the index is swept out later; lists would pile up here
+        self._gone.refused(change)
         self._unlearn(written)
         relieved = isinstance(fault, DiskFull) and self._stop_growing(fault, size)
         if not relieved:
@@ -369,17 +363,18 @@ class DiskStore(DiskCache):
             if oldest is None:
                 return False
             row = self._evict(oldest)
-            names = self._removed[oldest]
+            names = self._gone.names(oldest)
         change.forget(oldest)
         if names is None:
             names = self._directory(row.slot, oldest)
+        removal = Change(self._next, removed={oldest: names})
         with self._lock:
-            self._removed[oldest] = names
+            self._gone.remove(oldest, names)
             self._slots.give(row.slot)
-        self._index.commit(Change(self._next, removed={oldest: names}))
+        self._index.commit(removal)
         with self._lock:
             self._index.refresh()
-            self._removed.pop(oldest)
+            self._gone.committed(removal)
         return True
 
     # A failing disk. The lock is held, but where it says otherwise
@@ -420,8 +415,7 @@ class DiskStore(DiskCache):
         if highest >= self._slots.limit:
             return False
         self._slots.limit = highest
-        for slot in [slot for slot in self._displaced if slot > highest]:
-            self._removed[self._displaced.pop(slot)] = []
+        self._gone.cut(highest)
         too_long = isinstance(fault, FileTooLong)
         why = "No file may be longer on this file system" if too_long else "The disk is full"
         remedy = "put the store on one that takes longer files" if too_long else "make room"
@@ -441,6 +435,6 @@ class DiskStore(DiskCache):
         for container in self._roster:
             if self._roster[container].slot == slot and not self._roster.pinned(container):
                 self._evict(container)
-                self._removed[container] = []
+                self._gone.remove(container, [])
                 return slot - 1
         return slot

@@ -11,6 +11,7 @@ from dedupstore.container import Container, Slab
 from dedupstore.container_store import ContainerStore
 from dedupstore.errors import Damaged, StoreFault
 from dedupstore.fingerprint import fingerprint
+from dedupstore.gone import Gone
 from dedupstore.opening import StoreFiles
 from dedupstore.roster import Row
 from dedupstore.scatter import Scatter
@@ -68,14 +69,7 @@ class DiskCache(ContainerStore):
         self._scatter = Scatter()
         self._turnover = cache_bytes >> 14  # chunks of 16 KiB that the cache holds: after so many reads all is another
         self._reads = self._turnover  # number of the last read
-        self._removed: dict[int, list[bytes] | None] = {}
-        """Containers that the index has to forget; None while their fingerprints must still be read from the slot."""
-        self._displaced: dict[int, int] = {}
-        """By slot: the container that is still in it, and has to make room."""
-        self._lost: dict[bytes, int] = {}
-        """Invalid chunks that the index has to forget, each with its container."""
-        self._recounted: set[int] = set()
-        """Containers whose rows counted more or fewer chunks than are sound."""
+        self._gone = Gone()
         self._failed_at = 0.0
         self._pause = 0.0
         """Seconds after that during which nothing is learned."""
@@ -95,7 +89,7 @@ class DiskCache(ContainerStore):
                 return None
             if found is None or (container := found[0][0]) not in self._roster:
                 return None
-            return None if self._lost.get(name) == container else found
+            return None if self._gone.lost.get(name) == container else found
 
     def _recorded_belief(self, peer: bytes, container: int) -> int:
         try:
@@ -162,7 +156,7 @@ class DiskCache(ContainerStore):
         slot = self._slots.take()
         if slot is None and (oldest := self._roster.evictable()) is not None:
             slot = self._evict(oldest).slot
-            self._displaced[slot] = oldest
+            self._gone.displace(slot, oldest)
         return slot
 
     def _take_memory(self) -> memoryview:
@@ -174,7 +168,7 @@ class DiskCache(ContainerStore):
 
     def _evict(self, container: int) -> Row:
         held = self._forget(container)
-        self._removed[container] = held.fingerprints if held is not None else None
+        self._gone.remove(container, held.fingerprints if held is not None else None)
         row = self._roster.remove(container)
         self._count_eviction(row.bytes)
         return row
@@ -224,8 +218,8 @@ class DiskCache(ContainerStore):
         if self._places.get(name) == place:
             del self._places[name]
         container = place[0]
-        if container in self._roster and self._lost.get(name) != container:
-            self._lost[name] = container
+        if container in self._roster and self._gone.lost.get(name) != container:
+            self._gone.lost[name] = container
             self._roster.lose(container, length)
             self._figures.invalid += 1
 
@@ -338,7 +332,7 @@ class DiskCache(ContainerStore):
         """
         with self._lock:
             if place[0] in self._containers and name not in self._places and self._indexed(name, place):
-                self._lost[name] = place[0]
+                self._gone.lost[name] = place[0]
                 self._figures.invalid += 1
 
     def _hold(self, loaded: Container) -> None:
@@ -359,7 +353,7 @@ class DiskCache(ContainerStore):
         """Whether the index still leads to that place: the container lists chunks that were dropped from it."""
         with suppress(StoreFault):
             found = self._index.find(name)
-            return found is not None and found[0] == place and self._lost.get(name) != place[0]
+            return found is not None and found[0] == place and self._gone.lost.get(name) != place[0]
         return False
 
     def _abandon(self, container: int, fault: StoreFault) -> None:
@@ -369,7 +363,7 @@ class DiskCache(ContainerStore):
         self._forget(container)
         row = self._roster.remove(container)
         self._slots.give(row.slot)
-        self._removed[container] = []
+        self._gone.remove(container, [])
         self._figures.invalid += row.entries
         if not isinstance(fault, Damaged):
             self._alarms["read"] = f"Chunks of store {self._path} cannot be read and are dropped ({fault}); see to it."
@@ -445,11 +439,11 @@ class DiskCache(ContainerStore):
             if self._roster.get(held.id) is not row:
                 return
             for name, container in lost[: max(0, row.entries - len(sound))]:
-                self._lost.setdefault(name, container)
+                self._gone.lost.setdefault(name, container)
                 self._figures.invalid += 1
-            lengths = [length for name, length in sound.items() if self._lost.get(name) != held.id]
+            lengths = [length for name, length in sound.items() if self._gone.lost.get(name) != held.id]
             self._roster.recount(held.id, len(lengths), sum(lengths))
-            self._recounted.add(held.id)
+            self._gone.recount(held.id)
 
     def _mistaken(self, name: bytes, container: int) -> int | None:
         """The container for which the index leads to no chunk of that name; None if it leads to one.

@@ -1,0 +1,79 @@
+"""What the index has to forget, and when: not before its slot is written over, and until it was committed."""
+
+from dedupstore.gone import Gone
+from dedupstore.index import Change
+from dedupstore.roster import Row
+
+NAMES = [b"one", b"other"]
+NAME = b"unsound"
+
+
+def change(gone: Gone) -> Change:
+    """All that may be committed now."""
+    return Change(
+        next=9, removed=gone.removed(), lost=dict(gone.lost), rows={container: Row(1) for container in gone.changed()}
+    )
+
+
+def test_a_container_is_forgotten_once_that_is_committed() -> None:
+    gone = Gone()
+    gone.remove(1, NAMES)
+    first = change(gone)
+    gone.remove(2, None)
+    assert first.removed == {1: NAMES}
+    gone.committed(first)
+    assert gone.removed() == {2: []}
+
+
+def test_a_displaced_container_is_not_forgotten_before_its_slot_is_written_over() -> None:
+    """A crash would bring it back."""
+    gone = Gone()
+    gone.remove(1, NAMES)
+    gone.displace(7, 1)
+    assert gone.displaced(7) == 1
+    assert not change(gone)
+    gone.overwrite(7)
+    assert gone.displaced(7) is None
+    assert gone.removed() == {1: NAMES}
+
+
+def test_what_was_displaced_in_slots_that_are_cut_off_is_forgotten_without_its_names() -> None:
+    gone = Gone()
+    for container, slot in ((1, 7), (2, 8)):
+        gone.remove(container, None)
+        gone.displace(slot, container)
+    gone.cut(7)
+    assert gone.removed() == {2: []}
+    assert (gone.displaced(7), gone.displaced(8)) == (1, None)
+
+
+def test_what_could_not_be_committed_is_forgotten_later_without_its_names() -> None:
+    """A disk that fails for hours would have them take all memory."""
+    gone = Gone()
+    gone.remove(1, NAMES)
+    gone.lost[NAME] = 2
+    gone.refused(change(gone))
+    again = change(gone)
+    assert (again.removed, again.lost, set(again.rows)) == ({1: []}, {NAME: 2}, {2})
+
+
+def test_a_chunk_that_is_lost_again_meanwhile_stays_so() -> None:
+    """In another container."""
+    gone = Gone()
+    gone.lost[NAME] = 2
+    first = change(gone)
+    gone.lost[NAME] = 3
+    gone.committed(first)
+    assert gone.lost == {NAME: 3}
+    gone.committed(change(gone))
+    assert gone.lost == {}
+
+
+def test_a_row_is_written_again_until_that_is_committed_or_its_container_goes() -> None:
+    gone = Gone()
+    for container in (1, 2, 3):
+        gone.recount(container)
+    gone.remove(3, NAMES)
+    assert gone.changed() == {1, 2}
+    gone.committed(Change(9, rows={1: Row(1)}))
+    assert gone.changed() == {2}
