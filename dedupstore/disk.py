@@ -1,6 +1,7 @@
 """The store on disk: containers in a file, an LMDB index, a cache of containers in memory (FORMAT.md).
 
-The reading half is in `disk_cache`; here is how containers get to the disk, and what happens if they do not.
+What it has in memory, and reads, is in `disk_cache`; here is how containers get to the disk, and what happens if they
+do not.
 """
 
 import time
@@ -260,17 +261,6 @@ class DiskStore(DiskCache):
                 self._gone.remove(displaced, names)
         return names or []
 
-    def _unlearn(self, containers: list[Container]) -> None:
-        """Drop containers that could not be written, each as soon as nobody keeps it. Holds the lock."""
-        for container in containers:
-            self._unwritten -= self._sealed.pop(container.id).used
-            self._figures.unlearned += len(container.fingerprints)
-            self._figures.unlearned_bytes += container.used
-            if self._roster.pinned(container.id):
-                self._stranded.add(container.id)
-            else:
-                self._drop(container.id)
-
     # Transactions
 
     def _commit(self, written: list[Container]) -> None:
@@ -305,10 +295,7 @@ class DiskStore(DiskCache):
     def _committed(self, change: Change, written: list[Container]) -> None:
         self._index.refresh()
         self._notes.written()
-        for container in written:
-            self._unwritten -= self._sealed.pop(container.id).used
-            self._roster[container.id].settled = True
-            self._idle[container.id] = 0
+        self._settle(written)
         self._gone.committed(change)
         if written:
             self._pause = 0.0

@@ -1,4 +1,4 @@
-"""The reading half of the store on disk: which containers are in memory, and how others get there."""
+"""The store on disk but for its writes: what is in memory, how the rest gets there, and what of it is sound."""
 
 import os
 from collections import OrderedDict
@@ -223,6 +223,26 @@ class DiskCache(ContainerStore):
             self._roster.lose(container, length)
             self._figures.invalid += 1
 
+    # Writer; the lock is held
+
+    def _settle(self, containers: list[Container]) -> None:
+        """They are on the disk, and in its index: memory can do without them, and they may be evicted."""
+        for container in containers:
+            self._unwritten -= self._sealed.pop(container.id).used
+            self._roster[container.id].settled = True
+            self._idle[container.id] = 0
+
+    def _unlearn(self, containers: list[Container]) -> None:
+        """Drop containers that could not be written, each as soon as nobody keeps it."""
+        for container in containers:
+            self._unwritten -= self._sealed.pop(container.id).used
+            self._figures.unlearned += len(container.fingerprints)
+            self._figures.unlearned_bytes += container.used
+            if self._roster.pinned(container.id):
+                self._stranded.add(container.id)
+            else:
+                self._drop(container.id)
+
     # Reader; what begins with an underscore: writer, too
 
     def load(self, name: bytes, *, whole: bool = False, soon: Iterable[bytes] = ()) -> None:
@@ -382,6 +402,8 @@ class DiskCache(ContainerStore):
             return self._file.directory(slot, container).fingerprints
         except StoreFault:
             return []
+
+    # Verifying: writer
 
     def _verify_container(self, container: int, scratch: memoryview) -> int:
         """How many chunks of it are sound, by the disk's account even where memory has the same."""
