@@ -10,9 +10,10 @@ thread", everything in that class is to be called on the event loop's thread. A 
 - **Arrays.** `forward` accepts their connections, `redirected` finds where one was meant to go, `portals` opens
   forwards on demand. On the far side `asking` reads an OPEN, and `arrays` reaches the export through `connecting`, with
   time limits that count only while the loop runs (`within`). A `relay` joins socket and stream through its `coders`,
-  `delivery` is its inward half; `relay_owner` is what it needs of its peer. When it reads and sends: `turns`,
-  `allowance`, `pauses`, `packing`. When it delivers: `rounds`. How long the rest of a PDU or text is waited for:
-  `silence`. How it ends: `blaming` says by whose fault, `endings` how the array sees it, `ended` counts.
+  `delivery` is its inward half. `relays` makes and ends those of one peer, and tells them of their streams' events;
+  `relay_owner` is what a relay needs of that. When it reads and sends: `turns`, `allowance`, `pauses`, `packing`. When
+  it delivers: `rounds`. How long the rest of a PDU or text is waited for: `silence`. How it ends: `blaming` says by
+  whose fault, `endings` how the array sees it, `ended` counts.
 - **Peers.** A `peer` drives the `Tunnel` of `proxy.protocol`. `dialler` and `door` bring up a `lane`, `handshake` says
   why one failed. `lanes`, `lane_count` and `loss` decide how many there are, and what each gets; `outlet` how little of
   it the kernel is given. `renewing`, `steadying` and `unpaused` keep BBR from pausing. `shares` is what forwards and

@@ -91,7 +91,7 @@ class Forward:
         except Misdirected as error:
             relay, refusal = None, str(error)
         else:
-            relay, refusal = self._peer.open(self.config.name, wanted, origin, carried(self.config), portals)
+            relay, refusal = self._peer.relays.open(self.config.name, wanted, origin, carried(self.config), portals)
         if relay is None:
             log.warning("forward %s refused %s: %s", self.config.name, origin, refusal)
             connection.close()

@@ -1,4 +1,4 @@
-"""What a relay needs of the peer that it belongs to."""
+"""What a relay needs of its peer: `Relays` is that."""
 
 from typing import TYPE_CHECKING, Protocol
 

@@ -34,7 +34,7 @@ def survey(site: "Site") -> Snapshot:
         ready=site.ready,
         draining=site.draining,
         peers=peers,
-        streams=[_stream(peer, relay, now) for peer in site.peers.values() for relay in peer.relays.values()],
+        streams=[_stream(peer, relay, now) for peer in site.peers.values() for relay in peer.relays],
         store=StoreStatus(**asdict(site.worker.store.figures()), prepared=site.worker.prepared),
         bytes=_together(peers),
         refused=site.door.refused if site.door is not None else 0,
@@ -64,8 +64,8 @@ def _together(peers: Iterable[PeerStatus]) -> dict[str, int]:
 
 def _peer(peer: Peer, portals: Portals) -> PeerStatus:
     figures = peer.tunnel.figures
-    verdict = peer.lookout.verdict()
-    traffic = peer.traffic()
+    verdict = peer.relays.lookout.verdict()
+    traffic = peer.relays.traffic()
     return PeerStatus(
         name=peer.name,
         state=peer.state,
@@ -81,22 +81,22 @@ def _peer(peer: Peer, portals: Portals) -> PeerStatus:
         streams=len(peer.relays),
         unacked_bytes=figures.unacked_bytes,
         copied_bytes=figures.copied_bytes,
-        references_suspended=peer.references_suspended,
+        references_suspended=peer.relays.references_suspended,
         last_error=peer.last_error,
         bytes=_bytes(together(traffic.values()), peer.lanes.wire()),
-        ended_streams=dict(peer.ended.reasons),
-        refused_streams=dict(peer.refusals.counts),
-        refusals=peer.refusals.status(),
-        fallbacks=dict(peer.fallbacks),
+        ended_streams=dict(peer.relays.ended.reasons),
+        refused_streams=dict(peer.relays.refusals.counts),
+        refusals=peer.relays.refusals.status(),
+        fallbacks=dict(peer.relays.fallbacks),
         portals={"rewritten": portals.rewritten, "passed": portals.passed},
         on_demand=portals.status(),
         verdict=_verdict(verdict),
-        waiting_seconds=_seconds(peer.lookout.waited),
+        waiting_seconds=_seconds(peer.relays.lookout.waited),
         rate_bits_per_second=peer.shares.rate,
         held_seconds=peer.shares.held_seconds,
         shares=peer.shares.status(traffic),
-        volumes=[volume_status(volume) for volume in peer.volumes.all()],
-        advice=advise(peer.volumes.written.busiest, peer.volumes.average_write, verdict),
+        volumes=[volume_status(volume) for volume in peer.relays.volumes.all()],
+        advice=advise(peer.relays.volumes.written.busiest, peer.relays.volumes.average_write, verdict),
     )
 
 
@@ -134,7 +134,7 @@ def _stream(peer: Peer, relay: Relay, now: float) -> StreamStatus:
         bytes=relay.traffic.as_dict(),
         sent_bits_per_second=round(8 * relay.waits.rate("sent")),
         delivered_bits_per_second=round(8 * relay.waits.rate("delivered")),
-        verdict=_verdict(peer.lookout.verdict_of(relay)),
+        verdict=_verdict(peer.relays.lookout.verdict_of(relay)),
         waiting_seconds=_seconds(relay.waits.total),
     )
 

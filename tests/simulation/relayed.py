@@ -338,7 +338,7 @@ class Sites:
             proves=lambda *_: True,
         )
         peer = Peer(environment, config.peers[0])
-        peer.rounds = Rounds(self._ticking)
+        peer.relays.rounds = Rounds(self._ticking)
         return peer
 
     def _ticking(self) -> float:
@@ -363,7 +363,7 @@ class Sites:
 
     def open(self) -> tuple[Array, Relay]:
         """An initiator connects."""
-        relay, refusal = self.near.open("replication", "array", "there", cast(Any, self._protocol))
+        relay, refusal = self.near.relays.open("replication", "array", "there", cast(Any, self._protocol))
         assert relay is not None, refusal
         array = Array(self.loop, self._known[0])
         array.connect(relay)

@@ -22,7 +22,7 @@ def test_both_arrays_end_while_the_far_one_is_being_connected() -> None:
         assert relay.in_order
         assert (bytes(far.got), far.ended, far.broken) == (b"the last words", True, False)
         assert (near.ended, near.broken) == (True, False)
-        assert not sites.far.leaving
+        assert not sites.far.relays.leaving
 
     tell(story, TunnelSettings(), delay=0.0)
 
@@ -42,7 +42,7 @@ def test_arrays_that_do_not_take_their_last_bytes_are_no_more_than_streams_may_b
             far.end()
             await asyncio.sleep(5)
             assert relay.in_order
-        another, refusal = sites.near.open("replication", "array", "there")
+        another, refusal = sites.near.relays.open("replication", "array", "there")
         await asyncio.sleep(5)
         reason = refusal if another is None else another.reason
         assert "the arrays of 2 streams that have ended have not taken their last bytes yet" in reason

@@ -34,7 +34,7 @@ async def out_of_step(sites: Sites) -> None:
 
 def asking(sites: Sites) -> int:
     """How many streams of the far site have asked for what it lacks."""
-    return sum(relay.traffic.misses > 0 for relay in sites.far.relays.values())
+    return sum(relay.traffic.misses > 0 for relay in sites.far.relays)
 
 
 def test_streams_that_are_reset_while_they_ask_let_others_ask() -> None:
@@ -47,7 +47,7 @@ def test_streams_that_are_reset_while_they_ask_let_others_ask() -> None:
             near.say(SAID)
         await asyncio.sleep(1)
         assert asking(sites) == AT_ONCE
-        for relay in list(sites.near.relays.values()):
+        for relay in sites.near.relays:
             relay.connection_lost(ConnectionResetError())
         answers.delay = quick
         await asyncio.sleep(20)
@@ -82,7 +82,7 @@ def test_what_is_asked_for_at_once_is_no_flood() -> None:
         sites.far_store.lose(sites.loop.rng, 1 / 30)
         relays = await pass_over(sites)
         assert sum(relay.traffic.fills for relay in relays) > 64, "so few are forgiven"
-        assert not sites.near.references_suspended
+        assert not sites.near.relays.references_suspended
         assert sum(relay.traffic.literal for relay in relays) < MIB
 
     tell(story, TunnelSettings(), delay=0.05, stored=128 * MIB)

@@ -30,7 +30,7 @@ def test_a_connection_that_is_being_joined_outlives_its_forward(monkeypatch: pyt
     """It belongs to its relay already, so whoever ends accepting must not take it away."""
     joined = []
     config = parse(EAST.encode(), Path("nowhere/site.toml"), files=False).forwards[0]
-    peer = SimpleNamespace(open=lambda *_: (FakeRelay(), ""))
+    peer = SimpleNamespace(relays=SimpleNamespace(open=lambda *_: (FakeRelay(), "")))
 
     async def ending() -> None:
         loop = asyncio.get_running_loop()
@@ -71,7 +71,7 @@ def test_connections_that_have_come_are_joined_together() -> None:
             joined.append(cast(asyncio.Transport, transport))
 
     async def accepting() -> None:
-        peer = SimpleNamespace(open=lambda *_: (Joined(), ""))
+        peer = SimpleNamespace(relays=SimpleNamespace(open=lambda *_: (Joined(), "")))
         with ExitStack() as stack:
             listener = stack.enter_context(bind(Address("127.0.0.1", 0)))
             for _ in range(ARRIVED):

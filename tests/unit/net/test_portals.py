@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -26,13 +27,11 @@ class FakePeer:
 
     def __init__(self, *capabilities: Capability) -> None:
         self.name = "west"
+        self.relays = SimpleNamespace(open=lambda *_: (None, "there is no tunnel"))
         self._capabilities = capabilities
 
     def agreed(self, capability: Capability) -> bool:
         return capability in self._capabilities
-
-    def open(self, *_: object) -> tuple[None, str]:
-        return None, "there is no tunnel"
 
 
 class Bench:
