@@ -141,7 +141,7 @@ class CoderFactory:
         self._streams = streams
         self._memory = ContextMemory()
         self._ahead = AheadMemory()
-        self._claims = ContextClaims(tunnel.remembers)
+        self._claims = ContextClaims(tunnel.streams.remembers)
         self._comparisons = Comparisons()
         self._order = Order(_CLOCK)
         self._sparing = Sparing(lambda: tunnel.scheduler.capped)
@@ -209,7 +209,7 @@ class CoderFactory:
         if level != "auto":
             return Compressor(zstd(level), f"zstd {level}")
         effort = Effort(self._environment.load, self._tunnel.figures.round_trip or 0.0, self._sparing)
-        pressed = partial(self._tunnel.pressed, stream)
+        pressed = partial(self._tunnel.streams.pressed, stream)
         return AdaptiveCompression(effort, pressed, partial(self._claim_window, stream), self._comparisons)
 
     def _claim_window(self, stream: int) -> int:

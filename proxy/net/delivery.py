@@ -157,7 +157,7 @@ class Delivery:
         assert self._transport is not None
         self._transport.writelines(decoded.pieces)
         self._owner.misses.settle(self._stream)
-        self._owner.tunnel.consumed(self._stream)
+        self._owner.streams.consumed(self._stream)
         self._answered()
         self._text.watch()
         self._traffic.delivered += sum(map(len, decoded.pieces))
@@ -176,10 +176,10 @@ class Delivery:
             return
         if needs.load is not None:
             self._held_by = Waiting.STORE
-            self._owner.worker.load(needs.load, self._go_on, self._owner.tunnel, patient=False, soon=needs.soon)
+            self._owner.worker.load(needs.load, self._go_on, self._owner.streams, patient=False, soon=needs.soon)
         elif needs.behind is not None:
             self._held_by = Waiting.STORE
-            self._owner.worker.load_behind(needs.behind, self._go_on, self._owner.tunnel)
+            self._owner.worker.load_behind(needs.behind, self._go_on, self._owner.streams)
         else:
             self._traffic.misses += len(needs.ask)
             self._owner.misses.ask(self._stream, needs.ask)

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from dedupstore.errors import StoreError
 from proxy.net.worker import StoreWorker
-from proxy.protocol.tunnel import Tunnel
+from proxy.protocol.streams import Streams
 
 AT_ONCE = 64
 """Chunks that are read in one go; then the loop sees to others."""
@@ -50,9 +50,9 @@ class _Missed:
 class Fills:
     """Answers the MISS of one tunnel. Loop thread."""
 
-    def __init__(self, tunnel: Tunnel, worker: StoreWorker, pump: Callable[[], None]) -> None:
+    def __init__(self, streams: Streams, worker: StoreWorker, pump: Callable[[], None]) -> None:
         """`pump` writes to the lanes what the tunnel wants sent."""
-        self._tunnel = tunnel
+        self._streams = streams
         self._worker = worker
         self._pump = pump
         self._loop = asyncio.get_running_loop()
@@ -92,7 +92,7 @@ class Fills:
     def go_on(self) -> None:
         """Send what may be sent, beyond `AT_ONCE` in a later turn of the loop; the caller pumps."""
         left = AT_ONCE
-        while (turns := self._ready or self._turns) and self._tunnel.fill_fits:
+        while (turns := self._ready or self._turns) and self._streams.fill_fits:
             if left == 0:
                 self._go_on_soon()
                 break
@@ -112,9 +112,9 @@ class Fills:
 
     def _serve(self, relay: FillSource) -> None:
         missed = self._missed.get(relay)
-        if missed is None or not self._tunnel.remembers(relay.stream):  # streams may just have been lost: events tell
+        if missed is None or not self._streams.remembers(relay.stream):  # streams may just have been lost: events tell
             return
-        if not self._tunnel.may_fill(relay.stream):
+        if not self._streams.may_fill(relay.stream):
             self._held.add(relay)
             missed.loads = 0  # what was loaded will not be read at once, so being driven out does not count
             return
@@ -144,14 +144,14 @@ class Fills:
         while self._cold and self._loading + len(self._ready) < _LOADS_AHEAD:
             relay = self._cold.popleft()
             self._loading += 1
-            self._worker.load(self._missed[relay].names[0], partial(self._loaded, relay), self._tunnel)
+            self._worker.load(self._missed[relay].names[0], partial(self._loaded, relay), self._streams)
 
     def _loaded(self, relay: FillSource) -> None:
         self._loading -= 1
         if (missed := self._missed.get(relay)) is not None:
             relay.loading(False)
             self._ready.append(relay)
-            if not self._tunnel.fill_fits:
+            if not self._streams.fill_fits:
                 missed.loads = 0  # likewise
         self.go_on()
         self._pump()

@@ -207,7 +207,7 @@ class Lanes:
         tunnel = self._tunnel
         while not tunnel.quiet:
             if not self._write(now):
-                self._note_blocked(bool(self._all) and tunnel.backlog, now)  # a cap may hold everything now
+                self._note_blocked(bool(self._all) and tunnel.streams.backlog, now)  # a cap may hold everything now
                 return
         self._note_blocked(False, now)
 

@@ -31,6 +31,7 @@ class Lookout:
         self._peer = peer
         self._relays = relays
         self._tunnel = tunnel
+        self._streams = tunnel.streams
         self._lanes = lanes
         self._shares = shares
         self._sampled = now
@@ -78,14 +79,14 @@ class Lookout:
 
     def verdict_of(self, relay: Relay) -> Verdict:
         """What limited one stream."""
-        flow = self._tunnel.flow(relay.stream)
+        flow = self._streams.flow(relay.stream)
         window, arrived = (flow.window, flow.arrived) if flow is not None else (0, 0)
         cap = self._shares.cap_of(relay.name, forward=relay.opener)
         return relay.waits.verdict(replace(self._figures(), window=window, arrived=arrived, cap=cap))
 
     def _window(self, relay: Relay) -> int:
         """The stream's window: the present one, or the one that it lately had to wait for if that was larger."""
-        flow = self._tunnel.flow(relay.stream)
+        flow = self._streams.flow(relay.stream)
         return 0 if flow is None else max(flow.window, relay.waits.window)
 
     def _sample(self, relay: Relay) -> tuple[Spell, Spell]:

@@ -116,7 +116,7 @@ class Relay(asyncio.BufferedProtocol):
         notice_absence(socket_of(transport))
         make_room(socket_of(transport), TURN)
         if not self.opener:
-            self._owner.tunnel.accept(self.stream)
+            self._owner.streams.accept(self.stream)
         self._renew_allowance()
         self.delivery.begin(transport)
         self._owner.pump()
@@ -156,7 +156,7 @@ class Relay(asyncio.BufferedProtocol):
                 self._ended_here = True
                 self._encoder.finish()
                 self._ship()
-                self._owner.tunnel.send_end(self.stream, *self._encoder.ending())
+                self._owner.streams.send_end(self.stream, *self._encoder.ending())
                 self._owner.pump()
                 self.waits.outward(_SOURCE)
                 self._finish_if_done()
@@ -186,7 +186,7 @@ class Relay(asyncio.BufferedProtocol):
                 raise PeerError(f"MISS on stream {self.stream}", f"chunk {name.hex()[:16]} was not referred to")
         if chunks := sum(self.listed(name) is None for name in names):
             self._owner.holdings.missed(chunks, self._loop.time())
-            self._owner.tunnel.trust(self._owner.holdings.proven)
+            self._owner.streams.trust(self._owner.holdings.proven)
         self._owner.fills.add(self, names)
 
     def listed(self, name: bytes) -> bytes | None:
@@ -198,7 +198,7 @@ class Relay(asyncio.BufferedProtocol):
         self._traffic.fills += 1
         if not data:
             self._owner.holdings.gone(self._loop.time())
-        self._owner.tunnel.send_fill(self.stream, name, CODEC_NONE, len(data), data)
+        self._owner.streams.send_fill(self.stream, name, CODEC_NONE, len(data), data)
 
     def loading(self, loading: bool) -> None:
         """A chunk that the peer has missed is being read from our disk, or no longer."""
@@ -216,7 +216,7 @@ class Relay(asyncio.BufferedProtocol):
                 batch = self._outstanding.popleft()[1]
                 self._underway.delivered(batch)
                 self.waits.taken += batch.plain
-            self._owner.tunnel.trust(self._owner.holdings.proven)
+            self._owner.streams.trust(self._owner.holdings.proven)
             self._finish_if_done()
 
     def recalled(self, consumed: int, limit: int) -> None:
@@ -224,7 +224,7 @@ class Relay(asyncio.BufferedProtocol):
         pending, _ = self._encoder.pending
         if pending or self._ended_here or self.closed:
             return
-        self._owner.tunnel.waive(self.stream, consumed, limit)
+        self._owner.streams.waive(self.stream, consumed, limit)
         self._rest_if_needed()  # the allowance was reckoned with that credit
 
     def writable(self) -> None:
@@ -256,7 +256,7 @@ class Relay(asyncio.BufferedProtocol):
         if self._transport is not None:
             reset_transport(self._transport)
         if tell:
-            self._owner.tunnel.reset(self.stream, code, reason)
+            self._owner.streams.reset(self.stream, code, reason)
         self._owner.gone(self)
 
     def _release(self, reason: str) -> None:
@@ -274,11 +274,11 @@ class Relay(asyncio.BufferedProtocol):
     # -- outward -----------------------------------------------------------------------------------------------
 
     def _renew_allowance(self) -> None:
-        encoder, tunnel = self._encoder, self._owner.tunnel
+        encoder, streams = self._encoder, self._owner.streams
         frame = int(self._owner.grain / max(self.compression.ratio, _RATIO_MIN))  # literal bytes will be compressed
-        grain = min(frame, tunnel.grain(self.stream))
+        grain = min(frame, streams.grain(self.stream))
         pending, known = encoder.pending
-        encoder.grain, allowance = grain_and_allowance(tunnel.sendable(self.stream, known), pending - known, grain)
+        encoder.grain, allowance = grain_and_allowance(streams.sendable(self.stream, known), pending - known, grain)
         self._allowance = encoder.affordable(allowance)
 
     def _flush(self, *, patient: bool = False) -> None:
@@ -322,7 +322,7 @@ class Relay(asyncio.BufferedProtocol):
 
     def _send(self, batch: EncodedBatch) -> int:
         """Queue a batch in the tunnel; its length."""
-        cost = self._owner.tunnel.send_data(self.stream, batch.data, batch.plain)
+        cost = self._owner.streams.send_data(self.stream, batch.data, batch.plain)
         length, batch.data = len(batch.data), b""  # the tunnel keeps it as long as need be
         self._outstanding.append((cost, batch))
         traffic = self._traffic
@@ -341,7 +341,7 @@ class Relay(asyncio.BufferedProtocol):
             self._rest()
             self._owner.worker.when_relieved(self._resume_if_possible)
         elif self._allowance < _ALLOWANCE_MIN:
-            self._owner.tunnel.await_room(self.stream)
+            self._owner.streams.await_room(self.stream)
             self._rest()
 
     def _rest(self) -> None:
@@ -379,7 +379,7 @@ class Relay(asyncio.BufferedProtocol):
             self._pauses.resume()
             self.waits.resume()
         else:
-            self._owner.tunnel.await_room(self.stream)
+            self._owner.streams.await_room(self.stream)
             self.waits.rest()
 
     # -- both ----------------------------------------------------------------------------------------------------

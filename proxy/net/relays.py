@@ -66,14 +66,14 @@ class Relays:
     ) -> None:
         """`peer`: its name; `pump` and `breach`: as of `RelayOwner`."""
         self._loop = asyncio.get_running_loop()
-        self.tunnel = tunnel
+        self.streams = tunnel.streams
         self.worker = environment.worker
         self.turns = environment.turns
         self.rounds = Rounds()
         self.pump = pump
         self.breach = breach
-        self.fills = Fills(tunnel, self.worker, pump)
-        self.misses = Misses(tunnel.send_miss, pump)
+        self.fills = Fills(self.streams, self.worker, pump)
+        self.misses = Misses(self.streams.send_miss, pump)
         self.leaving: set[Relay] = set()
         """Relays that have ended in order, whose arrays have not taken the last bytes yet."""
         self.ended = Ended()
@@ -172,7 +172,7 @@ class Relays:
         if self._untaken:
             return None, self._untaken
         try:
-            stream = self.tunnel.open(export, origin, self._shares.of_forward(forward))
+            stream = self.streams.open(export, origin, self._shares.of_forward(forward))
         except OpenRefused as refused:
             return None, str(refused)
         coders = self._coders(stream, f"forward {forward}", protocol, portals)
@@ -213,13 +213,13 @@ class Relays:
         except NotExported as refused:
             log.warning("peer %s asked for what it may not have: %s", self._peer, refused)
             self.refusals.refused("", "", NOT_EXPORTED, str(refused))
-            self.tunnel.reset(event.stream, ResetCode.NOT_EXPORTED, refused.told)
+            self.streams.reset(event.stream, ResetCode.NOT_EXPORTED, refused.told)
             return
         if reason := self._untaken:
             log.warning("stream %d of %s with %s is refused: %s", event.stream, export.name, self._peer, reason)
-            self.tunnel.reset(event.stream, ResetCode.TOO_MANY_STREAMS, reason)
+            self.streams.reset(event.stream, ResetCode.TOO_MANY_STREAMS, reason)
             return
-        self.tunnel.assign(event.stream, self._shares.of_export(export.name))
+        self.streams.assign(event.stream, self._shares.of_export(export.name))
         coders = self._coders(event.stream, f"export {export.name}", None)
         relay = self._live[event.stream] = Relay(self, event.stream, export.name, event.origin, coders, opener=False)
         relay.destination = str(address)

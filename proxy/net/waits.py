@@ -11,7 +11,7 @@ from proxy.observe.counters import Traffic
 from proxy.observe.verdict import Figures, Verdict, judge, with_rates
 from proxy.observe.waiting import RECENT, SECOND, Recent, Spell, TimeAccount, Waiting, blend, moved_by
 from proxy.protocol.flow import Flow, Obstacle
-from proxy.protocol.tunnel import Tunnel
+from proxy.protocol.streams import Streams
 
 _OBSTACLES = {
     Obstacle.LINE: Waiting.LINE,
@@ -30,7 +30,7 @@ _UNSENT = (Waiting.LINE, Waiting.WINDOW, Waiting.UNACKED)
 class WaitsOwner(Protocol):
     """What the waits of a relay need of its peer."""
 
-    tunnel: Tunnel
+    streams: Streams
     worker: StoreWorker
 
     @property
@@ -92,7 +92,7 @@ class Waits:
 
     def rest(self) -> None:
         """The source is not read: find out why, now or anew."""
-        flow = self._owner.tunnel.flow(self._stream)
+        flow = self._owner.streams.flow(self._stream)
         self._settle(flow)
         obstacle = self._obstacle(flow)
         if obstacle is Waiting.WINDOW and flow is not None:
@@ -102,7 +102,7 @@ class Waits:
 
     def resume(self) -> None:
         """The source is read again."""
-        self._settle(self._owner.tunnel.flow(self._stream))
+        self._settle(self._owner.streams.flow(self._stream))
         self._enter(Waiting.SOURCE)
 
     def load(self, loading: bool) -> None:
@@ -180,7 +180,7 @@ class Waits:
         shaped, self._held = held - self._held, held
         if outward.state not in _UNSENT:
             return
-        if outward.state is not Waiting.LINE and self._owner.tunnel.backlog:
+        if outward.state is not Waiting.LINE and self._owner.streams.backlog:
             outward.state = Waiting.LINE
         if shaped > 0:
             outward.divide(Waiting.SHAPING, min(self._clock(), outward.since + round(shaped * SECOND)))

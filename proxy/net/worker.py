@@ -34,7 +34,7 @@ a disk store keeps memory for one more than that (dedupstore/disk_cache.py, FOR_
 class StoreWorker:
     """Runs `write` and `load` of a store in threads of their own, each one at a time. All methods: loop thread.
 
-    Parties (a peer's tunnel each) take turns at the reader: a batch of three hundred bytes may name seven containers,
+    Parties (a peer's streams each) take turns at the reader: a batch of three hundred bytes may name seven containers,
     and a peer may have a thousand such batches wait. Reads that nobody waits for are one more party, None.
     """
 

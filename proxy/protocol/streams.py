@@ -1,102 +1,77 @@
-"""All streams of one pair of halves: what comes for them, what goes from them, what they hold together."""
+"""What a driver does with the streams of a tunnel: opens, accepts and resets them, sends, and says what was taken."""
 
-from collections import deque
-from collections.abc import Iterator
+from collections.abc import Sequence
 
-from proxy.protocol.admission import Admission
-from proxy.protocol.awaiting import Awaiting
-from proxy.protocol.codes import DATA, RESET, WAIVE, Capability, FrameType, ResetCode
-from proxy.protocol.copies import Copies
-from proxy.protocol.credit import WIDE, ReceiveWindow, SendCredit, Trust, WindowBudget
-from proxy.protocol.errors import Misuse, PeerError
-from proxy.protocol.events import Arrived, Consumed, Event, StreamReset
-from proxy.protocol.figures import TunnelFigures
+from proxy.protocol.clock import Clock
+from proxy.protocol.codes import FrameType, ResetCode
+from proxy.protocol.errors import Misuse, OpenRefused
 from proxy.protocol.flow import Flow, Obstacle
-from proxy.protocol.foretold import Foretelling, Foretold
-from proxy.protocol.frames import OVER, decode_reset, encode_end, encode_open, encode_reset
-from proxy.protocol.incoming import Incoming, KeptLedger
-from proxy.protocol.notices import Notices
-from proxy.protocol.outgoing import Outgoing, SendLedger, Sent
-from proxy.protocol.reader import BATCH_MAX, HEADER_BYTES, Frame
-from proxy.protocol.recall import Recall
-from proxy.protocol.scheduler import Scheduler
-from proxy.protocol.settings import TunnelSettings
+from proxy.protocol.frames import encode_end, encode_fill, encode_miss, encode_open
+from proxy.protocol.reader import BATCH_MAX
 from proxy.protocol.share import PLAIN, Share
-from proxy.protocol.stream import State, Stream
-from proxy.protocol.table import StreamTable
-from proxy.protocol.writes import Writes
+from proxy.protocol.state import TunnelState
+from proxy.protocol.stream import State
 
 
 class Streams:
-    """The state that two paired sites share: made anew whenever it is given up. `now` is in seconds, on any one clock.
+    """Those of one tunnel, by number, also when it has begun anew. Not thread-safe; all methods return at once.
 
-    Methods that `Tunnel` has as well, by the same name, are explained there.
+    A stream that has ended sends nothing, and what is done to it has no effect: an event tells of its end, but may not
+    have been fetched yet. Misuse is raised for numbers that never were.
     """
 
-    def __init__(
-        self,
-        settings: TunnelSettings,
-        odd: bool,
-        events: deque[Event],
-        figures: TunnelFigures,
-        scheduler: Scheduler,
-    ) -> None:
-        """`odd`: our streams have odd numbers. Events are appended to `events`; `scheduler` has no streams yet."""
-        self.repeats = False
-        """There has been more than one lane, so frames may come twice."""
-        self.scheduler = scheduler
-        self._settings = settings
-        self._initial = settings.offered_credit
-        self._events = events
-        self._figures = figures
-        self._table = StreamTable(odd, settings.streams)
-        self.live = self._table.live
-        self._budget = WindowBudget(settings.memory)
-        self.admission = Admission(settings, self._table, self._budget)
-        self._ledger = SendLedger(settings.unacked_max)
-        self._kept = KeptLedger()
-        self._foretelling = Foretelling(self._budget, self._initial, min(settings.opening_window, settings.window_max))
-        self.notices = Notices(self._foretelling)
-        self._foretold = Foretold()
-        self._recall = Recall(settings.rest, self._budget, self.admission, self.live, self.notices)
-        self.copies = Copies(scheduler, figures)
-        self._trust = Trust(WIDE * settings.memory)
-        self._awaiting = Awaiting(self._ledger, self.live, events)
-        self._ask_at = 0.0
-        self._held_back: set[Stream] = set()  # what they have to send waits for acknowledgements
+    def __init__(self, peer: str, clock: Clock) -> None:
+        """`peer`: the name of the other site; `clock`: the time when something is done. `renew` has to follow."""
+        self._peer = peer
+        self._clock = clock
+        self._state: TunnelState
 
-    # -- the driver's side ---------------------------------------------------------------------------------------
+    def renew(self, state: TunnelState) -> None:
+        """For `Tunnel` alone: it begins anew, with that state."""
+        self._state = state
 
-    def open(self, export: str, origin: str, share: Share, now: float) -> int:
-        """Ask the peer for a stream. Raises OpenRefused, and Misuse for a name that cannot be sent."""
+    # -- beginning and end ---------------------------------------------------------------------------------------
+
+    def open(self, export: str, origin: str, share: Share = PLAIN) -> int:
+        """Ask for a stream that sends in `share`: its number. `origin`: for logs. Raises OpenRefused, Misuse."""
+        state = self._state
+        if not state.lanes_seen:
+            raise OpenRefused(ResetCode.UNREACHABLE, f"there is no tunnel to {self._peer}")
         payload = encode_open(export, origin)
-        number = self.admission.admit_own()
-        self._push(self._begin(number, own=True, share=share), FrameType.OPEN, payload, now)
+        number = state.admission.admit_own()
+        state.push(state.begin(number, own=True, share=share), FrameType.OPEN, payload, self._clock.now)
         return number
 
-    def assign(self, number: int, share: Share, now: float) -> None:
-        """What is sent on the stream belongs to that share from now on."""
-        stream = self._find(number)
+    def assign(self, number: int, share: Share) -> None:
+        """What we send on an offered stream belongs to `share` from now on."""
+        stream = self._state.find(number)
         if stream is not None:
-            self.scheduler.move(stream, share, now)
+            self._state.scheduler.move(stream, share, self._clock.now)
 
-    def accept(self, number: int, now: float) -> None:
+    def accept(self, number: int) -> None:
         """The export of an offered stream is connected."""
-        stream = self._find(number)
+        state, now = self._state, self._clock.now
+        stream = state.find(number)
         if stream is not None and stream.accept():
-            self._push(stream, FrameType.ACCEPT, b"", now)
-            self._widen(stream, now)
-            self._awaiting.look(stream)
+            state.push(stream, FrameType.ACCEPT, b"", now)
+            state.widen(stream, now)
+            state.awaiting.look(stream)
 
-    def reset(self, number: int, code: ResetCode, reason: str, now: float) -> None:
-        """End both directions at once."""
-        stream = self._find(number)
+    def reset(self, number: int, code: ResetCode, reason: str) -> None:
+        """End both directions of the stream at once, and tell the peer. Events that are queued may still name it."""
+        stream = self._state.find(number)
         if stream is not None:
-            self._reset(stream, code, reason, now)
+            self._state.reset(stream, code, reason, self._clock.now)
 
-    def sendable(self, number: int, known: int) -> int:
-        """Plain bytes that `send_data` would take now, beside so many that the peer knows."""
-        stream = self._find(number)
+    def remembers(self, number: int) -> bool:
+        """False for a stream that is over and forgotten: by the peer, too, as soon as it hears that."""
+        return number in self._state.live
+
+    # -- sending -------------------------------------------------------------------------------------------------
+
+    def sendable(self, number: int, known: int = 0) -> int:
+        """Plain bytes that `send_data` takes now, beside `known` ones that the peer has; see also `await_room`."""
+        stream = self._state.find(number)
         if stream is None:
             return 0
         outgoing = stream.outgoing
@@ -107,393 +82,113 @@ class Streams:
         return 0
 
     def await_room(self, number: int) -> None:
-        """Have `Writable` tell, once, when there is more room than now."""
-        stream = self._find(number)
+        """Have `Writable` tell, once, when `sendable` would say more than now, or than what `send_data` then leaves."""
+        stream = self._state.find(number)
         if stream is not None:
-            self._awaiting.begin(stream)
+            self._state.awaiting.begin(stream)
+
+    def grain(self, number: int) -> int:
+        """Bytes that a frame of the stream should have at most, so that no cap is exceeded for long."""
+        stream = self._state.find(number)
+        return BATCH_MAX if stream is None else self._state.scheduler.grain(stream)
 
     def pressed(self, number: int) -> bool:
-        """True if DATA waits for lanes, or if `sendable` found that since the last call."""
-        stream = self._find(number)
+        """True if DATA of the stream waits for lanes to carry it, or if `sendable` found that since the last call."""
+        stream = self._state.find(number)
         if stream is None:
             return False
         pressed = stream.pressed or stream.outgoing.pressed
         stream.pressed = False
         return pressed
 
-    def flow(self, number: int, now: float) -> Flow | None:
-        """What leaves the stream the least room; `Arrived` tells when an ACK may have changed that."""
-        stream = self.live.get(number)  # all streams may just have been lost, and the driver not have been told yet
+    @property
+    def backlog(self) -> bool:
+        """True if a stream has something that no cap holds back, and no lane has taken yet."""
+        return bool(self._state.scheduler)
+
+    def flow(self, number: int) -> Flow | None:
+        """What leaves the stream the least room, and the figures that say so; None if it has ended.
+
+        It may change with time, and when `Writable` or `Arrived` comes, which this call orders but for LINE.
+        """
+        stream = self._state.live.get(number)  # all may just have been lost, and the driver not have been told yet
         if stream is None or stream.state is State.OVER:
             return None
-        flow = stream.outgoing.flow(stream.account.held.seconds(now))
+        flow = stream.outgoing.flow(stream.account.held.seconds(self._clock.now))
         stream.asked = stream.asked or flow.obstacle is not Obstacle.LINE
         return flow
 
-    @property
-    def fill_fits(self) -> bool:
-        """True if what all streams have unacknowledged lets one more FILL go."""
-        return self._ledger.fill_fits
+    def send_data(self, number: int, batch: bytes, plain: int) -> int:
+        """Send a batch, which the caller no longer changes. Returns what `Consumed` will say once the array has it: the
+        sum of the stream's costs so far, this one included. Raises Misuse beyond the credit."""
+        state = self._state
+        stream = state.find_sending(number)
+        if stream is None:
+            return 0
+        stream.outgoing.push_data(batch, plain)
+        state.awaiting.sent(stream)
+        state.scheduler.add(stream, self._clock.now)
+        return stream.outgoing.credit.sent
+
+    def send_end(self, number: int, total: int, tokens: bytes) -> None:
+        """Our array has ended its side after `total` plain bytes. Raises Misuse if that is not what was sent."""
+        stream = self._state.find_sending(number)
+        if stream is not None:
+            if total != stream.outgoing.plain:
+                raise Misuse(f"END of stream {number} after {total} bytes, but {stream.outgoing.plain} were sent")
+            stream.outgoing.push_end(encode_end(total, tokens))
+            self._state.scheduler.add(stream, self._clock.now)
+
+    def waive(self, number: int, consumed: int, limit: int) -> None:
+        """Give back the credit that `Recalled` asks for, unless DATA was sent since: `sendable` then says less."""
+        stream = self._state.find_sending(number)
+        if stream is not None and stream.outgoing.waive(consumed, limit):
+            self._state.awaiting.sent(stream)
+            self._state.scheduler.add(stream, self._clock.now)
 
     def trust(self, given: bool) -> None:
-        """`given`: the peer lately had what it was believed to have."""
-        if given != self._trust.given:
-            self._trust.given = given
-            self._awaiting.look_at_all()
+        """`given`: the peer lately had what it was believed to have, so more of that may be under way (`Trust`)."""
+        trust = self._state.trust
+        if given != trust.given:
+            trust.given = given
+            self._state.awaiting.look_at_all()
+
+    # -- what the peer sends -------------------------------------------------------------------------------------
+
+    def consumed(self, number: int) -> None:
+        """The next DATA frame was delivered to the array. Raises Misuse if there is none."""
+        state, now = self._state, self._clock.now
+        stream = state.find(number)
+        if stream is not None:
+            incoming = stream.incoming
+            incoming.consume(now, state.round_trip)
+            state.notices.consumed(number, incoming.press() or incoming.window.due or stream.received_all, now)
+            state.settle(stream)
+
+    def send_miss(self, number: int, names: Sequence[bytes]) -> None:
+        """Ask for 1 to 1024 chunks and runs to which batches of the stream refer."""
+        self._send_control(number, FrameType.MISS, encode_miss(names))
+
+    # -- what the peer has missed --------------------------------------------------------------------------------
+
+    @property
+    def fill_fits(self) -> bool:
+        """True if what all streams have unacknowledged lets a FILL go at once; it may change with each frame."""
+        return self._state.ledger.fill_fits
 
     def may_fill(self, number: int) -> bool:
-        """True if what the stream has unacknowledged lets one more FILL go; if not, `Arrived` tells when to ask."""
-        stream = self._find(number)
+        """True if what the stream has unacknowledged lets a FILL go; if not, `Arrived` tells when to ask again."""
+        stream = self._state.find(number)
         if stream is None:
             return False
         stream.asked = stream.asked or not stream.outgoing.fill_fits
         return stream.outgoing.fill_fits
 
-    def grain(self, number: int) -> int:
-        """Bytes that a frame of the stream should have at most, under the caps that hold for it."""
-        stream = self._find(number)
-        return BATCH_MAX if stream is None else self.scheduler.grain(stream)
+    def send_fill(self, number: int, name: bytes, codec: int, size: int, data: bytes) -> None:
+        """Answer a MISS: a chunk, or a run's list, of `size` bytes in that codec; size 0 if it is gone."""
+        self._send_control(number, FrameType.FILL, encode_fill(name, codec, size, data))
 
-    def send_data(self, number: int, batch: bytes, plain: int, now: float) -> int:
-        """Queue a batch; the sum of the stream's costs so far, this one included. Raises Misuse beyond the credit."""
-        stream = self._find_sending(number)
-        if stream is None:
-            return 0
-        stream.outgoing.push_data(batch, plain)
-        self._awaiting.sent(stream)
-        self.scheduler.add(stream, now)
-        return stream.outgoing.credit.sent
-
-    def send_end(self, number: int, total: int, tokens: bytes, now: float) -> None:
-        """Queue the end of our array's side. Raises Misuse if `total` is not what was sent."""
-        stream = self._find_sending(number)
+    def _send_control(self, number: int, kind: FrameType, payload: bytes) -> None:
+        stream = self._state.find(number)
         if stream is not None:
-            if total != stream.outgoing.plain:
-                raise Misuse(f"END of stream {number} after {total} bytes, but {stream.outgoing.plain} were sent")
-            stream.outgoing.push_end(encode_end(total, tokens))
-            self.scheduler.add(stream, now)
-
-    def send_control(self, number: int, kind: FrameType, payload: bytes, now: float) -> None:
-        """Queue MISS or FILL."""
-        stream = self._find(number)
-        if stream is not None:
-            self._push(stream, kind, payload, now)
-
-    def consumed(self, number: int, now: float) -> None:
-        """The array has taken the next DATA frame. Raises Misuse if there is none."""
-        stream = self._find(number)
-        if stream is not None:
-            window = stream.incoming.window
-            stream.incoming.consume(now, self._round_trip)
-            self.notices.consumed(number, stream.incoming.press() or window.due or stream.received_all, now)
-            self._settle(stream)
-
-    # -- the peer's side -----------------------------------------------------------------------------------------
-
-    def receive(self, frame: Frame, now: float) -> None:
-        """A numbered frame. Raises PeerError."""
-        stream = self.live.get(frame.stream)
-        if stream is None:
-            stream = self._meet(frame, now)
-            if stream is None:
-                return
-        if stream.state is State.OVER:
-            self._receive_after_reset(stream, frame)
-        elif stream.incoming.has(frame.number):
-            self._receive_again(stream, frame, now)
-        elif frame.type == RESET:
-            self._receive_reset(stream, frame)
-            self.after_acks(now)  # what it had unacknowledged counts no more, as if it had been acknowledged
-        else:
-            self.notices.arrived(stream.number, len(frame.payload), now)
-            self._receive_new(stream, frame, now)
-
-    def acknowledged(self, number: int, next_: int) -> int | None:
-        """An entry of ACK. Returns a lane that has brought what it acknowledges, if one is known. Raises PeerError."""
-        stream = self.live.get(number)
-        if stream is None:
-            self._acknowledged_unknown(number, next_)
-            return None
-        if next_ == OVER:
-            self._told_over(stream)
-            return None
-        brought = stream.outgoing.acknowledge(next_)
-        if stream.asked:
-            stream.asked = False
-            self._events.append(Arrived(number))
-        self._settle(stream)
-        return brought
-
-    def after_acks(self, now: float) -> None:
-        """All entries of an ACK have been taken: streams that waited for acknowledgements may go on."""
-        for stream in self._held_back:
-            self.scheduler.add(stream, now)
-        self._held_back.clear()
-        self._awaiting.released()
-
-    def waive(self, number: int, consumed: int, limit: int, now: float) -> None:
-        """Give back what `Recalled` asks for, unless DATA was sent since."""
-        stream = self._find_sending(number)
-        if stream is not None and stream.outgoing.waive(consumed, limit):
-            self._awaiting.sent(stream)
-            self.scheduler.add(stream, now)
-
-    def credited(self, number: int, consumed: int, limit: int) -> None:
-        """An entry of CREDIT. Raises PeerError."""
-        stream = self.live.get(number)
-        if stream is None:
-            self._credited_unknown(number, consumed, limit)
-            return
-        if stream.state is State.OVER:
-            return
-        if stream.outgoing.credit.update(consumed, limit):
-            self._events.append(Consumed(number, consumed))
-        self._recall.heard(stream, consumed, limit)
-        self._awaiting.look(stream)
-        self._settle(stream)
-
-    def after_credits(self) -> None:
-        """All entries of a CREDIT have been taken."""
-        self._events.extend(self._recall.told())
-
-    # -- lanes ---------------------------------------------------------------------------------------------------
-
-    def take(self, writes: Writes, now: float) -> None:
-        """Put the frames that go next into `writes`, until these are full, or all that is left waits for a cap."""
-        scheduler = self.scheduler
-        while writes.open and (stream := scheduler.next(now, writes.urgent, writes.bulk)) is not None:
-            urgent = scheduler.gave_urgent
-            write = writes.first(stream.account.share.mark, urgent=urgent)
-            outgoing = stream.outgoing
-            sent = self._next_frame(outgoing, write.lane)
-            if sent is None:
-                scheduler.passed(stream)
-                if outgoing.waiting:
-                    self._held_back.add(stream)
-                continue
-            overhead = write.overhead
-            write.pieces += sent.pieces(stream.number)
-            size = HEADER_BYTES + len(sent.payload)
-            scheduler.sent(stream, size + overhead, now)
-            writes.took(write, size)
-            if urgent and write.copy_lanes:
-                self.copies.place(writes, write, stream, size, now)
-            if stream.awaits_room:
-                self._awaiting.look(stream)
-
-    def _next_frame(self, outgoing: Outgoing, lane: int) -> Sent | None:
-        """The stream's next frame: what a lost lane may not have delivered goes before what is new."""
-        sent = outgoing.take_again(lane) if outgoing.again else None
-        if sent is None:
-            return outgoing.take_new(lane)
-        self._figures.retransmitted += 1
-        self._figures.retransmitted_bytes += len(sent.payload)
-        return sent
-
-    def state(self) -> Iterator[bytes]:
-        """The frames that a lane begins with."""
-        self._foretell()
-        return self.notices.state(self.live)
-
-    def lane_lost(self, lane: int, now: float) -> None:
-        """What went by that lane, either way, may not have arrived."""
-        for stream in self.live.values():
-            if stream.outgoing.lane_lost(lane):
-                self.scheduler.add(stream, now)
-        self.notices.repeat_all(self.live)
-
-    def tick(self, now: float) -> None:
-        """Time has passed. Among other things, ask about streams of which only the word that they are over is missing.
-
-        That may have been lost with a lane, and the peer, which has forgotten the stream, does not repeat it unasked.
-        """
-        if now >= self._ask_at:
-            self._ask_at = now + self._settings.keepalive
-            self.notices.ask(number for number, stream in self.live.items() if stream.waits_for_end)
-        self._recall.tick(now)
-        self.notices.tick(now)
-
-    def lose(self, code: ResetCode, reason: str) -> None:
-        """Report every stream as reset; this object is dropped afterwards."""
-        for number, stream in self.live.items():
-            if stream.state not in (State.OVER, State.IDLE):
-                self._events.append(StreamReset(number, code, reason, remote=False))
-
-    def gauge(self) -> None:
-        """Bring the sizes among the figures up to date."""
-        self._figures.streams = len(self.live)
-        self._figures.unacked_bytes = self._ledger.held
-        self._figures.kept_bytes = self._kept.total
-        self._figures.credit_bytes = self._budget.reserved
-        self._figures.foretold_bytes = self._foretelling.more
-
-    # -- receiving -----------------------------------------------------------------------------------------------
-
-    def _meet(self, frame: Frame, now: float) -> Stream | None:
-        """A frame for a stream that is not live: the first one, or a late one."""
-        number = frame.stream
-        self.notices.asked(number)
-        if not self._table.was_never(number):
-            self._figures.late += 1
-            self.notices.over(number)
-            return None
-        if number == 0 or self._table.is_own(number):
-            raise PeerError.of(frame, "that stream was never opened")
-        self._table.meet(number)
-        if frame.type == FrameType.RESET:
-            decode_reset(frame.payload)
-            self._foretelling.never(number)
-            self._foretell()
-            self.notices.over(number)
-            return None
-        refusal = self.admission.admit_theirs()
-        stream = self._begin(number, own=False, refused=refusal is not None)
-        if stream.incoming.window.limit > self._initial:
-            self.notices.consumed(number, True, now)  # it was foretold more, and may not have heard
-        if refusal:
-            self._reset(stream, *refusal, now)
-        return stream
-
-    def _receive_new(self, stream: Stream, frame: Frame, now: float) -> None:
-        incoming = stream.incoming
-        plain = incoming.charge(frame, now, self._round_trip)
-        if frame.number != incoming.expected:
-            incoming.keep(frame, plain)
-            if incoming.press():
-                self.notices.consumed(stream.number, True, now)
-            return
-        self._deliver(stream, frame, plain, now)
-        while (kept := incoming.next_kept()) is not None:
-            self._deliver(stream, *kept, now)
-
-    def _deliver(self, stream: Stream, frame: Frame, plain: int, now: float) -> None:
-        if frame.type == WAIVE and not self._recall.agreed:
-            raise PeerError.of(frame, "it was not agreed on")
-        event = stream.deliver(frame, plain)
-        if event is not None:
-            self._events.append(event)
-        if frame.type == DATA:
-            return
-        window = stream.incoming.window
-        if frame.type == FrameType.END:
-            window.end()
-            if window.idle:
-                self.notices.consumed(stream.number, window.untold, now)
-        elif frame.type == WAIVE:
-            if window.bare:
-                self.notices.consumed(stream.number, True, now)
-        elif frame.type == FrameType.ACCEPT:
-            self._widen(stream, now)
-            self._awaiting.look(stream)
-
-    def _widen(self, stream: Stream, now: float) -> None:
-        if stream.incoming.window.widen(self._settings.opening_window):
-            self.notices.consumed(stream.number, True, now)
-
-    def _receive_again(self, stream: Stream, frame: Frame, now: float) -> None:
-        if not self.repeats:
-            raise PeerError.of(frame, "it came before, and there was only one lane")
-        self._figures.duplicates += 1
-        self.notices.repeated(stream.number, now)
-
-    def _receive_reset(self, stream: Stream, frame: Frame) -> None:
-        code, reason = decode_reset(frame.payload)
-        if stream.state is not State.IDLE:
-            self._events.append(StreamReset(stream.number, code, reason, remote=True))
-        self._forget(stream)
-
-    def _receive_after_reset(self, stream: Stream, frame: Frame) -> None:
-        """We have reset the stream: the peer's own RESET ends it; anything else is dropped, our RESET is the answer."""
-        if frame.type == FrameType.RESET:
-            decode_reset(frame.payload)
-            self._forget(stream)
-
-    def _credited_unknown(self, number: int, consumed: int, limit: int) -> None:
-        if not self._table.was_never(number):
-            return
-        if consumed:
-            raise PeerError("CREDIT", f"stream {number} was never opened")
-        if self._table.is_own(number):
-            self._foretold.heard(number, limit)
-
-    def _acknowledged_unknown(self, number: int, next_: int) -> None:
-        if self._table.was_never(number):
-            if next_:
-                raise PeerError("ACK", f"stream {number} was never opened")
-        elif next_ != OVER:
-            self.notices.asked(number)
-            self.notices.over(number)
-
-    def _told_over(self, stream: Stream) -> None:
-        """The peer has forgotten the stream: it has our RESET, or both arrays have everything."""
-        if stream.state is State.OVER:
-            self._table.forget(stream)
-            self.scheduler.remove(stream)
-            self._foretell()
-            return
-        outgoing = stream.outgoing
-        if not (stream.received_all and outgoing.sent_all):
-            raise PeerError("ACK", f"stream {stream.number} is said to be over, but has not ended")
-        outgoing.acknowledge_all()
-        if outgoing.credit.update(outgoing.credit.sent, outgoing.credit.limit):
-            self._events.append(Consumed(stream.number, outgoing.credit.sent))
-        self._settle(stream)
-
-    # -- common --------------------------------------------------------------------------------------------------
-
-    @property
-    def _round_trip(self) -> float:
-        return self._figures.round_trip or 0.0
-
-    def _begin(self, number: int, *, own: bool, share: Share = PLAIN, refused: bool = False) -> Stream:
-        """Make the stream. `refused`: it gets no credit, since none was reserved, and the caller resets it at once."""
-        agreement, most = self.admission.agreement, self._settings.window_max
-        lean = agreement is not None and Capability.LEAN in agreement.capabilities
-        credit = max(agreement.initial_credit if agreement else 0, min(most, self._foretold.opened(number)))
-        outgoing = Outgoing(self._ledger, SendCredit(credit, most, self._trust), lean=lean)
-        if refused:
-            self._budget.reserve(0)  # as `ReceiveWindow.close` will release it
-        window = ReceiveWindow(self._budget, 0 if refused else self._initial, most, self._foretelling.met(number))
-        stream = Stream(number, own, outgoing, Incoming(self._kept, window, lean=lean), self.scheduler.account(share))
-        self._table.add(stream)
-        self._foretell()
-        return stream
-
-    def _foretell(self) -> None:
-        """Set aside what the peer's next stream may begin with, and have a CREDIT say so, if there is anything new."""
-        if self._foretelling.speak(self._table.next_theirs):
-            self.notices.foretold()
-
-    def _find(self, number: int) -> Stream | None:
-        """The stream; None if it has ended, of which an event tells. Raises Misuse if it never was."""
-        stream = self.live.get(number)
-        if stream is None and self._table.was_never(number):
-            raise Misuse(f"there never was a stream {number}")
-        return None if stream is None or stream.state is State.OVER else stream
-
-    def _find_sending(self, number: int) -> Stream | None:
-        stream = self._find(number)
-        if stream is not None and not stream.may_send:
-            raise Misuse(f"stream {number} is {stream.state.name.lower()}: it cannot send yet")
-        return stream
-
-    def _push(self, stream: Stream, kind: FrameType, payload: bytes, now: float) -> None:
-        stream.outgoing.push_control(kind, payload)
-        self.scheduler.add(stream, now)
-
-    def _reset(self, stream: Stream, code: ResetCode, reason: str, now: float) -> None:
-        self._table.reset(stream, encode_reset(code, reason))
-        self.scheduler.add(stream, now)
-        self._awaiting.released()
-
-    def _settle(self, stream: Stream) -> None:
-        if stream.over:
-            self._forget(stream)
-
-    def _forget(self, stream: Stream) -> None:
-        self._table.forget(stream)
-        self._held_back.discard(stream)
-        self.scheduler.remove(stream)
-        self.notices.over(stream.number)
-        self._foretell()
-        self._awaiting.released()
+            self._state.push(stream, kind, payload, self._clock.now)

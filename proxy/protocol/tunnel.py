@@ -1,8 +1,8 @@
-"""The tunnel to one peer: lanes come and go, streams live on. This is all of the package that a driver calls.
+"""The tunnel to one peer: lanes come and go, streams live on. With `Tunnel.streams` this is all that a driver calls.
 
 The driver reports lanes (`join`, `lane_up`, `lane_down`), frames (`receive`) and time (`tick`), drains `next_event`
 after each, and writes what `take` gives for each lane. All methods return at once. `now` is in seconds on any one
-monotonic clock; methods that have no such argument use the latest that was given.
+monotonic clock; methods that have no such argument, and those of `streams`, use the latest that was given.
 """
 
 import os
@@ -10,8 +10,9 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from proxy.protocol.announcements import Announcements
+from proxy.protocol.clock import Clock
 from proxy.protocol.codes import FATAL, FIRST_NUMBERED, LAST, Capability, CloseCode, FrameType, ResetCode
-from proxy.protocol.errors import HelloRefused, Misuse, OpenRefused, PeerError
+from proxy.protocol.errors import HelloRefused, Misuse, PeerError
 from proxy.protocol.events import (
     OUTLIVING,
     Event,
@@ -24,7 +25,6 @@ from proxy.protocol.events import (
     TunnelReset,
 )
 from proxy.protocol.figures import TunnelFigures
-from proxy.protocol.flow import Flow
 from proxy.protocol.frames import (
     decode_ack,
     decode_close,
@@ -32,8 +32,6 @@ from proxy.protocol.frames import (
     decode_drain,
     decode_lanes,
     decode_token,
-    encode_fill,
-    encode_miss,
 )
 from proxy.protocol.hello import Agreement, Hello, agree
 from proxy.protocol.lanes import Lane, Lanes, smoothed
@@ -41,7 +39,8 @@ from proxy.protocol.pairing import Pairing
 from proxy.protocol.reader import Buffer, Frame
 from proxy.protocol.scheduler import Scheduler
 from proxy.protocol.settings import TunnelSettings
-from proxy.protocol.share import PLAIN, WIRE, WRITE_OVERHEAD, Share
+from proxy.protocol.share import WIRE, WRITE_OVERHEAD
+from proxy.protocol.state import TunnelState
 from proxy.protocol.streams import Streams
 from proxy.protocol.writes import Write, Writes
 
@@ -73,7 +72,7 @@ class Tunnel:
         self._peer = peer
         self._store = store_identity
         self._epochs = tuple(store_epochs)
-        self._now = now
+        self._clock = Clock(now)
         self._capabilities = frozenset(capabilities)
         self._software = software
         self._needed = frozenset(needed)
@@ -84,16 +83,18 @@ class Tunnel:
         self._announcements = Announcements()
         self.scheduler = Scheduler()
         """Shares and caps; the driver sets rates, and charges bytes that no frame accounts for. It outlives streams."""
+        self.streams = Streams(peer, self._clock)
+        """What the driver does with streams; also after the tunnel has begun anew."""
         self._begin()
         self.hello()  # so that a wrong name is found at once
 
     def _begin(self) -> None:
         odd = self._local.encode() < self._peer.encode()
         self.scheduler.clear()
-        self._streams = Streams(self._settings, odd, self._events, self._figures, self.scheduler)
-        self._streams.admission.refusing = self._announcements.draining
+        self._state = TunnelState(self._settings, odd, self._events, self._figures, self.scheduler)
+        self.streams.renew(self._state)
+        self._state.admission.refusing = self._announcements.draining
         self._lanes = Lanes()
-        self._lanes_seen = 0
         self._alone_since: float | None = None  # paired, but without a lane
         self._announcements.forget()
         self.agreement = None
@@ -122,7 +123,7 @@ class Tunnel:
         A dialler with several lanes under way passes the HELLO that it sent on this one as `mine`, so that an answer
         that another lane has overtaken is noticed. Raises HelloRefused, after which the lane has to be closed.
         """
-        self._now = now
+        self._clock.now = now
         agreement = agree(self.hello(), theirs, self._needed)
         same = self.pairing.answered(mine or self.hello(), theirs) if dialler else self.pairing.answer(theirs)
         if not same:
@@ -133,7 +134,7 @@ class Tunnel:
         if self.agreement is not None and agreement != self.agreement:
             reason = f"{self._peer} has changed its settings while streams live: {self.agreement} became {agreement}"
             raise HelloRefused(CloseCode.SETTINGS, reason)
-        self.agreement = self._streams.admission.agreement = agreement
+        self.agreement = self._state.admission.agreement = agreement
         if not self._lanes and self._alone_since is None:
             self._alone_since = now
         return agreement
@@ -142,22 +143,21 @@ class Tunnel:
         """A joined lane may carry frames. `lane` is a number that was never used before; `mark` the lane's DSCP."""
         if self.agreement is None or lane in self._lanes:
             raise Misuse(f"lane {lane} came up without having joined, or twice")
-        self._now = now
-        if not self._lanes and self._lanes_seen:
+        self._clock.now = now
+        if not self._lanes and self._state.lanes_seen:
             self._events.append(Resumed(lane))
         self._alone_since = None
-        self._lanes_seen += 1
-        self._streams.repeats = self._lanes_seen > 1
+        self._state.lanes_seen += 1
         link = Lane(lane, mark, self._settings.keepalive, self._settings.dead_after, now)
         link.tick(now)
-        self._lanes.add(link, self._round_trip)
+        self._lanes.add(link, self._state.round_trip)
 
     def lane_down(self, lane: int, now: float) -> None:
         """The lane's connection is gone; what it may not have delivered goes by others. May be called twice."""
-        self._now = now
-        if not self._lanes.remove(lane, self._round_trip):
+        self._clock.now = now
+        if not self._lanes.remove(lane, self._state.round_trip):
             return
-        self._streams.lane_lost(lane, now)
+        self._state.lane_lost(lane, now)
         self._announcements.repeat()
         if not self._lanes:
             self._alone_since = now
@@ -168,13 +168,9 @@ class Tunnel:
         if (link := self._lanes.get(lane)) is not None:
             self._lanes.hears(link, now)
 
-    @property
-    def _round_trip(self) -> float:
-        return self._figures.round_trip or 0.0
-
     def copy(self, line: float) -> None:
         """Copy urgent frames to several lanes: the line takes `line` bytes a second, and loses packets. 0: do not."""
-        self._streams.copies.want(line, self._now)
+        self._state.copies.want(line, self._clock.now)
 
     def reserve(self, lanes: int) -> None:
         """Keep so many lanes of each mark, if there are more, for what is urgent."""
@@ -191,7 +187,7 @@ class Tunnel:
 
     def abandon(self, code: ResetCode, reason: str, now: float) -> None:
         """Give up all streams and lanes; the tunnel can be joined anew. StreamReset tells of each."""
-        self._now = now
+        self._clock.now = now
         if self.agreement is not None:
             self._drop(code, reason)
             self.pairing.renew()
@@ -201,7 +197,7 @@ class Tunnel:
         kept = [event for event in self._events if isinstance(event, OUTLIVING)]
         self._events.clear()
         self._events.extend(kept)
-        self._streams.lose(code, reason)
+        self._state.lose(code, reason)
         self._events.extend(LaneDead(lane.number, reason) for lane in self._lanes)
         self._events.append(TunnelReset(reason))
         self._figures.outages += bool(self._lanes)
@@ -217,7 +213,7 @@ class Tunnel:
         """
         if (link := self._lanes.get(lane)) is None:
             return
-        self._now = now
+        self._clock.now = now
         self._lanes.hears(link, now)
         try:
             self._receive(link, frame)
@@ -234,8 +230,8 @@ class Tunnel:
         if not lane.ready and kind not in (FrameType.ACK, FrameType.CLOSE):
             raise PeerError.of(frame, "a lane begins with ACK")
         if kind >= FIRST_NUMBERED:
-            self._lanes.note_traffic(lane, self._now)
-            self._streams.receive(frame, self._now)
+            self._lanes.note_traffic(lane, self._clock.now)
+            self._state.receive(frame, self._clock.now)
             return
         if (handle := _HANDLERS.get(kind)) is None:
             raise PeerError.of(frame, "it may not come here")
@@ -245,30 +241,30 @@ class Tunnel:
 
     def _receive_ack(self, lane: Lane, payload: Buffer) -> None:
         if not lane.ready:
-            lane.begin(self._now)
+            lane.begin(self._clock.now)
             self._lanes.assign()
         for number, next_ in decode_ack(payload):
-            self._lanes.brought(self._streams.acknowledged(number, next_), self._now)
-        self._streams.after_acks(self._now)
+            self._lanes.brought(self._state.acknowledged(number, next_), self._clock.now)
+        self._state.after_acks(self._clock.now)
 
     def _receive_credit(self, lane: Lane, payload: Buffer) -> None:
         for number, consumed, limit in decode_credit(payload):
-            self._streams.credited(number, consumed, limit)
-        self._streams.after_credits()
+            self._state.credited(number, consumed, limit)
+        self._state.after_credits()
 
     def _receive_ping(self, lane: Lane, payload: Buffer) -> None:
         lane.pinged(decode_token("PING", payload))
         self._lanes.speaking = True
 
     def _receive_pong(self, lane: Lane, payload: Buffer) -> None:
-        sample = lane.ponged(decode_token("PONG", payload), self._now)
+        sample = lane.ponged(decode_token("PONG", payload), self._clock.now)
         self._figures.round_trip = smoothed(self._figures.round_trip, sample)
-        self._lanes.reschedule(self._round_trip)
+        self._lanes.reschedule(self._state.round_trip)
 
     def _receive_drain(self, lane: Lane, payload: Buffer) -> None:
         reason = decode_drain(payload)
-        if not self._streams.admission.peer_refusing:
-            self._streams.admission.peer_refusing = f"{self._peer} drains: {reason}"
+        if not self._state.admission.peer_refusing:
+            self._state.admission.peer_refusing = f"{self._peer} drains: {reason}"
             self._events.append(PeerDraining(reason))
 
     def _receive_lanes(self, lane: Lane, payload: Buffer) -> None:
@@ -279,9 +275,9 @@ class Tunnel:
     def _receive_close(self, lane: Lane, payload: Buffer) -> None:
         code, reason = decode_close(payload)
         self._events.append(LaneClosed(lane.number, code, reason))
-        self.lane_down(lane.number, self._now)
+        self.lane_down(lane.number, self._clock.now)
         if code in FATAL:
-            self.abandon(FATAL[code], f"{self._peer} closed the tunnel: {reason}", self._now)
+            self.abandon(FATAL[code], f"{self._peer} closed the tunnel: {reason}", self._clock.now)
 
     def next_event(self) -> Event | None:
         """The next event, in the order in which they happened; None if that was all."""
@@ -295,11 +291,11 @@ class Tunnel:
         `rooms`: about how many bytes each lane takes, preferred lanes first. Frames of the tunnel go first, then what
         `Scheduler` gives, each by the first lane that may carry it. There may be events afterwards.
         """
-        self._now = now
+        self._clock.now = now
         lanes = [(lane, room) for number, room in rooms.items() if (lane := self._lanes.get(number)) is not None]
         writes = Writes([self._begin_write(lane, room) for lane, room in lanes])
         if self.scheduler:
-            self._streams.take(writes, now)
+            self._state.take(writes, now)
         for (lane, _), write in zip(lanes, writes, strict=True):
             if write.used:
                 self._lanes.note_traffic(lane, now)
@@ -308,20 +304,20 @@ class Tunnel:
     def _begin_write(self, lane: Lane, room: int) -> Write:
         lanes, own = self._lanes, self._take_own(lane)
         if own:
-            self.scheduler.charge((sum(map(len, own)) + WRITE_OVERHEAD) * WIRE, self._now)
+            self.scheduler.charge((sum(map(len, own)) + WRITE_OVERHEAD) * WIRE, self._clock.now)
         marks = lanes.marks_of(lane, self.scheduler.accounts)
         write = Write(lane.number, room * lane.ready, own, marks, bulk=lane.number not in lanes.express)
-        if self._streams.copies.wanted:
+        if self._state.copies.wanted:
             write.copy_lanes = lanes.copy_lanes(lane)
         return write
 
     def _take_own(self, lane: Lane) -> list[bytes]:
         """Frames of the tunnel: our state, then none until the peer's has come, which may not know the lane so far."""
         frames: list[bytes] = []
-        streams = self._streams
+        state = self._state
         if not lane.greeted:
             lane.greeted = True
-            frames += streams.state()
+            frames += state.greeting()
             frames += self._announcements.greeting()
             self._lanes.note_speaking()
         if lane.ready:
@@ -329,8 +325,8 @@ class Tunnel:
                 frames += lane.outbox
                 lane.outbox.clear()
                 self._lanes.note_speaking()
-            if streams.notices.due:
-                frames += streams.notices.frames(streams.live)
+            if state.notices.due:
+                frames += state.notices.frames(state.live)
             if self._announcements.due:
                 frames += self._announcements.frames(self._understood(Capability.LANES))
         return frames
@@ -341,7 +337,7 @@ class Tunnel:
     @property
     def quiet(self) -> bool:
         """True if `take` has nothing for any lane; cheaper than `wanting`."""
-        speaking = self._lanes.speaking or self._streams.notices.due or self._announcements.due
+        speaking = self._lanes.speaking or self._state.notices.due or self._announcements.due
         return not (speaking or self.scheduler)
 
     @property
@@ -349,7 +345,7 @@ class Tunnel:
         """Numbers of the lanes for which `take` has something, though that may have to wait for a cap."""
         bulk = bool(self.scheduler)
         urgent = bulk and self.scheduler.urgent
-        any_lane = urgent or self._streams.notices.due or self._announcements.due
+        any_lane = urgent or self._state.notices.due or self._announcements.due
         return self._lanes.wanting(any_lane=any_lane, bulk=bulk)
 
     # -- time ----------------------------------------------------------------------------------------------------
@@ -357,135 +353,45 @@ class Tunnel:
     def next_deadline(self) -> float | None:
         """When `tick` has to be called at the latest; None: not before something else happens."""
         if self._lanes:
-            return min(self._lanes.deadline, self._streams.notices.deadline, self.scheduler.again_at)
+            return min(self._lanes.deadline, self._state.notices.deadline, self.scheduler.again_at)
         return None if self._alone_since is None else self._alone_since + self._settings.grace
 
     def tick(self, now: float) -> None:
         """Time has passed: send pings, see silent lanes, send what was gathered long enough, see the end of grace."""
-        self._now = now
+        self._clock.now = now
         for lane in self._lanes:
             if lane.is_dead(now):
                 self._events.append(LaneDead(lane.number, f"nothing was heard for {now - lane.heard:.0f} s"))
                 self.lane_down(lane.number, now)
                 continue
             lane.tick(now)
-            if lane.falls_silent(now, self._round_trip):
+            if lane.falls_silent(now, self._state.round_trip):
                 self._lanes.assign()
                 self._events.append(LaneSilent(lane.number))
-        self._lanes.reschedule(self._round_trip)
+        self._lanes.reschedule(self._state.round_trip)
         self._lanes.note_speaking()
-        self._streams.tick(now)
+        self._state.tick(now)
         self.scheduler.tick(now)
         if self._alone_since is not None and now >= self._alone_since + self._settings.grace:
             reason = f"there was no lane to {self._peer} for {self._settings.grace:.0f} s"
             self.abandon(ResetCode.GRACE_EXPIRED, reason, now)
 
-    # -- streams -------------------------------------------------------------------------------------------------
-
-    def open(self, export: str, origin: str, share: Share = PLAIN) -> int:
-        """Ask for a stream that sends in `share`: its number. `origin`: for logs. Raises OpenRefused, Misuse."""
-        if not self._lanes_seen:
-            raise OpenRefused(ResetCode.UNREACHABLE, f"there is no tunnel to {self._peer}")
-        return self._streams.open(export, origin, share, self._now)
-
-    def assign(self, stream: int, share: Share) -> None:
-        """What we send on an offered stream belongs to `share` from now on."""
-        self._streams.assign(stream, share, self._now)
-
-    def accept(self, stream: int) -> None:
-        """The export of an offered stream is connected."""
-        self._streams.accept(stream, self._now)
-
-    def reset(self, stream: int, code: ResetCode, reason: str) -> None:
-        """End both directions of the stream at once, and tell the peer. Events that are queued may still name it."""
-        self._streams.reset(stream, code, reason, self._now)
-
-    def sendable(self, stream: int, known: int = 0) -> int:
-        """Plain bytes that `send_data` takes now, beside `known` ones that the peer has; see also `await_room`."""
-        return self._streams.sendable(stream, known)
-
-    def await_room(self, stream: int) -> None:
-        """Have `Writable` tell, once, when `sendable` would say more than now, or than what `send_data` then leaves."""
-        self._streams.await_room(stream)
-
-    def pressed(self, stream: int) -> bool:
-        """True if the stream waits for lanes to carry what it has sent, or has done so since the last call."""
-        return self._streams.pressed(stream)
-
-    def remembers(self, stream: int) -> bool:
-        """False for a stream that is over and forgotten: by the peer, too, as soon as it hears that."""
-        return stream in self._streams.live
-
-    def flow(self, stream: int) -> Flow | None:
-        """What leaves the stream the least room, and the figures that say so; None if it has ended.
-
-        It may change with time, and when `Writable` or `Arrived` comes, which this call orders but for LINE.
-        """
-        return self._streams.flow(stream, self._now)
-
-    def send_data(self, stream: int, batch: bytes, plain: int) -> int:
-        """Send a batch, which the caller no longer changes. Returns what `Consumed` will say once the array has it.
-
-        Raises Misuse beyond the credit. Nothing happens, here and below, if the stream has just ended: an event tells.
-        """
-        return self._streams.send_data(stream, batch, plain, self._now)
-
-    def waive(self, stream: int, consumed: int, limit: int) -> None:
-        """Give back the credit that `Recalled` asks for: `sendable` says less from now on."""
-        self._streams.waive(stream, consumed, limit, self._now)
-
-    def send_end(self, stream: int, total: int, tokens: bytes) -> None:
-        """Our array has ended its side after `total` plain bytes."""
-        self._streams.send_end(stream, total, tokens, self._now)
-
-    def send_miss(self, stream: int, names: Sequence[bytes]) -> None:
-        """Ask for 1 to 1024 chunks and runs to which batches of the stream refer."""
-        self._streams.send_control(stream, FrameType.MISS, encode_miss(names), self._now)
-
-    def send_fill(self, stream: int, name: bytes, codec: int, size: int, data: bytes) -> None:
-        """Answer a MISS: a chunk, or a run's list, of `size` bytes in that codec; size 0 if it is gone."""
-        self._streams.send_control(stream, FrameType.FILL, encode_fill(name, codec, size, data), self._now)
-
-    def trust(self, given: bool) -> None:
-        """`given`: the peer lately had what it was believed to have, so more of that may be under way (`Trust`)."""
-        self._streams.trust(given)
-
-    @property
-    def fill_fits(self) -> bool:
-        """True if what all streams have unacknowledged lets a FILL go at once; it may change with each frame."""
-        return self._streams.fill_fits
-
-    def may_fill(self, stream: int) -> bool:
-        """True if what the stream has unacknowledged lets a FILL go; if not, `Arrived` tells when to ask again."""
-        return self._streams.may_fill(stream)
-
-    def consumed(self, stream: int) -> None:
-        """The next DATA frame was delivered to the array."""
-        self._streams.consumed(stream, self._now)
-
-    def grain(self, stream: int) -> int:
-        """Bytes that a frame of the stream should have at most, so that no cap is exceeded for long."""
-        return self._streams.grain(stream)
+    # -- draining and figures ------------------------------------------------------------------------------------
 
     @property
     def peer_drains(self) -> str:
         """Why the peer takes no new stream, while it drains; otherwise empty."""
-        return self._streams.admission.peer_refusing
+        return self._state.admission.peer_refusing
 
     def drain(self, reason: str) -> None:
         """Open and accept no more streams; those that live go on."""
         self._announcements.drain(reason, bool(self._lanes))
-        self._streams.admission.refusing = self._announcements.draining
-
-    @property
-    def backlog(self) -> bool:
-        """True if a stream has something that no cap holds back, and no lane has taken yet."""
-        return bool(self.scheduler)
+        self._state.admission.refusing = self._announcements.draining
 
     @property
     def figures(self) -> TunnelFigures:
         """The tunnel's counters, and its sizes as of now."""
-        self._streams.gauge()
+        self._state.gauge()
         return self._figures
 
 

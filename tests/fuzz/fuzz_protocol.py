@@ -111,9 +111,9 @@ def joined_tunnel() -> Tunnel:
         tunnel.lane_up(lane, 0.0)
         tunnel.receive(lane, Frame(FrameType.ACK, 0, 0, b""), 0.0)
     for _ in range(2):
-        stream = tunnel.open("array", "")
-        tunnel.send_data(stream, b"\0\0\0\x09" + bytes(17), 9)
-        tunnel.send_end(stream, 9, b"")
+        stream = tunnel.streams.open("array", "")
+        tunnel.streams.send_data(stream, b"\0\0\0\x09" + bytes(17), 9)
+        tunnel.streams.send_end(stream, 9, b"")
     tunnel.take({1: 10_000}, 0.0)
     return tunnel
 
@@ -125,9 +125,9 @@ def events_of(tunnel: Tunnel) -> Iterator[Event]:
 
 def drive(tunnel: Tunnel, event: Event) -> None:
     if isinstance(event, StreamOffered):
-        tunnel.accept(event.stream)
+        tunnel.streams.accept(event.stream)
     elif isinstance(event, DataReceived) and event.plain % 2:
-        tunnel.consumed(event.stream)
+        tunnel.streams.consumed(event.stream)
 
 
 TARGETS: list[Callable[[bytes], None]] = [one_lane, one_hello, one_tunnel]

@@ -136,7 +136,7 @@ class Pair(RuleBasedStateMachine):
     @rule(side=SIDES)
     def open(self, side: int) -> None:
         try:
-            stream = self.tunnels[side].open("array", "")
+            stream = self.tunnels[side].streams.open("array", "")
         except OpenRefused:
             return
         self.arrays[side][stream] = Array()
@@ -151,39 +151,39 @@ class Pair(RuleBasedStateMachine):
     def send(self, side: int, which: int, wanted: int, known: bool) -> None:
         if chosen := self.live(side, which):
             stream, array = chosen
-            plain = min(wanted, self.tunnels[side].sendable(stream))
+            plain = min(wanted, self.tunnels[side].streams.sendable(stream))
             if plain:
                 batch = (
                     plain.to_bytes(4, "big") + array.sent.to_bytes(8, "big") + bytes(plain // 20 if known else plain)
                 )
-                self.tunnels[side].send_data(stream, batch, plain)
+                self.tunnels[side].streams.send_data(stream, batch, plain)
                 array.sent += plain
 
     @rule(side=SIDES, which=st.integers(0, 5))
     def end(self, side: int, which: int) -> None:
         if (chosen := self.live(side, which)) and not chosen[1].ended:
             chosen[1].ended = True
-            self.tunnels[side].send_end(chosen[0], chosen[1].sent, b"")
+            self.tunnels[side].streams.send_end(chosen[0], chosen[1].sent, b"")
 
     @rule(side=SIDES, which=st.integers(0, 5))
     def take_data(self, side: int, which: int) -> None:
         if (chosen := self.live(side, which)) and chosen[1].waiting:
             chosen[1].waiting.popleft()
-            self.tunnels[side].consumed(chosen[0])
+            self.tunnels[side].streams.consumed(chosen[0])
 
     @rule(side=SIDES, which=st.integers(0, 20))
     def reset(self, side: int, which: int) -> None:
         chosen = self.live(side, which) if which < 3 else None
         if chosen:
             chosen[1].gone = True
-            self.tunnels[side].reset(chosen[0], ResetCode.ORIGIN_RESET, "")
+            self.tunnels[side].streams.reset(chosen[0], ResetCode.ORIGIN_RESET, "")
 
     @rule(side=SIDES)
     def accept(self, side: int) -> None:
         for stream, array in self.arrays[side].items():
             if not array.accepted and not array.gone:
                 array.accepted = True
-                self.tunnels[side].accept(stream)
+                self.tunnels[side].streams.accept(stream)
 
     @rule(side=SIDES, chance=st.integers(0, 30))
     def give_up(self, side: int, chance: int) -> None:
@@ -268,10 +268,10 @@ class Pair(RuleBasedStateMachine):
                 continue
             while array.waiting:
                 array.waiting.popleft()
-                self.tunnels[side].consumed(stream)
+                self.tunnels[side].streams.consumed(stream)
             if not array.ended:
                 array.ended = True
-                self.tunnels[side].send_end(stream, array.sent, b"")
+                self.tunnels[side].streams.send_end(stream, array.sent, b"")
 
 
 TestPair = Pair.TestCase

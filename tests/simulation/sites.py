@@ -280,7 +280,7 @@ class Site:
         """An array connects to the forward."""
         name = f"{self.name}-{self.began}-{len(self.talks)}"
         try:
-            stream = self.tunnel.open("export", name, self.world.rng.choice(SHARES))
+            stream = self.tunnel.streams.open("export", name, self.world.rng.choice(SHARES))
         except OpenRefused:
             return
         talk = Talk(name)
@@ -324,7 +324,7 @@ class Site:
     def offered(self, stream: int, origin: str) -> None:
         talk = self.other.talks.get(origin)
         if self.world.chance(0.1):
-            self.tunnel.reset(stream, ResetCode.UNREACHABLE, "refused")
+            self.tunnel.streams.reset(stream, ResetCode.UNREACHABLE, "refused")
             self.refused.add(stream)
             if talk:
                 talk.reset[1] = True
@@ -332,11 +332,11 @@ class Site:
         if talk is None:  # its process has died since
             talk = Talk(origin, sent=[1 << 60, 0], ended=[True, False])
         self.speakers[stream] = Speaker(self, talk, 1, stream)
-        self.tunnel.assign(stream, self.world.rng.choice(SHARES))
+        self.tunnel.streams.assign(stream, self.world.rng.choice(SHARES))
         self.soon(self.world.rng.choice([0.0, 0.1, 1.0]), lambda: self.connected(stream))
 
     def connected(self, stream: int) -> None:
         speaker = self.speakers.get(stream)
         if speaker is not None and not speaker.over and not speaker.started:
-            self.tunnel.accept(stream)
+            self.tunnel.streams.accept(stream)
             speaker.start()

@@ -59,14 +59,14 @@ class Speaker:
         tunnel, rng = self.site.tunnel, self.site.world.rng
         if self.over or not self.started:
             return
-        while self.to_send and (room := tunnel.sendable(self.stream)):
+        while self.to_send and (room := tunnel.streams.sendable(self.stream)):
             plain = min(room, self.to_send, rng.choice([1, 500, 65536, 65536, 65536]))
             self._send(plain)
             if self.pace:
                 self.site.soon(self.pace * rng.random(), self.speak)
                 break
         if self.to_send:
-            tunnel.await_room(self.stream)
+            tunnel.streams.await_room(self.stream)
         elif not self.talk.ended[self.side]:
             self.site.soon(self.ends_late * rng.random(), self.end)
         self.site.pump()
@@ -74,7 +74,7 @@ class Speaker:
     def recalled(self, cost: int, limit: int) -> None:
         """Credit is asked back: it is given, or about to be used."""
         if not self.over and self.site.world.chance(0.8):
-            self.site.tunnel.waive(self.stream, cost, limit)
+            self.site.tunnel.streams.waive(self.stream, cost, limit)
 
     def _send(self, plain: int) -> None:
         offset = self.talk.sent[self.side]
@@ -85,7 +85,7 @@ class Speaker:
             self.referred.add(name)
         if self.site.world.chance(0.3):
             batch += bytes(max(plain, 33))  # 32 would look like a reference
-        self.cost = self.site.tunnel.send_data(self.stream, batch, plain)
+        self.cost = self.site.tunnel.streams.send_data(self.stream, batch, plain)
         self.talk.sent[self.side] += plain
         self.to_send -= plain
 
@@ -93,7 +93,7 @@ class Speaker:
         if self.over or self.talk.ended[self.side] or self.to_send:
             return
         self.talk.ended[self.side] = True
-        self.site.tunnel.send_end(self.stream, self.talk.sent[self.side], b"")
+        self.site.tunnel.streams.send_end(self.stream, self.talk.sent[self.side], b"")
         self.site.pump()
         self.finish_if_done()
 
@@ -123,10 +123,10 @@ class Speaker:
         if reference:
             self.missing = reference
             self.incoming[0] = plain, b""
-            self.site.tunnel.send_miss(self.stream, [reference])
+            self.site.tunnel.streams.send_miss(self.stream, [reference])
         else:
             self.incoming.popleft()
-            self.site.tunnel.consumed(self.stream)
+            self.site.tunnel.streams.consumed(self.stream)
             self.take_soon()
             self.finish_if_done()
         self.site.pump()
@@ -135,7 +135,7 @@ class Speaker:
         for name in names:
             assert name in self.referred, "asked for what nobody referred to"
             size = self.site.world.rng.choice([1, 5000, 200_000])
-            self.site.tunnel.send_fill(self.stream, name, 0, size, bytes(size))
+            self.site.tunnel.streams.send_fill(self.stream, name, 0, size, bytes(size))
 
     def filled(self, name: bytes) -> None:
         assert name == self.missing, "filled, but not asked for, or twice"
@@ -162,7 +162,7 @@ class Speaker:
     def give_up(self) -> None:
         """The array resets its connection."""
         if not self.over:
-            self.site.tunnel.reset(self.stream, ResetCode.ORIGIN_RESET, "the array is gone")
+            self.site.tunnel.streams.reset(self.stream, ResetCode.ORIGIN_RESET, "the array is gone")
             self.lost()
             self.site.pump()
 

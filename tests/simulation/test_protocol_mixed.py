@@ -46,8 +46,8 @@ class YesterdaysTunnel(Tunnel):
 
     def _begin(self) -> None:
         super()._begin()
-        self._streams._foretold.heard = lambda stream, limit: None  # type: ignore[method-assign]
-        self._streams._foretelling.speak = lambda stream: False  # type: ignore[method-assign]
+        self._state._foretold.heard = lambda stream, limit: None  # type: ignore[method-assign]
+        self._state._foretelling.speak = lambda stream: False  # type: ignore[method-assign]
 
 
 class UnlikeSite(Site):
@@ -73,13 +73,13 @@ class UnlikeSite(Site):
                 self.talk()
                 continue
             try:
-                stream = self.tunnel.open("export", "nobody")
+                stream = self.tunnel.streams.open("export", "nobody")
             except OpenRefused:
                 return
             self.refused.add(stream)
             if self.world.chance(0.3):
                 self.pump()
-            self.tunnel.reset(stream, ResetCode.ORIGIN_RESET, "at once")
+            self.tunnel.streams.reset(stream, ResetCode.ORIGIN_RESET, "at once")
         self.pump()
 
     def check_bounds(self) -> None:
@@ -88,10 +88,10 @@ class UnlikeSite(Site):
         self.check_budget()
         self.check_promises()
         if self.world.chance(0.1):  # as it seldom is: what is not used is asked back
-            self.tunnel._streams._budget.denied = True
+            self.tunnel._state._budget.denied = True
 
     def check_budget(self) -> None:
-        streams = self.tunnel._streams
+        streams = self.tunnel._state
         budget, foretold = streams._budget, streams._foretelling
         windows = [each.incoming.window for each in streams.live.values() if each.state is not State.OVER]
         assert budget.reserved == foretold.more + sum(one._initial + one._grown for one in windows)
@@ -109,8 +109,8 @@ class UnlikeSite(Site):
         mine, theirs = self.tunnel, self.other.tunnel
         if (mine.pairing.half, mine.pairing.other) != (theirs.pairing.other, theirs.pairing.half):
             return
-        for number, stream in mine._streams.live.items():
-            far = theirs._streams.live.get(number)
+        for number, stream in mine._state.live.items():
+            far = theirs._state.live.get(number)
             if far is None or State.OVER in (stream.state, far.state):
                 continue
             credit, window = stream.outgoing.credit, far.incoming.window

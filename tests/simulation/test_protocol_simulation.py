@@ -128,10 +128,10 @@ def check_ended(left: Site, right: Site) -> None:
 
 def check_accounts(tunnel: Tunnel) -> None:
     """Streams that are no more leave nothing in any account: what they did would be missing for ever."""
-    streams = tunnel._streams
-    sent, kept, budget, more = streams._ledger, streams._kept, streams._budget, streams._foretelling.more
+    state = tunnel._state
+    sent, kept, budget, more = state.ledger, state._kept, state._budget, state._foretelling.more
     assert (sent.held, sent.uncredited, sent.waiting) == (0, 0, 0)
     assert (kept.total, kept.uncredited) == (0, 0)
-    assert streams._trust.under_way == 0
+    assert state.trust.under_way == 0
     assert (budget.reserved, budget.grown, budget.opening) == (more, more, more), "what was foretold, and no more"
     assert (budget.growers, budget.streams) == (0, 0)

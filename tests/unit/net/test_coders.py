@@ -46,9 +46,8 @@ def coder_factory(
     )
     tunnel: Any = SimpleNamespace(
         agreement=SimpleNamespace(capabilities=capabilities),
-        remembers=0,
+        streams=SimpleNamespace(remembers=0, pressed=lambda stream: False),
         figures=SimpleNamespace(round_trip=None),
-        pressed=lambda stream: False,
         scheduler=SimpleNamespace(capped=capped),
     )
     return CoderFactory(cast(Environment, environment), cast(Tunnel, tunnel), lambda: 1)

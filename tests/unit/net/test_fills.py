@@ -63,7 +63,7 @@ class Relay:
 
     def fill(self, name: bytes, data: bytes) -> None:
         self.filled.append(name)
-        self._script.tunnel.send_fill(self.stream, name, 0, len(data), data)
+        self._script.tunnel.streams.send_fill(self.stream, name, 0, len(data), data)
 
     def loading(self, loading: bool) -> None:
         self.loads.append(loading)
@@ -76,7 +76,7 @@ class Stage:
         self.script = Script()
         self.worker = Worker()
         self.one, self.other = (Relay(self.script, self.script.accepted(stream)) for stream in (1, 3))
-        self.fills = Fills(self.script.tunnel, cast(StoreWorker, self.worker), lambda: None)
+        self.fills = Fills(self.script.tunnel.streams, cast(StoreWorker, self.worker), lambda: None)
 
     def miss(self, relay: Relay, *numbers: int) -> list[bytes]:
         """The peer misses those chunks."""
@@ -205,7 +205,7 @@ def test_nothing_is_sent_for_a_stream_that_has_ended(stage: Stage) -> None:
     stage.miss(stage.one, 0, 1)
     stage.miss(stage.other, *range(1, 100))
     for relay in (stage.one, stage.other):
-        stage.script.tunnel.reset(relay.stream, ResetCode.INTERNAL, "")
+        stage.script.tunnel.streams.reset(relay.stream, ResetCode.INTERNAL, "")
         stage.fills.drop(relay)
     before = len(stage.other.filled)
     stage.worker.loaded()
@@ -217,7 +217,7 @@ def test_nothing_is_sent_for_a_stream_that_has_ended(stage: Stage) -> None:
 def test_a_stream_that_ends_makes_room_for_others(stage: Stage) -> None:
     stage.miss(stage.one, *range(100))
     few = stage.miss(stage.other, 1, 2)
-    stage.script.tunnel.reset(stage.one.stream, ResetCode.INTERNAL, "")
+    stage.script.tunnel.streams.reset(stage.one.stream, ResetCode.INTERNAL, "")
     stage.fills.drop(stage.one)
     assert stage.other.filled == few
 
@@ -269,7 +269,7 @@ def test_what_is_driven_out_while_nothing_may_be_sent_is_not_gone(stage: Stage) 
     The peer reset streams for chunks that the disk had.
     """
     disk, script = Disk(), stage.script
-    fills = Fills(script.tunnel, cast(StoreWorker, disk), lambda: None)
+    fills = Fills(script.tunnel.streams, cast(StoreWorker, disk), lambda: None)
     relays = [stage.one, stage.other, *(Relay(script, script.accepted(stream)) for stream in (5, 7))]
     names = [number.to_bytes(32, "big") for number in range(400)]
     for nth, relay in enumerate(relays):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -11,6 +12,7 @@ from proxy.net.lanes import Lanes
 from proxy.net.tcpinfo import TcpInfo
 from proxy.protocol.codes import FrameType
 from proxy.protocol.frames import encode_token
+from proxy.protocol.streams import Streams
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
 from tests.unit.protocol.playbook import ALL, Script
 
@@ -20,15 +22,16 @@ class Scene(Tunnel):
 
     wanting = (1,)
     quiet = False
-    backlog = True
 
     def __init__(self, found: str) -> None:
         super().__init__(TunnelSettings(), "east", "west", bytes(16), [bytes(8)], 0.0)
         self.found = found
+        self.waiting = SimpleNamespace(backlog=True)
+        self.streams = cast(Streams, self.waiting)
 
     def take(self, rooms: Mapping[int, int], now: float) -> dict[int, list[bytes]]:
         self.quiet = self.found != "nothing"
-        self.backlog = not self.quiet
+        self.waiting.backlog = not self.quiet
         return {lane: [b"frame"] for lane in rooms if self.found == "a frame"}
 
 

@@ -59,8 +59,8 @@ def connection(here: Site, memory: ContextMemory | None = None) -> Iterator[Conn
     owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder_of(here, memory), held=0)
     owner.worker.congested = owner.turns.spend.return_value = False
     owner.rounds = Rounds(lambda: 0.0)
-    owner.grain = owner.tunnel.grain.return_value = 16 << 10
-    owner.tunnel.sendable.return_value = 1 << 20
+    owner.grain = owner.streams.grain.return_value = 16 << 10
+    owner.streams.sendable.return_value = 1 << 20
     relay = Relay(owner, 1, "array", "here", coders, opener=True)
     near, far = socket.socketpair()
     with near, far:
@@ -73,12 +73,12 @@ def connection(here: Site, memory: ContextMemory | None = None) -> Iterator[Conn
 def test_a_stream_that_rests_for_the_disk_may_end_meanwhile(connected: Connected) -> None:
     """The worker still calls it. Its tunnel may have been lost, so that nothing may be asked about its stream."""
     connected.owner.worker.congested = True
-    connected.owner.tunnel.sendable.return_value = 4 << 10
+    connected.owner.streams.sendable.return_value = 4 << 10
     connected.relay.get_buffer(0)[:1] = b"x"
     connected.read(1)
     (relieved,), _ = connected.owner.worker.when_relieved.call_args
     connected.relay.close(ResetCode.PEER_RESTARTED, "the peer has lost its side", tell=False)
-    connected.owner.tunnel.grain.side_effect = AssertionError("there is no such stream")
+    connected.owner.streams.grain.side_effect = AssertionError("there is no such stream")
     relieved()
     connected.transport.resume_reading.assert_not_called()
 
@@ -104,7 +104,7 @@ def test_a_question_that_fills_its_read_goes_when_its_turn_has_come_round(connec
     connected.transport.pause_reading.assert_called_once_with()
     loop.run(10.0)
     connected.transport.resume_reading.assert_called_once_with()
-    assert sum(args[2] for args, _ in connected.owner.tunnel.send_data.call_args_list) == asked
+    assert sum(args[2] for args, _ in connected.owner.streams.send_data.call_args_list) == asked
 
 
 def test_a_stream_may_end_while_it_waits_for_its_turn(connected: Connected) -> None:
@@ -129,13 +129,13 @@ def test_an_array_that_has_ended_its_side_is_not_waited_for_although_its_last_by
     connected.relay.eof_received()
     connected.transport.pause_reading.assert_not_called()
     connected.owner.worker.when_relieved.assert_not_called()
-    connected.owner.tunnel.flow.assert_not_called()
+    connected.owner.streams.flow.assert_not_called()
 
 
 def resting(connected: Connected) -> None:
     """The tunnel has no credit."""
-    connected.owner.tunnel.sendable.return_value = 0
-    connected.owner.tunnel.flow.return_value = None
+    connected.owner.streams.sendable.return_value = 0
+    connected.owner.streams.flow.return_value = None
     connected.relay.get_buffer(0)[:] = noise(READ_BYTES)
     connected.read()
     connected.transport.pause_reading.assert_called_once_with()
@@ -171,7 +171,7 @@ def test_an_array_that_resets_its_connection_while_nobody_reads_it_is_noticed(
         assert poll.poll(PATIENCE * 1000), "the reset has come"
         connected.relay.sample()
         connected.owner.gone.assert_called_once_with(connected.relay)
-        connected.owner.tunnel.reset.assert_called_once_with(1, ResetCode.ORIGIN_RESET, connected.relay.reason)
+        connected.owner.streams.reset.assert_called_once_with(1, ResetCode.ORIGIN_RESET, connected.relay.reason)
         assert connected.relay.reason == "the array reset its connection"
 
 
@@ -211,7 +211,7 @@ def test_once_the_far_array_has_had_time_to_take_all_it_is_asked_again(connected
         connected.read(1000)
         connected.relay.eof_received()
         far.shutdown(socket.SHUT_WR)
-        assert connected.owner.tunnel.send_data.called
+        assert connected.owner.streams.send_data.called
         asked = [asked_after(connected, loop, near, 3 * LEAVE_SECONDS)]
         connected.relay.consumed(1 << 62)
         asked += [asked_after(connected, loop, near, seconds) for seconds in (LEAVE_SECONDS - 2, 5)]
@@ -228,7 +228,7 @@ def asked_after(connected: Connected, loop: Loop, near: socket.socket, seconds: 
 
 def test_why_an_array_s_connection_failed_is_said_without_python_s_words(connected: Connected) -> None:
     connected.relay.connection_lost(BrokenPipeError(errno.EPIPE, "Broken pipe"))
-    reset = connected.owner.tunnel.reset
+    reset = connected.owner.streams.reset
     reset.assert_called_once_with(1, ResetCode.ORIGIN_RESET, "the array's connection failed: Broken pipe")
 
 
@@ -249,7 +249,7 @@ def test_what_was_on_its_way_when_a_stream_ends_holds_no_container(loop: Loop) -
             room[:], data = data[: len(room)], data[len(room) :]
             made.read(len(room))
         made.relay.eof_received()
-        assert made.owner.tunnel.send_data.called
+        assert made.owner.streams.send_data.called
         assert here.store.pinned
         made.relay.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
     assert not here.store.pinned
@@ -262,7 +262,7 @@ def test_nor_does_what_was_not_on_its_way_yet(loop: Loop) -> None:
         room = made.relay.get_buffer(0)
         room[:] = data[: len(room)]
         made.read(len(room))
-        assert not made.owner.tunnel.send_data.called
+        assert not made.owner.streams.send_data.called
         assert here.store.pinned
         made.relay.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
     assert not here.store.pinned
@@ -308,35 +308,35 @@ def test_a_chunk_that_cannot_be_filled_suspends_references(connected: Connected,
 
 def test_a_stream_that_rests_goes_on_when_what_it_held_has_cost_less(connected: Connected, loop: Loop) -> None:
     """Nobody else would wake it: its credit was never used up."""
-    connected.owner.tunnel.sendable.return_value = 4 << 10
-    connected.owner.tunnel.flow.return_value = None
+    connected.owner.streams.sendable.return_value = 4 << 10
+    connected.owner.streams.flow.return_value = None
     connected.relay.get_buffer(0)[:] = noise(READ_BYTES)
     connected.read()
     connected.transport.pause_reading.assert_called_once_with()
-    connected.owner.tunnel.sendable.return_value = READ_BYTES + (6 << 10)
+    connected.owner.streams.sendable.return_value = READ_BYTES + (6 << 10)
     loop.run(1.0)
     connected.transport.resume_reading.assert_called_once_with()
 
 
 def test_after_credit_was_given_back_no_more_is_read_than_there_is_credit_for(connected: Connected) -> None:
     """How much the array may give was reckoned with what is gone: the batch would cost more than may be sent."""
-    tunnel = connected.owner.tunnel
-    tunnel.waive.side_effect = lambda *_: tunnel.sendable.configure_mock(return_value=64 << 10)
+    streams = connected.owner.streams
+    streams.waive.side_effect = lambda *_: streams.sendable.configure_mock(return_value=64 << 10)
     assert len(connected.relay.get_buffer(0)) > 64 << 10
     connected.relay.recalled(1000, 1000 + (64 << 10))
-    tunnel.waive.assert_called_once_with(1, 1000, 1000 + (64 << 10))
+    streams.waive.assert_called_once_with(1, 1000, 1000 + (64 << 10))
     assert len(connected.relay.get_buffer(0)) <= 64 << 10
 
 
 def test_after_all_credit_was_given_back_nothing_is_read_until_there_is_some(connected: Connected) -> None:
     """A peer may ask for more than ours does. Even a byte would cost more than may be sent."""
-    tunnel = connected.owner.tunnel
-    tunnel.flow.return_value = None
-    tunnel.waive.side_effect = lambda *_: tunnel.sendable.configure_mock(return_value=0)
+    streams = connected.owner.streams
+    streams.flow.return_value = None
+    streams.waive.side_effect = lambda *_: streams.sendable.configure_mock(return_value=0)
     connected.relay.recalled(1000, 1000)
     connected.transport.pause_reading.assert_called_once_with()
-    tunnel.await_room.assert_called_once_with(1)
-    tunnel.sendable.return_value = 1 << 20
+    streams.await_room.assert_called_once_with(1)
+    streams.sendable.return_value = 1 << 20
     connected.relay.writable()
     connected.transport.resume_reading.assert_called_once_with()
 
@@ -345,19 +345,19 @@ def test_credit_for_what_was_read_is_not_given_back(connected: Connected) -> Non
     """What fills its read looks as if more followed, so the end of it waits."""
     asked = len(connected.relay.get_buffer(0))
     connected.read()
-    assert sum(args[2] for args, _ in connected.owner.tunnel.send_data.call_args_list) < asked
+    assert sum(args[2] for args, _ in connected.owner.streams.send_data.call_args_list) < asked
     connected.relay.recalled(1000, 1000 + (64 << 10))
-    connected.owner.tunnel.waive.assert_not_called()
+    connected.owner.streams.waive.assert_not_called()
 
 
 def test_but_while_the_disk_lags_not_before_that_is_over(connected: Connected, loop: Loop) -> None:
-    connected.owner.tunnel.sendable.return_value = 4 << 10
-    connected.owner.tunnel.flow.return_value = None
+    connected.owner.streams.sendable.return_value = 4 << 10
+    connected.owner.streams.flow.return_value = None
     connected.relay.get_buffer(0)[:] = noise(READ_BYTES)
     connected.read()
     connected.transport.pause_reading.assert_called_once_with()
     connected.owner.worker.congested = True
-    connected.owner.tunnel.sendable.return_value = READ_BYTES + (6 << 10)
+    connected.owner.streams.sendable.return_value = READ_BYTES + (6 << 10)
     loop.run(1.0)
     connected.transport.resume_reading.assert_not_called()
     (relieved,) = connected.owner.worker.when_relieved.call_args.args
@@ -367,9 +367,9 @@ def test_but_while_the_disk_lags_not_before_that_is_over(connected: Connected, l
 
 def test_an_array_that_does_not_read_keeps_nobody_from_asking(connected: Connected) -> None:
     """What its batch lacks has come: it is decoded all the same; what follows it waits for the array."""
-    connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
+    connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
     connected.relay.delivery.data(batch(WHOLE, plain=1000))
-    connected.owner.tunnel.send_miss.assert_called_once_with(1, [NAME])
+    connected.owner.streams.send_miss.assert_called_once_with(1, [NAME])
     connected.relay.pause_writing()
     connected.relay.delivery.data(batch(literal(b"more"), literals=b"more"))
     connected.relay.delivery.filled(NAME, 0, 1000, memoryview(CHUNK))
@@ -413,7 +413,7 @@ def test_a_stream_may_end_while_it_waits_for_the_next_round(loop: Loop) -> None:
 @pytest.mark.parametrize("asked", [False, True], ids=["nothing was", "another was"])
 def test_a_fill_of_what_was_not_asked_for_is_a_breach(connected: Connected, asked: bool, size: int) -> None:
     """Also one that says that the chunk is gone: nobody has named it."""
-    connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
+    connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
     if asked:
         connected.relay.delivery.data(batch(WHOLE, plain=1000))
     with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: the stream has not asked"):
@@ -423,7 +423,7 @@ def test_a_fill_of_what_was_not_asked_for_is_a_breach(connected: Connected, aske
 
 @pytest.mark.parametrize("size", [0, 1000], ids=["gone", "chunk"])
 def test_so_is_one_while_the_stream_waits_for_its_turn_to_ask(connected: Connected, size: int) -> None:
-    connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
+    connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
     for stream in range(3, 3 + 2 * AT_ONCE, 2):
         connected.owner.misses.ask(stream, [OTHER_NAME])
     connected.relay.delivery.data(batch(WHOLE, plain=1000))
@@ -433,15 +433,15 @@ def test_so_is_one_while_the_stream_waits_for_its_turn_to_ask(connected: Connect
 
 def test_a_fill_that_cannot_be_decoded_is_named_as_the_frame_at_fault(connected: Connected) -> None:
     """The DATA before it is right."""
-    connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
+    connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
     connected.relay.delivery.data(batch(WHOLE, plain=1000))
     with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: zstd frame cannot be decoded"):
         connected.relay.delivery.filled(NAME, 1, 1000, memoryview(b"no frame"))
 
 
 def test_a_chunk_that_is_gone_ends_the_stream_that_asked_for_it(connected: Connected) -> None:
-    connected.owner.misses = Misses(connected.owner.tunnel.send_miss, connected.owner.pump)
+    connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
     connected.relay.delivery.data(batch(WHOLE, plain=1000))
     connected.relay.delivery.filled(NAME, 0, 0, memoryview(b""))
-    ((stream, code, _), _) = connected.owner.tunnel.reset.call_args
+    ((stream, code, _), _) = connected.owner.streams.reset.call_args
     assert (stream, code) == (1, ResetCode.CHUNK_LOST)

@@ -26,7 +26,7 @@ class Scene:
         self.owner: Any = SimpleNamespace(
             reachable=True,
             worker=SimpleNamespace(congested=False),
-            tunnel=SimpleNamespace(flow=self.flow, backlog=False),
+            streams=SimpleNamespace(flow=self.flow, backlog=False),
         )
         self.waits = Waits(cast(WaitsOwner, self.owner), 1, lambda: self.now)
 
@@ -150,9 +150,9 @@ def test_nothing_else_counts_while_the_source_rests(scene: Scene) -> None:
 def test_what_is_unacknowledged_while_the_lanes_are_full_waits_for_the_line(scene: Scene, obstacle: Obstacle) -> None:
     scene.obstacle = obstacle
     scene.waits.rest()
-    scene.owner.tunnel.backlog = True
+    scene.owner.streams.backlog = True
     scene.pass_(3).look()
-    scene.owner.tunnel.backlog = False
+    scene.owner.streams.backlog = False
     scene.pass_(4).resume()
     found = scene.outward()
     assert found.pop("line") == 3
@@ -178,7 +178,7 @@ def test_while_a_cap_holds_the_share_back_it_waits_for_that(scene: Scene, obstac
 def test_what_the_far_array_has_not_taken_does_not(scene: Scene) -> None:
     scene.obstacle = Obstacle.FAR
     scene.waits.rest()
-    scene.owner.tunnel.backlog = True
+    scene.owner.streams.backlog = True
     scene.pass_(3).resume()
     assert scene.outward() == {"far_array": 3}
 

@@ -62,7 +62,7 @@ class Line:
 
     def open(self, share: Share = PLAIN, frame: int = 16 << 10, frames: float = float("inf")) -> int:
         """A stream that sends so many frames of that many bytes."""
-        stream = self.tunnel.open("array", "10.0.0.2", share)
+        stream = self.tunnel.streams.open("array", "10.0.0.2", share)
         self.script.take()
         self.script.acknowledge(stream, 1)
         self.sources[stream] = Source(batch(frame, filling=frame - 12), frames, [])
@@ -148,8 +148,8 @@ class Line:
     def fill(self) -> None:
         """The arrays give what the tunnel takes."""
         for stream, source in self.sources.items():
-            while source.left > 0 and self.tunnel.sendable(stream) >= len(source.payload):
-                self.tunnel.send_data(stream, source.payload, len(source.payload))
+            while source.left > 0 and self.tunnel.streams.sendable(stream) >= len(source.payload):
+                self.tunnel.streams.send_data(stream, source.payload, len(source.payload))
                 source.left -= 1
 
     def _asked(self) -> float:

@@ -141,8 +141,8 @@ class Script:
 
     def room(self, stream: int) -> int:
         """Plain bytes that may be sent; Writable will tell of more."""
-        self.tunnel.await_room(stream)
-        return self.tunnel.sendable(stream)
+        self.tunnel.streams.await_room(stream)
+        return self.tunnel.streams.sendable(stream)
 
     def give(self, kind: int, stream: int, number: int, payload: bytes = b"", lane: int = 1) -> list[Event]:
         """The peer sends a frame; what happens."""
@@ -189,7 +189,7 @@ class Script:
 
     def accepted(self, stream: int = 1) -> int:
         """We open a stream and the peer accepts it, without any trace left."""
-        number = self.tunnel.open("array", "10.0.0.2")
+        number = self.tunnel.streams.open("array", "10.0.0.2")
         assert number == stream
         self.take()
         self.acknowledge(number, 1)

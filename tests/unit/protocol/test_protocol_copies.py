@@ -39,7 +39,7 @@ def taken(script: Script, *lanes: int) -> list[list[str]]:
 
 
 def ask(script: Script, stream: int = 1, question: bytes = QUESTION) -> None:
-    script.tunnel.send_data(stream, question, len(question))
+    script.tunnel.streams.send_data(stream, question, len(question))
 
 
 def test_a_question_goes_by_the_two_newest_of_three() -> None:
@@ -121,14 +121,14 @@ def test_who_has_much_under_way_waits_for_no_single_frame() -> None:
     plain = PLAIN_MAX - DATA_OVERHEAD
     before = MUCH // PLAIN_MAX - 1
     for number in range(before + 3):
-        script.tunnel.send_data(1, batch(plain), plain)
+        script.tunnel.streams.send_data(1, batch(plain), plain)
         assert copied() == (number < before)
     script.credit(1, 3 * PLAIN_MAX, 1 << 30)
     ask(script)
     assert copied()
-    script.tunnel.send_data(1, batch(plain), plain)
+    script.tunnel.streams.send_data(1, batch(plain), plain)
     assert not copied()
-    script.tunnel.send_end(1, (before + 4) * plain + len(QUESTION), b"")
+    script.tunnel.streams.send_end(1, (before + 4) * plain + len(QUESTION), b"")
     assert copied()
 
 
@@ -167,7 +167,7 @@ def test_copies_are_paid_for() -> None:
         script = lossy(3)
         script.tunnel.copy(copying)
         share = Share("slow", maximum=MBIT, guarantee=MBIT / 2)
-        script.tunnel.assign(1, share)
+        script.tunnel.streams.assign(1, share)
         account = script.tunnel.scheduler.account(share)
         ask(script)
         taken(script, 3, 2)
@@ -182,7 +182,7 @@ def test_copies_are_paid_for() -> None:
 def test_copies_that_were_never_sent_cost_nothing() -> None:
     script = lossy(3)
     script.take(3)
-    account = script.tunnel._streams.live[1].account
+    account = script.tunnel._state.live[1].account
     before = account.wire
     ask(script)
     taken(script, 3)
@@ -209,11 +209,11 @@ def test_the_peer_takes_each_frame_once() -> None:
         pair.dial(lane)
         pair.settle(lane)
     pair.left.copy(LINE)
-    stream = pair.left.open("array", "10.0.0.2")
+    stream = pair.left.streams.open("array", "10.0.0.2")
     pair.carry_all([3, 2], pair.left)
-    pair.right.accept(stream)
+    pair.right.streams.accept(stream)
     pair.settle(3)
-    pair.left.send_data(stream, QUESTION, len(QUESTION))
+    pair.left.streams.send_data(stream, QUESTION, len(QUESTION))
     first, second = pair.carry_all([3, 2], pair.left)
     assert first == second != []
     assert [type(event).__name__ for event in events_of(pair.right)] == ["StreamOffered", "DataReceived"]

@@ -51,11 +51,11 @@ def test_where_costs_are_lean_data_costs_what_it_takes_to_keep() -> None:
 def test_costs_are_lean_if_both_can(capabilities: tuple[Capability, ...], cost: int) -> None:
     script = Script(capabilities=capabilities)
     script.accepted(1)
-    assert script.tunnel.send_data(1, batch(65000, 8180), 65000) == cost
+    assert script.tunnel.streams.send_data(1, batch(65000, 8180), 65000) == cost
     script.open(2)
     script.give(FrameType.DATA, 2, 1, batch(65000, 8180))
     script.flush()
-    script.tunnel.consumed(2)
+    script.tunnel.streams.consumed(2)
     script.at(1.0)
     assert any(frame.startswith(f"CREDIT 2:{cost}/") for frame in script.take())
 
@@ -83,12 +83,12 @@ def test_who_waits_for_room_hears_that_the_peer_is_trusted() -> None:
     script = Script(capabilities=[Capability.LEAN])
     script.accepted(1)
     script.credit(1, 0, 8 * MIB)
-    while size := script.tunnel.sendable(1):
-        script.tunnel.send_data(1, batch(size), size)
+    while size := script.tunnel.streams.sendable(1):
+        script.tunnel.streams.send_data(1, batch(size), size)
         script.take()
-    script.tunnel.await_room(1)
+    script.tunnel.streams.await_room(1)
     assert script.events() == []
-    script.tunnel.trust(True)
+    script.tunnel.streams.trust(True)
     assert script.events() == [Writable(1)]
 
 
@@ -120,17 +120,17 @@ def test_what_a_stream_that_is_reset_had_under_way_counts_no_more(by: str) -> No
     script = Script(capabilities=(Capability.LEAN,), memory=MIB)
     script.accepted(1)
     script.accepted(3)
-    script.tunnel.trust(True)
+    script.tunnel.streams.trust(True)
     script.credit(1, 0, 8 * MIB)
     for _ in range(4 * WIDE):
-        script.tunnel.send_data(1, batch(MIB // 4, 100), MIB // 4)
-    script.tunnel.send_data(3, batch(60_000, 100), 60_000)
-    assert script.tunnel.sendable(3) == 64 * KIB - 60_000 - 2 * 256, "its window in plain bytes"
+        script.tunnel.streams.send_data(1, batch(MIB // 4, 100), MIB // 4)
+    script.tunnel.streams.send_data(3, batch(60_000, 100), 60_000)
+    assert script.tunnel.streams.sendable(3) == 64 * KIB - 60_000 - 2 * 256, "its window in plain bytes"
     if by == "us":
-        script.tunnel.reset(1, ResetCode.ORIGIN_RESET, "")
+        script.tunnel.streams.reset(1, ResetCode.ORIGIN_RESET, "")
     else:
         script.give(FrameType.RESET, 1, 1, encode_reset(ResetCode.ORIGIN_RESET, ""))
-    assert script.tunnel.sendable(3) == 64 * KIB - 60_000 // LEAN_PART - 2 * 256, "what its credit allows"
+    assert script.tunnel.streams.sendable(3) == 64 * KIB - 60_000 // LEAN_PART - 2 * 256, "what its credit allows"
 
 
 def test_credit_for_known_data_comes_as_often_as_for_new_data() -> None:
@@ -192,8 +192,8 @@ def test_sending_beyond_the_credit_is_our_own_mistake() -> None:
     script = Script()
     script.accepted(1)
     with pytest.raises(Misuse):
-        script.tunnel.send_data(1, batch(65536 - 255), 65536 - 255)
-    script.tunnel.send_data(1, batch(65536 - 256), 65536 - 256)
+        script.tunnel.streams.send_data(1, batch(65536 - 255), 65536 - 255)
+    script.tunnel.streams.send_data(1, batch(65536 - 256), 65536 - 256)
 
 
 def test_however_much_a_peer_allows_no_more_than_our_own_largest_window_is_under_way() -> None:
@@ -202,23 +202,23 @@ def test_however_much_a_peer_allows_no_more_than_our_own_largest_window_is_under
     script.accepted(1)
     script.credit(1, 0, (1 << 64) - 1)
     sent, number = 0, 1
-    while (plain := script.tunnel.sendable(1)) and sent < 4 * MIB:
-        script.tunnel.send_data(1, batch(plain), plain)
+    while (plain := script.tunnel.streams.sendable(1)) and sent < 4 * MIB:
+        script.tunnel.streams.send_data(1, batch(plain), plain)
         sent, number = sent + plain, number + 1
         script.take()
         script.acknowledge(1, number)
     assert MIB - 64 * KIB < sent < MIB
     script.credit(1, cost_of(PLAIN_MAX, 12, lean=False), (1 << 64) - 1)
-    assert 0 < script.tunnel.sendable(1) <= PLAIN_MAX, "what was taken makes room"
+    assert 0 < script.tunnel.streams.sendable(1) <= PLAIN_MAX, "what was taken makes room"
 
 
 def test_nothing_is_consumed_that_has_not_come() -> None:
     script = Script()
     script.open(2)
     script.data(2, 1, 100)
-    script.tunnel.consumed(2)
+    script.tunnel.streams.consumed(2)
     with pytest.raises(Misuse, match="more DATA was consumed than has arrived"):
-        script.tunnel.consumed(2)
+        script.tunnel.streams.consumed(2)
 
 
 def test_what_is_consumed_is_what_came_first() -> None:
@@ -229,7 +229,7 @@ def test_what_is_consumed_is_what_came_first() -> None:
     script.flush()
     consumed = 0
     for plain in (20_000, 100, 30_000):
-        script.tunnel.consumed(2)
+        script.tunnel.streams.consumed(2)
         consumed += plain + 256
         script.at(script.now + 1.0)
         assert f"CREDIT 2:{consumed}/{consumed + 64 * KIB}" in script.take()
@@ -327,7 +327,7 @@ def test_the_limit_is_never_lowered() -> None:
 def test_a_tunnel_counts_what_it_has_promised() -> None:
     script = Script(memory=MIB)
     script.open(2)
-    script.tunnel.open("array", "")
+    script.tunnel.streams.open("array", "")
     assert script.tunnel.figures.credit_bytes == 2 * 64 * KIB
 
 
@@ -369,7 +369,7 @@ def test_what_would_follow_the_end_behind_a_gap_is_not_kept() -> None:
     """There is no room for it in the budget, and it could never be delivered."""
     script = Script()
     script.open(2)
-    script.tunnel.accept(2)
+    script.tunnel.streams.accept(2)
     script.give(FrameType.END, 2, 1, encode_end(0, b""))
     with pytest.raises(PeerError, match="DATA 3 of stream 2 broke the protocol: it comes after END"):
         script.give(FrameType.DATA, 2, 3, batch(100, 100))

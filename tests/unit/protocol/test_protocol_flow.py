@@ -22,11 +22,11 @@ def script(credit: int, **settings: Any) -> Script:
 
 def send(script: Script, count: int, plain: int = 10_000) -> None:
     for _ in range(count):
-        script.tunnel.send_data(1, batch(plain, filling=plain - 12), plain)
+        script.tunnel.streams.send_data(1, batch(plain, filling=plain - 12), plain)
 
 
 def flow(script: Script) -> Flow:
-    found = script.tunnel.flow(1)
+    found = script.tunnel.streams.flow(1)
     assert found is not None
     return found
 
@@ -59,9 +59,9 @@ def test_the_lanes_take_no_more() -> None:
     it = script(1 << 40)
     send(it, 50)
     assert flow(it).obstacle is Obstacle.LINE
-    assert it.tunnel.backlog
+    assert it.tunnel.streams.backlog
     it.take()
-    assert not it.tunnel.backlog
+    assert not it.tunnel.streams.backlog
 
 
 def test_what_arrives_changes_nothing_while_the_lanes_take_no_more() -> None:
@@ -106,12 +106,12 @@ def test_what_was_sent_twice_arrives_once() -> None:
 def test_a_stream_that_has_ended_has_no_flow() -> None:
     it = script(100_000)
     send(it, 3)
-    it.tunnel.reset(1, ResetCode.ORIGIN_RESET, "enough")
-    assert it.tunnel.flow(1) is None
+    it.tunnel.streams.reset(1, ResetCode.ORIGIN_RESET, "enough")
+    assert it.tunnel.streams.flow(1) is None
 
 
 def test_nor_has_one_that_was_lost_with_the_tunnel() -> None:
     it = script(100_000)
     send(it, 3)
     it.tunnel.abandon(ResetCode.GRACE_EXPIRED, "gone", it.now)
-    assert it.tunnel.flow(1) is None
+    assert it.tunnel.streams.flow(1) is None

@@ -41,11 +41,11 @@ def test_each_stream_has_the_next_foretold() -> None:
 def test_a_stream_of_ours_begins_with_what_was_foretold() -> None:
     script = Script()
     script.give(FrameType.CREDIT, 0, 0, encode_credit([(1, 0, MIB), (2, 0, MIB)]))
-    assert script.tunnel.open("array", "") == 1
-    script.tunnel.send_data(1, batch(500 * KIB), 500 * KIB)
-    assert script.tunnel.sendable(1) > 500 * KIB
-    assert script.tunnel.open("array", "") == 3
-    assert script.tunnel.sendable(3) == INITIAL - 256
+    assert script.tunnel.streams.open("array", "") == 1
+    script.tunnel.streams.send_data(1, batch(500 * KIB), 500 * KIB)
+    assert script.tunnel.streams.sendable(1) > 500 * KIB
+    assert script.tunnel.streams.open("array", "") == 3
+    assert script.tunnel.streams.sendable(3) == INITIAL - 256
 
 
 def test_nothing_was_consumed_of_a_stream_that_was_never_opened() -> None:
@@ -84,7 +84,7 @@ def test_when_a_stream_that_we_have_reset_is_over_there_is_to_spare_again() -> N
     script.open(2)
     script.open(4)
     assert " 6:" not in " ".join(script.take())
-    script.tunnel.reset(2, ResetCode.ORIGIN_RESET, "gone")
+    script.tunnel.streams.reset(2, ResetCode.ORIGIN_RESET, "gone")
     script.take()
     script.acknowledge(2, OVER)
     assert script.take() == [f"CREDIT 6:0/{INITIAL + 96 * KIB}"]

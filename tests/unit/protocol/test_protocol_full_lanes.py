@@ -20,7 +20,7 @@ def test_a_lane_lives_while_what_goes_by_it_arrives() -> None:
         script.now += 2.0
         script.tunnel.heard(2, script.now)
         assert script.at(script.now) == []
-        script.tunnel.send_data(busy, batch(4000, 4000), 4000)
+        script.tunnel.streams.send_data(busy, batch(4000, 4000), 4000)
         script.take(1)
         script.acknowledge(busy, 4 + second, lane=2)
 
@@ -32,7 +32,7 @@ def test_it_lives_no_longer_than_that() -> None:
     script.tunnel.heard(2, script.now)
     script.acknowledge(busy, 5, lane=2)
     script.now += 1.0
-    script.tunnel.send_data(busy, batch(100, 100), 100)
+    script.tunnel.streams.send_data(busy, batch(100, 100), 100)
     script.take(1)
     script.acknowledge(busy, 6, lane=2)
     assert script.at(script.now + 1.9) == []
@@ -48,7 +48,7 @@ def test_a_lane_that_says_nothing_is_given_up_whatever_arrives() -> None:
         script.now += 2.0
         script.tunnel.heard(2, script.now)
         dead += script.at(script.now)
-        script.tunnel.send_data(busy, batch(4000, 4000), 4000)
+        script.tunnel.streams.send_data(busy, batch(4000, 4000), 4000)
         script.take_all({1: ALL, 2: 0})
         script.acknowledge(busy, 4 + second, lane=2)
         if dead:

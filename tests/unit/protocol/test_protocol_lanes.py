@@ -24,7 +24,7 @@ from tests.unit.protocol.playbook import ALL, Pair, Script, batch, lines, taken
 def test_a_lane_begins_with_state_and_waits_for_the_peers() -> None:
     pair = Pair()
     pair.dial(1)
-    pair.left.open("array", "")
+    pair.left.streams.open("array", "")
     assert lines(taken(pair.left, 1, 1 << 20, 0.0)) == ["ACK 1:0", "CREDIT 1:0/98304"]
     assert lines(taken(pair.left, 1, 1 << 20, 0.0)) == []
     assert 1 not in pair.left.wanting
@@ -44,7 +44,7 @@ def test_the_state_names_every_stream_that_is_not_forgotten() -> None:
     script.accepted(1)
     script.open(2)
     script.open(4)
-    script.tunnel.reset(4, ResetCode.UNREACHABLE, "")
+    script.tunnel.streams.reset(4, ResetCode.UNREACHABLE, "")
     script.tunnel.drain("bye")
     script.join(2, ready=False)
     assert script.take(2) == ["ACK 1:1 2:1 4:1", "CREDIT 1:0/65536 2:0/65536", "DRAIN bye"]
@@ -280,9 +280,9 @@ def test_an_error_of_the_peer_ends_all_streams_but_not_the_tunnel() -> None:
     assert script.tunnel.figures.outages == 1
     assert script.open(2, lane=2) == []
     with pytest.raises(OpenRefused):
-        script.tunnel.open("array", "")
+        script.tunnel.streams.open("array", "")
     script.join(3)
-    assert script.tunnel.open("array", "") == 1
+    assert script.tunnel.streams.open("array", "") == 1
 
 
 def test_the_only_lane_of_an_erring_peer() -> None:
@@ -318,9 +318,9 @@ def test_the_peer_drains() -> None:
     assert script.tunnel.peer_drains.endswith(" drains: upgrade")
     assert script.give(FrameType.DRAIN, 0, 0, encode_drain("again")) == []
     with pytest.raises(OpenRefused, match="right drains: upgrade") as caught:
-        script.tunnel.open("array", "")
+        script.tunnel.streams.open("array", "")
     assert caught.value.code == ResetCode.SHUTDOWN
-    assert script.tunnel.sendable(1) > 0
+    assert script.tunnel.streams.sendable(1) > 0
 
 
 def test_we_drain() -> None:
@@ -330,10 +330,10 @@ def test_we_drain() -> None:
     assert 1 in script.tunnel.wanting
     assert script.take() == ["DRAIN upgrade"]
     with pytest.raises(OpenRefused, match="upgrade"):
-        script.tunnel.open("array", "")
+        script.tunnel.streams.open("array", "")
     assert script.open(2) == []
     assert script.flush() == ["RESET 2#0 SHUTDOWN"]
-    script.tunnel.send_data(1, batch(9), 9)
+    script.tunnel.streams.send_data(1, batch(9), 9)
     assert script.take() == ["DATA 1#1 9"]
 
 
@@ -349,7 +349,7 @@ def test_a_drain_outlives_its_lane_and_the_tunnel() -> None:
     script.join(3, ready=False)
     assert script.take(3) == ["ACK", "DRAIN upgrade"]
     with pytest.raises(OpenRefused):
-        script.tunnel.open("array", "")
+        script.tunnel.streams.open("array", "")
 
 
 def test_lanes_come_up_once_and_only_after_hello() -> None:
@@ -379,15 +379,15 @@ def test_hello_decodes_as_it_was_said() -> None:
 def test_marked_streams_go_by_lanes_of_their_mark() -> None:
     """What has no lane of its mark goes by the least marked one, and by its own again when that comes."""
     script = Script()
-    marked = script.tunnel.open("array", "10.0.0.2", Share("marked", mark=18))
-    plain = script.tunnel.open("array", "10.0.0.2")
+    marked = script.tunnel.streams.open("array", "10.0.0.2", Share("marked", mark=18))
+    plain = script.tunnel.streams.open("array", "10.0.0.2")
     assert (marked, plain) == (1, 3)
     assert sorted(script.take(1)) == ["OPEN 1#0 array", "OPEN 3#0 array"]
     script.tunnel.lane_up(2, script.now, 18)
     script.give(FrameType.ACK, 0, 0, b"", lane=2)
     script.take(2)
     for stream in (marked, plain):
-        script.tunnel.send_miss(stream, [bytes(32)])
+        script.tunnel.streams.send_miss(stream, [bytes(32)])
     assert script.take(1) == ["MISS 3#1 1"]
     assert script.take(2) == ["MISS 1#1 1"]
     script.tunnel.lane_down(2, script.now)
@@ -405,13 +405,13 @@ def test_bulk_of_a_mark_whose_own_lane_is_full_keeps_no_other_waiting() -> None:
     assert script.tunnel.express == {3}
     script.tunnel.scheduler.set_rate(100e6, script.now)
     shares = [Share("full", guarantee=50e6, mark=10), Share("plain")]
-    full, plain = [script.tunnel.open("array", "10.0.0.2", share) for share in shares]
+    full, plain = [script.tunnel.streams.open("array", "10.0.0.2", share) for share in shares]
     script.take_all({3: ALL, 2: ALL, 1: ALL})
     for stream in (full, plain):
         script.give(FrameType.ACCEPT, stream, 0)
         script.credit(stream, 0, 1 << 40)
         for _ in range(2):
-            script.tunnel.send_data(stream, batch(60_000, 60_000), 60_000)
+            script.tunnel.streams.send_data(stream, batch(60_000, 60_000), 60_000)
     assert script.take_all({3: ALL, 1: 1}) == {3: [], 1: [f"DATA {plain}#1 60000"]}
     assert script.take_all({3: ALL, 2: 1, 1: 1}) == {3: [], 2: [f"DATA {full}#1 60000"], 1: [f"DATA {plain}#2 60000"]}
 
@@ -426,12 +426,12 @@ def test_what_comes_first_and_has_nothing_to_send_keeps_nothing_waiting() -> Non
         tunnel.lane_up(lane, script.now, mark)
         script.give(FrameType.ACK, 0, 0, b"", lane=lane)
         script.take(lane)
-    plain = tunnel.open("array", "10.0.0.2", Share("plain"))
+    plain = tunnel.streams.open("array", "10.0.0.2", Share("plain"))
     assert script.take(2) == ["OPEN 1#0 array"]
     tunnel.lane_down(2, script.now)
     script.take(1, 1)
     script.acknowledge(plain, 1)
-    tunnel.open("array", "10.0.0.2", Share("marked", mark=10))
+    tunnel.streams.open("array", "10.0.0.2", Share("marked", mark=10))
     assert script.take_all({3: ALL, 1: ALL}) == {3: ["OPEN 3#0 array"], 1: []}
 
 
@@ -444,17 +444,17 @@ def two_lanes() -> tuple[Script, int, int]:
     script.join(2)
     script.take(2)
     for _ in range(4):
-        script.tunnel.send_data(busy, batch(40_000, 40_000), 40_000)
+        script.tunnel.streams.send_data(busy, batch(40_000, 40_000), 40_000)
         script.take(1)
     return script, busy, idle
 
 
 def test_the_newest_of_several_lanes_is_kept_for_what_is_urgent() -> None:
     script, busy, idle = two_lanes()
-    script.tunnel.send_data(busy, batch(40_000, 40_000), 40_000)
+    script.tunnel.streams.send_data(busy, batch(40_000, 40_000), 40_000)
     assert script.take(2) == []
     assert 2 not in script.tunnel.wanting
-    script.tunnel.send_data(idle, batch(100, 100), 100)
+    script.tunnel.streams.send_data(idle, batch(100, 100), 100)
     assert 2 in script.tunnel.wanting
     assert script.take(2) == [f"DATA {idle}#1 100"]
     assert script.take(1) == [f"DATA {busy}#5 40000"]
@@ -462,7 +462,7 @@ def test_the_newest_of_several_lanes_is_kept_for_what_is_urgent() -> None:
 
 def test_bulk_goes_by_the_lane_that_is_left() -> None:
     script, busy, _ = two_lanes()
-    script.tunnel.send_data(busy, batch(40_000, 40_000), 40_000)
+    script.tunnel.streams.send_data(busy, batch(40_000, 40_000), 40_000)
     script.tunnel.lane_down(1, script.now)
     assert f"DATA {busy}#5 40000" in script.take(2)
 
@@ -475,9 +475,9 @@ def test_a_silent_lane_is_not_counted_on() -> None:
     taken(script.tunnel, 1, 1 << 20, script.now + 1)
     script.tunnel.heard(2, script.now + 5)
     assert LaneSilent(1) in script.at(script.now + 6)
-    script.tunnel.send_data(busy, batch(40_000, 40_000), 40_000)
+    script.tunnel.streams.send_data(busy, batch(40_000, 40_000), 40_000)
     assert script.take(2) == [f"DATA {busy}#5 40000"]
     script.tunnel.heard(1, script.now)
-    script.tunnel.send_data(busy, batch(40_000, 40_000), 40_000)
+    script.tunnel.streams.send_data(busy, batch(40_000, 40_000), 40_000)
     assert script.take(2) == []
     assert script.take(1) == [f"DATA {busy}#6 40000"]

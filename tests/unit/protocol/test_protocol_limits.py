@@ -15,30 +15,30 @@ RESET = encode_reset(ResetCode.ORIGIN_RESET, "")
 
 def test_nothing_is_opened_before_a_lane_was_up() -> None:
     with pytest.raises(OpenRefused, match="there is no tunnel to right") as caught:
-        tunnel("left", "right").open("array", "")
+        tunnel("left", "right").streams.open("array", "")
     assert caught.value.code == ResetCode.UNREACHABLE
 
 
 def test_an_outage_does_not_keep_streams_from_being_opened() -> None:
     script = Script()
     script.tunnel.lane_down(1, 0.0)
-    script.tunnel.open("array", "")
+    script.tunnel.streams.open("array", "")
     script.join(2)
     assert script.take(2)[-1] == "OPEN 1#0 array"
 
 
 def test_we_open_no_more_than_the_peer_allows() -> None:
     script = Script()
-    streams = [script.tunnel.open("array", "") for _ in range(4)]
+    streams = [script.tunnel.streams.open("array", "") for _ in range(4)]
     with pytest.raises(OpenRefused, match="the peer allows no more than 4 streams") as caught:
-        script.tunnel.open("array", "")
+        script.tunnel.streams.open("array", "")
     assert caught.value.code == ResetCode.TOO_MANY_STREAMS
-    script.tunnel.reset(streams[0], ResetCode.ORIGIN_RESET, "")
+    script.tunnel.streams.reset(streams[0], ResetCode.ORIGIN_RESET, "")
     with pytest.raises(OpenRefused):
-        script.tunnel.open("array", "")
+        script.tunnel.streams.open("array", "")
     script.take()
     script.acknowledge(streams[0], OVER)
-    assert script.tunnel.open("array", "") == 9
+    assert script.tunnel.streams.open("array", "") == 9
 
 
 def test_the_peers_streams_beyond_the_limit_are_refused() -> None:
@@ -60,10 +60,10 @@ def test_streams_beyond_the_memory_are_refused() -> None:
     assert "RESET 8#0 TOO_MANY_STREAMS" in script.flush()
     assert script.tunnel.figures.credit_bytes == 3 << 16
     with pytest.raises(OpenRefused, match="memory does not allow another stream"):
-        script.tunnel.open("array", "")
+        script.tunnel.streams.open("array", "")
     script.give(FrameType.RESET, 2, 1, RESET)
     assert script.tunnel.figures.credit_bytes == 2 << 16
-    script.tunnel.open("array", "")
+    script.tunnel.streams.open("array", "")
 
 
 def test_a_peer_that_ignores_its_resets() -> None:
@@ -92,29 +92,29 @@ def test_what_a_reset_discards_counts_until_the_peer_has_it() -> None:
     stream, other = script.accepted(1), script.accepted(3)
 
     def room() -> bool:
-        return script.tunnel.fill_fits
+        return script.tunnel.streams.fill_fits
 
     while room():
-        script.tunnel.send_fill(stream, bytes(32), 0, 256 << 10, bytes(256 << 10))
+        script.tunnel.streams.send_fill(stream, bytes(32), 0, 256 << 10, bytes(256 << 10))
         script.take()
     assert not room()
-    script.tunnel.reset(stream, ResetCode.ORIGIN_RESET, "")
+    script.tunnel.streams.reset(stream, ResetCode.ORIGIN_RESET, "")
     assert not room()
     assert ["RESET" in taken for taken in script.take()] == [True]
     assert not room()
     script.acknowledge(stream, OVER)
     assert room()
-    assert script.tunnel.may_fill(other)
+    assert script.tunnel.streams.may_fill(other)
 
 
 def test_what_a_reset_discards_before_it_was_sent_counts_no_more() -> None:
     """Or after some such resets no stream of the tunnel would be answered what it lacks."""
     script = Script()
     script.accepted(1)
-    while script.tunnel.fill_fits:
-        script.tunnel.send_fill(1, bytes(32), 0, 256 << 10, bytes(256 << 10))
-    script.tunnel.reset(1, ResetCode.ORIGIN_RESET, "")
-    assert script.tunnel.fill_fits
+    while script.tunnel.streams.fill_fits:
+        script.tunnel.streams.send_fill(1, bytes(32), 0, 256 << 10, bytes(256 << 10))
+    script.tunnel.streams.reset(1, ResetCode.ORIGIN_RESET, "")
+    assert script.tunnel.streams.fill_fits
 
 
 def test_what_a_stream_that_the_peer_resets_had_unacknowledged_holds_nobody_back() -> None:
@@ -122,10 +122,10 @@ def test_what_a_stream_that_the_peer_resets_had_unacknowledged_holds_nobody_back
     script = Script()
     script.accepted(1), script.accepted(3)
     fill = bytes(32), 0, 256 << 10, bytes(256 << 10)
-    while script.tunnel.fill_fits:
-        script.tunnel.send_fill(1, *fill)
+    while script.tunnel.streams.fill_fits:
+        script.tunnel.streams.send_fill(1, *fill)
         script.take()
-    script.tunnel.send_fill(3, *fill)
+    script.tunnel.streams.send_fill(3, *fill)
     assert script.take() == []
     script.give(FrameType.RESET, 1, 1, RESET)
     assert [text for text in script.take() if text.startswith("FILL 3#1")] != []
@@ -134,8 +134,8 @@ def test_what_a_stream_that_the_peer_resets_had_unacknowledged_holds_nobody_back
 def fills_that_may_wait(script: Script, stream: int) -> int:
     script.accepted(stream)
     count = 0
-    while script.tunnel.fill_fits:
-        script.tunnel.send_fill(stream, bytes(32), 0, 256 << 10, bytes(256 << 10))
+    while script.tunnel.streams.fill_fits:
+        script.tunnel.streams.send_fill(stream, bytes(32), 0, 256 << 10, bytes(256 << 10))
         count += 1
     return count
 
@@ -145,9 +145,9 @@ def test_ends_make_no_room_for_what_others_have_unacknowledged() -> None:
     script = Script()
     for stream in range(1, 601, 2):
         script.accepted(stream)
-        script.tunnel.send_end(stream, 0, bytes(1000))
+        script.tunnel.streams.send_end(stream, 0, bytes(1000))
         script.take()
-        script.tunnel.reset(stream, ResetCode.ORIGIN_RESET, "")
+        script.tunnel.streams.reset(stream, ResetCode.ORIGIN_RESET, "")
         script.take()
         script.acknowledge(stream, OVER)
     assert fills_that_may_wait(script, 601) == fills_that_may_wait(Script(), 1)

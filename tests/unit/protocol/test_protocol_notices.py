@@ -68,9 +68,9 @@ def test_credit_after_a_quarter_of_the_window() -> None:
     script.data(2, 1, 16127)
     script.data(2, 2, 1)
     script.flush()
-    script.tunnel.consumed(2)
+    script.tunnel.streams.consumed(2)
     assert script.take() == []
-    script.tunnel.consumed(2)
+    script.tunnel.streams.consumed(2)
     assert script.take() == ["CREDIT 2:16640/82176"]
 
 
@@ -79,7 +79,7 @@ def test_less_is_told_after_200_ms() -> None:
     script.data(2, 1, 10)
     script.flush()
     script.at(1.0)
-    script.tunnel.consumed(2)
+    script.tunnel.streams.consumed(2)
     assert script.tunnel.next_deadline() == pytest.approx(1.2)
     script.at(1.2)
     assert script.take() == ["CREDIT 2:266/65802"]
@@ -89,7 +89,7 @@ def test_less_is_told_after_200_ms() -> None:
 def test_late_acks_are_ignored(next_: int) -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.send_data(1, batch(9), 9)
+    script.tunnel.streams.send_data(1, batch(9), 9)
     script.take()
     script.acknowledge(1, 2)
     assert script.acknowledge(1, next_) == []
@@ -99,7 +99,7 @@ def test_late_acks_are_ignored(next_: int) -> None:
 def test_an_ack_for_what_was_not_sent() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.send_data(1, batch(9), 9)
+    script.tunnel.streams.send_data(1, batch(9), 9)
     with pytest.raises(PeerError, match="ACK broke the protocol: frames below 2 are acknowledged, but only 1 were"):
         script.acknowledge(1, 2)
 
@@ -108,7 +108,7 @@ def test_an_ack_frees_memory() -> None:
     script = Script()
     script.accepted(1)
     for _ in range(3):
-        script.tunnel.send_data(1, batch(100), 100)
+        script.tunnel.streams.send_data(1, batch(100), 100)
     assert script.tunnel.figures.unacked_bytes == 3 * (12 + 256)
     script.take()
     assert script.tunnel.figures.unacked_bytes == 3 * (12 + 256)
@@ -119,8 +119,8 @@ def test_an_ack_frees_memory() -> None:
 def test_credit_tells_what_was_consumed_and_late_ones_are_ignored() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.send_data(1, batch(100), 100)
-    script.tunnel.send_data(1, batch(100), 100)
+    script.tunnel.streams.send_data(1, batch(100), 100)
+    script.tunnel.streams.send_data(1, batch(100), 100)
     assert script.credit(1, 712, 70000) == [Consumed(1, 712)]
     assert script.credit(1, 356, 69000) == []
     assert script.room(1) == 70000 - 712 - 256
@@ -135,6 +135,6 @@ def test_credit_tells_what_was_consumed_and_late_ones_are_ignored() -> None:
 def test_credit_that_cannot_be(consumed: int, limit: int, sentence: str) -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.send_data(1, batch(100), 100)
+    script.tunnel.streams.send_data(1, batch(100), 100)
     with pytest.raises(PeerError, match=sentence):
         script.credit(1, consumed, limit)

@@ -14,7 +14,7 @@ RESET = encode_reset(ResetCode.ORIGIN_RESET, "")
 
 def test_the_name_that_sorts_first_opens_odd_streams() -> None:
     script = Script()
-    assert [script.tunnel.open("array", "") for _ in range(3)] == [1, 3, 5]
+    assert [script.tunnel.streams.open("array", "") for _ in range(3)] == [1, 3, 5]
 
 
 def test_the_other_one_opens_even_streams() -> None:
@@ -22,7 +22,7 @@ def test_the_other_one_opens_even_streams() -> None:
     right = tunnel("right", "left")
     right.join(script.tunnel.hello(), dialler=False, now=0.0)
     right.lane_up(1, 0.0)
-    assert [right.open("array", "") for _ in range(3)] == [2, 4, 6]
+    assert [right.streams.open("array", "") for _ in range(3)] == [2, 4, 6]
 
 
 def test_names_sort_by_their_bytes() -> None:
@@ -32,7 +32,7 @@ def test_names_sort_by_their_bytes() -> None:
         mine, theirs = tunnel(name, peer), tunnel(peer, name)
         mine.join(theirs.hello(), dialler=False, now=0.0)
         mine.lane_up(1, 0.0)
-        assert mine.open("array", "") == stream
+        assert mine.streams.open("array", "") == stream
 
 
 @pytest.mark.parametrize("stream", [0, 1, 99])
@@ -87,9 +87,9 @@ def test_numbers_run_out() -> None:
 
 def test_a_new_state_numbers_anew() -> None:
     script = Script()
-    assert [script.tunnel.open("array", "") for _ in range(2)] == [1, 3]
+    assert [script.tunnel.streams.open("array", "") for _ in range(2)] == [1, 3]
     script.tunnel.abandon(ResetCode.INTERNAL, "test", 0.0)
     with pytest.raises(OpenRefused):
-        script.tunnel.open("array", "")
+        script.tunnel.streams.open("array", "")
     script.join(2)
-    assert script.tunnel.open("array", "") == 1
+    assert script.tunnel.streams.open("array", "") == 1

@@ -95,13 +95,13 @@ def test_a_window_that_has_just_been_opened_is_pressed_if_no_other_is() -> None:
 def test_the_peer_is_told_with_the_acceptance() -> None:
     script = Script(opening_window=MIB)
     script.open(2)
-    script.tunnel.accept(2)
+    script.tunnel.streams.accept(2)
     assert script.take() == [f"CREDIT 2:0/{MIB} 4:0/{INITIAL // 4 + MIB // 2}", "ACCEPT 2#0"]
 
 
 def test_the_acceptor_is_told_when_it_has_accepted() -> None:
     script = Script(opening_window=MIB)
-    number = script.tunnel.open("array", "10.0.0.2")
+    number = script.tunnel.streams.open("array", "10.0.0.2")
     script.take()
     script.acknowledge(number, 1)
     script.give(FrameType.ACCEPT, number, 0)

@@ -99,7 +99,7 @@ def test_kept_data_is_bounded_by_its_credit() -> None:
 
 def test_at_most_64_other_frames_are_kept_a_stream() -> None:
     script = two_lanes()
-    script.tunnel.accept(2)
+    script.tunnel.streams.accept(2)
     for number in range(2, 66):
         script.give(FrameType.MISS, 2, number, encode_miss([NAME]))
     with pytest.raises(PeerError, match=r"MISS 66 of stream 2.*too much came ahead of frame 1, which is missing"):
@@ -119,7 +119,7 @@ def test_at_most_16_mib_of_other_frames_are_kept_in_all() -> None:
 def test_what_came_ahead_of_a_gap_that_has_closed_counts_no_more() -> None:
     """A stream may have its lanes overtake each other for as long as it lives."""
     script = two_lanes()
-    script.tunnel.accept(2)
+    script.tunnel.streams.accept(2)
     miss = encode_miss([NAME])
     for number in range(1, 1 + 2 * (UNCREDITED_FRAMES + 1), 2):
         assert script.give(FrameType.MISS, 2, number + 1, miss) == []
@@ -137,7 +137,7 @@ def test_nor_does_that_of_a_stream_that_is_reset(by: str) -> None:
         for number in range(2, 65):
             assert script.give(FrameType.FILL, stream, number, fill) == []
         if by == "us":
-            script.tunnel.reset(stream, ResetCode.ORIGIN_RESET, "why")
+            script.tunnel.streams.reset(stream, ResetCode.ORIGIN_RESET, "why")
         else:
             script.give(FrameType.RESET, stream, 1, encode_reset(ResetCode.ORIGIN_RESET, "why"))
 
@@ -177,9 +177,9 @@ def test_we_leave_64_frames_unacknowledged_at_most() -> None:
     script = two_lanes()
     script.data(2, 1, 10)
     for _ in range(70):
-        script.tunnel.send_miss(2, [NAME])
-    script.tunnel.accept(2)
-    script.tunnel.send_data(2, batch(9), 9)
+        script.tunnel.streams.send_miss(2, [NAME])
+    script.tunnel.streams.accept(2)
+    script.tunnel.streams.send_data(2, batch(9), 9)
     assert script.flush() == ["ACK 2:2"] + [f"MISS 2#{number} 1" for number in range(64)]
     assert script.take(2) == []
     script.acknowledge(2, 6)
@@ -194,15 +194,15 @@ def test_who_answers_before_being_asked_does_not_have_us_queue_questions() -> No
     One that acknowledges nothing, and knows what its own batches name, could have any number of them wait.
     """
     script = two_lanes()
-    script.tunnel.accept(2)
+    script.tunnel.streams.accept(2)
     script.take()
     script.acknowledge(2, 1)
     for _ in range(65):
-        script.tunnel.send_miss(2, [NAME])
+        script.tunnel.streams.send_miss(2, [NAME])
     assert len(script.take()) == 64
     fill = encode_fill(NAME, 0, 1, b"x")
     assert script.give(FrameType.FILL, 2, 1, fill) == [FillReceived(2, NAME, 0, 1, b"x")]
-    script.tunnel.send_miss(2, [NAME])
+    script.tunnel.streams.send_miss(2, [NAME])
     with pytest.raises(PeerError, match=r"FILL 2 of stream 2.*never asked"):
         script.give(FrameType.FILL, 2, 2, fill)
 
@@ -210,16 +210,16 @@ def test_who_answers_before_being_asked_does_not_have_us_queue_questions() -> No
 def test_we_leave_16_mib_of_them_unacknowledged_at_most() -> None:
     script = Script()
     script.accepted(1)
-    other = script.tunnel.open("array", "")
+    other = script.tunnel.streams.open("array", "")
     script.take()
     script.acknowledge(other, 1)
     for stream in (1, other):
         for _ in range(40):
-            script.tunnel.send_fill(stream, NAME, 0, 262144, bytes(262144))
+            script.tunnel.streams.send_fill(stream, NAME, 0, 262144, bytes(262144))
     assert len(script.take()) == 63
     script.acknowledge(1, 3)
     assert len(script.take()) == 2
-    script.tunnel.reset(other, ResetCode.INTERNAL, "")
+    script.tunnel.streams.reset(other, ResetCode.INTERNAL, "")
     assert ["RESET" in taken for taken in script.take()] == [True]
     script.acknowledge(other, OVER)
     assert len(script.take()) > 5
@@ -229,14 +229,14 @@ def test_what_a_stream_had_unacknowledged_holds_nobody_back_when_the_peer_has_re
     """No ACK will come for it. DATA behind such a frame waited for ever, if nothing else was acknowledged."""
     script = Script()
     script.accepted(1)
-    other = script.tunnel.open("array", "")
+    other = script.tunnel.streams.open("array", "")
     script.take()
     script.acknowledge(other, 1)
     for _ in range(63):
-        script.tunnel.send_fill(1, NAME, 0, 262144, bytes(262144))
+        script.tunnel.streams.send_fill(1, NAME, 0, 262144, bytes(262144))
     assert len(script.take()) == 63
-    script.tunnel.send_fill(other, NAME, 0, 262144, bytes(262144))
-    script.tunnel.send_data(other, batch(9), 9)
+    script.tunnel.streams.send_fill(other, NAME, 0, 262144, bytes(262144))
+    script.tunnel.streams.send_data(other, batch(9), 9)
     assert script.take() == []
     script.give(FrameType.RESET, 1, 1, encode_reset(ResetCode.ORIGIN_RESET, "gone"))
     assert script.take()[1:] == [f"FILL {other}#1 262144", f"DATA {other}#2 9"]
@@ -245,19 +245,19 @@ def test_what_a_stream_had_unacknowledged_holds_nobody_back_when_the_peer_has_re
 def test_other_frames_overtake_data() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.send_data(1, batch(9), 9)
-    script.tunnel.send_end(1, 9, b"")
-    script.tunnel.send_fill(1, NAME, 0, 1, b"x")
+    script.tunnel.streams.send_data(1, batch(9), 9)
+    script.tunnel.streams.send_end(1, 9, b"")
+    script.tunnel.streams.send_fill(1, NAME, 0, 1, b"x")
     assert script.take() == ["FILL 1#1 1", "DATA 1#2 9", "END 1#3 9"]
 
 
 def test_a_reset_discards_all_else_and_leaves_no_gap_to_wait_for() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.send_data(1, batch(9), 9)
+    script.tunnel.streams.send_data(1, batch(9), 9)
     assert script.take() == ["DATA 1#1 9"]
-    script.tunnel.send_data(1, batch(9), 9)
-    script.tunnel.send_fill(1, NAME, 0, 1, b"x")
-    script.tunnel.reset(1, ResetCode.CORRUPT, "why")
+    script.tunnel.streams.send_data(1, batch(9), 9)
+    script.tunnel.streams.send_fill(1, NAME, 0, 1, b"x")
+    script.tunnel.streams.reset(1, ResetCode.CORRUPT, "why")
     assert script.take() == ["RESET 1#2 CORRUPT"]
     assert script.tunnel.figures.unacked_bytes == 256 + 2 + 3

@@ -14,11 +14,11 @@ RESET = encode_reset(ResetCode.ORIGIN_RESET, "why")
 def finished(script: Script) -> None:
     """Stream 1: 500 bytes each way, both ENDs sent, all acknowledged; the peer has not consumed ours."""
     script.accepted(1)
-    script.tunnel.send_data(1, batch(500), 500)
-    script.tunnel.send_end(1, 500, b"")
+    script.tunnel.streams.send_data(1, batch(500), 500)
+    script.tunnel.streams.send_end(1, 500, b"")
     script.data(1, 1, 500)
     script.give(FrameType.END, 1, 2, encode_end(500, b""))
-    script.tunnel.consumed(1)
+    script.tunnel.streams.consumed(1)
     script.flush()
     script.acknowledge(1, 3)
 
@@ -35,13 +35,13 @@ def test_over_when_all_is_acknowledged_and_consumed() -> None:
 def test_over_only_when_our_array_has_everything() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.send_end(1, 0, b"")
+    script.tunnel.streams.send_end(1, 0, b"")
     script.data(1, 1, 500)
     script.give(FrameType.END, 1, 2, encode_end(500, b""))
     assert script.flush() == ["ACK 1:3", "END 1#1 0"]
     script.acknowledge(1, 2)
     assert script.tunnel.figures.streams == 1
-    script.tunnel.consumed(1)
+    script.tunnel.streams.consumed(1)
     assert script.tunnel.figures.streams == 0
     assert script.flush() == ["ACK 1:over"]
 
@@ -50,7 +50,7 @@ def test_over_only_when_our_end_is_acknowledged() -> None:
     script = Script()
     script.accepted(1)
     script.give(FrameType.END, 1, 1, encode_end(0, b""))
-    script.tunnel.send_end(1, 0, b"")
+    script.tunnel.streams.send_end(1, 0, b"")
     script.take()
     assert script.tunnel.figures.streams == 1
     script.acknowledge(1, 2)
@@ -61,7 +61,7 @@ def test_the_last_consumption_is_told_at_once() -> None:
     script = Script()
     script.accepted(1)
     script.data(1, 1, 500)
-    script.tunnel.consumed(1)
+    script.tunnel.streams.consumed(1)
     assert script.take() == []
     script.give(FrameType.END, 1, 2, encode_end(500, b""))
     assert script.take() == ["CREDIT 1:756/65536"]
@@ -73,7 +73,7 @@ def test_so_is_consumption_after_the_end() -> None:
     script.data(1, 1, 500)
     script.give(FrameType.END, 1, 2, encode_end(500, b""))
     assert script.take() == []
-    script.tunnel.consumed(1)
+    script.tunnel.streams.consumed(1)
     assert script.take() == ["CREDIT 1:756/65536"]
 
 
@@ -89,7 +89,7 @@ def test_the_peer_says_that_it_is_over_before_it_acknowledged_the_end() -> None:
     script = Script()
     script.accepted(1)
     script.give(FrameType.END, 1, 1, encode_end(0, b""))
-    script.tunnel.send_end(1, 0, b"")
+    script.tunnel.streams.send_end(1, 0, b"")
     script.take()
     assert script.acknowledge(1, OVER) == []
     assert script.tunnel.figures.streams == 0
@@ -106,7 +106,7 @@ def test_nor_one_whose_end_is_not_sent_yet() -> None:
     script = Script()
     script.accepted(1)
     script.give(FrameType.END, 1, 1, encode_end(0, b""))
-    script.tunnel.send_end(1, 0, b"")
+    script.tunnel.streams.send_end(1, 0, b"")
     with pytest.raises(PeerError, match="said to be over"):
         script.acknowledge(1, OVER)
 
@@ -114,7 +114,7 @@ def test_nor_one_whose_end_is_not_sent_yet() -> None:
 def test_nor_one_whose_peer_has_not_ended_its_side() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.send_end(1, 0, b"")
+    script.tunnel.streams.send_end(1, 0, b"")
     script.take()
     with pytest.raises(PeerError, match="said to be over"):
         script.acknowledge(1, OVER)
@@ -125,7 +125,7 @@ def test_nor_one_of_which_our_array_has_not_everything() -> None:
     script.accepted(1)
     script.data(1, 1, 500)
     script.give(FrameType.END, 1, 2, encode_end(500, b""))
-    script.tunnel.send_end(1, 0, b"")
+    script.tunnel.streams.send_end(1, 0, b"")
     script.take()
     with pytest.raises(PeerError, match="said to be over"):
         script.acknowledge(1, OVER)
@@ -176,7 +176,7 @@ def test_credit_for_a_stream_that_never_was() -> None:
 def test_our_reset_stays_until_it_is_acknowledged() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.reset(1, ResetCode.CORRUPT, "why")
+    script.tunnel.streams.reset(1, ResetCode.CORRUPT, "why")
     assert script.take() == ["RESET 1#1 CORRUPT"]
     assert script.data(1, 1, 100) == []
     assert script.acknowledge(1, 1) == []
@@ -194,13 +194,13 @@ def test_two_resets_cross() -> None:
     pair = Pair()
     pair.dial(1)
     pair.settle(1)
-    pair.left.open("array", "")
+    pair.left.streams.open("array", "")
     pair.settle(1)
-    pair.right.accept(1)
+    pair.right.streams.accept(1)
     pair.settle(1)
     events_of(pair.left), events_of(pair.right)
-    pair.left.reset(1, ResetCode.CORRUPT, "")
-    pair.right.reset(1, ResetCode.UNREACHABLE, "")
+    pair.left.streams.reset(1, ResetCode.CORRUPT, "")
+    pair.right.streams.reset(1, ResetCode.UNREACHABLE, "")
     pair.settle(1)
     assert events_of(pair.left) == events_of(pair.right) == []
     assert pair.left.figures.streams == pair.right.figures.streams == 0
@@ -209,7 +209,7 @@ def test_two_resets_cross() -> None:
 def test_a_reset_of_the_peer_and_nothing_more_of_that_stream() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.send_data(1, batch(9), 9)
+    script.tunnel.streams.send_data(1, batch(9), 9)
     assert script.give(FrameType.RESET, 1, 1, RESET) == [StreamReset(1, ResetCode.ORIGIN_RESET, "why", remote=True)]
     assert script.take() == ["ACK 1:over"]
     assert script.tunnel.figures.unacked_bytes == 0
@@ -244,13 +244,13 @@ def test_what_ends_by_our_own_doing_is_no_fault_of_the_peer() -> None:
     script.open(2)
     script.data(2, 1, 10)
     script.give(FrameType.END, 2, 2, encode_end(10, b""))
-    script.tunnel.accept(2)
-    script.tunnel.send_end(2, 0, b"")
+    script.tunnel.streams.accept(2)
+    script.tunnel.streams.send_end(2, 0, b"")
     script.flush()
     script.acknowledge(2, 2)
     for stream in range(4, last + 2, 2):
         script.give(FrameType.RESET, stream, 0, RESET)
-    script.tunnel.consumed(2)
+    script.tunnel.streams.consumed(2)
     assert script.tunnel.figures.streams == 0
     with pytest.raises(PeerError, match="65536 answers about streams that are over wait already"):
         script.open(last + 2)

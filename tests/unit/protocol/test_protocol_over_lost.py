@@ -16,18 +16,18 @@ def two_lanes(**settings: float) -> Pair:
     for lane in (1, 2):
         pair.dial(lane)
         pair.settle(lane)
-    pair.left.open("array", "")
+    pair.left.streams.open("array", "")
     pair.settle(1)
-    pair.right.accept(1)
+    pair.right.streams.accept(1)
     pair.settle(1)
     return pair
 
 
 def end_both_sides(pair: Pair) -> None:
     """The left array after 500 bytes, which the right one has not taken yet."""
-    pair.left.send_data(1, batch(500), 500)
-    pair.left.send_end(1, 500, b"")
-    pair.right.send_end(1, 0, b"")
+    pair.left.streams.send_data(1, batch(500), 500)
+    pair.left.streams.send_end(1, 500, b"")
+    pair.right.streams.send_end(1, 0, b"")
     pair.settle(1)
 
 
@@ -50,7 +50,7 @@ def test_of_a_stream_that_ends_in_order() -> None:
     pair.left.lane_down(2, pair.now)
     pair.settle(1)
     events_of(pair.left)
-    pair.right.consumed(1)
+    pair.right.streams.consumed(1)
     lose_what_the_right_one_says(pair)
     go_on(pair)
     assert pair.right.figures.streams == 0
@@ -62,7 +62,7 @@ def test_of_a_stream_that_is_reset() -> None:
     pair = two_lanes()
     pair.left.lane_down(2, pair.now)
     pair.settle(1)
-    pair.left.reset(1, ResetCode.ORIGIN_RESET, "")
+    pair.left.streams.reset(1, ResetCode.ORIGIN_RESET, "")
     pair.carry(1, pair.left)
     lose_what_the_right_one_says(pair)
     go_on(pair)
@@ -72,8 +72,8 @@ def test_of_a_stream_that_is_reset() -> None:
 def test_nobody_asks_while_something_else_is_to_come() -> None:
     """The far array has not taken everything, or ours has not."""
     pair = two_lanes()
-    pair.left.send_data(1, batch(500), 500)
-    pair.left.send_end(1, 500, b"")
+    pair.left.streams.send_data(1, batch(500), 500)
+    pair.left.streams.send_end(1, 500, b"")
     pair.settle(1)
     pair.now += TunnelSettings().keepalive
     pair.left.tick(pair.now)
@@ -97,15 +97,15 @@ def test_the_next_stream_may_come_before_the_word_that_the_last_one_is_over() ->
     pair = two_lanes(streams=1)
     answers = list[str]()
     for stream in (1, 3):
-        pair.left.send_end(stream, 0, b"")
-        pair.right.send_data(stream, batch(500), 500)
-        pair.right.send_end(stream, 500, b"")
+        pair.left.streams.send_end(stream, 0, b"")
+        pair.right.streams.send_data(stream, batch(500), 500)
+        pair.right.streams.send_end(stream, 500, b"")
         pair.settle(1)
-        pair.left.consumed(stream)
+        pair.left.streams.consumed(stream)
         assert "ACK" in str(lines(taken(pair.left, 2, ALL, pair.now))), "the word is under way"
-        assert pair.left.open("array", "") == stream + 2
+        assert pair.left.streams.open("array", "") == stream + 2
         pair.carry(1, pair.left)
-        pair.right.accept(stream + 2)
+        pair.right.streams.accept(stream + 2)
         answers += pair.carry(1, pair.right)
     assert answers == ["ACCEPT 3#0", "RESET 5#0 TOO_MANY_STREAMS"]
     assert pair.right.figures.streams == 3

@@ -40,10 +40,10 @@ def test_two_new_sites_pair() -> None:
 
 def test_more_lanes_join() -> None:
     pair = paired()
-    stream = pair.left.open("array", "")
+    stream = pair.left.streams.open("array", "")
     pair.dial(2)
     pair.dial(3, pair.right)
-    assert pair.left.sendable(stream) > 0
+    assert pair.left.streams.sendable(stream) > 0
     assert not [event for event in events_of(pair.left) if isinstance(event, TunnelReset)]
 
 
@@ -68,7 +68,7 @@ def test_two_sites_that_dial_each_other_at_once() -> None:
 
 def test_the_dialler_finds_that_the_answerer_has_restarted() -> None:
     pair = paired()
-    stream = pair.left.open("array", "")
+    stream = pair.left.streams.open("array", "")
     pair.right = tunnel("right", "left")
     mine = pair.left.hello()
     theirs = answer(pair.right, replace(mine))
@@ -85,7 +85,7 @@ def test_the_dialler_finds_that_the_answerer_has_restarted() -> None:
 
 def test_the_answerer_finds_that_the_dialler_has_restarted() -> None:
     pair = paired()
-    stream = pair.left.open("array", "")
+    stream = pair.left.streams.open("array", "")
     old = pair.left.hello().half
     new = replace(tunnel("right", "left").hello(), half=b"another half    ")
     theirs = answer(pair.left, new)
@@ -112,12 +112,12 @@ def test_a_second_lane_of_a_restarted_dialler_finds_the_new_state() -> None:
     new = replace(tunnel("right", "left").hello(), half=b"another half    ")
     first = answer(pair.left, new)
     pair.left.lane_up(2, 0.0)
-    stream = pair.left.open("array", "")
+    stream = pair.left.streams.open("array", "")
     events_of(pair.left)
     second = answer(pair.left, new)
     assert second.half == first.half
     assert events_of(pair.left) == []
-    assert pair.left.sendable(stream) > 0
+    assert pair.left.streams.sendable(stream) > 0
 
 
 def test_a_dialler_that_knows_an_older_half_of_a_state_that_is_shared_again() -> None:
@@ -127,10 +127,10 @@ def test_a_dialler_that_knows_an_older_half_of_a_state_that_is_shared_again() ->
     pair.left.abandon(ResetCode.GRACE_EXPIRED, "test", 0.0)
     answer(pair.left, old)
     pair.left.lane_up(2, 0.0)
-    stream = pair.left.open("array", "")
+    stream = pair.left.streams.open("array", "")
     events_of(pair.left)
     answer(pair.left, old)
-    assert pair.left.sendable(stream) > 0
+    assert pair.left.streams.sendable(stream) > 0
     assert events_of(pair.left) == []
 
 
@@ -167,7 +167,7 @@ def test_lanes_of_a_lost_state_are_ignored() -> None:
     pair.dial(2)
     pair.left.abandon(ResetCode.INTERNAL, "test", 0.0)
     events_of(pair.left)
-    pair.right.open("array", "")
+    pair.right.streams.open("array", "")
     pair.carry(1, pair.right)
     assert taken(pair.left, 1, 1000, 0.0) == []
     assert events_of(pair.left) == []
@@ -175,21 +175,21 @@ def test_lanes_of_a_lost_state_are_ignored() -> None:
 
 def test_refused_names_leave_the_state_alone() -> None:
     pair = paired()
-    stream = pair.left.open("array", "")
+    stream = pair.left.streams.open("array", "")
     with pytest.raises(HelloRefused) as caught:
         pair.left.join(replace(pair.right.hello(), site="north"), dialler=False, now=0.0)
     assert caught.value.code == CloseCode.WRONG_NAME
-    assert pair.left.sendable(stream) > 0
+    assert pair.left.streams.sendable(stream) > 0
 
 
 @pytest.mark.parametrize("change", [{"initial_credit": 1 << 20}, {"streams": 9}, {"capabilities": frozenset()}])
 def test_settings_do_not_change_while_a_state_lives(change: dict[str, object]) -> None:
     pair = paired()
-    stream = pair.left.open("array", "")
+    stream = pair.left.streams.open("array", "")
     with pytest.raises(HelloRefused, match="right has changed its settings while streams live") as caught:
         pair.left.join(replace(pair.right.hello(), **change), dialler=False, now=0.0)  # type: ignore[arg-type]
     assert caught.value.code == CloseCode.SETTINGS
-    assert pair.left.sendable(stream) > 0
+    assert pair.left.streams.sendable(stream) > 0
 
 
 def test_abandoning_what_never_was_is_no_event() -> None:

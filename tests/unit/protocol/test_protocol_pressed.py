@@ -18,64 +18,64 @@ def script() -> Script:
 
 def test_batches_that_wait_for_a_lane() -> None:
     one = script()
-    assert not one.tunnel.pressed(1)
-    one.tunnel.send_data(1, batch(1000), 1000)
-    assert one.tunnel.pressed(1)
+    assert not one.tunnel.streams.pressed(1)
+    one.tunnel.streams.send_data(1, batch(1000), 1000)
+    assert one.tunnel.streams.pressed(1)
     one.take()
-    assert not one.tunnel.pressed(1)
+    assert not one.tunnel.streams.pressed(1)
 
 
 def test_a_source_that_waits_while_batches_are_on_their_way() -> None:
     """Even if that is over when somebody asks; once."""
     one = script()
-    one.tunnel.send_data(1, batch(60 * KIB), 60 * KIB)
+    one.tunnel.streams.send_data(1, batch(60 * KIB), 60 * KIB)
     one.take()
-    assert one.tunnel.sendable(1) == 0
+    assert one.tunnel.streams.sendable(1) == 0
     one.acknowledge(1, 2)
     one.credit(1, COST, 1 << 30)
-    assert one.tunnel.pressed(1)
-    assert not one.tunnel.pressed(1)
+    assert one.tunnel.streams.pressed(1)
+    assert not one.tunnel.streams.pressed(1)
 
 
 def test_a_source_that_waits_for_the_far_array() -> None:
     """Everything has arrived, and nothing is consumed."""
     one = script()
-    one.tunnel.send_data(1, batch(60 * KIB), 60 * KIB)
+    one.tunnel.streams.send_data(1, batch(60 * KIB), 60 * KIB)
     one.take()
     one.acknowledge(1, 2)
-    assert one.tunnel.sendable(1) == 0
-    assert not one.tunnel.pressed(1)
+    assert one.tunnel.streams.sendable(1) == 0
+    assert not one.tunnel.streams.pressed(1)
 
 
 def test_a_stream_that_has_ended_waits_for_nothing() -> None:
     one = script()
-    one.tunnel.send_data(1, batch(1000), 1000)
+    one.tunnel.streams.send_data(1, batch(1000), 1000)
     one.tunnel.abandon(ResetCode.GRACE_EXPIRED, "test", one.now)
     one.events()
-    assert not one.tunnel.remembers(1)
+    assert not one.tunnel.streams.remembers(1)
     two = script()
-    two.tunnel.send_data(1, batch(1000), 1000)
+    two.tunnel.streams.send_data(1, batch(1000), 1000)
     two.give(FrameType.RESET, 1, 1, encode_reset(ResetCode.ORIGIN_RESET, "test"))
-    assert not two.tunnel.pressed(1)
+    assert not two.tunnel.streams.pressed(1)
 
 
 def test_a_stream_is_remembered_until_both_sides_have_all_of_it() -> None:
     one = script()
-    assert one.tunnel.remembers(1)
-    one.tunnel.send_end(1, 0, b"")
+    assert one.tunnel.streams.remembers(1)
+    one.tunnel.streams.send_end(1, 0, b"")
     one.take()
     one.give(FrameType.END, 1, 1, encode_end(0, b""))
-    assert one.tunnel.remembers(1)
+    assert one.tunnel.streams.remembers(1)
     one.acknowledge(1, 2)
     one.at(one.now + ACK_DELAY)
-    assert not one.tunnel.remembers(1)
+    assert not one.tunnel.streams.remembers(1)
 
 
 def test_a_stream_that_we_reset_is_remembered_until_the_peer_knows() -> None:
     one = script()
-    one.tunnel.reset(1, ResetCode.ORIGIN_RESET, "test")
+    one.tunnel.streams.reset(1, ResetCode.ORIGIN_RESET, "test")
     one.take()
-    assert one.tunnel.remembers(1)
+    assert one.tunnel.streams.remembers(1)
     one.acknowledge(1, OVER)
-    assert not one.tunnel.remembers(1)
-    assert not one.tunnel.remembers(77)
+    assert not one.tunnel.streams.remembers(1)
+    assert not one.tunnel.streams.remembers(77)

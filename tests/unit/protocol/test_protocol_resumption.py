@@ -12,7 +12,7 @@ def test_what_a_dead_lane_may_not_have_delivered_goes_by_another() -> None:
     script.join(2)
     script.take(2)
     for plain in (10, 20, 30, 40):
-        script.tunnel.send_data(1, batch(plain), plain)
+        script.tunnel.streams.send_data(1, batch(plain), plain)
         script.take(1 if plain in (10, 30) else 2)
     script.tunnel.lane_down(1, 0.0)
     assert script.take(2) == ["ACK 1:1", "CREDIT 1:0/65536", "DATA 1#1 10", "DATA 1#3 30"]
@@ -23,10 +23,10 @@ def test_what_a_dead_lane_may_not_have_delivered_goes_by_another() -> None:
 def test_what_is_sent_again_goes_before_what_is_new() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.send_data(1, batch(10), 10)
+    script.tunnel.streams.send_data(1, batch(10), 10)
     script.take()
     script.tunnel.lane_down(1, 0.0)
-    script.tunnel.send_data(1, batch(20), 20)
+    script.tunnel.streams.send_data(1, batch(20), 20)
     script.join(2)
     assert script.take(2)[-2:] == ["DATA 1#1 10", "DATA 1#2 20"]
 
@@ -37,7 +37,7 @@ def test_two_lanes_die_one_after_the_other() -> None:
     script.join(2)
     script.take(2)
     for plain in (10, 20, 30):
-        script.tunnel.send_data(1, batch(plain), plain)
+        script.tunnel.streams.send_data(1, batch(plain), plain)
         script.take(1 if plain != 20 else 2)
     script.tunnel.lane_down(2, 0.0)
     script.tunnel.lane_down(1, 0.0)
@@ -49,7 +49,7 @@ def test_the_peers_state_spares_what_has_arrived() -> None:
     script = Script()
     script.accepted(1)
     for plain in (10, 20, 30):
-        script.tunnel.send_data(1, batch(plain), plain)
+        script.tunnel.streams.send_data(1, batch(plain), plain)
     script.take()
     script.tunnel.lane_down(1, 0.0)
     script.join(2, ready=False)
@@ -64,7 +64,7 @@ def test_what_was_acknowledged_meanwhile_is_not_sent_again() -> None:
     script.accepted(1)
     script.join(2)
     script.take(2)
-    script.tunnel.send_data(1, batch(10), 10)
+    script.tunnel.streams.send_data(1, batch(10), 10)
     script.take(1)
     script.tunnel.lane_down(1, 0.0)
     script.acknowledge(1, 2, lane=2)
@@ -77,7 +77,7 @@ def test_notices_are_repeated_when_a_lane_dies() -> None:
     script.join(2)
     script.take(2)
     script.data(2, 1, 100)
-    script.tunnel.consumed(2)
+    script.tunnel.streams.consumed(2)
     assert script.flush(1) == ["ACK 2:2"]
     script.tunnel.lane_down(1, 0.0)
     assert script.take(2) == ["ACK 2:2", "CREDIT 2:356/65892"]
@@ -99,16 +99,16 @@ def test_an_outage() -> None:
     pair = Pair()
     pair.dial(1)
     pair.settle(1)
-    stream = pair.left.open("array", "")
+    stream = pair.left.streams.open("array", "")
     pair.settle(1)
-    pair.right.accept(stream)
+    pair.right.streams.accept(stream)
     pair.settle(1)
     events_of(pair.left), events_of(pair.right)
-    pair.left.send_data(stream, batch(10), 10)
+    pair.left.streams.send_data(stream, batch(10), 10)
     lost = taken(pair.left, 1, 1 << 20, 0.0)
     assert [line(frame) for frame in cut(lost)] == ["DATA 1#1 10"]
     pair.left.lane_down(1, 0.0)
-    pair.left.send_data(stream, batch(20), 20)
+    pair.left.streams.send_data(stream, batch(20), 20)
     pair.right.lane_down(1, 0.0)
     pair.dial(2, pair.right)
     pair.settle(2)

@@ -26,32 +26,32 @@ def rich(streams: int = 1, **settings: Any) -> Script:
 def fill(script: Script, stream: int, size: int) -> None:
     """Queue DATA of that many bytes altogether, in batches of 64 KiB."""
     for _ in range(size // (64 * KIB)):
-        script.tunnel.send_data(stream, batch(64 * KIB, filling=64 * KIB - 12), 64 * KIB)
+        script.tunnel.streams.send_data(stream, batch(64 * KIB, filling=64 * KIB - 12), 64 * KIB)
 
 
 def test_room_is_what_the_credit_allows() -> None:
     script = Script()
     script.accepted(1)
-    assert script.tunnel.sendable(1) == 64 * KIB - 256
-    script.tunnel.send_data(1, batch(60000), 60000)
-    assert script.tunnel.sendable(1) == 5024
-    script.tunnel.send_data(1, batch(1000), 1000)
-    assert script.tunnel.sendable(1) == 0, "too little to be worth a frame"
+    assert script.tunnel.streams.sendable(1) == 64 * KIB - 256
+    script.tunnel.streams.send_data(1, batch(60000), 60000)
+    assert script.tunnel.streams.sendable(1) == 5024
+    script.tunnel.streams.send_data(1, batch(1000), 1000)
+    assert script.tunnel.streams.sendable(1) == 0, "too little to be worth a frame"
 
 
 def test_room_is_at_most_one_batch() -> None:
-    assert rich().tunnel.sendable(1) == 512 * KIB
+    assert rich().tunnel.streams.sendable(1) == 512 * KIB
 
 
 def test_a_stream_queues_512_kib_at_most() -> None:
     script = rich()
     fill(script, 1, 448 * KIB)
-    assert script.tunnel.sendable(1) == 64 * KIB
+    assert script.tunnel.streams.sendable(1) == 64 * KIB
     fill(script, 1, 64 * KIB)
-    assert script.tunnel.sendable(1) == 0
+    assert script.tunnel.streams.sendable(1) == 0
     assert script.take(limit=1) == ["DATA 1#1 65536"]
     assert script.events() == []
-    assert script.tunnel.sendable(1) == 64 * KIB
+    assert script.tunnel.streams.sendable(1) == 64 * KIB
 
 
 def test_while_lanes_are_busy_a_stream_hears_of_room_when_little_waits() -> None:
@@ -71,7 +71,7 @@ def test_while_lanes_are_busy_a_stream_hears_of_room_when_little_waits() -> None
 def test_a_stream_hears_of_any_room_once_nothing_waits() -> None:
     script = Script()
     script.accepted(1)
-    script.tunnel.send_data(1, batch(64000), 64000)
+    script.tunnel.streams.send_data(1, batch(64000), 64000)
     assert script.room(1) == 0
     assert script.credit(1, 0, 72 * KIB) == []
     script.take()
@@ -111,7 +111,7 @@ def test_writable_after_another_stream_was_reset() -> None:
     script = rich(2, unacked_max=256 * KIB)
     fill(script, 1, 256 * KIB)
     assert script.room(3) == 16 * KIB
-    script.tunnel.reset(1, ResetCode.ORIGIN_RESET, "")
+    script.tunnel.streams.reset(1, ResetCode.ORIGIN_RESET, "")
     assert script.events() == [Writable(3)]
 
 
@@ -120,7 +120,7 @@ def test_writable_after_credit_and_then_room() -> None:
     script = rich(2, unacked_max=256 * KIB)
     third = script.accepted(5)
     fill(script, 1, 192 * KIB)
-    script.tunnel.send_data(third, batch(64 * KIB - 256, filling=64 * KIB - 268), 64 * KIB - 256)
+    script.tunnel.streams.send_data(third, batch(64 * KIB - 256, filling=64 * KIB - 268), 64 * KIB - 256)
     assert script.room(third) == 0
     script.take()
     assert script.acknowledge(1, 1) == []
@@ -132,13 +132,13 @@ def test_writable_when_the_peer_accepts() -> None:
     script = Script()
     script.open(2)
     assert script.room(2) == 0
-    script.tunnel.accept(2)
+    script.tunnel.streams.accept(2)
     assert script.events() == [Writable(2)]
 
 
 def test_data_may_be_sent_before_the_peer_accepts() -> None:
     script = Script()
-    stream = script.tunnel.open("array", "")
+    stream = script.tunnel.streams.open("array", "")
     assert script.room(stream) == 64 * KIB - 256
     assert script.give(FrameType.ACCEPT, 1, 0) == [StreamAccepted(1)]
 
@@ -157,10 +157,10 @@ def test_writable_is_said_once_for_each_answer() -> None:
 def test_nobody_is_told_who_did_not_ask_to_be() -> None:
     script = Script()
     script.accepted(1)
-    assert script.tunnel.sendable(1) < 70000
+    assert script.tunnel.streams.sendable(1) < 70000
     assert script.credit(1, 0, 70000) == []
-    script.tunnel.await_room(1)
-    script.tunnel.send_data(1, batch(60000), 60000)
+    script.tunnel.streams.await_room(1)
+    script.tunnel.streams.send_data(1, batch(60000), 60000)
     script.take()
     assert script.credit(1, 0, 69000) == [], "it was told of more"
     assert script.credit(1, 0, 75000) == [Writable(1)]
@@ -177,8 +177,8 @@ def test_take_gives_about_what_is_asked_for() -> None:
 def test_pieces_are_not_copied_and_small_ones_are_whole() -> None:
     script = rich()
     large = batch(64 * KIB, filling=64 * KIB)
-    script.tunnel.send_data(1, large, 64 * KIB)
-    script.tunnel.send_data(1, batch(9), 9)
+    script.tunnel.streams.send_data(1, large, 64 * KIB)
+    script.tunnel.streams.send_data(1, batch(9), 9)
     pieces = taken(script.tunnel, 1, 1 << 30, 0.0)
     assert [len(piece) for piece in pieces] == [16, len(large), 16 + 12]
     assert pieces[1] is large
@@ -197,7 +197,7 @@ def test_a_stream_that_sent_little_lately_goes_before_bulk() -> None:
     script = rich(2)
     fill(script, 1, 512 * KIB)
     script.take(limit=1)
-    script.tunnel.send_data(3, batch(48), 48)
+    script.tunnel.streams.send_data(3, batch(48), 48)
     assert script.take(limit=70_000) == ["DATA 3#1 48", "DATA 1#2 65536", "DATA 1#3 65536"]
 
 
@@ -206,8 +206,8 @@ def test_what_is_not_data_goes_before_bulk() -> None:
     fill(script, 1, 512 * KIB)
     fill(script, 3, 128 * KIB)
     script.take(limit=200_000)
-    script.tunnel.send_miss(3, [bytes(32)])
-    script.tunnel.open("array", "")
+    script.tunnel.streams.send_miss(3, [bytes(32)])
+    script.tunnel.streams.open("array", "")
     assert script.take(limit=1)[0] == "MISS 3#3 1"
     assert script.take(limit=1)[0] == "OPEN 5#0 array"
 
@@ -224,9 +224,9 @@ def test_frames_of_the_tunnel_go_first() -> None:
 def test_a_stream_that_the_peer_never_acknowledges_does_not_grow(frames: int) -> None:
     script = rich()
     for _ in range(frames):
-        if script.tunnel.sendable(1):
-            script.tunnel.send_data(1, batch(4096, filling=4000), 4096)
-    script.tunnel.reset(1, ResetCode.ORIGIN_RESET, "x" * 1000)
+        if script.tunnel.streams.sendable(1):
+            script.tunnel.streams.send_data(1, batch(4096, filling=4000), 4096)
+    script.tunnel.streams.reset(1, ResetCode.ORIGIN_RESET, "x" * 1000)
     script.take()
     assert script.tunnel.figures.unacked_bytes == 256 + 2 + 512
     script.acknowledge(1, OVER)

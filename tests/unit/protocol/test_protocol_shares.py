@@ -354,12 +354,12 @@ def test_an_account_knows_its_rate_and_its_bytes() -> None:
 def test_the_grain_is_20_ms_of_the_least_cap() -> None:
     line = Line(MBIT)
     stream, other = line.open(Share("one", maximum=8 * MBIT)), line.open()
-    assert line.tunnel.grain(stream) == 20_000
-    assert line.tunnel.grain(other) > 512 * KIB
+    assert line.tunnel.streams.grain(stream) == 20_000
+    assert line.tunnel.streams.grain(other) > 512 * KIB
     line.tunnel.scheduler.set_rate(4 * MBIT, 0.0)
-    assert line.tunnel.grain(stream) == line.tunnel.grain(other) == 10_000
+    assert line.tunnel.streams.grain(stream) == line.tunnel.streams.grain(other) == 10_000
     line.tunnel.scheduler.set_rate(0.1 * MBIT, 0.0)
-    assert line.tunnel.grain(other) == 4 * KIB
+    assert line.tunnel.streams.grain(other) == 4 * KIB
 
 
 def test_nothing_remains_of_streams_that_end_while_they_wait() -> None:
@@ -371,7 +371,7 @@ def test_nothing_remains_of_streams_that_end_while_they_wait() -> None:
         stream = line.open(starved, frame=64 * KIB, frames=1)
         line.run(0.1)
         assert line.tunnel.scheduler.account(starved).waits
-        line.tunnel.reset(stream, ResetCode.ORIGIN_RESET, "")
+        line.tunnel.streams.reset(stream, ResetCode.ORIGIN_RESET, "")
         del line.sources[stream]
         line.run(0.1)
         line.script.acknowledge(stream, OVER)
@@ -382,8 +382,8 @@ def test_a_stream_of_the_peer_is_assigned_to_a_share() -> None:
     line = Line(MBIT)
     line.script.open(2)
     share = Share("export", maximum=MBIT)
-    line.tunnel.assign(2, share)
-    line.tunnel.accept(2)
+    line.tunnel.streams.assign(2, share)
+    line.tunnel.streams.accept(2)
     assert "ACCEPT 2#0" in line.script.take()
     assert line.tunnel.scheduler.account(share).wire > 0
 

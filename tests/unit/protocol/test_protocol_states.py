@@ -39,7 +39,7 @@ def idle(script: Script) -> tuple[int, int]:
 
 
 def opening(script: Script) -> tuple[int, int]:
-    return script.tunnel.open("array", ""), 0
+    return script.tunnel.streams.open("array", ""), 0
 
 
 def offered(script: Script) -> tuple[int, int]:
@@ -59,7 +59,7 @@ def accepted_by_peer(script: Script) -> tuple[int, int]:
 
 def accepted_by_us(script: Script) -> tuple[int, int]:
     script.open(2)
-    script.tunnel.accept(2)
+    script.tunnel.streams.accept(2)
     return 2, 1
 
 
@@ -71,7 +71,7 @@ def open_ended(script: Script) -> tuple[int, int]:
 
 def ended_before_accepted(script: Script) -> tuple[int, int]:
     stream, number = offered_ended(script)
-    script.tunnel.accept(stream)
+    script.tunnel.streams.accept(stream)
     return stream, number
 
 
@@ -136,17 +136,17 @@ def test_the_table_is_the_documents() -> None:
 
 def test_a_stream_that_we_open() -> None:
     script = Script()
-    stream = script.tunnel.open("array", "10.0.0.2")
-    script.tunnel.send_data(stream, batch(500), 500)
+    stream = script.tunnel.streams.open("array", "10.0.0.2")
+    script.tunnel.streams.send_data(stream, batch(500), 500)
     assert script.take() == ["OPEN 1#0 array", "DATA 1#1 500"]
     assert script.give(FrameType.MISS, 1, 0, PAYLOADS[FrameType.MISS]) == [MissReceived(1, (NAME,))]
-    script.tunnel.send_fill(1, NAME, 0, 3, b"abc")
+    script.tunnel.streams.send_fill(1, NAME, 0, 3, b"abc")
     assert script.take() == ["FILL 1#2 3"]
     assert script.give(FrameType.ACCEPT, 1, 1) == [StreamAccepted(1)]
     assert script.data(1, 2, 70) == [DataReceived(1, 70, batch(70))]
-    script.tunnel.consumed(1)
+    script.tunnel.streams.consumed(1)
     assert script.give(FrameType.END, 1, 3, encode_end(70, b"learn")) == [StreamEnded(1, 70, b"learn")]
-    script.tunnel.send_end(1, 500, b"learn")
+    script.tunnel.streams.send_end(1, 500, b"learn")
     assert script.flush() == ["ACK 1:4", "CREDIT 1:326/65536", "END 1#3 500"]
 
 
@@ -154,23 +154,23 @@ def test_a_stream_that_the_peer_opens() -> None:
     script = Script()
     assert script.open(2) == [StreamOffered(2, "array", "10.0.0.1")]
     assert script.data(2, 1, 70) == [DataReceived(2, 70, batch(70))]
-    script.tunnel.send_miss(2, [NAME])
+    script.tunnel.streams.send_miss(2, [NAME])
     assert script.flush() == ["ACK 2:2", "MISS 2#0 1"]
     fill = script.give(FrameType.FILL, 2, 2, PAYLOADS[FrameType.FILL])
     assert fill == [FillReceived(2, NAME, 0, 1, b"x")]
-    script.tunnel.accept(2)
-    script.tunnel.send_data(2, batch(5), 5)
+    script.tunnel.streams.accept(2)
+    script.tunnel.streams.send_data(2, batch(5), 5)
     assert script.flush() == ["ACK 2:3", "ACCEPT 2#1", "DATA 2#2 5"]
 
 
 def test_the_acceptor_does_not_send_before_it_has_accepted() -> None:
     script = Script()
     script.open(2)
-    assert script.tunnel.sendable(2) == 0
+    assert script.tunnel.streams.sendable(2) == 0
     with pytest.raises(Misuse, match="stream 2 is offered: it cannot send yet"):
-        script.tunnel.send_data(2, batch(5), 5)
+        script.tunnel.streams.send_data(2, batch(5), 5)
     with pytest.raises(Misuse, match="stream 2 is offered"):
-        script.tunnel.send_end(2, 0, b"")
+        script.tunnel.streams.send_end(2, 0, b"")
 
 
 def test_an_end_after_another_total() -> None:
@@ -185,21 +185,21 @@ def test_ends_that_we_must_not_send() -> None:
     script = Script()
     script.accepted(1)
     with pytest.raises(Misuse, match="END of stream 1 after 5 bytes, but 0 were sent"):
-        script.tunnel.send_end(1, 5, b"")
-    script.tunnel.send_end(1, 0, b"")
-    assert script.tunnel.sendable(1) == 0
+        script.tunnel.streams.send_end(1, 5, b"")
+    script.tunnel.streams.send_end(1, 0, b"")
+    assert script.tunnel.streams.sendable(1) == 0
     with pytest.raises(Misuse, match="DATA after END"):
-        script.tunnel.send_data(1, batch(5), 5)
+        script.tunnel.streams.send_data(1, batch(5), 5)
     with pytest.raises(Misuse, match="END after END"):
-        script.tunnel.send_end(1, 0, b"")
+        script.tunnel.streams.send_end(1, 0, b"")
 
 
 def test_streams_that_never_were() -> None:
     tunnel = Script().tunnel
     with pytest.raises(Misuse, match="there never was a stream 5"):
-        tunnel.sendable(5)
+        tunnel.streams.sendable(5)
     with pytest.raises(Misuse, match="there never was a stream 6"):
-        tunnel.reset(6, ResetCode.INTERNAL, "")
+        tunnel.streams.reset(6, ResetCode.INTERNAL, "")
 
 
 def test_streams_that_have_just_ended_take_everything_and_do_nothing() -> None:
@@ -208,20 +208,20 @@ def test_streams_that_have_just_ended_take_everything_and_do_nothing() -> None:
     script.give(FrameType.RESET, 1, 1, PAYLOADS[FrameType.RESET])
     script.flush()
     tunnel = script.tunnel
-    tunnel.accept(1)
-    tunnel.send_data(1, batch(5), 5)
-    tunnel.send_end(1, 0, b"")
-    tunnel.send_miss(1, [NAME])
-    tunnel.send_fill(1, NAME, 0, 0, b"")
-    tunnel.consumed(1)
-    tunnel.reset(1, ResetCode.INTERNAL, "")
-    assert tunnel.sendable(1) == 0
+    tunnel.streams.accept(1)
+    tunnel.streams.send_data(1, batch(5), 5)
+    tunnel.streams.send_end(1, 0, b"")
+    tunnel.streams.send_miss(1, [NAME])
+    tunnel.streams.send_fill(1, NAME, 0, 0, b"")
+    tunnel.streams.consumed(1)
+    tunnel.streams.reset(1, ResetCode.INTERNAL, "")
+    assert tunnel.streams.sendable(1) == 0
     assert script.take() == []
 
 
 def test_accept_twice_says_it_once() -> None:
     script = Script()
     script.open(2)
-    script.tunnel.accept(2)
-    script.tunnel.accept(2)
+    script.tunnel.streams.accept(2)
+    script.tunnel.streams.accept(2)
     assert script.flush() == ["ACK 2:1", "ACCEPT 2#0"]

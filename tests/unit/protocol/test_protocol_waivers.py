@@ -26,7 +26,7 @@ class Arrays:
         self.pair = Pair(initial_credit=INITIAL, dead_after=1e6, **settings)
         self.pair.dial(1)
         self.pair.settle(1)
-        self.streams = [self.pair.left.open("array", "") for _ in range(count)]
+        self.streams = [self.pair.left.streams.open("array", "") for _ in range(count)]
         self.turn()
         events_of(self.pair.left)
 
@@ -43,11 +43,11 @@ class Arrays:
     def take(self, tunnel: Tunnel) -> None:
         for event in events_of(tunnel):
             if isinstance(event, StreamOffered):
-                tunnel.accept(event.stream)
+                tunnel.streams.accept(event.stream)
             elif isinstance(event, DataReceived):
-                tunnel.consumed(event.stream)
+                tunnel.streams.consumed(event.stream)
             elif isinstance(event, Recalled) and self.waives:
-                tunnel.waive(event.stream, event.consumed, event.limit)
+                tunnel.streams.waive(event.stream, event.consumed, event.limit)
 
     def send(self, streams: list[int], mib: int) -> None:
         """Each sends so much: in each round trip what its window allows."""
@@ -55,8 +55,8 @@ class Arrays:
         tunnel = self.pair.left
         while any(left.values()):
             for stream in streams:
-                while size := min(left[stream], tunnel.sendable(stream)):
-                    tunnel.send_data(stream, batch(size, size - 12), size)
+                while size := min(left[stream], tunnel.streams.sendable(stream)):
+                    tunnel.streams.send_data(stream, batch(size, size - 12), size)
                     left[stream] -= size
                     self.pair.carry(1, tunnel)
                     self.take(self.pair.right)
@@ -70,10 +70,10 @@ class Arrays:
             left = {stream: max(self.window(stream) // 2, INITIAL // 2) for stream in streams}
             while any(left.values()):
                 for stream in streams:
-                    size = min(left[stream], tunnel.sendable(stream), 128 * KIB)
+                    size = min(left[stream], tunnel.streams.sendable(stream), 128 * KIB)
                     left[stream] = left[stream] - size if size else 0
                     if size:
-                        tunnel.send_data(stream, batch(size, size - 12), size)
+                        tunnel.streams.send_data(stream, batch(size, size - 12), size)
                         self.pair.carry(1, tunnel)
                         self.take(self.pair.right)
             self.turn()
@@ -91,11 +91,11 @@ class Arrays:
 
     def window(self, stream: int) -> int:
         """What may be under way."""
-        credit = self.pair.left._streams.live[stream].outgoing.credit
+        credit = self.pair.left._state.live[stream].outgoing.credit
         return credit.limit - credit.consumed
 
     def promised(self) -> int:
-        windows = [each.incoming.window for each in self.pair.right._streams.live.values()]
+        windows = [each.incoming.window for each in self.pair.right._state.live.values()]
         return sum(window.limit - window.consumed for window in windows)
 
 
@@ -114,7 +114,7 @@ def test_nor_do_those_that_were_denied_growth_keep_a_part_of_it() -> None:
     """They have nothing to waive, but were counted among those that share what there is."""
     arrays = Arrays(24, memory=2 * MIB, window_max=MIB, streams=24)
     arrays.send(arrays.streams, 2)
-    budget = arrays.pair.right._streams._budget
+    budget = arrays.pair.right._state._budget
     assert budget.growers > 16, "more than can have grown"
     end = arrays.pair.now + 6 * REST
     while budget.growers > 1:
@@ -163,7 +163,7 @@ def script(*capabilities: Capability, **settings: int) -> Script:
 def sent(one: Script, plain: int = 1000) -> int:
     """Stream 1, on which so much was sent and 8 MiB granted; the cost of it."""
     one.accepted(1)
-    cost = one.tunnel.send_data(1, batch(plain), plain)
+    cost = one.tunnel.streams.send_data(1, batch(plain), plain)
     one.take()
     one.credit(1, 0, 8 * MIB)
     return cost
@@ -173,7 +173,7 @@ def ask_back(one: Script, consumed: int) -> None:
     """The peer asks for all of stream 1's credit beyond the initial one, and is given what there is."""
     for event in one.credit(1, consumed, consumed + INITIAL):
         assert event == Recalled(1, consumed, consumed + INITIAL)
-        one.tunnel.waive(1, consumed, consumed + INITIAL)
+        one.tunnel.streams.waive(1, consumed, consumed + INITIAL)
 
 
 def test_what_is_asked_back_is_waived() -> None:
@@ -183,10 +183,10 @@ def test_what_is_asked_back_is_waived() -> None:
     ask_back(one, cost)
     waived = 8 * MIB - INITIAL
     assert one.take() == [f"WAIVE 1#2 {waived}"]
-    assert one.tunnel.sendable(1) == INITIAL - COST
+    assert one.tunnel.streams.sendable(1) == INITIAL - COST
     ask_back(one, cost)
     assert one.take() == [], "once: the same word again is of the past"
-    assert one.tunnel.send_data(1, batch(500), 500) == cost + waived + 500 + COST
+    assert one.tunnel.streams.send_data(1, batch(500), 500) == cost + waived + 500 + COST
     assert one.take() == ["DATA 1#3 500"]
     one.acknowledge(1, 4)
     total = cost + waived + 500 + COST
@@ -199,10 +199,10 @@ def test_what_was_waived_is_not_on_its_way() -> None:
     cost = sent(one)
     one.credit(1, cost, cost + 8 * MIB)
     ask_back(one, cost)
-    one.tunnel.send_data(1, batch(INITIAL - COST), INITIAL - COST)
+    one.tunnel.streams.send_data(1, batch(INITIAL - COST), INITIAL - COST)
     one.take()
     one.acknowledge(1, 4)
-    flow = one.tunnel.flow(1)
+    flow = one.tunnel.streams.flow(1)
     assert flow is not None
     assert (flow.obstacle, flow.on_the_way, flow.arrived) == (Obstacle.FAR, 0, INITIAL)
 
@@ -218,9 +218,9 @@ def test_it_is_kept(why: str) -> None:
         cost = sent(one)
         one.credit(1, cost, cost + 8 * MIB)
         if why == "under way":
-            one.tunnel.send_data(1, batch(10), 10)
+            one.tunnel.streams.send_data(1, batch(10), 10)
         elif why == "ended":
-            one.tunnel.send_end(1, 1000, b"")
+            one.tunnel.streams.send_end(1, 1000, b"")
         one.take()
         ask_back(one, cost)
     assert one.take() == []
@@ -232,8 +232,8 @@ def test_who_means_to_send_with_it_keeps_it() -> None:
     cost = sent(one)
     one.credit(1, cost, cost + MIB)
     assert Recalled(1, cost, cost + INITIAL) in one.credit(1, cost, cost + INITIAL)
-    one.tunnel.send_data(1, batch(400 * KIB), 400 * KIB)
-    one.tunnel.waive(1, cost, cost + INITIAL)
+    one.tunnel.streams.send_data(1, batch(400 * KIB), 400 * KIB)
+    one.tunnel.streams.waive(1, cost, cost + INITIAL)
     assert [text for text in one.take() if text.startswith("WAIVE")] == []
 
 
@@ -244,7 +244,7 @@ def test_credit_beyond_our_own_bound_is_waived_as_well() -> None:
     one.credit(1, cost, cost + 8 * MIB)
     ask_back(one, cost)
     assert one.take() == [f"WAIVE 1#2 {8 * MIB - INITIAL}"]
-    assert one.tunnel.sendable(1) == INITIAL - COST
+    assert one.tunnel.streams.sendable(1) == INITIAL - COST
 
 
 def test_who_is_asked_without_end_does_not_queue_answers_without_end() -> None:
@@ -267,7 +267,7 @@ def test_who_is_asked_without_end_does_not_queue_answers_without_end() -> None:
 
 def asked_for_a_byte(one: Script, consumed: int, limit: int) -> None:
     for _ in one.credit(1, consumed, limit - 1):
-        one.tunnel.waive(1, consumed, limit - 1)
+        one.tunnel.streams.waive(1, consumed, limit - 1)
 
 
 def test_who_waits_for_room_hears_of_more_than_was_left() -> None:
@@ -275,7 +275,7 @@ def test_who_waits_for_room_hears_of_more_than_was_left() -> None:
     one = script()
     cost = sent(one)
     one.credit(1, cost, cost + 8 * MIB)
-    one.tunnel.await_room(1)
+    one.tunnel.streams.await_room(1)
     ask_back(one, cost)
     one.take()
     total = cost + 8 * MIB - INITIAL
@@ -303,7 +303,7 @@ def test_a_frame_of_credit_asks_once_for_each_stream() -> None:
 
 def granted(one: Script) -> int:
     """What the peer was granted on stream 2, and has not used."""
-    window = one.tunnel._streams.live[2].incoming.window
+    window = one.tunnel._state.live[2].incoming.window
     assert window.consumed == window.arrived
     return window.limit - window.consumed
 
@@ -312,16 +312,16 @@ def wide(*capabilities: Capability) -> Script:
     """Stream 2 has been granted 1 MiB, and 1256 of that were used. In vain another one wants to grow."""
     one = script(*capabilities, opening_window=MIB, memory=4 * MIB)
     one.open(2)
-    one.tunnel.accept(2)
+    one.tunnel.streams.accept(2)
     one.data(2, 1, 1000)
-    one.tunnel.consumed(2)
+    one.tunnel.streams.consumed(2)
     one.flush()
     return one
 
 
 def looked(one: Script) -> list[str]:
     """CREDIT that goes when it was looked again for streams at rest, while growth is denied."""
-    one.tunnel._streams._budget.denied = True
+    one.tunnel._state._budget.denied = True
     one.at(one.now + REST)
     return [text for text in one.take() if text.startswith("CREDIT")]
 
@@ -333,7 +333,7 @@ def test_it_is_asked_back_from_who_has_sent_next_to_nothing_from_one_look_to_the
     used = 1256
     if signs_of_life:
         one.data(2, 2, INITIAL // 4 - COST)
-        one.tunnel.consumed(2)
+        one.tunnel.streams.consumed(2)
         one.at(one.now + 0.5)
         one.take()
         used += INITIAL // 4
@@ -351,7 +351,7 @@ def test_who_sends_is_not_asked() -> None:
     used = 1256
     for number in range(2, 6):
         one.data(2, number, INITIAL // 4)
-        one.tunnel.consumed(2)
+        one.tunnel.streams.consumed(2)
         used += INITIAL // 4 + COST
         one.at(one.now + 0.5)
         one.take()
@@ -362,7 +362,7 @@ def test_who_has_sent_nothing_is_not_asked() -> None:
     """It would ignore that, for it may be a late word about what it began with."""
     one = script(opening_window=MIB, memory=4 * MIB)
     one.open(2)
-    one.tunnel.accept(2)
+    one.tunnel.streams.accept(2)
     one.flush()
     assert looked(one) == looked(one) == []
 
@@ -407,7 +407,7 @@ def test_data_that_arrives_before_it_counts_the_same() -> None:
     amount = granted(one) - INITIAL
     one.data(2, 3, 500, lane=2)
     one.give(FrameType.WAIVE, 2, 2, encode_waive(amount))
-    one.tunnel.consumed(2)
+    one.tunnel.streams.consumed(2)
     assert granted(one) == INITIAL - 500 - COST
     one.at(one.now + 1)
     assert any(text.startswith(f"CREDIT 2:{1256 + amount + 756}/") for text in one.take())
@@ -418,7 +418,7 @@ def test_a_stream_that_has_waived_ends_as_any_other() -> None:
     cost = sent(one)
     one.credit(1, cost, cost + 8 * MIB)
     ask_back(one, cost)
-    one.tunnel.send_end(1, 1000, b"")
+    one.tunnel.streams.send_end(1, 1000, b"")
     one.give(FrameType.END, 1, 1, encode_end(0, b""))
     assert one.take()[-2:] == [f"WAIVE 1#2 {8 * MIB - INITIAL}", "END 1#3 1000"]
     one.acknowledge(1, 4)

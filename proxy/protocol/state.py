@@ -1,0 +1,376 @@
+"""A tunnel's state, named by two halves: what comes for its streams, what goes from them, what they hold together."""
+
+from collections import deque
+from collections.abc import Iterator
+
+from proxy.protocol.admission import Admission
+from proxy.protocol.awaiting import Awaiting
+from proxy.protocol.codes import DATA, RESET, WAIVE, Capability, FrameType, ResetCode
+from proxy.protocol.copies import Copies
+from proxy.protocol.credit import WIDE, ReceiveWindow, SendCredit, Trust, WindowBudget
+from proxy.protocol.errors import Misuse, PeerError
+from proxy.protocol.events import Arrived, Consumed, Event, StreamReset
+from proxy.protocol.figures import TunnelFigures
+from proxy.protocol.foretold import Foretelling, Foretold
+from proxy.protocol.frames import OVER, decode_reset, encode_reset
+from proxy.protocol.incoming import Incoming, KeptLedger
+from proxy.protocol.notices import Notices
+from proxy.protocol.outgoing import Outgoing, SendLedger, Sent
+from proxy.protocol.reader import HEADER_BYTES, Frame
+from proxy.protocol.recall import Recall
+from proxy.protocol.scheduler import Scheduler
+from proxy.protocol.settings import TunnelSettings
+from proxy.protocol.share import PLAIN, Share
+from proxy.protocol.stream import State, Stream
+from proxy.protocol.table import StreamTable
+from proxy.protocol.writes import Writes
+
+
+class TunnelState:
+    """What two paired sites share: made anew whenever it is given up. `now` is in seconds, on any one clock.
+
+    `Tunnel` hands it what the peer sends and asks it for what goes by lanes; the driver acts on it through `Streams`.
+    """
+
+    def __init__(
+        self,
+        settings: TunnelSettings,
+        odd: bool,
+        events: deque[Event],
+        figures: TunnelFigures,
+        scheduler: Scheduler,
+    ) -> None:
+        """`odd`: our streams have odd numbers. Events are appended to `events`; `scheduler` has no streams yet."""
+        self.lanes_seen = 0
+        """How many lanes there have been: with the second one frames may come twice."""
+        self.scheduler = scheduler
+        self._settings = settings
+        self._initial = settings.offered_credit
+        self._events = events
+        self._figures = figures
+        self._table = StreamTable(odd, settings.streams)
+        self.live = self._table.live
+        self._budget = WindowBudget(settings.memory)
+        self.admission = Admission(settings, self._table, self._budget)
+        self.ledger = SendLedger(settings.unacked_max)
+        self._kept = KeptLedger()
+        self._foretelling = Foretelling(self._budget, self._initial, min(settings.opening_window, settings.window_max))
+        self.notices = Notices(self._foretelling)
+        self._foretold = Foretold()
+        self._recall = Recall(settings.rest, self._budget, self.admission, self.live, self.notices)
+        self.copies = Copies(scheduler, figures)
+        self.trust = Trust(WIDE * settings.memory)
+        self.awaiting = Awaiting(self.ledger, self.live, events)
+        self._ask_at = 0.0
+        self._held_back: set[Stream] = set()  # what they have to send waits for acknowledgements
+
+    @property
+    def round_trip(self) -> float:
+        """Seconds, as far as it is known: 0 before."""
+        return self._figures.round_trip or 0.0
+
+    # -- one stream ----------------------------------------------------------------------------------------------
+
+    def find(self, number: int) -> Stream | None:
+        """The stream; None if it has ended, of which an event tells. Raises Misuse if it never was."""
+        stream = self.live.get(number)
+        if stream is None and self._table.was_never(number):
+            raise Misuse(f"there never was a stream {number}")
+        return None if stream is None or stream.state is State.OVER else stream
+
+    def find_sending(self, number: int) -> Stream | None:
+        """The same for one that is to send something. Raises Misuse also if it may not yet."""
+        stream = self.find(number)
+        if stream is not None and not stream.may_send:
+            raise Misuse(f"stream {number} is {stream.state.name.lower()}: it cannot send yet")
+        return stream
+
+    def begin(self, number: int, *, own: bool, share: Share = PLAIN, refused: bool = False) -> Stream:
+        """Make the stream. `refused`: it gets no credit, since none was reserved, and the caller resets it at once."""
+        agreement, most = self.admission.agreement, self._settings.window_max
+        lean = agreement is not None and Capability.LEAN in agreement.capabilities
+        credit = max(agreement.initial_credit if agreement else 0, min(most, self._foretold.opened(number)))
+        outgoing = Outgoing(self.ledger, SendCredit(credit, most, self.trust), lean=lean)
+        if refused:
+            self._budget.reserve(0)  # as `ReceiveWindow.close` will release it
+        window = ReceiveWindow(self._budget, 0 if refused else self._initial, most, self._foretelling.met(number))
+        stream = Stream(number, own, outgoing, Incoming(self._kept, window, lean=lean), self.scheduler.account(share))
+        self._table.add(stream)
+        self._foretell()
+        return stream
+
+    def widen(self, stream: Stream, now: float) -> None:
+        """The stream is open: grant it more than it began with, if there is memory for that."""
+        if stream.incoming.window.widen(self._settings.opening_window):
+            self.notices.consumed(stream.number, True, now)
+
+    def push(self, stream: Stream, kind: FrameType, payload: bytes, now: float) -> None:
+        """Queue a frame that costs no credit."""
+        stream.outgoing.push_control(kind, payload)
+        self.scheduler.add(stream, now)
+
+    def reset(self, stream: Stream, code: ResetCode, reason: str, now: float) -> None:
+        """End both directions of the stream at once, and have the peer told."""
+        self._table.reset(stream, encode_reset(code, reason))
+        self.scheduler.add(stream, now)
+        self.awaiting.released()
+
+    def settle(self, stream: Stream) -> None:
+        """Forget the stream if nothing is left to be done for it."""
+        if stream.over:
+            self._forget(stream)
+
+    # -- the peer's side -----------------------------------------------------------------------------------------
+
+    def receive(self, frame: Frame, now: float) -> None:
+        """A numbered frame. Raises PeerError."""
+        stream = self.live.get(frame.stream)
+        if stream is None:
+            stream = self._meet(frame, now)
+            if stream is None:
+                return
+        if stream.state is State.OVER:
+            self._receive_after_reset(stream, frame)
+        elif stream.incoming.has(frame.number):
+            self._receive_again(stream, frame, now)
+        elif frame.type == RESET:
+            self._receive_reset(stream, frame)
+            self.after_acks(now)  # what it had unacknowledged counts no more, as if it had been acknowledged
+        else:
+            self.notices.arrived(stream.number, len(frame.payload), now)
+            self._receive_new(stream, frame, now)
+
+    def acknowledged(self, number: int, next_: int) -> int | None:
+        """An entry of ACK. Returns a lane that has brought what it acknowledges, if one is known. Raises PeerError."""
+        stream = self.live.get(number)
+        if stream is None:
+            self._acknowledged_unknown(number, next_)
+            return None
+        if next_ == OVER:
+            self._told_over(stream)
+            return None
+        brought = stream.outgoing.acknowledge(next_)
+        if stream.asked:
+            stream.asked = False
+            self._events.append(Arrived(number))
+        self.settle(stream)
+        return brought
+
+    def after_acks(self, now: float) -> None:
+        """All entries of an ACK have been taken: streams that waited for acknowledgements may go on."""
+        for stream in self._held_back:
+            self.scheduler.add(stream, now)
+        self._held_back.clear()
+        self.awaiting.released()
+
+    def credited(self, number: int, consumed: int, limit: int) -> None:
+        """An entry of CREDIT. Raises PeerError."""
+        stream = self.live.get(number)
+        if stream is None:
+            self._credited_unknown(number, consumed, limit)
+            return
+        if stream.state is State.OVER:
+            return
+        if stream.outgoing.credit.update(consumed, limit):
+            self._events.append(Consumed(number, consumed))
+        self._recall.heard(stream, consumed, limit)
+        self.awaiting.look(stream)
+        self.settle(stream)
+
+    def after_credits(self) -> None:
+        """All entries of a CREDIT have been taken."""
+        self._events.extend(self._recall.told())
+
+    # -- lanes ---------------------------------------------------------------------------------------------------
+
+    def take(self, writes: Writes, now: float) -> None:
+        """Put the frames that go next into `writes`, until these are full, or all that is left waits for a cap."""
+        scheduler = self.scheduler
+        while writes.open and (stream := scheduler.next(now, writes.urgent, writes.bulk)) is not None:
+            urgent = scheduler.gave_urgent
+            write = writes.first(stream.account.share.mark, urgent=urgent)
+            outgoing = stream.outgoing
+            sent = self._next_frame(outgoing, write.lane)
+            if sent is None:
+                scheduler.passed(stream)
+                if outgoing.waiting:
+                    self._held_back.add(stream)
+                continue
+            overhead = write.overhead
+            write.pieces += sent.pieces(stream.number)
+            size = HEADER_BYTES + len(sent.payload)
+            scheduler.sent(stream, size + overhead, now)
+            writes.took(write, size)
+            if urgent and write.copy_lanes:
+                self.copies.place(writes, write, stream, size, now)
+            if stream.awaits_room:
+                self.awaiting.look(stream)
+
+    def _next_frame(self, outgoing: Outgoing, lane: int) -> Sent | None:
+        """The stream's next frame: what a lost lane may not have delivered goes before what is new."""
+        sent = outgoing.take_again(lane) if outgoing.again else None
+        if sent is None:
+            return outgoing.take_new(lane)
+        self._figures.retransmitted += 1
+        self._figures.retransmitted_bytes += len(sent.payload)
+        return sent
+
+    def greeting(self) -> Iterator[bytes]:
+        """What a new lane begins with."""
+        self._foretell()
+        return self.notices.state(self.live)
+
+    def lane_lost(self, lane: int, now: float) -> None:
+        """What went by that lane, either way, may not have arrived."""
+        for stream in self.live.values():
+            if stream.outgoing.lane_lost(lane):
+                self.scheduler.add(stream, now)
+        self.notices.repeat_all(self.live)
+
+    def tick(self, now: float) -> None:
+        """Time has passed. Among other things, ask about streams of which only the word that they are over is missing.
+
+        That may have been lost with a lane, and the peer, which has forgotten the stream, does not repeat it unasked.
+        """
+        if now >= self._ask_at:
+            self._ask_at = now + self._settings.keepalive
+            self.notices.ask(number for number, stream in self.live.items() if stream.waits_for_end)
+        self._recall.tick(now)
+        self.notices.tick(now)
+
+    def lose(self, code: ResetCode, reason: str) -> None:
+        """Report every stream as reset; this object is dropped afterwards."""
+        for number, stream in self.live.items():
+            if stream.state not in (State.OVER, State.IDLE):
+                self._events.append(StreamReset(number, code, reason, remote=False))
+
+    def gauge(self) -> None:
+        """Bring the sizes among the figures up to date."""
+        self._figures.streams = len(self.live)
+        self._figures.unacked_bytes = self.ledger.held
+        self._figures.kept_bytes = self._kept.total
+        self._figures.credit_bytes = self._budget.reserved
+        self._figures.foretold_bytes = self._foretelling.more
+
+    # -- receiving -----------------------------------------------------------------------------------------------
+
+    def _meet(self, frame: Frame, now: float) -> Stream | None:
+        """A frame for a stream that is not live: the first one, or a late one."""
+        number = frame.stream
+        self.notices.asked(number)
+        if not self._table.was_never(number):
+            self._figures.late += 1
+            self.notices.over(number)
+            return None
+        if number == 0 or self._table.is_own(number):
+            raise PeerError.of(frame, "that stream was never opened")
+        self._table.meet(number)
+        if frame.type == FrameType.RESET:
+            decode_reset(frame.payload)
+            self._foretelling.never(number)
+            self._foretell()
+            self.notices.over(number)
+            return None
+        refusal = self.admission.admit_theirs()
+        stream = self.begin(number, own=False, refused=refusal is not None)
+        if stream.incoming.window.limit > self._initial:
+            self.notices.consumed(number, True, now)  # it was foretold more, and may not have heard
+        if refusal:
+            self.reset(stream, *refusal, now)
+        return stream
+
+    def _receive_new(self, stream: Stream, frame: Frame, now: float) -> None:
+        incoming = stream.incoming
+        plain = incoming.charge(frame, now, self.round_trip)
+        if frame.number != incoming.expected:
+            incoming.keep(frame, plain)
+            if incoming.press():
+                self.notices.consumed(stream.number, True, now)
+            return
+        self._deliver(stream, frame, plain, now)
+        while (kept := incoming.next_kept()) is not None:
+            self._deliver(stream, *kept, now)
+
+    def _deliver(self, stream: Stream, frame: Frame, plain: int, now: float) -> None:
+        if frame.type == WAIVE and not self._recall.agreed:
+            raise PeerError.of(frame, "it was not agreed on")
+        event = stream.deliver(frame, plain)
+        if event is not None:
+            self._events.append(event)
+        if frame.type == DATA:
+            return
+        window = stream.incoming.window
+        if frame.type == FrameType.END:
+            window.end()
+            if window.idle:
+                self.notices.consumed(stream.number, window.untold, now)
+        elif frame.type == WAIVE:
+            if window.bare:
+                self.notices.consumed(stream.number, True, now)
+        elif frame.type == FrameType.ACCEPT:
+            self.widen(stream, now)
+            self.awaiting.look(stream)
+
+    def _receive_again(self, stream: Stream, frame: Frame, now: float) -> None:
+        if self.lanes_seen < 2:
+            raise PeerError.of(frame, "it came before, and there was only one lane")
+        self._figures.duplicates += 1
+        self.notices.repeated(stream.number, now)
+
+    def _receive_reset(self, stream: Stream, frame: Frame) -> None:
+        code, reason = decode_reset(frame.payload)
+        if stream.state is not State.IDLE:
+            self._events.append(StreamReset(stream.number, code, reason, remote=True))
+        self._forget(stream)
+
+    def _receive_after_reset(self, stream: Stream, frame: Frame) -> None:
+        """We have reset the stream: the peer's own RESET ends it; anything else is dropped, our RESET is the answer."""
+        if frame.type == FrameType.RESET:
+            decode_reset(frame.payload)
+            self._forget(stream)
+
+    def _credited_unknown(self, number: int, consumed: int, limit: int) -> None:
+        if not self._table.was_never(number):
+            return
+        if consumed:
+            raise PeerError("CREDIT", f"stream {number} was never opened")
+        if self._table.is_own(number):
+            self._foretold.heard(number, limit)
+
+    def _acknowledged_unknown(self, number: int, next_: int) -> None:
+        if self._table.was_never(number):
+            if next_:
+                raise PeerError("ACK", f"stream {number} was never opened")
+        elif next_ != OVER:
+            self.notices.asked(number)
+            self.notices.over(number)
+
+    def _told_over(self, stream: Stream) -> None:
+        """The peer has forgotten the stream: it has our RESET, or both arrays have everything."""
+        if stream.state is State.OVER:
+            self._table.forget(stream)
+            self.scheduler.remove(stream)
+            self._foretell()
+            return
+        outgoing = stream.outgoing
+        if not (stream.received_all and outgoing.sent_all):
+            raise PeerError("ACK", f"stream {stream.number} is said to be over, but has not ended")
+        outgoing.acknowledge_all()
+        if outgoing.credit.update(outgoing.credit.sent, outgoing.credit.limit):
+            self._events.append(Consumed(stream.number, outgoing.credit.sent))
+        self.settle(stream)
+
+    # -- common --------------------------------------------------------------------------------------------------
+
+    def _foretell(self) -> None:
+        """Set aside what the peer's next stream may begin with, and have a CREDIT say so, if there is anything new."""
+        if self._foretelling.speak(self._table.next_theirs):
+            self.notices.foretold()
+
+    def _forget(self, stream: Stream) -> None:
+        self._table.forget(stream)
+        self._held_back.discard(stream)
+        self.scheduler.remove(stream)
+        self.notices.over(stream.number)
+        self._foretell()
+        self.awaiting.released()
