@@ -11,11 +11,11 @@ from proxy.net.rounds import Rounds
 from proxy.net.sockets import BBR, choose_congestion_control, mark_packets
 from proxy.net.tcpinfo import TcpInfo, tcp_info
 from proxy.net.unpaused import Unpaused
-from proxy.protocol.codes import CloseCode
+from proxy.protocol.codes import CloseCode, FrameType
 from proxy.protocol.errors import HelloRefused, PeerError
-from proxy.protocol.frames import FrameType, decode_close, encode, encode_close
+from proxy.protocol.frames import decode_close, encode_close
 from proxy.protocol.hello import Hello
-from proxy.protocol.reader import Frame, FrameReader
+from proxy.protocol.reader import Frame, FrameReader, encode
 
 HELLO_TIMEOUT = 10.0
 """Seconds from the connection to a whole HELLO (PROTOCOL.md, "Lanes")."""

@@ -12,11 +12,11 @@ from proxy.net.lanes import Lanes
 from proxy.net.relays import Relays
 from proxy.net.shares import Shares
 from proxy.protocol import events
-from proxy.protocol.codes import Capability, CloseCode, ResetCode
+from proxy.protocol.codes import Capability, CloseCode, FrameType, ResetCode
 from proxy.protocol.errors import HelloRefused
-from proxy.protocol.frames import LANES_MAX, FrameType, encode
+from proxy.protocol.frames import LANES_MAX
 from proxy.protocol.hello import Hello
-from proxy.protocol.reader import HELLO_MAX, Frame
+from proxy.protocol.reader import HELLO_MAX, Frame, encode
 from proxy.protocol.tunnel import Tunnel
 
 log = logging.getLogger(__name__)

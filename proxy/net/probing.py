@@ -25,7 +25,8 @@ from proxy.net.listener import reserve
 from proxy.net.tcpinfo import tcp_info
 from proxy.net.tls import Certificates
 from proxy.protocol.codes import CloseCode, FrameType
-from proxy.protocol.frames import encode, encode_close
+from proxy.protocol.frames import encode_close
+from proxy.protocol.reader import encode
 
 _AT_ONCE = 16
 _MTU = {socket.AF_INET: (socket.IPPROTO_IP, 14), socket.AF_INET6: (socket.IPPROTO_IPV6, 24)}

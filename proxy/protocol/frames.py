@@ -1,13 +1,13 @@
 """The layout of each frame's payload, but for HELLO's (`hello`) and a batch's (`proxy.reduction`).
 
 Every `decode_*` takes the payload as it came and raises PeerError, naming the type, if it is not exactly what
-PROTOCOL.md says. Texts come back fit for a log line. `FrameType` and `encode` can be imported from here as well.
+PROTOCOL.md says. Texts come back fit for a log line.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from struct import Struct
 
-from proxy.protocol.codes import CloseCode, FrameType, ResetCode
+from proxy.protocol.codes import CloseCode, ResetCode
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.reader import (
     CHUNK_MAX,
@@ -18,47 +18,8 @@ from proxy.protocol.reader import (
     PLAIN_MAX,
     REASON_MAX,
     Buffer,
-    encode,
 )
 from proxy.text import printable
-
-__all__ = [
-    "BATCH_MIN",
-    "LANES_MAX",
-    "NUMBER_MAX",
-    "OVER",
-    "WISHES_MAX",
-    "FrameType",
-    "decode_accept",
-    "decode_ack",
-    "decode_close",
-    "decode_credit",
-    "decode_data",
-    "decode_drain",
-    "decode_end",
-    "decode_fill",
-    "decode_lanes",
-    "decode_miss",
-    "decode_open",
-    "decode_reset",
-    "decode_text",
-    "decode_token",
-    "decode_waive",
-    "encode",
-    "encode_ack",
-    "encode_close",
-    "encode_credit",
-    "encode_drain",
-    "encode_end",
-    "encode_fill",
-    "encode_lanes",
-    "encode_miss",
-    "encode_open",
-    "encode_reset",
-    "encode_text",
-    "encode_token",
-    "encode_waive",
-]
 
 OVER = (1 << 64) - 1
 """In ACK: the stream is over."""

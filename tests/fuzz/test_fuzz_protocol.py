@@ -11,7 +11,7 @@ import pytest
 
 from proxy.protocol import frames
 from proxy.protocol.codes import FrameType, ResetCode
-from proxy.protocol.frames import encode
+from proxy.protocol.reader import encode
 from tests.fuzz.fuzz_protocol import one_input
 from tests.patience import PATIENCE
 

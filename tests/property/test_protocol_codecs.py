@@ -12,7 +12,7 @@ from proxy.protocol import frames
 from proxy.protocol.codes import CloseCode, ResetCode
 from proxy.protocol.errors import PeerError
 from proxy.protocol.hello import Hello
-from proxy.protocol.reader import Frame, FrameReader
+from proxy.protocol.reader import Frame, FrameReader, encode
 from proxy.text import printable
 
 U32 = st.integers(0, (1 << 32) - 1)
@@ -186,7 +186,7 @@ def test_frames_come_out_as_they_went_in_whatever_the_pieces(
     sent: list[tuple[tuple[int, int, int], int]], cuts: list[int]
 ) -> None:
     expected = [Frame(*head, bytes([n & 255]) * size) for n, (head, size) in enumerate(sent)]
-    stream = b"".join(frames.encode(*frame) for frame in expected)
+    stream = b"".join(encode(*frame) for frame in expected)
     borders = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     found, error = read([stream[start:end] for start, end in pairwise(borders)])
     assert found == expected, "frames differ"
@@ -195,5 +195,5 @@ def test_frames_come_out_as_they_went_in_whatever_the_pieces(
 
 @given(st.binary(max_size=200), SHORT_FRAMES)
 def test_garbage_reads_the_same_whole_or_byte_by_byte(garbage: bytes, before: list[Frame]) -> None:
-    stream = b"".join(frames.encode(*frame) for frame in before) + garbage
+    stream = b"".join(encode(*frame) for frame in before) + garbage
     assert read([stream]) == read([stream[at : at + 1] for at in range(len(stream))])

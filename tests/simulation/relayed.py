@@ -27,8 +27,8 @@ from proxy.net.tcpinfo import TcpInfo
 from proxy.net.turns import Turns
 from proxy.net.worker import StoreWorker
 from proxy.observe.processor import Processor
+from proxy.protocol.codes import FrameType
 from proxy.protocol.errors import HelloRefused
-from proxy.protocol.frames import FrameType
 from proxy.protocol.hello import Hello
 from proxy.protocol.reader import FrameReader
 from proxy.protocol.tunnel import TunnelSettings

@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection
 from functools import partial
 
 from proxy.protocol import events
-from proxy.protocol.codes import Capability, CloseCode, ResetCode
+from proxy.protocol.codes import Capability, CloseCode, FrameType, ResetCode
 from proxy.protocol.errors import HelloRefused, OpenRefused
-from proxy.protocol.frames import FrameType, decode_close, encode, encode_close
+from proxy.protocol.frames import decode_close, encode_close
 from proxy.protocol.hello import Hello
-from proxy.protocol.reader import Frame, FrameReader
+from proxy.protocol.reader import Frame, FrameReader, encode
 from proxy.protocol.share import PLAIN, Priority, Share
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
 from tests.simulation.speakers import Speaker, Talk, tell

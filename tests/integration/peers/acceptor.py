@@ -7,11 +7,11 @@ import time
 from collections.abc import Iterator
 
 from bench.sites import Address
-from proxy.protocol.codes import Capability
+from proxy.protocol.codes import Capability, FrameType
 from proxy.protocol.credit import cost_of
-from proxy.protocol.frames import FrameType, decode_fill, encode, encode_ack, encode_credit, encode_end, encode_miss
+from proxy.protocol.frames import decode_fill, encode_ack, encode_credit, encode_end, encode_miss
 from proxy.protocol.hello import CREDIT_MAX, CREDIT_MIN
-from proxy.protocol.reader import Frame
+from proxy.protocol.reader import Frame, encode
 from proxy.reduction.batch import dissect
 from proxy.reduction.compression import decode
 from proxy.reduction.tokens import REFERENCE, SLICE

@@ -20,10 +20,10 @@ from typing import Any, Self
 
 from bench.sites import Address
 from dedupstore.fingerprint import fingerprint
-from proxy.protocol.codes import CloseCode, ResetCode
-from proxy.protocol.frames import FrameType, decode_close, decode_credit, decode_reset, encode, encode_ack, encode_open
+from proxy.protocol.codes import CloseCode, FrameType, ResetCode
+from proxy.protocol.frames import decode_close, decode_credit, decode_reset, encode_ack, encode_open
 from proxy.protocol.hello import Hello
-from proxy.protocol.reader import Frame, FrameReader
+from proxy.protocol.reader import Frame, FrameReader, encode
 from proxy.reduction.batch import CODEC_NONE, assemble
 from proxy.reduction.tokens import learn_token, literal_token
 from tests.patience import PATIENCE

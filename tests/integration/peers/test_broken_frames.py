@@ -13,12 +13,10 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from bench.sites import Address
-from proxy.protocol.codes import CloseCode, ResetCode
+from proxy.protocol.codes import CloseCode, FrameType, ResetCode
 from proxy.protocol.credit import DATA_OVERHEAD
 from proxy.protocol.frames import (
     OVER,
-    FrameType,
-    encode,
     encode_ack,
     encode_close,
     encode_credit,
@@ -28,7 +26,7 @@ from proxy.protocol.frames import (
     encode_reset,
     encode_token,
 )
-from proxy.protocol.reader import PLAIN_MAX, header
+from proxy.protocol.reader import PLAIN_MAX, encode, header
 from proxy.reduction.batch import CODEC_NONE, assemble
 from proxy.reduction.tokens import learn_token, literal_token, more_token
 from tests.integration.bed.ends import END, RESET, Array, Arrival, receipt, swallow, whole

@@ -13,9 +13,8 @@ import uvloop
 
 from proxy.net.lane import Lane
 from proxy.net.rounds import LONGEST, Rounds
-from proxy.protocol.codes import CloseCode
-from proxy.protocol.frames import FrameType, encode
-from proxy.protocol.reader import Frame
+from proxy.protocol.codes import CloseCode, FrameType
+from proxy.protocol.reader import Frame, encode
 from tests.certificates import make
 from tests.patience import PATIENCE
 

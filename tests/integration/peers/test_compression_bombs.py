@@ -10,8 +10,9 @@ import pytest
 import zstandard
 
 from dedupstore.fingerprint import fingerprint
-from proxy.protocol.codes import CloseCode
-from proxy.protocol.frames import FrameType, decode_miss, encode
+from proxy.protocol.codes import CloseCode, FrameType
+from proxy.protocol.frames import decode_miss
+from proxy.protocol.reader import encode
 from proxy.reduction.batch import CODEC_ZSTD, assemble
 from proxy.reduction.tokens import literal_token, reference_token
 from tests.integration.bed.ends import Array, swallow

@@ -4,8 +4,8 @@ A bomb in the middle of a frame, a frame that ends, windows beyond the sum, a co
 refused as a breach of the protocol, while west's memory does not move.
 """
 
-from proxy.protocol.codes import Capability, CloseCode
-from proxy.protocol.frames import FrameType, encode
+from proxy.protocol.codes import Capability, CloseCode, FrameType
+from proxy.protocol.reader import encode
 from proxy.reduction.batch import CODEC_CONTEXT, assemble
 from proxy.reduction.tokens import literal_token
 from proxy.reduction.windows import WINDOWS_MAX

@@ -2,7 +2,7 @@
 
 import socket
 
-from proxy.protocol.frames import FrameType
+from proxy.protocol.codes import FrameType
 from proxy.protocol.hello import CREDIT_MAX
 from proxy.protocol.reader import header
 from tests.integration.bed.contents import volume

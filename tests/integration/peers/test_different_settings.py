@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from proxy.protocol.codes import Capability, CloseCode
-from proxy.protocol.frames import FrameType, encode
+from proxy.protocol.codes import Capability, CloseCode, FrameType
 from proxy.protocol.hello import CREDIT_MAX, CREDIT_MIN, Hello
+from proxy.protocol.reader import encode
 from tests.certificates import make
 from tests.integration.bed.contents import cut_at_random, volume
 from tests.integration.bed.ends import Array, how_dialling_ends, how_it_ends, receipt, same, send, torn, whole

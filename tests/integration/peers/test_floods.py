@@ -17,18 +17,9 @@ import pytest
 
 from dedupstore.fingerprint import fingerprint
 from proxy.net.misses import AT_ONCE
-from proxy.protocol.codes import Capability, CloseCode, ResetCode
-from proxy.protocol.frames import (
-    LANES_MAX,
-    OVER,
-    FrameType,
-    decode_miss,
-    encode,
-    encode_ack,
-    encode_reset,
-    encode_token,
-)
-from proxy.protocol.reader import CHUNK_MAX
+from proxy.protocol.codes import Capability, CloseCode, FrameType, ResetCode
+from proxy.protocol.frames import LANES_MAX, OVER, decode_miss, encode_ack, encode_reset, encode_token
+from proxy.protocol.reader import CHUNK_MAX, encode
 from proxy.reduction.ahead import ALL_MAX
 from proxy.reduction.batch import CODEC_NONE, assemble
 from proxy.reduction.tokens import learn_token, literal_token, reference_token, slice_token

@@ -4,11 +4,8 @@ Many misses make west doubt what it knows of that peer: it stops referring for a
 """
 
 from dedupstore.fingerprint import fingerprint
-from proxy.protocol.codes import CloseCode
-from proxy.protocol.frames import (
-    FrameType,
-    encode_miss,
-)
+from proxy.protocol.codes import CloseCode, FrameType
+from proxy.protocol.frames import encode_miss
 from proxy.protocol.hello import CREDIT_MAX
 from tests.integration.bed.contents import volume
 from tests.integration.bed.ends import Array, how_it_ends, same, torn, whole

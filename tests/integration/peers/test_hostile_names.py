@@ -12,8 +12,9 @@ import pytest
 
 from bench.sites import Site
 from proxy.cli.commands import root
-from proxy.protocol.codes import CloseCode, ResetCode
-from proxy.protocol.frames import FrameType, encode, encode_close, encode_drain, encode_reset, encode_token
+from proxy.protocol.codes import CloseCode, FrameType, ResetCode
+from proxy.protocol.frames import encode_close, encode_drain, encode_reset, encode_token
+from proxy.protocol.reader import encode
 from tests.integration.bed.ends import Array, swallow
 from tests.integration.bed.sites import Bed, drain
 from tests.integration.peers.scripted import context, dial, hello, open_

@@ -4,9 +4,9 @@ Only the announcement is sent, never the bytes: the answer comes at once, and we
 """
 
 from dedupstore.fingerprint import fingerprint
-from proxy.protocol.codes import CloseCode
-from proxy.protocol.frames import FrameType, encode, encode_end
-from proxy.protocol.reader import PAYLOAD_MAX, header
+from proxy.protocol.codes import CloseCode, FrameType
+from proxy.protocol.frames import encode_end
+from proxy.protocol.reader import PAYLOAD_MAX, encode, header
 from proxy.reduction.batch import CODEC_NONE, CODEC_ZSTD, assemble
 from proxy.reduction.tokens import learn_token, literal_token, slice_token
 from tests.integration.bed.ends import Array, swallow

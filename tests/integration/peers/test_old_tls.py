@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 
-from proxy.protocol.frames import FrameType
+from proxy.protocol.codes import FrameType
 from tests.certificates import make
 from tests.integration.bed.ends import Array
 from tests.integration.bed.sites import Bed

@@ -11,7 +11,9 @@ from random import Random
 
 import pytest
 
-from proxy.protocol.frames import FrameType, encode, encode_end
+from proxy.protocol.codes import FrameType
+from proxy.protocol.frames import encode_end
+from proxy.protocol.reader import encode
 from tests.integration.bed.contents import volume
 from tests.integration.bed.ends import Array, prefix_of, swallow
 from tests.integration.bed.sites import Bed

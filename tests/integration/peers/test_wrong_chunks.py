@@ -10,8 +10,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bench.sites import Site
 from dedupstore.fingerprint import fingerprint
-from proxy.protocol.codes import ResetCode
-from proxy.protocol.frames import FrameType, decode_miss, encode, encode_end, encode_fill
+from proxy.protocol.codes import FrameType, ResetCode
+from proxy.protocol.frames import decode_miss, encode_end, encode_fill
+from proxy.protocol.reader import encode
 from proxy.reduction.batch import CODEC_NONE, assemble
 from proxy.reduction.tokens import learn_token, literal_token, reference_token
 from tests.integration.bed.ends import Array, swallow, torn, whole

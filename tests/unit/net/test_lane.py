@@ -11,10 +11,10 @@ import pytest
 from proxy.net import lane as lanes
 from proxy.net.lane import Lane
 from proxy.net.rounds import LONGEST, Rounds
-from proxy.protocol.codes import CloseCode
+from proxy.protocol.codes import CloseCode, FrameType
 from proxy.protocol.errors import PeerError
-from proxy.protocol.frames import FrameType, encode, encode_close
-from proxy.protocol.reader import Frame
+from proxy.protocol.frames import encode_close
+from proxy.protocol.reader import Frame, encode
 from tests.unit.net.loop import Loop
 from tests.unit.net.test_rounds import Clock
 from tests.unit.net.test_turns import next_round

@@ -2,11 +2,11 @@
 
 import pytest
 
-from proxy.protocol.codes import Capability, ResetCode
+from proxy.protocol.codes import Capability, FrameType, ResetCode
 from proxy.protocol.credit import LEAN_PART, STEP, WIDE, ReceiveWindow, SendCredit, Trust, WindowBudget, cost_of
 from proxy.protocol.errors import Misuse, PeerError
 from proxy.protocol.events import Writable
-from proxy.protocol.frames import FrameType, encode_end, encode_reset
+from proxy.protocol.frames import encode_end, encode_reset
 from proxy.protocol.reader import PLAIN_MAX
 from tests.unit.protocol.playbook import Script, batch
 

@@ -8,7 +8,7 @@ import pytest
 from proxy.protocol import frames
 from proxy.protocol.codes import CloseCode, FrameType, ResetCode
 from proxy.protocol.hello import Hello
-from proxy.protocol.reader import Frame
+from proxy.protocol.reader import Frame, encode
 from tests.unit.protocol.playbook import cut
 
 VECTORS = Path(__file__).parents[2] / "vectors" / "protocol"
@@ -68,7 +68,7 @@ def test_every_vector_has_a_meaning_and_every_type_a_vector() -> None:
 
 @pytest.mark.parametrize("name", MEANING)
 def test_we_send_it(name: str) -> None:
-    assert frames.encode(*MEANING[name]) == vector(name)
+    assert encode(*MEANING[name]) == vector(name)
 
 
 @pytest.mark.parametrize("name", MEANING)

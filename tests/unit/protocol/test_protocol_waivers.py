@@ -2,11 +2,11 @@
 
 import pytest
 
-from proxy.protocol.codes import Capability
+from proxy.protocol.codes import Capability, FrameType
 from proxy.protocol.errors import PeerError
 from proxy.protocol.events import Consumed, DataReceived, Recalled, StreamOffered, Writable
 from proxy.protocol.flow import Obstacle
-from proxy.protocol.frames import FrameType, encode_credit, encode_end, encode_waive
+from proxy.protocol.frames import encode_credit, encode_end, encode_waive
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
 from tests.unit.protocol.playbook import Pair, Script, batch, events_of
 
