@@ -1,7 +1,8 @@
 """What history is made of: steps of time, each with sums of bytes, kept for every range in rings of a fixed length.
 
 A step is a row of numbers (`COLUMNS`). One second's row is added to the open step of every range, so a coarser range
-needs no look at a finer one. `Steps` is one series (the site, a peer, a forward or export); `Book` is all of them.
+needs no look at a finer one. A `Ring` is one range of one series (the site, a peer, a forward or export); `Book` has
+all of them.
 """
 
 from array import array

@@ -13,7 +13,7 @@ from proxy.reduction.errors import BatchError
 from proxy.reduction.tokens import REFERENCE, RUN, Token
 
 NAMES_MAX = 64
-"""A sender answers no more of one stream in a round trip (PROTOCOL.md, "Frames")."""
+"""A sender answers no more of one stream in a round trip (PROTOCOL.md, "Frames of a stream")."""
 
 BYTES_MAX = 4 << 20
 """Bytes filled ahead that a stream keeps, until the last of these batches is decoded: each batch may ask for a name
