@@ -39,7 +39,7 @@ _FILE = "file"
 
 
 class Watching:
-    """Loop thread. `start`, then `tick` once a second, then `stop`."""
+    """Loop thread. `start`, then `tick` once a second, `drains`, then `stop`."""
 
     def __init__(self, site: "Site", keeper: Keeper | None) -> None:
         """`keeper`: None keeps history in memory only."""
@@ -113,6 +113,10 @@ class Watching:
     def _flush_when_due(self, now: float) -> None:
         if time.monotonic() - self._flushed >= FLUSH_SECONDS:
             self._flush(now)
+
+    def drains(self) -> None:
+        """Note that the site drains: it may have ended before another second has passed."""
+        self.journal.note(codes.DRAINING, "site", "the site drains", time.time())
 
     async def stop(self) -> None:
         """Write what is left."""

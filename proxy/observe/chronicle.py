@@ -11,7 +11,8 @@ from proxy.observe.snapshot import PeerStatus, Snapshot
 from proxy.observe.wording import number_of_streams
 
 _TOLD_ELSEWHERE = {codes.TUNNEL_DOWN.code, codes.DRAINING.code, codes.RELOAD_FAILED.code}
-"""Reasons whose events are made by counters as well, so that none that lasted less than a second is missed."""
+"""Reasons whose events are made by counters as well, or by the service, so that none is missed that lasted less than a
+second."""
 _STORE_TROUBLES = {codes.STORE_ALARM.code, codes.STORE_SET_ASIDE.code}
 
 Held = dict[tuple[str, str, str, str], tuple[str, str]]
@@ -26,16 +27,12 @@ class Chronicle:
         self._before: dict[str, PeerStatus] | None = None
         self._held: Held = {}
         self._missing: set[str] = set()  # peers whose tunnel is down, and that was told
-        self._draining = False
 
     def note(self, snapshot: Snapshot, health: HealthAnswer, cautions: list[Caution], now: float) -> None:
         """`now`: seconds since 1970."""
         before, self._before = self._before or {}, {peer.name: peer for peer in snapshot.peers}
         for peer, of_peer in zip(snapshot.peers, health.peers, strict=True):
             self._peer(before.get(peer.name), peer, of_peer, now)
-        if snapshot.draining and not self._draining:
-            self._draining = True
-            self._journal.note(codes.DRAINING, "site", "the site drains", now)
         self._conditions(health, cautions, now)
 
     def _peer(self, before: PeerStatus | None, peer: PeerStatus, health: PeerHealth, now: float) -> None:

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from bench.sites import Address, Site, free_port
+from proxy.history.reading import read_events
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import (
     END,
@@ -166,6 +167,16 @@ def test_certificates_are_read_anew_while_it_drains(bed: Bed) -> None:
         pair.west.signal(signal.SIGHUP)
         pair.west.wait_for(lambda: "IST-205" in told(pair.west), "does not read them")
         interrupted(pair, near)
+
+
+def test_an_end_in_order_is_told_afterwards(bed: Bed) -> None:
+    """However short: without streams it takes no second, and looked like a crash among the events."""
+    pair = bed.pair(("127.0.0.1", free_port()))
+    run(*pair.sites)
+    for site in pair.sites:
+        assert site.stop() == 0
+        kept = read_events(site.config.with_name(f"{site.name}-history.db"), site.name, 100)
+        assert [event.code for event in kept].count("IST-402") == 1
 
 
 def test_an_impatient_operator(bed: Bed) -> None:

@@ -347,9 +347,10 @@ def test_a_single_refusal() -> None:
 
 
 def test_draining() -> None:
+    """The event is the service's to tell: the site may have ended before anybody looks."""
     site = Site()
     site.pass_(changed(draining=True), 3)
-    assert (site.level, site.told) == (Level.ATTENTION, ["IST-101", "IST-402"])
+    assert (site.level, site.told) == (Level.ATTENTION, ["IST-101"])
 
 
 def moving(megabytes: int, left: float, repeated: float = 0.0, spared: float = 0.0) -> Snapshot:
