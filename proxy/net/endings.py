@@ -47,24 +47,39 @@ class Parting:
     One that has closed for good is forgotten by its own kernel after a minute (Linux, tcp_fin_timeout), which answers
     whoever asks by RST, and what it had sent in order would be lost by that: to a far array that is slow, over a slow
     line, in an outage. So it is not asked while any of that is under way, nor while the far array may be taking the
-    last bytes; and then as before, so that a far array that never ends its side keeps no session for ever. Loop thread.
+    last bytes; and then as before, so that a far array that never ends its side keeps no session for ever. Nor does
+    such a reset end the stream as long: it comes unasked if this site was stopped, and upon the far array's own end.
+    Loop thread.
     """
 
     def __init__(self) -> None:
         self._left = LEAVE_SECONDS
         self._sampled: float | None = None
         self._spared = False
+        self._reset = False
 
-    def sample(self, connection: socket.socket, now: float, *, under_way: bool) -> None:
-        """To be called once a second. `under_way`: the far array has not been given all that this one has sent."""
+    @property
+    def begun(self) -> bool:
+        """True if the array is known to have ended its side."""
+        return self._sampled is not None
+
+    def sample(self, connection: socket.socket, now: float, *, under_way: bool, was_reset: bool) -> bool:
+        """To be called once a second. True if the stream is to end, because the array has reset its connection.
+
+        `under_way`: the far array has not been given all that this one has sent; `was_reset`: since the last call.
+        """
+        self._reset = self._reset or was_reset
         if under_way:
             self._left = LEAVE_SECONDS
+        elif was_reset and self.begun:
+            self._left = 0.0  # otherwise both came while this site was stopped, and nobody has taken anything meanwhile
         elif self._sampled is not None:
             self._left -= min(now - self._sampled, STOOD_STILL)  # an array gets nothing of who is stopped
         self._sampled = now
         if self._spared != (spared := self._left > 0):
             self._spared = spared
             spare_questions(connection, spared=spared)
+        return self._reset and not spared
 
 
 class Leaving:

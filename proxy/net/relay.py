@@ -6,6 +6,7 @@ and while it has none the socket is not read: the relay *rests*. Inward (to the 
 """
 
 import asyncio
+import errno
 import socket
 import time
 from collections import deque
@@ -21,7 +22,7 @@ from proxy.net.packing import Packing
 from proxy.net.pauses import Pauses
 from proxy.net.relay_owner import RelayOwner
 from proxy.net.sockets import make_room, notice_absence
-from proxy.net.tcpinfo import has_ended, was_reset
+from proxy.net.tcpinfo import has_ended, reset_error
 from proxy.net.turns import TURN
 from proxy.net.waits import Waits
 from proxy.observe.counters import Traffic
@@ -242,11 +243,13 @@ class Relay(asyncio.BufferedProtocol):
             self._look_at(socket_of(self._transport))
 
     def _look_at(self, connection: socket.socket) -> None:
-        if was_reset(connection):
-            self.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
-        elif self._ended_here or has_ended(connection):
+        error = reset_error(connection)
+        over = error != 0
+        if self._ended_here or self._parting.begun or error == errno.EPIPE or has_ended(connection):
             under_way = not self._ended_here or bool(self._outstanding)
-            self._parting.sample(connection, self._loop.time(), under_way=under_way)
+            over = self._parting.sample(connection, self._loop.time(), under_way=under_way, was_reset=over)
+        if over:
+            self.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
 
     def close(self, code: ResetCode, reason: str, *, tell: bool = True) -> None:
         """End both directions at once. `tell`: the peer is to know."""

@@ -122,17 +122,18 @@ def sending(connection: socket.socket) -> Sending:
     return Sending(_u32(data, _NOT_SENT), _u64(data, _DELIVERY_RATE), _u64(data, _PACING_RATE), _u32(data, _CWND))
 
 
-def was_reset(connection: socket.socket) -> bool:
-    """True if the other end has reset the connection, whether its socket is read or not.
+def reset_error(connection: socket.socket) -> int:
+    """The error by which the other end has reset the connection, whether its socket is read or not; 0: it has not.
 
-    The caller has to close it then, since SO_ERROR is cleared by being read. TCP's state alone does not tell: it is the
-    same when both ends have ended in order, and then there may still be bytes to be read.
+    EPIPE if it had ended its side before, and ours was open (Linux, tcp_reset): all that it had sent can still be read.
+    It is told once, since SO_ERROR is cleared by being read. TCP's state alone does not tell: it is the same when both
+    ends have ended in order, and then there may still be bytes to be read.
     """
     try:
         closed = _state(connection) == _TCP_CLOSE
-        return closed and connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
+        return connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if closed else 0
     except CLOSED:
-        return False
+        return 0
 
 
 def has_ended(connection: socket.socket) -> bool:

@@ -4,7 +4,6 @@ import asyncio
 import errno
 import select
 import socket
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +12,10 @@ from unittest.mock import MagicMock, call
 
 import pytest
 
-from proxy.net.endings import LEAVE_SECONDS, reset_connection
+from proxy.net.endings import reset_connection
 from proxy.net.misses import AT_ONCE, Misses
 from proxy.net.relay import Relay
 from proxy.net.rounds import LONGEST, Rounds
-from proxy.net.sockets import notice_absence
 from proxy.net.turns import Turns
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import PeerError
@@ -60,7 +58,7 @@ def connection(here: Site, memory: ContextMemory | None = None) -> Iterator[Conn
     owner.worker.congested = owner.turns.spend.return_value = False
     owner.rounds = Rounds(lambda: 0.0)
     owner.grain = owner.streams.grain.return_value = 16 << 10
-    owner.streams.sendable.return_value = 1 << 20
+    owner.streams.sendable.return_value, owner.streams.send_data.return_value = 1 << 20, 1
     relay = Relay(owner, 1, "array", "here", coders, opener=True)
     near, far = socket.socketpair()
     with near, far:
@@ -173,57 +171,6 @@ def test_an_array_that_resets_its_connection_while_nobody_reads_it_is_noticed(
         connected.owner.gone.assert_called_once_with(connected.relay)
         connected.owner.streams.reset.assert_called_once_with(1, ResetCode.ORIGIN_RESET, connected.relay.reason)
         assert connected.relay.reason == "the array reset its connection"
-
-
-def closed_for_good(near: socket.socket, far: socket.socket) -> None:
-    """The array has sent all it had and closed; its kernel forgets that after a second, as others after a minute."""
-    for option in (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL):
-        near.setsockopt(socket.IPPROTO_TCP, option, 1)
-    far.setsockopt(socket.IPPROTO_TCP, socket.TCP_LINGER2, 1)
-    far.sendall(b"the last words")
-    far.close()
-
-
-@pytest.mark.parametrize("state", [resting, ended])
-def test_an_array_that_has_closed_for_good_is_not_asked_for_while_the_far_one_takes_what_it_has_sent(
-    connected: Connected, state: Callable[[Connected], None]
-) -> None:
-    """Its kernel would answer by a reset, by which all that was lost that the far array had not taken within a minute:
-    one that was slow, or behind a slow line or an outage."""
-    with tcp_pair() as (near, far):
-        notice_absence(near)
-        closed_for_good(near, far)
-        connected.transport.get_extra_info.return_value = near
-        state(connected)
-        until = time.monotonic() + 4
-        while time.monotonic() < until:
-            connected.relay.sample()
-            time.sleep(0.1)
-        connected.owner.gone.assert_not_called()
-
-
-def test_once_the_far_array_has_had_time_to_take_all_it_is_asked_again(connected: Connected, loop: Loop) -> None:
-    """A far array that never ends its side must not keep its session for ever."""
-    with tcp_pair() as (near, far):
-        notice_absence(near)
-        connected.transport.get_extra_info.return_value = near
-        connected.relay.get_buffer(0)[:1000] = noise(1000)
-        connected.read(1000)
-        connected.relay.eof_received()
-        far.shutdown(socket.SHUT_WR)
-        assert connected.owner.streams.send_data.called
-        asked = [asked_after(connected, loop, near, 3 * LEAVE_SECONDS)]
-        connected.relay.consumed(1 << 62)
-        asked += [asked_after(connected, loop, near, seconds) for seconds in (LEAVE_SECONDS - 2, 5)]
-        assert asked == [False, False, True]
-
-
-def asked_after(connected: Connected, loop: Loop, near: socket.socket, seconds: float) -> bool:
-    """Whether the array is asked if it is there, so much later."""
-    for _ in range(round(seconds)):
-        loop.run(1.0)
-        connected.relay.sample()
-    return bool(near.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE))
 
 
 def test_why_an_array_s_connection_failed_is_said_without_python_s_words(connected: Connected) -> None:

@@ -16,7 +16,7 @@ from proxy.net.sockets import (
     mark_packets,
     notice_absence,
 )
-from proxy.net.tcpinfo import Sending, bbr_info, sending, tcp_info, was_reset
+from proxy.net.tcpinfo import Sending, bbr_info, reset_error, sending, tcp_info
 
 SIZE = 1 << 20
 
@@ -71,7 +71,7 @@ async def ended(address: tuple[str, int]) -> socket.socket:
 def test_a_connection_that_the_loop_has_closed_tells_nothing_and_takes_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         found = uvloop.run(ended(listener.getsockname()))
-    assert (bbr_info(found), tcp_info(found), was_reset(found), sending(found)) == (None, None, False, Sending())
+    assert (bbr_info(found), tcp_info(found), reset_error(found), sending(found)) == (None, None, 0, Sending())
     assert (choose_congestion_control(found, BBR), begin_bbr_anew(found)) == ("", "")
     limit_pace(found, None)
     mark_packets(found, 46)
