@@ -16,7 +16,6 @@ from proxy.net.listener import connections, waiting
 from proxy.net.peer import Peer
 from proxy.net.redirected import meant_for
 from proxy.net.relay import Relay
-from proxy.net.sockets import keep_urgent
 from proxy.protocol.codes import Capability, ResetCode
 
 log = logging.getLogger(__name__)
@@ -52,7 +51,6 @@ class Forward:
         self.accepted = 0
         self._peer = peer
         self._listener = listener
-        keep_urgent(listener)
         self._portals = portals
         self._asked = asked(config.export, portal)
         self._relays: set[Relay] = set()

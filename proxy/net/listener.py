@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
 from proxy.config.addresses import Address
+from proxy.net.sockets import keep_urgent
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +68,7 @@ def reserve(address: Address) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        keep_urgent(listener)  # before anybody can connect: an array's connection may come before its forward
         if family == socket.AF_INET6:
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         host, _, scope = address.host.partition("%")

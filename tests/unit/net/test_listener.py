@@ -8,8 +8,9 @@ from contextlib import aclosing
 
 import pytest
 
+from proxy.config import Address
 from proxy.net import listener as listening
-from proxy.net.listener import connections, waiting
+from proxy.net.listener import bind, connections, waiting
 from tests.patience import PATIENCE
 
 
@@ -87,6 +88,16 @@ def test_what_goes_wrong_is_told_and_tried_again(
 
     play(scene)
     assert caplog.messages == ["forward f cannot accept: [Errno 24] Too many open files"]
+
+
+def test_an_urgent_byte_of_who_connects_at_once_is_read_in_its_place() -> None:
+    """An array tries all the time, and connects as soon as there is a listener, before there is its forward."""
+    with bind(Address("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()) as array:
+        connection, _ = listener.accept()
+        with connection:
+            array.send(b"X", socket.MSG_OOB)
+            connection.settimeout(PATIENCE)
+            assert connection.recv(1) == b"X"
 
 
 def test_those_that_wait_are_taken_without_waiting_and_not_more_than_asked_for(listener: socket.socket) -> None:
