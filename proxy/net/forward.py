@@ -51,6 +51,7 @@ class Forward:
         self.accepted = 0
         self._peer = peer
         self._listener = listener
+        reset_connection(listener)  # all that it accepts, so that one which nobody takes any more ends by RST as well
         self._portals = portals
         self._asked = asked(config.export, portal)
         self._relays: set[Relay] = set()
@@ -63,7 +64,7 @@ class Forward:
             arrived = [first, *waiting(self._listener, AT_ONCE - 1)]
             self.accepted += len(arrived)
             for connection, _ in arrived:
-                reset_connection(connection)  # unless its relay ends it in order
+                reset_connection(connection)  # it may have come before this forward; its relay may end it in order
             self._opening = asyncio.gather(*(self._open(*each) for each in arrived))
             await asyncio.shield(self._opening)  # the end of accepting must not tear a connection from its relay
 

@@ -1,6 +1,7 @@
 """A forward stops to accept; what it has accepted goes on."""
 
 import asyncio
+import gc
 import socket
 from contextlib import ExitStack
 from pathlib import Path
@@ -57,6 +58,29 @@ def test_a_connection_that_is_being_joined_outlives_its_forward(monkeypatch: pyt
     asyncio.run(ending())
     assert joined
     assert joined[0] > 0
+
+
+def test_a_connection_that_is_accepted_as_its_forward_ends_is_reset() -> None:
+    """Nobody takes it any more. An orderly end would say that the far array had nothing to say."""
+    config = parse(EAST.encode(), Path("nowhere/site.toml"), files=False).forwards[0]
+
+    async def ending() -> bytes:
+        peer = SimpleNamespace(relays=SimpleNamespace(open=lambda *_: (None, "it is too late")))
+        with bind(Address("127.0.0.1", 0)) as listener:
+            accepting = asyncio.create_task(Forward(config, cast(Peer, peer), listener, lambda _: None).run())
+            await asyncio.sleep(0)
+            with socket.create_connection(listener.getsockname(), PATIENCE) as array:
+                for _ in range(ROUNDS):
+                    if accepting._fut_waiter.done():  # type: ignore[attr-defined]
+                        break
+                    await asyncio.sleep(0)
+                accepting.cancel()
+                await asyncio.wait([accepting])
+                gc.collect()
+                return array.recv(1)
+
+    with pytest.warns(ResourceWarning), pytest.raises(ConnectionResetError):
+        uvloop.run(ending())
 
 
 def test_connections_that_have_come_are_joined_together() -> None:
