@@ -43,10 +43,11 @@ class Scatter:
     def loaded(self, container: int, *, measured: bool) -> None:
         """It came to memory. `measured`: for one of its chunks; what was read of it alone before counts as well.
 
-        The disk is not asked for any chunk of it now.
+        So it does if a chunk of it was read alone, and then what lies behind it was wanted: where runs bring data in
+        order again, containers come in no other way. The disk is not asked for any chunk of it now.
         """
         alone = self._alone.pop(container, 0)
-        if measured:
+        if measured or alone:
             self._read[container] = alone
         for name in [name for name, told in self._told.items() if told == container]:
             del self._told[name]
