@@ -20,9 +20,11 @@ from proxy.protocol.codes import Capability, ResetCode
 
 log = logging.getLogger(__name__)
 
+LONG = 0.1
+"""Seconds. Joining a connection to its stream takes some rounds of the loop; where other streams, perhaps of other
+peers, make these so long, those that have come meanwhile are joined together."""
 AT_ONCE = 32
-"""Connections that are joined to their streams together: that takes some rounds of the loop, each of which may be long
-while other streams, perhaps of other peers, are busy."""
+"""So many then, at most. Otherwise one after the other: streams that begin together have small windows for long."""
 
 
 class Misdirected(Exception):
@@ -60,13 +62,16 @@ class Forward:
 
     async def run(self) -> None:
         """Accept until cancelled or closed."""
+        most, clock = 1, asyncio.get_running_loop().time
         async for first in connections(self._listener, f"forward {self.config.name}"):
-            arrived = [first, *waiting(self._listener, AT_ONCE - 1)]
+            began = clock()
+            arrived = [first, *waiting(self._listener, most - 1)]
             self.accepted += len(arrived)
             for connection, _ in arrived:
                 reset_connection(connection)  # it may have come before this forward; its relay may end it in order
             self._opening = asyncio.gather(*(self._open(*each) for each in arrived))
             await asyncio.shield(self._opening)  # the end of accepting must not tear a connection from its relay
+            most = AT_ONCE if clock() - began > LONG else 1
 
     @property
     def streams(self) -> int:

@@ -12,6 +12,7 @@ import pytest
 import uvloop
 
 from proxy.config import Address, parse
+from proxy.net import forward as forwarding
 from proxy.net.forward import Forward
 from proxy.net.listener import bind
 from proxy.net.peer import Peer
@@ -19,7 +20,7 @@ from tests.patience import PATIENCE
 from tests.unit.config.contract import EAST
 
 ARRIVED = 24
-ROUNDS = 20
+ROUNDS = 25
 """Of the loop, in which all of them are to be joined to their streams. One after the other they took five each."""
 
 
@@ -83,8 +84,15 @@ def test_a_connection_that_is_accepted_as_its_forward_ends_is_reset() -> None:
         uvloop.run(ending())
 
 
-def test_connections_that_have_come_are_joined_together() -> None:
-    """A busy loop comes round rarely: beside 30 streams of bulk to another peer 7 connections a second were let in."""
+@pytest.mark.parametrize(("long", "least", "most"), [(-1.0, ARRIVED, ARRIVED), (PATIENCE, 1, 8)], ids=["busy", "idle"])
+def test_connections_that_have_come_are_joined_together_if_it_takes_long(
+    monkeypatch: pytest.MonkeyPatch, long: float, least: int, most: int
+) -> None:
+    """A busy loop comes round rarely: beside 30 streams of bulk to another peer 7 connections a second were let in.
+
+    But 32 known streams that begin together took 1.4 times as long as one after the other.
+    """
+    monkeypatch.setattr(forwarding, "LONG", long)
     config = parse(EAST.encode(), Path("nowhere/site.toml"), files=False).forwards[0]
     joined: list[asyncio.Transport] = []
 
@@ -104,7 +112,8 @@ def test_connections_that_have_come_are_joined_together() -> None:
             running = asyncio.create_task(forward.run())
             for _ in range(ROUNDS):
                 await asyncio.sleep(0)
-            assert (len(joined), forward.accepted, forward.streams) == (ARRIVED, ARRIVED, ARRIVED)
+            assert least <= len(joined) <= most
+            assert len(joined) <= forward.accepted <= most
             running.cancel()
             await asyncio.wait([running])
             for transport in joined:
