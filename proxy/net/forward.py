@@ -21,8 +21,10 @@ from proxy.protocol.codes import Capability, ResetCode
 log = logging.getLogger(__name__)
 
 LONG = 0.1
-"""Seconds. Joining a connection to its stream takes some rounds of the loop; where other streams, perhaps of other
-peers, make these so long, those that have come meanwhile are joined together."""
+"""Seconds. Joining a connection to its stream takes some rounds of the loop; where streams of other forwards, perhaps
+of other peers, make these so long, those that have come meanwhile are joined together."""
+FEW = 2
+"""Live connections of this forward, at most: with more it may be these that make the rounds long."""
 AT_ONCE = 32
 """So many then, at most. Otherwise one after the other: streams that begin together have small windows for long."""
 
@@ -64,14 +66,14 @@ class Forward:
         """Accept until cancelled or closed."""
         most, clock = 1, asyncio.get_running_loop().time
         async for first in connections(self._listener, f"forward {self.config.name}"):
-            began = clock()
+            began, others = clock(), self.streams <= FEW
             arrived = [first, *waiting(self._listener, most - 1)]
             self.accepted += len(arrived)
             for connection, _ in arrived:
                 reset_connection(connection)  # it may have come before this forward; its relay may end it in order
             self._opening = asyncio.gather(*(self._open(*each) for each in arrived))
             await asyncio.shield(self._opening)  # the end of accepting must not tear a connection from its relay
-            most = AT_ONCE if clock() - began > LONG else 1
+            most = AT_ONCE if others and clock() - began > LONG else 1
 
     @property
     def streams(self) -> int:
