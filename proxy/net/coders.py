@@ -163,11 +163,11 @@ class CoderFactory:
         """
         store = self._environment.worker.store
         writer = next(self._environment.writers)  # the stream's number would not do: other peers have the same ones
-        context = ContextReader(self._memory) if self._agreed(Capability.CONTEXTS) else None
-        spans = protocol != "tcp" and self._agreed(Capability.SPANS)
+        context = ContextReader(self._memory) if self._tunnel.agreed(Capability.CONTEXTS) else None
+        spans = protocol != "tcp" and self._tunnel.agreed(Capability.SPANS)
         beginnings = self._environment.beginnings if spans else None
         compression = self._compression(stream)
-        runs = self._agreed(Capability.RUNS)
+        runs = self._tunnel.agreed(Capability.RUNS)
         order = self._order if runs else None
         encoder = Encoder(self._environment.chunker, store, holdings, compression, writer, beginnings, order)
         if protocol == "iscsi" and not spans:
@@ -204,7 +204,7 @@ class CoderFactory:
     def _compression(self, stream: int) -> Compression:
         """As configured and agreed."""
         codec, level = self._environment.config.compression.codec, self._environment.config.compression.level
-        if codec == "none" or not self._agreed(Capability.ZSTD):
+        if codec == "none" or not self._tunnel.agreed(Capability.ZSTD):
             return Compressor(None)
         if level != "auto":
             return Compressor(zstd(level), f"zstd {level}")
@@ -213,10 +213,6 @@ class CoderFactory:
         return AdaptiveCompression(effort, pressed, partial(self._claim_window, stream), self._comparisons)
 
     def _claim_window(self, stream: int) -> int:
-        if not self._agreed(Capability.CONTEXTS):
+        if not self._tunnel.agreed(Capability.CONTEXTS):
             return 0
         return self._claims.claim(stream, self._streams())
-
-    def _agreed(self, capability: Capability) -> bool:
-        agreement = self._tunnel.agreement
-        return agreement is not None and capability in agreement.capabilities

@@ -115,7 +115,7 @@ class Forward:
             return self._asked
         if self.config.range is None or not self.config.range.covers(meant):
             raise Misdirected(f"it was meant for {meant}, which is not in its range {self.config.range}")
-        if self._peer.tunnel.agreement is not None and not self._peer.agreed(Capability.PORTALS):
+        if self._peer.tunnel.agreement is not None and not self._peer.tunnel.agreed(Capability.PORTALS):
             raise Misdirected(f"it was meant for {meant}, and the peer's version knows no ranges; update it")
         return asked(self.config.export, meant)
 

@@ -117,10 +117,6 @@ class Peer:
         """True while an array may still get something, from a stream or from what the tunnel or a socket holds."""
         return bool(self.relays or self.relays.leaving or (self.lanes and self.tunnel.figures.streams))
 
-    def agreed(self, capability: Capability) -> bool:
-        """True if both sites have that capability."""
-        return self.tunnel.agreement is not None and capability in self.tunnel.agreement.capabilities
-
     def breach(self, reason: str) -> None:
         """The peer broke the protocol: tell it, and end the tunnel with all its streams."""
         log.error("peer %s broke the protocol, its streams are reset: %s", self.name, reason)

@@ -145,7 +145,7 @@ class Portals:
             return opened.forward.listen
         if config is None:
             self.warn(f'{address} passes as it is: {_AROUND}; give a forward portal = "{address}", or range and ports')
-        elif not self._peer.agreed(Capability.PORTALS):
+        elif not self._peer.tunnel.agreed(Capability.PORTALS):
             self.warn(f"{address} passes as it is: the peer's version knows no ranges; {_AROUND}; update it")
         elif not self._closed:
             return self._open(config, address)

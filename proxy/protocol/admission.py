@@ -1,6 +1,6 @@
 """Whether one more stream may begin, ours or the peer's."""
 
-from proxy.protocol.codes import ResetCode
+from proxy.protocol.codes import Capability, ResetCode
 from proxy.protocol.credit import WindowBudget
 from proxy.protocol.errors import OpenRefused, PeerError
 from proxy.protocol.hello import Agreement
@@ -24,6 +24,10 @@ class Admission:
         self._initial = settings.offered_credit
         self._table = table
         self._budget = budget
+
+    def agreed(self, capability: Capability) -> bool:
+        """True if both sites have that capability; False while that is not known."""
+        return self.agreement is not None and capability in self.agreement.capabilities
 
     def admit_own(self) -> int:
         """Admit a stream that we open: its number. Raises OpenRefused."""

@@ -32,8 +32,7 @@ class Recall:
     @property
     def agreed(self) -> bool:
         """True if both sides know waivers."""
-        agreement = self._admission.agreement
-        return agreement is not None and Capability.WAIVERS in agreement.capabilities
+        return self._admission.agreed(Capability.WAIVERS)
 
     def tick(self, now: float) -> None:
         """Time has passed: ask back what the peer does not use, if a stream was denied growth since the last look."""

@@ -88,7 +88,7 @@ class TunnelState:
     def begin(self, number: int, *, own: bool, share: Share = PLAIN, refused: bool = False) -> Stream:
         """Make the stream. `refused`: it gets no credit, since none was reserved, and the caller resets it at once."""
         agreement, most = self.admission.agreement, self._settings.window_max
-        lean = agreement is not None and Capability.LEAN in agreement.capabilities
+        lean = self.admission.agreed(Capability.LEAN)
         credit = max(agreement.initial_credit if agreement else 0, min(most, self._foretold.opened(number)))
         outgoing = Outgoing(self.ledger, SendCredit(credit, most, self.trust), lean=lean)
         if refused:

@@ -65,8 +65,6 @@ class Tunnel:
         needed: Collection[int] = (),
     ) -> None:
         """`local` and `peer` name the sites; without the `needed` capabilities no lane comes up."""
-        self.agreement: Agreement | None = None
-        """What the HELLOs came to; None while no pair of halves is known."""
         self._settings = settings
         self._local = local
         self._peer = peer
@@ -97,7 +95,15 @@ class Tunnel:
         self._lanes = Lanes()
         self._alone_since: float | None = None  # paired, but without a lane
         self._announcements.forget()
-        self.agreement = None
+
+    @property
+    def agreement(self) -> Agreement | None:
+        """What the HELLOs came to; None while no pair of halves is known."""
+        return self._state.admission.agreement
+
+    def agreed(self, capability: Capability) -> bool:
+        """True if both sites have that capability; False while that is not known."""
+        return self._state.admission.agreed(capability)
 
     # -- lanes ---------------------------------------------------------------------------------------------------
 
@@ -134,7 +140,7 @@ class Tunnel:
         if self.agreement is not None and agreement != self.agreement:
             reason = f"{self._peer} has changed its settings while streams live: {self.agreement} became {agreement}"
             raise HelloRefused(CloseCode.SETTINGS, reason)
-        self.agreement = self._state.admission.agreement = agreement
+        self._state.admission.agreement = agreement
         if not self._lanes and self._alone_since is None:
             self._alone_since = now
         return agreement
@@ -268,7 +274,7 @@ class Tunnel:
             self._events.append(PeerDraining(reason))
 
     def _receive_lanes(self, lane: Lane, payload: Buffer) -> None:
-        if not self._understood(Capability.LANES):
+        if not self.agreed(Capability.LANES):
             raise PeerError("LANES", "it was not agreed on")
         self._events.append(LanesWished(decode_lanes(payload)))
 
@@ -328,11 +334,8 @@ class Tunnel:
             if state.notices.due:
                 frames += state.notices.frames(state.live)
             if self._announcements.due:
-                frames += self._announcements.frames(self._understood(Capability.LANES))
+                frames += self._announcements.frames(self.agreed(Capability.LANES))
         return frames
-
-    def _understood(self, capability: Capability) -> bool:
-        return self.agreement is not None and capability in self.agreement.capabilities
 
     @property
     def quiet(self) -> bool:

@@ -45,7 +45,7 @@ def coder_factory(
         writers=writers or count(),
     )
     tunnel: Any = SimpleNamespace(
-        agreement=SimpleNamespace(capabilities=capabilities),
+        agreed=capabilities.__contains__,
         streams=SimpleNamespace(remembers=0, pressed=lambda stream: False),
         figures=SimpleNamespace(round_trip=None),
         scheduler=SimpleNamespace(capped=capped),

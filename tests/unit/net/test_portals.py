@@ -28,10 +28,7 @@ class FakePeer:
     def __init__(self, *capabilities: Capability) -> None:
         self.name = "west"
         self.relays = SimpleNamespace(open=lambda *_: (None, "there is no tunnel"))
-        self._capabilities = capabilities
-
-    def agreed(self, capability: Capability) -> bool:
-        return capability in self._capabilities
+        self.tunnel = SimpleNamespace(agreed=capabilities.__contains__)
 
 
 class Bench:
