@@ -125,9 +125,7 @@ class SpanCoders(Coders):
         self.encoder.give_up()
 
     def look_ahead(self, worker: StoreWorker) -> None:
-        wanted = self.encoder.wanted
-        if wanted is not None:
-            self.encoder.wanted = None
+        if (wanted := self.encoder.course.take_wanted()) is not None:
             worker.guess(wanted)
 
 

@@ -171,9 +171,7 @@ class Pauses:
             self._hold()
             return
         self._flush(patient=True)
-        encoder = self._coders.encoder
-        if (wanted := encoder.wanted) is not None:
-            encoder.wanted = None
+        if (wanted := self._coders.encoder.course.take_wanted()) is not None:
             self._patience = self._loop.call_later(_PATIENCE, self._flush)
             self._waits.outward(Waiting.STORE)
             self._worker.guess(wanted, self._flush)

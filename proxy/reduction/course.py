@@ -130,6 +130,11 @@ class Course:
             return None
         return Stored(name, place, data, at)
 
+    def take_wanted(self) -> bytes | None:
+        """What is `wanted`, if anything: the caller has it loaded."""
+        wanted, self.wanted = self.wanted, None
+        return wanted
+
     def _want(self, name: bytes, place: Place) -> None:
         """Have a container loaded, once."""
         if place[0] != self._wanted_in:

@@ -80,15 +80,6 @@ class Encoder:
         self.drafts.grain = grain
 
     @property
-    def wanted(self) -> bytes | None:
-        """A chunk whose container, once loaded, would let the next pause go as a SLICE."""
-        return self.course.wanted
-
-    @wanted.setter
-    def wanted(self, wanted: bytes | None) -> None:
-        self.course.wanted = wanted
-
-    @property
     def pending(self) -> tuple[int, int]:
         """Plain bytes that were not taken; and of these, in the batch being written, what the peer knows."""
         drafts = self.drafts
@@ -136,7 +127,8 @@ class Encoder:
     def flush(self, *, patient: bool = False) -> None:
         """The source pauses: put what is left into the batch. `take` all before the next pause.
 
-        `patient`: what may go as a SLICE once `wanted` is loaded stays for the next `flush`, which must come soon.
+        `patient`: what may go as a SLICE once `Course.wanted` is loaded stays for the next `flush`, which must come
+        soon.
         """
         if self._end - self._start > self._sent:
             self._cut_ahead()

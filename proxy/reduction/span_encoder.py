@@ -55,7 +55,8 @@ class SpanEncoder:
         self.framer = framer
         self._encoder = encoder
         self._drafts = encoder.drafts
-        self._course = encoder.course
+        self.course = encoder.course
+        """As of `Encoder`."""
         self._clock = clock
         self._opener = opener
         self._fell = fell
@@ -96,15 +97,6 @@ class SpanEncoder:
     def grain(self, grain: int) -> None:
         self._drafts.grain = grain
         self._due = min(grain, _RECORDS_TARGET)
-
-    @property
-    def wanted(self) -> bytes | None:
-        """A chunk whose container, once loaded, would let the next pause go as a SLICE."""
-        return self._course.wanted
-
-    @wanted.setter
-    def wanted(self, wanted: bytes | None) -> None:
-        self._course.wanted = wanted
 
     @property
     def pending(self) -> tuple[int, int]:
@@ -275,7 +267,7 @@ class SpanEncoder:
         payload = self._payload
         if coming:
             payload.coming = coming
-        self._course.follows = True
+        self.course.follows = True
         self._records.append((payload.given, record))
         self._records_length += len(record)
 

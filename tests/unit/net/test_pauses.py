@@ -26,7 +26,6 @@ class Source:
     held: int = 0
     came: int = 0
     understood: bool = False
-    wanted: None = None
     unsent: int = 0
     queued: bool = False
     flushes: list[float] = field(default_factory=list)
@@ -36,7 +35,7 @@ class Source:
     began: float = 0.0
 
     def __post_init__(self) -> None:
-        self.encoder = self
+        self.encoder = self.course = self
         self.pauses = Pauses(cast(Coders, self), cast(Waits, self), cast(StoreWorker, self), self.flush, self.ship)
 
     def held_now(self) -> bool:
@@ -45,6 +44,9 @@ class Source:
 
     def outward(self, state: object) -> None:
         """Nobody is told."""
+
+    def take_wanted(self) -> None:
+        """Nothing has to be loaded."""
 
     def give_up(self) -> None:
         self.held = 0

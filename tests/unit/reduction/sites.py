@@ -167,8 +167,7 @@ class Stream:
         """The near array has nothing more to say for now."""
         self.encoder.flush()
         self.take()
-        if (wanted := self.encoder.wanted) is not None:
-            self.encoder.wanted = None
+        if (wanted := self.encoder.course.take_wanted()) is not None:
             self.near.store.load(wanted)
 
     def border(self) -> None:

@@ -380,10 +380,10 @@ def test_a_container_that_must_be_loaded_is_wanted_once(near: Site) -> None:
     encoder = encoder_of(near)
     start = sum(LENGTHS[:2])
     assert opcodes(written(encoder, DATA[: start + 100]))[-1] == LITERAL
-    wanted, encoder.wanted = encoder.wanted, None
+    wanted = encoder.course.take_wanted()
     assert wanted is not None
     assert opcodes(written(encoder, DATA[start + 100 : start + 200])) == [LITERAL]
-    assert encoder.wanted is None
+    assert encoder.course.take_wanted() is None
     near.store.load(wanted)
     assert opcodes(written(encoder, DATA[start + 200 : start + 300])) == [SLICE]
 
