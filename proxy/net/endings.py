@@ -41,27 +41,40 @@ LEAVE_SECONDS = 120.0
 """How long an array may take for the last bytes of a stream that has ended; then its connection is reset."""
 
 
+class _Countdown:
+    """`LEAVE_SECONDS`, less what has passed. While this site was stopped an array could take nothing: no more than
+    `STOOD_STILL` of that counts."""
+
+    def __init__(self, now: float) -> None:
+        self.left = LEAVE_SECONDS
+        self._sampled = now
+
+    def sample(self, now: float) -> None:
+        """To be called once a second."""
+        self.left -= min(now - self._sampled, STOOD_STILL)
+        self._sampled = now
+
+
 class Parting:
     """An array that has ended its side, from when it has until its stream is over: when it is asked if it is there.
 
     One that has closed for good is forgotten by its own kernel after a minute (Linux, tcp_fin_timeout), which answers
     whoever asks by RST, and what it had sent in order would be lost by that: to a far array that is slow, over a slow
     line, in an outage. So it is not asked while any of that is under way, nor while the far array may be taking the
-    last bytes; and then as before, so that a far array that never ends its side keeps no session for ever. Nor does
+    last bytes; and then as before, so that a far array that never ends its side keeps no connection for ever. Nor does
     such a reset end the stream as long: it comes unasked if this site was stopped, and upon the far array's own end.
     Loop thread.
     """
 
     def __init__(self) -> None:
-        self._left = LEAVE_SECONDS
-        self._sampled: float | None = None
+        self._countdown: _Countdown | None = None
         self._spared = False
         self._reset = False
 
     @property
     def begun(self) -> bool:
         """True if the array is known to have ended its side."""
-        return self._sampled is not None
+        return self._countdown is not None
 
     def sample(self, connection: socket.socket, now: float, *, under_way: bool, was_reset: bool) -> bool:
         """To be called once a second. True if the stream is to end, because the array has reset its connection.
@@ -69,14 +82,14 @@ class Parting:
         `under_way`: the far array has not been given all that this one has sent; `was_reset`: since the last call.
         """
         self._reset = self._reset or was_reset
-        if under_way:
-            self._left = LEAVE_SECONDS
-        elif was_reset and self.begun:
-            self._left = 0.0  # otherwise both came while this site was stopped, and nobody has taken anything meanwhile
-        elif self._sampled is not None:
-            self._left -= min(now - self._sampled, STOOD_STILL)  # an array gets nothing of who is stopped
-        self._sampled = now
-        if self._spared != (spared := self._left > 0):
+        countdown = self._countdown
+        if countdown is None or under_way:  # a reset may have come with the end, while this site was stopped
+            self._countdown = countdown = _Countdown(now)
+        elif was_reset:
+            countdown.left = 0.0
+        else:
+            countdown.sample(now)
+        if self._spared != (spared := countdown.left > 0):
             self._spared = spared
             spare_questions(connection, spared=spared)
         return self._reset and not spared
@@ -91,16 +104,14 @@ class Leaving:
     def __init__(self, transport: asyncio.Transport, now: float) -> None:
         """`now`: seconds, monotonic."""
         self._transport = transport
-        self._left = LEAVE_SECONDS
-        self._sampled = now
+        self._countdown = _Countdown(now)
         self._whole = True
         transport.close()
 
     def sample(self, now: float) -> None:
         """To be called once a second."""
-        self._left -= min(now - self._sampled, STOOD_STILL)  # while this site was stopped the array could take nothing
-        self._sampled = now
-        if self._whole and self._left < 0:
+        self._countdown.sample(now)
+        if self._whole and self._countdown.left < 0:
             self._whole = False
             array = name_of(self._transport.get_extra_info("peername"))
             log.warning("array %s did not take the last bytes in %.0f s and is reset", array, LEAVE_SECONDS)
