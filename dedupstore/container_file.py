@@ -122,14 +122,16 @@ class ContainerFile:
         Through the page cache: what lies around it may be wanted next, and such a place begins at no page.
         """
         memory = bytearray(length)
-        at = slot * self.layout.slot_bytes + self.layout.data_offset + offset
-        return bytes(memoryview(memory)[: self._read(memoryview(memory), at, self._file)])
+        return bytes(memoryview(memory)[: self._read(memoryview(memory), self._place(slot, offset), self._file)])
 
     def expect(self, slot: int, offset: int, length: int) -> None:
         """Reader: `chunk` will be called with the same soon. The disk begins to read that, which is not waited for."""
-        at = slot * self.layout.slot_bytes + self.layout.data_offset + offset
         with suppress(OSError):  # a file system that cannot do so
-            os.posix_fadvise(self._file, at, length, os.POSIX_FADV_WILLNEED)
+            os.posix_fadvise(self._file, self._place(slot, offset), length, os.POSIX_FADV_WILLNEED)
+
+    def _place(self, slot: int, offset: int) -> int:
+        """Where that byte of the slot's data lies in the file."""
+        return slot * self.layout.slot_bytes + self.layout.data_offset + offset
 
     def directory(self, slot: int, container: int) -> Directory:
         """Writer: the directory of the container in that slot. Raises Damaged if it is another's."""
