@@ -94,12 +94,18 @@ def test_a_run_that_is_not_known_is_asked_for_and_its_list_is_no_chunk() -> None
     assert decoder.obtaining.needs() == Needs(ask=[RUN_NAME])
 
 
-def test_before_asking_what_may_follow_is_loaded() -> None:
-    """There are as many as the run has, or there is nothing left to be loaded: then it is asked for."""
-    far = site(ShelfStore(entries=2))
+def mostly_cold(entries: int) -> Site:
+    """A site with all chunks, so many in each container, of which the first one is in memory."""
+    far = site(ShelfStore(entries=entries))
     hold(far, *CHUNKS)
     far.store.cold = True
     far.store.load(NAMES[0])
+    return far
+
+
+def test_before_asking_what_may_follow_is_loaded() -> None:
+    """There are as many as the run has, or there is nothing left to be loaded: then it is asked for."""
+    far = mostly_cold(2)
     decoder = decoder_of(far)
     assert decoder.feed(FOUR) is None
     assert decoder.obtaining.needs() == Needs(behind=NAMES[1])

@@ -9,7 +9,7 @@ from proxy.reduction.tokens import reference_token
 from tests.unit.reduction.batches import batch, hold
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, Stream, decoder_of, site
-from tests.unit.reduction.test_runs import CHUNKS, DATA, FIRST, NAMES, known, out_of_order, run_of, written
+from tests.unit.reduction.test_runs import CHUNKS, DATA, FIRST, NAMES, known, mostly_cold, out_of_order, run_of, written
 
 
 def test_another_peers_chunks_in_the_next_container_are_no_run() -> None:
@@ -31,10 +31,7 @@ def test_another_peers_chunks_in_the_next_container_are_no_run() -> None:
 
 def test_each_run_is_looked_for() -> None:
     """Also after one that was found once what follows was loaded."""
-    far = site(ShelfStore(entries=3))
-    hold(far, *CHUNKS)
-    far.store.cold = True
-    far.store.load(NAMES[0])
+    far = mostly_cold(3)
     decoder = decoder_of(far)
     for first in (2, 5):
         token, _, _ = run_of(*NAMES[first + 1 : first + 3])
