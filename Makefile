@@ -17,7 +17,7 @@ UV := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-iscsi-all check bench bench-chunking bench-emulator bench-iscsi bench-pipeline bench-viewers bench-wan \
-        screenshots wheel lock clean system-bench system-demo system-test system-wan
+        compiled screenshots wheel lock clean system-bench system-demo system-test system-wan
 
 help:  ## show this
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -26,8 +26,12 @@ demo: $(VENV)/.runtime system-demo  ## replicate volumes through two sites on th
 	@$(BIN)/isthmus demo $(ARGS)
 
 test:  ## make check, then all tests (PYTEST="tests/unit -k name" runs some)
-	@$(MAKE) --no-print-directory --jobs=2 check system-test
+	@$(MAKE) --no-print-directory --jobs=2 check system-test compiled
 	@$(BIN)/python -m pytest $(PYTEST)
+
+# Otherwise each worker would compile all tests by itself. What is wrong with a test the run itself tells.
+compiled: $(VENV)/.develop
+	@$(BIN)/python -m pytest --collect-only --quiet >/dev/null 2>&1 || true
 
 test-iscsi-all: $(VENV)/.develop system-test  ## every test of iscsi-test-cu, directly and through the pair: some minutes
 	@ISTHMUS_ISCSI_ALL=1 $(BIN)/python -m pytest tests/integration/iscsi/test_conformance.py

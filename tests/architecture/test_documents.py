@@ -5,77 +5,94 @@ A class that was divided or renamed left its old name behind, where the next rea
 
 import ast
 import builtins
-import io
 import re
-import tokenize
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.architecture.test_house import ROOT, python_files, tracked
+from tests.architecture.sources import ROOT, parsed, python_files, statements, text_of, tracked
 
 ELSEWHERE = {"Authorization", "EventSource", "Expect", "Host", "MDB_meta", "Origin", "TargetAddress"}
 """Names with a capital that are not ours: of HTTP, browsers, iSCSI and LMDB."""
 
 QUOTED = re.compile(r"`([A-Z]\w*[a-z]\w*)(?:\.([a-z_]\w*))?(?:\(\))?`")
 """A class, or a member of one."""
-SECTION = re.compile(r"\b([A-Z]+)\.md, \"([^\"]+)\"")
+SECTION = re.compile(r"\b([A-Z]+)\.md,\s+\"([^\"]+)\"")
+COMMENT = re.compile(r"(?:^|\s)#.*")
+"""Also what looks like one within a text: that is held to the same."""
+OWN = re.compile(r"\bself\.(\w+)")
 
 
-@cache
-def trees() -> dict[Path, ast.Module]:
-    return {path: ast.parse(path.read_text(), str(path)) for path in python_files()}
+@dataclass
+class Names:
+    """What Python files say, gathered in one pass."""
 
+    members: dict[str, set[str]] = field(default_factory=dict)
+    """By the name of a class, what its body and methods call its own; of several of one name together."""
+    bases: dict[str, set[str]] = field(default_factory=dict)
+    others: set[str] = field(default_factory=lambda: ELSEWHERE.union(dir(builtins)))
+    """What is imported, or called so without a class: types of other packages, and aliases of types."""
+    words: list[tuple[str, str]] = field(default_factory=list)
+    """Where docstrings and comments stand, and their text."""
 
-@cache
-def classes() -> dict[str, set[str]]:
-    """By name, what their bodies and methods call their own; those of one name, and their bases, together."""
-    members: dict[str, set[str]] = {}
-    bases: dict[str, set[str]] = {}
-    for tree in trees().values():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef):
-                members.setdefault(node.name, set()).update(own_names(node))
-                bases.setdefault(node.name, set()).update(b.id for b in node.bases if isinstance(b, ast.Name))
-    return {name: set().union(*(members.get(each, set()) for each in above(name, bases))) for name in members}
-
-
-def above(name: str, bases: dict[str, set[str]]) -> set[str]:
-    found, left = set[str](), [name]
-    while left:
-        if (each := left.pop()) not in found:
-            found.add(each)
-            left += bases.get(each, set())
-    return found
-
-
-def own_names(node: ast.ClassDef) -> Iterator[str]:
-    for each in ast.walk(node):
-        match each:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.Name(id=name, ctx=ast.Store()):
-                yield name
-            case ast.Attribute(value=ast.Name(id="self"), attr=name):
-                yield name
-
-
-@cache
-def other_names() -> set[str]:
-    """What Python files import, or call so without a class: types of other packages, and aliases of types."""
-    found = set(dir(builtins))
-    for tree in trees().values():
-        for node in ast.walk(tree):
+    def read(self, path: Path) -> None:
+        place, lines = str(path.relative_to(ROOT)), text_of(path).splitlines()
+        for node in statements(parsed(path)):
             match node:
-                case ast.alias(name=name) | ast.Name(id=name, ctx=ast.Store()):
-                    found.add(name)
-    return found
+                case ast.ClassDef(name=name, bases=bases):
+                    own = OWN.findall("\n".join(lines[node.lineno - 1 : node.end_lineno]))
+                    self.members.setdefault(name, set()).update(own, names_in(node))
+                    self.bases.setdefault(name, set()).update(each.id for each in bases if isinstance(each, ast.Name))
+                case ast.Import(names=names) | ast.ImportFrom(names=names):
+                    self.others.update(each.name for each in names)
+                case ast.Assign() | ast.AnnAssign():
+                    self.others.update(assigned(node))
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    self.words.append((f"{place}:{node.lineno}", text))
+        for number, line in enumerate(lines, 1):
+            if "#" in line and (comment := COMMENT.search(line)):
+                self.words.append((f"{place}:{number}", comment.group()))
+
+    def members_of(self, name: str) -> set[str]:
+        """With those of its bases."""
+        found, seen, left = set[str](), set[str](), [name]
+        while left:
+            if (each := left.pop()) not in seen:
+                seen.add(each)
+                found |= self.members.get(each, set())
+                left += self.bases.get(each, set())
+        return found
+
+
+def names_in(node: ast.ClassDef) -> Iterator[str]:
+    for each in statements(node):
+        match each:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.Assign() | ast.AnnAssign():
+                yield from assigned(each)
+
+
+def assigned(node: ast.Assign | ast.AnnAssign) -> Iterator[str]:
+    for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+        yield from (name.id for name in ast.walk(target) if isinstance(name, ast.Name))
 
 
 @cache
-def prose() -> tuple[tuple[str, str], ...]:
+def names() -> Names:
+    found = Names()
+    for path in python_files():
+        found.read(path)
+    return found
+
+
+def prose() -> Iterator[tuple[str, str]]:
     """Where it stands, and text that is written for readers: documents, docstrings and comments."""
-    return (*documents(), *words_in_code())
+    yield from documents()
+    yield from names().words
 
 
 def documents() -> Iterator[tuple[str, str]]:
@@ -85,25 +102,13 @@ def documents() -> Iterator[tuple[str, str]]:
             yield place, re.sub(r"^ *```.*?^ *```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
-def words_in_code() -> Iterator[tuple[str, str]]:
-    for path, tree in trees().items():
-        place = str(path.relative_to(ROOT))
-        for node in ast.walk(tree):
-            match node:
-                case ast.Expr(value=ast.Constant(value=str(text))):
-                    yield f"{place}:{node.lineno}", text
-        for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
-            if token.type == tokenize.COMMENT:
-                yield f"{place}:{token.start[0]}", token.string
-
-
 def unknown(text: str) -> Iterator[str]:
     """Names of classes, and of members of them, that are nowhere in the tree."""
     for name, member in QUOTED.findall(text):
-        if name in classes():
-            if member and member not in classes()[name]:
+        if name in names().members:
+            if member and member not in names().members_of(name):
                 yield f"{name}.{member}"
-        elif name not in other_names() | ELSEWHERE:
+        elif name not in names().others:
             yield name
 
 
@@ -123,8 +128,9 @@ def test_each_section_that_is_quoted_is_there() -> None:
     texts = {Path(place).stem: text for place, text in documents()}
     found = []
     for place, text in prose():
-        for document, section in SECTION.findall(re.sub(r"\s+", " ", text)):
-            heading = rf"^(?:#+ {re.escape(section)}|(?:- )?\*\*{re.escape(section)})(?: \(|, |\*\*|\.|$)"
+        for document, section in SECTION.findall(text):
+            words = re.escape(" ".join(section.split()))
+            heading = rf"^(?:#+ {words}|(?:- )?\*\*{words})(?: \(|, |\*\*|\.|$)"
             if not re.search(heading, texts[document], re.MULTILINE):
                 found.append(f"{place}: {document}.md, {section}")
     assert not found, "\n".join(found)

@@ -2,13 +2,13 @@
 
 import ast
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.architecture.sources import ROOT, parsed, python_files, statements, text_of, tracked
+
 LONGEST = 500
 """Lines a file. A file that long has more than one purpose."""
 
@@ -24,23 +24,10 @@ MACHINE_PATHS = re.compile(rb"(?<![\w.])/(?:home|Users|work|root|build|mnt/data)
 REGISTRIES = re.compile(rb"\b(?:pypi|pythonhosted|npmjs|crates|golang|maven|debian|ubuntu)\.(?:org|com|io|net)\b")
 
 
-def tracked() -> list[Path]:
-    """Files of the repository: as git knows them, so that nothing generated is judged."""
-    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
-    if listing.returncode:
-        pytest.skip("not a git checkout (an unpacked sdist, or git is missing)")
-    paths = (ROOT / name for name in listing.stdout.decode().split("\0") if name)
-    return [path for path in paths if path.is_file()]
-
-
-def python_files() -> list[Path]:
-    return [path for path in tracked() if path.suffix == ".py"]
-
-
 def names_in(path: Path) -> Iterator[str]:
     """The module's own name and those of its classes and functions."""
     yield path.stem
-    for node in ast.walk(ast.parse(path.read_text(), str(path))):
+    for node in statements(parsed(path)):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             yield node.name
 
@@ -51,7 +38,7 @@ def words_of(name: str) -> list[str]:
 
 
 def test_no_file_is_long() -> None:
-    lengths = {path: len(path.read_text().splitlines()) for path in python_files()}
+    lengths = {path: len(text_of(path).splitlines()) for path in python_files()}
     long = {str(path.relative_to(ROOT)): lines for path, lines in lengths.items() if lines > LONGEST}
     assert not long, f"longer than {LONGEST} lines; divide by purpose: {long}"
 

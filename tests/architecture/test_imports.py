@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.architecture.sources import ROOT, parsed, statements
+
 OURS = ("bench", "dedupstore", "proxy")
 
 # Errors, text fit for a log line, files written whole and threads that nobody waits for stand below everything; they
@@ -75,14 +76,11 @@ EVENT_LOOP = {"asyncio", "ssl", "socket", "uvloop", "socketserver", "selectors",
 MAY_KNOW_THE_EVENT_LOOP = ("proxy.net", "proxy.web", "bench")
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
-    for package in OURS:
-        for path in sorted((ROOT / package).rglob("*.py")):
-            name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-            yield name, ast.parse(path.read_text(), str(path))
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-MODULES = dict(modules())
+MODULES = {name_of(path): path for package in OURS for path in sorted((ROOT / package).rglob("*.py"))}
 
 
 def resolve(importer: str, node: ast.ImportFrom) -> str:
@@ -97,7 +95,7 @@ def resolve(importer: str, node: ast.ImportFrom) -> str:
 
 def imports_of(importer: str, tree: ast.AST) -> Iterator[str]:
     """Every module that is imported anywhere in the tree; names of `from x import y` as x.y."""
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -122,7 +120,7 @@ def allowed(target: str, permitted: set[str]) -> bool:
 def test_imports_run_downward(module: str) -> None:
     permitted = rule_for(module) if module != "proxy" else set()
     assert permitted is not None, f"{module} has no rule: say in MAY_IMPORT what it may import, and why"
-    ours = (target for target in imports_of(module, MODULES[module]) if target.split(".")[0] in OURS)
+    ours = (target for target in imports_of(module, parsed(MODULES[module])) if target.split(".")[0] in OURS)
     upward = sorted(target for target in ours if not allowed(target, permitted))
     assert not upward, f"{module} may import only {sorted(permitted)}, but imports {upward}"
 
@@ -131,16 +129,18 @@ def test_imports_run_downward(module: str) -> None:
 def test_only_net_and_web_know_the_event_loop(module: str) -> None:
     if any(within(module, package) for package in MAY_KNOW_THE_EVENT_LOOP):
         return
-    found = {target.split(".")[0] for target in imports_of(module, MODULES[module])} & EVENT_LOOP
+    found = {target.split(".")[0] for target in imports_of(module, parsed(MODULES[module]))} & EVENT_LOOP
     assert not found, f"{module} imports {sorted(found)}; only proxy.net and proxy.web do"
 
 
 def test_the_bench_is_imported_lazily() -> None:
     """The product starts where the bench's extra is not installed."""
-    for module, tree in MODULES.items():
+    for module, path in MODULES.items():
         if within(module, "bench"):
             continue
-        at_import = ast.Module([node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)], [])
+        at_import = ast.Module(
+            [node for node in parsed(path).body if isinstance(node, ast.Import | ast.ImportFrom)], []
+        )
         assert not [name for name in imports_of(module, at_import) if within(name, "bench")], module
 
 
@@ -157,9 +157,9 @@ def test_third_party_imports_are_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     runtime = declared(project["dependencies"])
     bench = runtime | declared(project["optional-dependencies"]["bench"])
-    for module, tree in MODULES.items():
+    for module, path in MODULES.items():
         known = (bench if within(module, "bench") else runtime) | set(OURS) | set(sys.stdlib_module_names)
-        unknown = {target.split(".")[0] for target in imports_of(module, tree)} - known
+        unknown = {target.split(".")[0] for target in imports_of(module, parsed(path))} - known
         assert not unknown, f"{module} imports {sorted(unknown)}, which pyproject.toml does not name"
 
 

@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.architecture.sources import parsed, statements
+
 TESTS = Path(__file__).parents[1]
 DELIVERED = {"data", "answer", "received"}
 """Attributes that hold what has come: of `Arrival`, `Sending` and `Task`."""
@@ -13,7 +15,7 @@ REMEDY = "a failed assertion gets a second run: use `whole`, `torn`, `prefix_of`
 
 def bare(tree: ast.AST) -> Iterator[int]:
     """Lines of assertions that compare what was delivered, or say that it did not end in order."""
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.Assert) and any(map(_judges, ast.walk(node.test))):
             yield node.lineno
 
@@ -48,7 +50,7 @@ def test_no_bare_assertion_judges_what_was_delivered() -> None:
     found = [
         f"{path.relative_to(TESTS)}:{line}"
         for path in sorted((TESTS / "integration").rglob("*.py"))
-        for line in bare(ast.parse(path.read_text(), str(path)))
+        for line in bare(parsed(path))
     ]
     assert not found, f"{REMEDY}\n" + "\n".join(found)
 
