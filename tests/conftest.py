@@ -1,5 +1,6 @@
 """What all tests share: hypothesis settings, free ports, site directories, what the markers mean."""
 
+import gc
 import os
 import shutil
 import signal
@@ -66,3 +67,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.xdist_group(group))
         if item.get_closest_marker("root") and os.geteuid() != 0:
             item.add_marker(pytest.mark.skip(reason="needs root"))
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: nobody has to look through it for garbage again and again."""
+    gc.collect()
+    gc.freeze()
