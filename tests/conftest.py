@@ -55,7 +55,7 @@ def heed_interrupts() -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     heed_interrupts()
-    config.pluginmanager.register(second_chance.SecondChance())
+    config.pluginmanager.register(second_chance.SecondChance(config))
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist turns groups into names

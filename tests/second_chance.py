@@ -24,6 +24,8 @@ GIVEN_TO = [TESTS / "integration", TESTS / "browser"]
 """Directories whose tests start real processes."""
 NEVER = "WrongBytes", r"where False = identical\("
 """What a failure says that has none: other bytes than were sent."""
+WRONG = "failed", "rerun"
+"""Outcomes of a test's phase, the second one of a plugin's."""
 SAID = "held only the second time: a defect of the test or the product, to be mended"
 _LIMIT = pytest.StashKey[Settings]()
 _ONE_OF_SEVERAL = re.compile(r"^    +\| ((?:\w+\.)*\w+(?:Error|Failure|Failed|Exception)\b.*)", re.MULTILINE)
@@ -39,6 +41,16 @@ def give(items: Iterable[pytest.Item]) -> None:
 
 class SecondChance:
     """The plugin: each run, and what cleans up after it, has the whole time limit; who needed two is named."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._plugins = config.pluginmanager
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Say at once what is wrong as well: who cuts the run short sees no summary."""
+        terminal = self._plugins.get_plugin("terminalreporter")  # workers have none
+        if report.outcome in WRONG and terminal is not None:
+            terminal.write_line(f"\n{report.nodeid} ({report.when}): {_reason(report)}{_trail(report)}")
 
     def pytest_timeout_set_timer(self, item: pytest.Item, settings: Settings) -> None:
         item.stash[_LIMIT] = settings

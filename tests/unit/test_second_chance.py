@@ -103,7 +103,7 @@ from tests import second_chance
 second_chance.GIVEN_TO = [Path(__file__).parent / "integration"]
 
 def pytest_configure(config):
-    config.pluginmanager.register(second_chance.SecondChance())
+    config.pluginmanager.register(second_chance.SecondChance(config))
 
 def pytest_collection_modifyitems(items):
     second_chance.give(items)
@@ -122,6 +122,9 @@ def test_who_is_run_again(tmp_path: Path) -> None:
     assert "21 failed, 13 passed, 2 errors, 8 rerun in" in done.stdout
     for name in re.findall("test_(?:other|bytes|an_end|volumes)\\w*", TESTS):
         assert f"FAILED integration/test_it.py::{name} - " in done.stdout
+    at_once = done.stdout.partition("= FAILURES =")[0]
+    assert "integration/test_it.py::test_once (call): AssertionError: assert not True" in at_once
+    assert "unit/test_it.py::test_cleaning_up_both (teardown): " in at_once
     held = done.stdout.partition("held only the second time")[2].partition("short test summary")[0]
     assert [line.partition(": ")[0] for line in held.splitlines() if "::" in line] == [
         "integration/test_it.py::test_a_reset_of_a_stall",
