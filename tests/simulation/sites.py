@@ -247,7 +247,9 @@ class Site:
         rounds = [ends] if self.world.chance(0.5) else [[end] for end in ends]
         for lanes in rounds:
             limit = self.world.rng.choice([1, 30_000, 200_000])
-            while rooms := {end.lane: limit for end in lanes if end.up and end.pipe.can_write}:
+            while not self.tunnel.quiet and (
+                rooms := {end.lane: limit for end in lanes if end.up and end.pipe.can_write}
+            ):
                 found = self.tunnel.take(rooms, self.world.now)
                 for end in lanes:
                     if pieces := found.get(end.lane):

@@ -6,7 +6,7 @@ those at rest do not use is asked back.
 A failing seed is repeated with ISTHMUS_SEEDS=FIRST:LAST.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from random import Random
 
@@ -93,38 +93,48 @@ class UnlikeSite(Site):
     def check_budget(self) -> None:
         streams = self.tunnel._state
         budget, foretold = streams._budget, streams._foretelling
-        windows = [each.incoming.window for each in streams.live.values() if each.state is not State.OVER]
-        assert budget.reserved == foretold.more + sum(one._initial + one._grown for one in windows)
-        assert budget.grown == foretold.more + sum(one._grown for one in windows)
-        assert budget.opening == foretold.more + sum(one._opened for one in windows)
-        assert budget.growers == sum(one._grower for one in windows)
-        assert budget.streams == len(windows)
-        promised = [one.arrived if one.ended else one.limit for one in windows]
-        assert all(
-            most - one.consumed <= one._initial + one._grown for most, one in zip(promised, windows, strict=True)
-        )
-        assert all(one.consumed <= one.arrived <= one.limit for one in windows)
+        grown = opening = foretold.more
+        initial = growers = windows = 0
+        for each in streams.live.values():
+            if each.state is State.OVER:
+                continue
+            one = each.incoming.window
+            windows += 1
+            initial += one._initial
+            grown += one._grown
+            opening += one._opened
+            growers += one._grower
+            assert one.consumed <= one.arrived <= one.limit
+            promised = one.arrived if one.ended else one.limit
+            assert promised - one.consumed <= one._initial + one._grown
+        assert (budget.reserved, budget.grown, budget.opening) == (initial + grown, grown, opening)
+        assert (budget.growers, budget.streams) == (growers, windows)
 
     def check_promises(self) -> None:
         mine, theirs = self.tunnel, self.other.tunnel
         if (mine.pairing.half, mine.pairing.other) != (theirs.pairing.other, theirs.pairing.half):
             return
+        others = theirs._state.live
         for number, stream in mine._state.live.items():
-            far = theirs._state.live.get(number)
-            if far is None or State.OVER in (stream.state, far.state):
+            far = others.get(number)
+            if far is None or stream.state is State.OVER or far.state is State.OVER:
                 continue
             credit, window = stream.outgoing.credit, far.incoming.window
-            waived = sum(amounts_on_their_way(stream.outgoing, far.incoming.expected))
+            waived = waived_on_the_way(stream.outgoing, far.incoming.expected)
             assert credit.limit <= window.limit
             assert credit.consumed - waived <= window.consumed <= window.arrived <= credit.sent - waived
 
 
-def amounts_on_their_way(outgoing: Outgoing, expected: int) -> Iterator[int]:
-    """Of the WAIVE frames that the other side, which has those below `expected`, has not had."""
-    yield from (decode_waive(payload) for kind, payload in outgoing._control if kind == WAIVE)
+def waived_on_the_way(outgoing: Outgoing, expected: int) -> int:
+    """By the WAIVE frames that the other side, which has those below `expected`, has not had."""
+    amount = 0
+    for kind, payload in outgoing._control:
+        if kind == WAIVE:
+            amount += decode_waive(payload)
     for sent in outgoing._unacked:
         if sent.kind == WAIVE and sent.number >= expected:
-            yield decode_waive(sent.payload)
+            amount += decode_waive(sent.payload)
+    return amount
 
 
 def simulate_unlike(seed: int) -> None:
