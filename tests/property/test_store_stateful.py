@@ -32,6 +32,7 @@ from dedupstore.disk import DiskStore
 from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.scatter import Scatter
 from dedupstore.store import CONTAINER_BYTES, ChunkStore, Place
+from tests.conformance.copying import copy_with_holes
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, name_of
 
 DISK_BYTES = 64 << 20
@@ -340,7 +341,7 @@ class DiskMachine(StoreMachine):
         self.write()
         self.count += 1
         before, self.path = self.path, self.directory / str(self.count)
-        shutil.copytree(before, self.path)
+        copy_with_holes(before, self.path)
         self.store.close()
         shutil.rmtree(before)
         self.store = self.open_store()
