@@ -11,6 +11,7 @@ from dedupstore.container import DATA_OFFSET, MAX_ENTRIES, SMALL, Layout
 from dedupstore.disk import DiskStore
 from dedupstore.index import Index
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
+from tests.conformance.copying import copy_with_holes
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
 from tests.unit.dedupstore.stores import FIVE, SIZE, opened
 
@@ -56,10 +57,18 @@ def test_a_larger_size_gives_more_slots(filled: Path) -> None:
     store.close()
 
 
-def test_a_smaller_size_makes_the_index_smaller(path: Path) -> None:
+@pytest.fixture(scope="module")
+def small_chunks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of 190 containers full of them, to be copied."""
+    path = tmp_path_factory.mktemp("small") / "store"
     store = opened(path, 1000 << 20)
     fill(store, range(1136 * 190), 8)
     store.close()
+    return path
+
+
+def test_a_smaller_size_makes_the_index_smaller(small_chunks: Path, path: Path) -> None:
+    copy_with_holes(small_chunks, path)
     assert (path / "index" / "data.mdb").stat().st_size > 16 << 20
     store = opened(path)
     assert (path / "index" / "data.mdb").stat().st_size < 4 << 20
@@ -69,11 +78,9 @@ def test_a_smaller_size_makes_the_index_smaller(path: Path) -> None:
     assert opened_and_verified(path) == (1136 * SLOTS, 0)
 
 
-def test_a_smaller_size_leaves_room_in_the_index_to_learn(path: Path) -> None:
+def test_a_smaller_size_leaves_room_in_the_index_to_learn(small_chunks: Path, path: Path) -> None:
     """It was made to fit, and so full that not even a container could go: nothing was learned, for good."""
-    store = opened(path, 1000 << 20)
-    fill(store, range(1136 * 190), 8)
-    store.close()
+    copy_with_holes(small_chunks, path)
     store = opened(path, 512 << 20)
     new = range(1_000_000, 1_000_000 + 1136 * 3)
     fill(store, new, 8)

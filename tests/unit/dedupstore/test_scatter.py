@@ -3,6 +3,7 @@
 import errno
 import os
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,12 +27,28 @@ NAME = b"wanted now"
 NAMES = [bytes([number]) for number in range(100)]
 
 
-@pytest.fixture
-def store(path: Path) -> Iterator[ChunkStore]:
-    """Much larger than its cache, and cold."""
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store much larger than its cache, for all that only read it."""
+    path = tmp_path_factory.mktemp("large") / "store"
     store = opened(path, SIZE)
     fill(store, CHUNKS, LENGTH)
     store.close()
+    return path
+
+
+@pytest.fixture
+def store(large: Path) -> Iterator[ChunkStore]:
+    """It, cold."""
+    store = opened(large, SIZE)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def doomed(large: Path, path: Path) -> Iterator[ChunkStore]:
+    """Another one like it, in `path`, for those that lose some of it."""
+    shutil.copytree(large, path)
     store = opened(path, SIZE)
     yield store
     store.close()
@@ -100,40 +117,40 @@ def test_whoever_wants_what_lies_behind_gets_the_container(store: ChunkStore) ->
     assert resident(store, number)
 
 
-def test_what_is_not_what_its_name_says_is_dropped(store: ChunkStore, path: Path) -> None:
-    read_here_and_there(store, 300)
-    number = next(number for number in CHUNKS if number % A_SLOT == 5 and not resident(store, number))
+def test_what_is_not_what_its_name_says_is_dropped(doomed: ChunkStore, path: Path) -> None:
+    read_here_and_there(doomed, 300)
+    number = next(number for number in CHUNKS if number % A_SLOT == 5 and not resident(doomed, number))
     with (path / "containers").open("r+b") as file:
         file.seek((1 + number // A_SLOT) * SMALL.slot_bytes + SMALL.data_offset + 5 * LENGTH + 100)
         file.write(b"\xff\xfe")
     name = name_of(number, LENGTH)
-    store.load(name)
+    doomed.load(name)
     with pytest.raises(ChunkInvalid):
-        store.read(name)
+        doomed.read(name)
     with pytest.raises(ChunkMissing):
-        store.read(name)
-    assert store.figures().invalid == 1
+        doomed.read(name)
+    assert doomed.figures().invalid == 1
 
 
-def test_what_lies_behind_the_end_of_a_file_that_was_cut_is_dropped(store: ChunkStore, path: Path) -> None:
-    read_here_and_there(store, 300)
-    number = max(number for number in CHUNKS if not resident(store, number))
+def test_what_lies_behind_the_end_of_a_file_that_was_cut_is_dropped(doomed: ChunkStore, path: Path) -> None:
+    read_here_and_there(doomed, 300)
+    number = max(number for number in CHUNKS if not resident(doomed, number))
     os.truncate(path / "containers", SMALL.slot_bytes * 2)
-    store.load(name_of(number, LENGTH))
+    doomed.load(name_of(number, LENGTH))
     with pytest.raises((ChunkInvalid, ChunkMissing)):
-        store.read(name_of(number, LENGTH))
+        doomed.read(name_of(number, LENGTH))
 
 
-def test_what_the_file_has_no_longer_counts_no_longer(store: ChunkStore, path: Path) -> None:
-    read_here_and_there(store, 300)
-    number = max(number for number in CHUNKS if not resident(store, number))
+def test_what_the_file_has_no_longer_counts_no_longer(doomed: ChunkStore, path: Path) -> None:
+    read_here_and_there(doomed, 300)
+    number = max(number for number in CHUNKS if not resident(doomed, number))
     os.truncate(path / "containers", SMALL.slot_bytes * 2)
-    before = store.figures()
+    before = doomed.figures()
     for _ in range(2):
-        store.load(name_of(number, LENGTH))
+        doomed.load(name_of(number, LENGTH))
     with pytest.raises((ChunkInvalid, ChunkMissing)):
-        store.read(name_of(number, LENGTH))
-    after = store.figures()
+        doomed.read(name_of(number, LENGTH))
+    after = doomed.figures()
     assert before.used_bytes - after.used_bytes == (before.chunks - after.chunks) * LENGTH > 0
 
 
@@ -166,11 +183,11 @@ def test_what_was_read_of_a_slot_that_was_written_over_says_nothing_of_where_the
 
 
 def test_a_disk_that_can_be_read_again_is_an_alarm_no_longer(
-    store: ChunkStore, monkeypatch: pytest.MonkeyPatch
+    doomed: ChunkStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It stood until the next container was read, and where little is read that may take days."""
-    read_here_and_there(store, 300)
-    cold = [number for number in CHUNKS if not resident(store, number)]
+    read_here_and_there(doomed, 300)
+    cold = [number for number in CHUNKS if not resident(doomed, number)]
     one, other, third = (name_of(number, LENGTH) for number in (cold[0], cold[len(cold) // 2], cold[-1]))
 
     def failing(*_: object) -> int:
@@ -178,13 +195,13 @@ def test_a_disk_that_can_be_read_again_is_an_alarm_no_longer(
 
     with monkeypatch.context() as disk:
         disk.setattr(container_file, "preadv", failing)
-        store.load(one)
+        doomed.load(one)
     with pytest.raises(ChunkMissing):
-        store.read(one)
-    assert "cannot be read" in store.alarms[0]
+        doomed.read(one)
+    assert "cannot be read" in doomed.alarms[0]
     for name in (other, third):
-        fetch(store, name)
-    assert healthy(store)
+        fetch(doomed, name)
+    assert healthy(doomed)
 
 
 def test_the_disk_hears_ahead_of_what_is_wanted_here_and_there(
