@@ -43,7 +43,7 @@ def test_what_neither_repeats_nor_compresses() -> None:
 
 
 def test_what_repeats_after_all_of_it_needs_a_store_for_all_of_it() -> None:
-    analysis = Analysis(160 * MIB)
+    analysis = Analysis(160 * MIB, Bounds(literals=MIB, plain=MIB))  # what compresses how well is not asked here
     for _ in range(2):
         for buffer in Dataset("any", 80 * MIB):
             analysis.feed(buffer)
