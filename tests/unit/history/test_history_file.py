@@ -214,7 +214,8 @@ def test_thirty_days_stay_below_50_mb(tmp_path: Path) -> None:
         now = NOW + later
         for name, wanted in RANGES.items():
             last = int(now // wanted.step)
-            rows = {(name, series, last - ago): row(ago) for series in names for ago in range(wanted.steps)}
+            steps = [(last - ago, row(ago)) for ago in range(wanted.steps)]  # the same of each series
+            rows = {(name, series, number): each for series in names for number, each in steps}
             file.write(rows, [], {}, now)
         first = 1 + EVENTS_MAX * bool(later)
         events = [Event(first + at, now, "IST-101", Severity.INFO, words, words, words, 1) for at in range(EVENTS_MAX)]
