@@ -1,4 +1,4 @@
-"""One Chromium for all of these tests, Debian's own, driven by Playwright; each test has a context of its own in it."""
+"""One Chromium for the tests of a file, Debian's own, driven by Playwright: each looks at its pages in the same tab."""
 
 import os
 import shutil
@@ -25,15 +25,29 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
+@pytest.fixture(scope="module")
+def tab(chromium: Any) -> Iterator[Any]:
+    """One for all: a new one costs a second of CPU time, most of it for a process that reads the same scripts again."""
+    with chromium.new_context() as context:
+        yield context.new_page()
+
+
 @pytest.fixture
-def window(chromium: Any) -> Iterator[OpenWindow]:
-    """Opens an address in a window of its own: `window(url, theme=..., width=...)`. It is closed after the test."""
+def window(chromium: Any, tab: Any) -> Iterator[OpenWindow]:
+    """Opens an address: `window(url, theme=..., width=...)`, in the tab of all, which is left after the test.
+
+    What the page stores stays with its address, and each stage has a port of its own. A test that changes the browser,
+    by scripts before those of the page or by another clock, says `own=True`: its tab is its own, and closed.
+    """
     with ExitStack() as stack:
 
-        def look(url: str, *, theme: str = "light", width: int = 1280) -> Window:
-            context = chromium.new_context(color_scheme=theme, viewport={"width": width, "height": 900})
-            stack.callback(context.close)
-            context.set_default_timeout(PATIENCE_MS)
-            return Window(context.new_page(), url)
+        def look(url: str, *, theme: str = "light", width: int = 1280, own: bool = False) -> Window:
+            page = stack.enter_context(chromium.new_context()).new_page() if own else tab
+            page.set_default_timeout(PATIENCE_MS)
+            page.emulate_media(color_scheme=theme, media="null", forced_colors="null")
+            page.set_viewport_size({"width": width, "height": 900})
+            opened = Window(page, url)
+            stack.callback(opened.leave)
+            return opened
 
         yield look

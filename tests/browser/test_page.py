@@ -182,9 +182,9 @@ def test_sections_that_are_not_answered_say_of_when_they_are(stage: Stage, windo
         "#volumes-title": "iSCSI volumes",
         "#events-title": "Events",
     }
-    page = window(stage.url)
+    page = window("about:blank", own=True)
     page.page.clock.install()
-    page.page.reload()
+    page.page.goto(stage.url)
     page.until_shown()
     page.until_text("#volumes-table", "LUN 1")
     assert page.page.locator(".stale:visible").count() == 0
@@ -207,9 +207,9 @@ def test_sections_that_are_not_answered_say_of_when_they_are(stage: Stage, windo
 
 def test_a_section_that_was_never_answered_says_so(stage: Stage, window: OpenWindow) -> None:
     stage.busy = True
-    page = window(stage.url)
+    page = window("about:blank", own=True)
     page.page.clock.install()
-    page.page.reload()
+    page.page.goto(stage.url)
     page.until_text("#signal", "live")
     page.page.clock.fast_forward(60_000)
     page.until_text("#store-title", "no answer yet: the site has no more time for answers")
@@ -298,10 +298,9 @@ def test_hostile_names_stay_text(stage: Stage, window: OpenWindow) -> None:
 
 def test_silence_shows_within_three_seconds(stage: Stage, window: OpenWindow) -> None:
     """By the page's own clock, which the test turns: how busy this machine is does not matter."""
-    page = window(stage.url)
-    page.until_text("#signal", "live")
+    page = window("about:blank", own=True)
     page.page.clock.install()
-    page.page.reload()
+    page.page.goto(stage.url)
     page.until_text("#signal", "live")
     stage.silent = True
     page.page.clock.pause_at(page.page.evaluate("Date.now() + 10"))
@@ -356,11 +355,11 @@ def test_why_it_is_not_answered_follows_what_the_site_says(stage: Stage, window:
 
 def test_a_browser_that_stores_nothing_is_served(window: OpenWindow) -> None:
     with staged(Scene(), token=True) as stage:
-        page = window(stage.url)
+        page = window("about:blank", own=True)
         refusal = "{ get() { throw new DOMException('storage is off', 'SecurityError'); } }"
         for name in ("localStorage", "sessionStorage"):
             page.page.add_init_script(f"Object.defineProperty(window, '{name}', {refusal})")
-        page.page.reload()
+        page.page.goto(stage.url)
         page.page.get_by_role("textbox", name="Token").fill(TOKEN)
         page.page.keyboard.press("Enter")
         page.until_shown()
@@ -390,9 +389,9 @@ def test_a_token_is_asked_for(window: OpenWindow) -> None:
 
 def test_a_right_that_ends_shows_and_is_come_back_to(stage: Stage, window: OpenWindow) -> None:
     """Also when nobody gives a token: what is below the closed dialog is marked, and the page asks again by itself."""
-    page = window(stage.url)
+    page = window("about:blank", own=True)
     page.page.clock.install()
-    page.page.reload()
+    page.page.goto(stage.url)
     page.until_shown()
     page.until_text("#signal", "live")
     stage.token = "another"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tests.patience import PATIENCE
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import ConsoleMessage, Error, Page
 
 PATIENCE_MS = int(PATIENCE * 1000)
 AXE = """async (rules) => {
@@ -25,13 +25,22 @@ class Window:
     def __init__(self, page: "Page", url: str) -> None:
         self.page = page
         self.complaints: list[str] = []
-        page.on("console", lambda message: self._heed(message.type, message.text))
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", self._heed)
+        page.on("pageerror", self._catch)
         page.goto(url)
 
-    def _heed(self, kind: str, text: str) -> None:
-        if kind in ("error", "warning"):
-            self.complaints.append(f"{kind}: {text}")
+    def leave(self) -> None:
+        """The tab goes on without this page, and its complaints are no longer heard here."""
+        self.page.goto("about:blank")
+        self.page.remove_listener("console", self._heed)
+        self.page.remove_listener("pageerror", self._catch)
+
+    def _heed(self, message: "ConsoleMessage") -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"{message.type}: {message.text}")
+
+    def _catch(self, error: "Error") -> None:
+        self.complaints.append(str(error))
 
     def until(self, expression: str, argument: Any = None) -> None:
         """Wait until an expression or a function of `argument` is true in the page.
@@ -83,7 +92,7 @@ def eventually(condition: Callable[[], bool], what: str, page: Window) -> None:
 
 
 OpenWindow = Callable[..., Window]
-"""`window(url, theme=..., width=...)`."""
+"""`window(url, theme=..., width=..., own=...)`."""
 
 
 def axe_source() -> str:
