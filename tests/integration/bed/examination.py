@@ -1,20 +1,18 @@
 """`isthmus doctor` as a test runs it."""
 
 import json
-import subprocess
 from typing import Any
 
-from bench.sites import Site, environment, isthmus
+from bench.sites import Site
 from proxy.errors import ExitCode
-from tests.patience import PATIENCE
+from tests.integration.bed.forked import isthmus
 
 Findings = dict[str, dict[str, str]]
 
 
 def examine(site: Site, *words: str) -> tuple[int, Findings]:
     """Exit code, and the findings by what they are about (of several the last); in the caller's network namespace."""
-    command = isthmus("doctor", str(site.config), "--json", *words)
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = isthmus("doctor", str(site.config), "--json", *words)
     assert done.stderr == ""
     said: dict[str, Any] = json.loads(done.stdout)
     for level in ("ok", "attention", "problem"):

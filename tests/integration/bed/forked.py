@@ -1,13 +1,15 @@
-"""Sites that are forked from a process which has read all the modules of `isthmus serve` already.
+"""Sites, and other commands, that are forked from a process which has read all their modules already.
 
-Reading them takes a second of CPU where machines are slow, and tests start hundreds of sites. All else is as if it were
+Reading them takes a second of CPU where machines are slow, and tests start hundreds of them. All else is as if it were
 typed: the same `main` with the same arguments, in a process of its own. Only how the interpreter starts and ends is not
 seen; tests of that are marked `typed`.
 """
 
 import contextlib
 import os
+import signal
 import subprocess
+import tempfile
 import threading
 from multiprocessing import connection
 from pathlib import Path
@@ -15,7 +17,8 @@ from typing import BinaryIO
 
 from bench.sites import Process, Site
 from tests.forking import FORKING
-from tests.integration.bed.serving import serve
+from tests.integration.bed import serving
+from tests.patience import PATIENCE
 
 _lock = threading.Lock()
 """Who starts a process also looks how others have ended, and each end is told once."""
@@ -25,17 +28,34 @@ class ForkedSite(Site):
     """A site that starts at once."""
 
     def _launch(self, log: BinaryIO) -> Process:
-        return Forked(self.config, self.log)
+        return Forked(("serve", str(self.config)), self.log, self.log)
+
+
+def isthmus(*words: str) -> "subprocess.CompletedProcess[str]":
+    """A command with these words, from its start to its end."""
+    with tempfile.TemporaryDirectory(prefix="isthmus-") as directory:
+        out, err = Path(directory, "out"), Path(directory, "err")
+        for file in (out, err):
+            file.touch()
+        process = Forked(words, out, err)
+        try:
+            status = process.wait(PATIENCE)
+        finally:
+            process.send_signal(signal.SIGKILL)  # unless it has ended
+        return subprocess.CompletedProcess(words, status, out.read_text(), err.read_text())
 
 
 class Forked:
     """As much of subprocess.Popen as a site needs."""
 
-    def __init__(self, config: Path, log: Path) -> None:
-        """It is in the network namespace of this thread, and dies with this process."""
+    def __init__(self, words: tuple[str, ...], out: Path, err: Path) -> None:
+        """`isthmus` with these words; what it says is appended to these files.
+
+        It is in the network namespace of this thread, and dies with this process.
+        """
         self._namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY)  # open for as long as it runs
         where = f"/proc/{os.getpid()}/fd/{self._namespace}"
-        self._process = FORKING.Process(target=serve, args=(str(config), str(log), where), daemon=True)
+        self._process = FORKING.Process(target=serving.isthmus, args=(words, str(out), str(err), where), daemon=True)
         with _lock:
             self._process.start()
         assert self._process.pid is not None
@@ -55,7 +75,7 @@ class Forked:
         connection.wait([self._process.sentinel], timeout)
         status = self.poll()
         if status is None:
-            raise subprocess.TimeoutExpired("isthmus serve", timeout or 0.0)
+            raise subprocess.TimeoutExpired("isthmus", timeout or 0.0)
         return status
 
     def send_signal(self, number: int, /) -> None:

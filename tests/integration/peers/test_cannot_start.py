@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bench.sites import Site, environment, free_port, isthmus
+from bench.sites import Site, environment, free_port
 from proxy.errors import ExitCode
 from tests.certificates import make
+from tests.integration.bed.forked import isthmus
 from tests.integration.bed.sites import Bed, Forward, drain
 from tests.integration.peers.stage import listening
 from tests.patience import PATIENCE
@@ -18,9 +19,7 @@ from tests.patience import PATIENCE
 
 def serve(config: Path) -> tuple[int, str]:
     """Exit code and what was said."""
-    done = subprocess.run(
-        isthmus("serve", str(config)), env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
+    done = isthmus("serve", str(config))
     assert "Traceback" not in done.stderr
     return done.returncode, done.stderr
 

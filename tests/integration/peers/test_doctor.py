@@ -19,6 +19,7 @@ from bench.sites import Address, Site, environment, free_port, isthmus
 from proxy import identity
 from proxy.errors import ExitCode
 from tests.certificates import make
+from tests.integration.bed import forked
 from tests.integration.bed.ends import Array
 from tests.integration.bed.examination import examine, level
 from tests.integration.bed.sites import Bed, drain
@@ -316,8 +317,7 @@ def test_tables_for_a_terminal(bed: Bed) -> None:
 
 @pytest.mark.parametrize("words", [("--rate", "fast"), ("--round-trip", "0s")])
 def test_one_clear_error(bed: Bed, words: tuple[str, str]) -> None:
-    command = isthmus("doctor", str(bed.pair(NOBODY).east.config), *words)
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    done = forked.isthmus("doctor", str(bed.pair(NOBODY).east.config), *words)
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
     assert done.stderr.startswith(f"isthmus: {words[0]} '{words[1]}' is ")
 
@@ -328,8 +328,7 @@ def test_a_private_authority(bed: Bed) -> None:
     authority.sign("mallory", "east")
     east = bed.site("east", {"west": NOBODY})
     authority.recognise_by(east)
-    command = isthmus("doctor", str(east.config), "--json")
-    done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    done = forked.isthmus("doctor", str(east.config), "--json")
     findings = json.loads(done.stdout)["findings"]
     said = [(finding["about"], finding["level"]) for finding in findings]
     assert ("certificate of the CA", "attention") in said, "it ends in ten days"
