@@ -182,7 +182,8 @@ class Pipeline:
             self._ask("direct", address)
             with plain_pair(self._directory, address) as via:
                 self._ask("plain TLS relay pair", via)
-            with Pair({"echo": address}, directory=self._directory / "latency") as pair:
+            directory = self._directory / "latency"
+            with Pair({"echo": address}, store_size="64MiB", directory=directory) as pair:  # for 16 MiB of words
                 pair.wait_prepared()
                 self._ask("pair", pair.forwards["echo"])
 

@@ -25,10 +25,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Protocol, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, Self
 
 from bench.ending import bound
-from bench.wan import Wan
+
+if TYPE_CHECKING:  # ends of load import this module, and start quicker without what reads settings
+    from bench.wan import Wan
 
 Address = tuple[str, int]
 
@@ -206,7 +208,7 @@ class Pair:
         tunnel_settings: str = "",
         peer_settings: str = "",
         forward_settings: Mapping[str, str] | None = None,
-        wan: Wan | None = None,
+        wan: "Wan | None" = None,
     ) -> None:
         """`exports`: name to the far address; `store`: memory or disk; `settings`: TOML added to both files.
 
