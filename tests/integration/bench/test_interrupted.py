@@ -11,9 +11,9 @@ from bench.sites import environment
 from tests.patience import PATIENCE
 
 COMMANDS = {
-    "round 2": ["bench.viewers", "--size", "16", "--rounds", "1000"],
-    "plain TLS relay pair, 32": ["bench.pipeline", "--size", "128MiB"],
-    "memory store": ["bench.pipeline", "--size", "16MiB"],
+    "round 2": ["bench.viewers", "--size", "4", "--rounds", "1000"],
+    "plain TLS relay pair, 32": ["bench.pipeline", "--size", "8MiB"],
+    "memory store": ["bench.pipeline", "--size", "1MiB"],
 }
 """By what each says when it is to be interrupted."""
 
