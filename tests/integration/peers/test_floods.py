@@ -33,6 +33,7 @@ ROUND = 500
 STREAMS = 64
 MUCH = 32 << 20
 LOG_MAX = 256 << 10
+NOISE = random.Random(0).randbytes(CHUNK_MAX)
 
 
 def log_bytes(stage: Hub) -> int:
@@ -165,7 +166,8 @@ def test_what_is_filled_for_batches_to_come(bed: Bed) -> None:
 
 def of_stream(number: int) -> list[bytes]:
     """What batches of `one_by_one` lack."""
-    return [random.Random(f"{number} {nth}").randbytes(CHUNK_MAX if nth > 1 else 100) for nth in range(18)]
+    names = [f"{number} {nth} ".encode() for nth in range(18)]
+    return [name + NOISE[len(name) : CHUNK_MAX if nth > 1 else 100] for nth, name in enumerate(names)]
 
 
 def one_by_one(number: int) -> list[bytes]:
