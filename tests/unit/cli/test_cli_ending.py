@@ -1,41 +1,18 @@
 """SIGTERM, or a terminal that goes, while a command writes: nothing half written stays in the way of the next try."""
 
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from bench.sites import environment
 from proxy.errors import ExitCode
+from tests.forking import FORKING
 from tests.patience import PATIENCE
-
-pytestmark = pytest.mark.usefixtures("hangups")
-
-DISTURBED = """
-import os, signal, sys
-from proxy import cli
-from proxy.cli import support_bundle
-number, made = int(sys.argv.pop(1)), sys.argv.pop(1) == "made"
-def disturb(*arguments):
-    signal.raise_signal(number)
-def make(path, flags, *mode, real=os.open):
-    descriptor = real(path, flags, *mode)
-    if flags & os.O_EXCL:
-        disturb()
-    return descriptor
-if made:
-    os.open = make
-else:
-    os.fsync = support_bundle.collect = disturb
-cli.main()
-"""
-"""While it is filled, or while the disk makes the file, which may take as long."""
+from tests.unit.cli.disturbed import disturbed
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("when", ["made", "filled"])
+@pytest.mark.parametrize("when", ["made", "filled"])  # the disk may take as long to make a file as it is to be filled
 @pytest.mark.parametrize(
     "command",
     [
@@ -50,13 +27,9 @@ def test_who_is_ended_leaves_no_half_file(
     place = tmp_path / "place"
     place.mkdir()
     words = command.format(east=pair / "east.toml").split()
-    ended = subprocess.run(
-        [sys.executable, "-c", DISTURBED, str(int(number)), when, *words],
-        cwd=place,
-        env=environment(),
-        capture_output=True,
-        timeout=PATIENCE,
-        check=False,
-    )
+    said = tmp_path / "said"
+    process = FORKING.Process(target=disturbed, args=(words, number, when == "made", place, said), daemon=True)
+    process.start()
+    process.join(PATIENCE)
     assert [path for path in place.rglob("*") if path.is_file()] == []
-    assert (ended.returncode, ended.stderr.strip()) == (ExitCode.INTERRUPTED, b"")
+    assert (process.exitcode, said.read_text().strip()) == (ExitCode.INTERRUPTED, "")
