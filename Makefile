@@ -2,7 +2,7 @@
 # exactly the packages of requirements/ (by hash), and on Debian as root the system packages of deploy/system-packages.
 
 PYTHON ?= python3
-PYTEST ?= -n 3 --dist loadgroup
+PYTEST ?= -n 4 --dist loadgroup
 JSON ?=
 
 # Where Python may not keep what it has compiled, a site takes half as long again to start; tests start hundreds.
