@@ -30,9 +30,8 @@ def named(kind: type[IntEnum]) -> dict[int, str]:
 
 
 def test_every_test_that_is_named_exists() -> None:
-    protocol = DOCUMENT.split("## Lanes\n")[1].split("## Batches\n")[0]
     files = {path.name for path in (ROOT / "tests").rglob("test_*.py")}
-    brackets = re.findall(r"\[([^\]]*)\](?!\()", protocol)
+    brackets = re.findall(r"\[(test_[^\]]*)\]", DOCUMENT)
     references = {name.strip() for bracket in brackets for name in bracket.split(",")}
     assert references
     assert references <= files
