@@ -66,3 +66,14 @@ def test_spans() -> None:
         decoded = decoder.feed(memoryview(bytes.fromhex(step["batch"])))
         assert decoded is not None, step["says"]
         assert decoded.data.hex() == step["delivers"], step["says"]
+
+
+@pytest.mark.parametrize("vector", VECTORS["spans_refused"], ids=lambda vector: vector["says"])
+def test_spans_refused(vector: dict[str, Any]) -> None:
+    """The last of these batches, which begin a direction that may have records."""
+    decoder = span_decoder(site(ShelfStore()))
+    *before, last = (memoryview(bytes.fromhex(batch)) for batch in vector["batches"])
+    for batch in before:
+        assert decoder.feed(batch) is not None
+    with pytest.raises(BatchError):
+        decoder.feed(last)
