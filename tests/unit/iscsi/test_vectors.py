@@ -10,7 +10,7 @@ from proxy.iscsi.pdu import Sender
 from proxy.iscsi.prediction import Predictor, Restorer
 from tests.unit.iscsi.sites import Direction, Pair, byte_of
 
-VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "iscsi.json").read_text())
+VECTORS = json.loads((Path(__file__).parents[2] / "vectors" / "iscsi.json").read_text())["connections"]
 
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
