@@ -1,16 +1,19 @@
 """Volumes on their way: a source at the east end of a line, in a process of its own, and sinks at the west end.
 
 The source generates a volume while it sends it, so no size needs room; the sink hashes what arrives, and the source's
-receipt says whether it is the same. As a program it is the source.
+receipt says whether it is the same. As a program it is the source: it says when it could begin, waits for a line on
+stdin, so that several begin at once, and sends no more after SIGTERM.
 """
 
 import argparse
 import contextlib
 import json
+import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -22,8 +25,11 @@ from bench.sites import Address, SiteFailure, environment
 from bench.wan import Wan
 
 WRITE_BYTES = 256 << 10
+READY = "ready\n"
 PATIENCE_SECONDS = 120.0
-"""For the first byte: the source has to start, and a tunnel may be busy with what came before."""
+"""For the first byte: a tunnel may be busy with what came before."""
+REST_SECONDS = 60.0
+"""For what is under way when a flow is given up."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +37,13 @@ class Flow:
     """Volumes that were sent at once."""
 
     transfers: tuple[Transfer | None, ...]
-    """In the order of the volumes; None for one that was not finished in the time that it was given."""
+    """In the order of the volumes. Of one that was given up: as much as had been sent; None if that did not arrive."""
     line: Course
     """Bytes that the line delivered toward west, headers included."""
     arrived: Course
     """Bytes that arrived at the sinks."""
+    given_up: float | None = None
+    """When, on the monotonic clock: not all volumes had been sent to their ends. What arrived later does not count."""
 
     @property
     def complaint(self) -> str:
@@ -51,7 +59,13 @@ class Flow:
     @property
     def finished(self) -> bool:
         """All were sent to their ends."""
-        return None not in self.transfers
+        return self.given_up is None
+
+    @property
+    def uncompared(self) -> str:
+        """Why what arrived was not compared, or nothing."""
+        missing = None in self.transfers
+        return f"not compared: the rest did not arrive within {REST_SECONDS:.0f} s" if missing else ""
 
 
 @contextlib.contextmanager
@@ -73,8 +87,9 @@ def send(
 ) -> Flow:
     """Send the volumes at once, each to its address, which leads to one of the sinks `ends`.
 
-    `most`: seconds from the first byte that arrives after which what is not finished is given up; `control`: the
-    sources' congestion control, by default the kernel's. Raises SiteFailure if a source fails, or nothing arrives.
+    `most`: seconds from the first byte that arrives after which what is not finished is given up: no more is sent, and
+    what has been is compared. `control`: the sources' congestion control, by default the kernel's. Raises SiteFailure
+    if a source fails, or nothing arrives.
     """
     before = sum(end.received for end in ends)
     with (
@@ -83,9 +98,11 @@ def send(
         ExitStack() as stack,
     ):
         sources = [stack.enter_context(_source(wan, *each, control)) for each in zip(volumes, to, strict=True)]
-        deadline = _begun(ends, before, sources) + most if most else None
-        transfers = tuple(_transfer(source, deadline) for source in sources)
-    return Flow(transfers, line.course, arrived.course)
+        _let_begin(sources)
+        begun = _begun(ends, before, sources)
+        given_up = _give_up(sources, begun + most) if most else None
+        transfers = tuple(_transfer(source, None if given_up is None else REST_SECONDS) for source in sources)
+    return Flow(transfers, line.course, arrived.course, given_up)
 
 
 def delivered(wan: Wan) -> int:
@@ -127,7 +144,7 @@ def _source(wan: Wan, volume: Dataset, to: Address, control: str) -> Iterator["s
     with wan.inside("east"):
         started = subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             env=environment(),
@@ -150,16 +167,51 @@ def _begun(ends: Sequence[Sink], before: int, sources: Sequence["subprocess.Pope
     return time.monotonic()
 
 
-def _transfer(source: "subprocess.Popen[str]", deadline: float | None) -> Transfer | None:
-    """None if it has not ended by then. Raises SiteFailure if it has failed."""
-    left = max(0.0, deadline - time.monotonic()) if deadline else None
+def _let_begin(sources: Sequence["subprocess.Popen[str]"]) -> None:
+    """All at once, when each could: who began first would have the line for itself. Raises SiteFailure."""
+    for source in sources:
+        assert source.stdout is not None
+        if source.stdout.readline() != READY:
+            raise SiteFailure(f"the source of a volume ended with status {source.wait()}")
+    for source in sources:
+        assert source.stdin is not None
+        source.stdin.write("\n")
+        source.stdin.flush()
+
+
+def _give_up(sources: Sequence["subprocess.Popen[str]"], deadline: float) -> float | None:
+    """Have those that still send by then send no more; when that was, or None if all had ended."""
+    while any(source.poll() is None for source in sources):
+        if time.monotonic() > deadline:
+            for source in sources:
+                source.send_signal(signal.SIGTERM)
+            return time.monotonic()
+        time.sleep(0.01)
+    return None
+
+
+def _transfer(source: "subprocess.Popen[str]", most: float | None) -> Transfer | None:
+    """None if it has not ended in so many seconds. Raises SiteFailure if it has failed."""
     try:
-        told, _ = source.communicate(timeout=left)
+        told, _ = source.communicate(timeout=most)
     except subprocess.TimeoutExpired:
         return None
     if source.returncode:
         raise SiteFailure(f"the source of a volume ended with status {source.returncode}")
     return Transfer(**json.loads(told))
+
+
+def until(end: threading.Event, buffers: Iterable[bytes]) -> Iterator[bytes]:
+    """The buffers; the first one when somebody says so, and none once the event has come."""
+    waiting = iter(buffers)
+    first = next(waiting)
+    print(READY, end="", flush=True)
+    sys.stdin.readline()
+    yield first
+    for buffer in waiting:
+        if end.is_set():
+            return
+        yield buffer
 
 
 def main() -> None:
@@ -171,8 +223,10 @@ def main() -> None:
     parser.add_argument("control", nargs="?", default="")
     options = parser.parse_args()
     volume = Dataset(**options.volume)
-    to = (options.host, options.port)
-    transfer = replicate(volume.writes(WRITE_BYTES), to, control=options.control)
+    end = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: end.set())
+    buffers = until(end, volume.writes(WRITE_BYTES))
+    transfer = replicate(buffers, (options.host, options.port), control=options.control)
     print(json.dumps(asdict(transfer)), flush=True)
 
 

@@ -106,10 +106,10 @@ def steady(
     limit = possible if possible is not None else setting.goodput / MBIT
     rate = _rate(flow, span) * 8 / MBIT
     busy = exhausted(cores.used()) if setting.bits >= FAST / 5 and rate < ENOUGH * limit else ""
-    remark = "; ".join(filter(None, [untrue(wan, setting), busy]))
+    remark = "; ".join(filter(None, [untrue(wan, setting), busy, flow.uncompared]))
     figure = Figure("throughput", rate, "Mb/s", limit=limit, remark=remark)
-    hours = VOLUMES * VOLUME * 8 / (rate * MBIT) if rate else None
-    elapsed = Figure("3 x 10 GB", hours, "s", False, remark=remark)
+    whole = VOLUMES * VOLUME * 8 / (rate * MBIT) if rate else None
+    elapsed = Figure("3 x 10 GB", whole, "s", False, remark=remark)
     settings = {"finished": flow.finished, "bytes": sum(each.size for each in contents)}
     return Outcome((figure, elapsed), flow.samples, settings, flow.complaint)
 
@@ -133,6 +133,6 @@ def quiet(wan: Wan, seconds: float = 60.0) -> None:
 def _rate(flow: Flow, span: Span) -> float:
     """Bytes a second: of all of it if it came to its end, otherwise once it had settled."""
     course = flow.arrived
-    if flow.finished:
+    if flow.given_up is None:
         return course.rate(course.began, course.ended)
-    return course.rate(course.began + span.settle, course.samples[-1].at)
+    return course.rate(course.began + span.settle, flow.given_up)

@@ -105,12 +105,8 @@ def measure(way: Way, name: str, stage: Stage) -> Iterator[tuple[str, Outcome]]:
 
 
 def _outcome(wan: Wan, way: Way, contents: Dataset, place: Place, flow: Flow) -> Outcome:
-    course, (transfer,) = flow.arrived, flow.transfers
-    rate = transfer.rate if transfer else course.rate(course.began, course.samples[-1].at)
-    given_up = (
-        "" if flow.finished else f"given up after {course.samples[-1].at - course.began:.0f} s; the rate until then"
-    )
-    remark = "; ".join(filter(None, [given_up, untrue(wan, SETTING)]))
+    rate, given_up = _rate(flow)
+    remark = "; ".join(filter(None, [given_up, untrue(wan, SETTING), flow.uncompared]))
     crossed = 100 * (flow.line.samples[-1].so_far - flow.line.samples[0].so_far) / contents.size
     figures = (
         Figure("throughput", 8 * rate / MBIT, "Mb/s", True, published_rate(place), remark=remark),
@@ -119,6 +115,15 @@ def _outcome(wan: Wan, way: Way, contents: Dataset, place: Place, flow: Flow) ->
     with wan.inside("east"):
         control = way.control or (KERNEL / "tcp_congestion_control").read_text().strip()
     return Outcome(figures, flow.samples, {"congestion_control": control}, flow.complaint)
+
+
+def _rate(flow: Flow) -> tuple[float, str]:
+    """Bytes a second, and that they are of less than the volume, if so."""
+    course, (transfer,) = flow.arrived, flow.transfers
+    if flow.given_up is None:
+        return (transfer.rate if transfer else 0.0), ""
+    seconds = flow.given_up - course.began
+    return course.rate(course.began, flow.given_up), f"given up after {seconds:.0f} s; the rate until then"
 
 
 def _as_before() -> Outcome:

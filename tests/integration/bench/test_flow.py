@@ -1,0 +1,71 @@
+"""The source of a volume waits until all are told to begin; what is given up is compared as far as it was sent."""
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+from dataclasses import asdict
+from typing import cast
+
+import pytest
+
+from bench.datasets import Dataset
+from bench.overwan.bench import ENDLESS
+from bench.replay.flow import READY, send
+from bench.replicator import Sink
+from bench.sites import environment
+from bench.wan import Wan
+from tests.patience import PATIENCE
+
+
+class NoLine:
+    """Loopback, as far as a flow needs a line."""
+
+    def inside(self, end: str) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+    def stats(self) -> dict[str, dict[str, int]]:
+        return {"west": {"delivered_bytes": 0}}
+
+
+def test_it_does_not_connect_before_it_is_told_to() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        volume = json.dumps(asdict(Dataset("gate", 1000)))
+        command = [sys.executable, "-m", "bench.replay.flow", volume, *map(str, listener.getsockname())]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+        ) as source:
+            assert source.stdout is not None
+            assert source.stdout.readline() == READY
+            listener.settimeout(0.3)
+            with pytest.raises(TimeoutError):
+                listener.accept()
+            assert source.stdin is not None
+            source.stdin.write("\n")
+            source.stdin.flush()
+            listener.settimeout(PATIENCE)
+            connection, _ = listener.accept()
+            with connection:
+                assert connection.recv(10)
+            told, _ = source.communicate(timeout=PATIENCE)
+    assert not json.loads(told)["verified"], "there was no receipt"
+
+
+def test_what_is_given_up_is_compared_as_far_as_it_was_sent() -> None:
+    volumes = [Dataset(name, ENDLESS) for name in ("one", "other")]
+    with Sink() as one, Sink() as other:
+        flow = send(cast(Wan, NoLine()), volumes, [one.address, other.address], [one, other], most=0.2)
+        received = [one.received, other.received]
+    assert flow.given_up is not None
+    assert not flow.finished
+    assert [transfer.bytes for transfer in flow.transfers if transfer] == received
+    assert all(transfer and transfer.verified for transfer in flow.transfers)
+    assert (flow.complaint, flow.uncompared) == ("", "")
+
+
+def test_what_came_to_its_end_was_not_given_up() -> None:
+    with Sink() as end:
+        flow = send(cast(Wan, NoLine()), [Dataset("short", 300_000)], [end.address], [end], most=PATIENCE)
+    assert flow.finished
+    assert [transfer.bytes for transfer in flow.transfers if transfer] == [300_000]
