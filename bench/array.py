@@ -184,7 +184,11 @@ def copy_volume(source: Path | str, url: str, progress: Callable[[float], None] 
     command = ["qemu-img", "convert", "-p", "-n", "-W", "-m", "16", "-f", "raw", "-O", "raw", str(source), url]
     started = time.monotonic()
     initiator = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+        bound(command),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
     with initiator:
         try:

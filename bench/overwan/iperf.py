@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bench.ending import bound
 from bench.wan import Wan, WanFailure
 
 PORT = 5201
@@ -88,7 +89,7 @@ def _sending(
 
 def _start(command: list[str]) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        bound(command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 

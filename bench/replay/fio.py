@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from bench.ending import bound
+
 PATIENCE_SECONDS = 60.0
 """For fio beyond the time that it was given, and for qemu-nbd to log in."""
 STARTS_SECONDS = 1.0
@@ -113,7 +115,7 @@ def disk(url: str, directory: Path, name: str) -> Iterator[Path]:
     log = directory / f"{name}.log"
     command = ["qemu-nbd", "-t", "-e", "4", "-f", "raw", "--cache=none", "-k", str(socket), url]
     with log.open("wb") as output:
-        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        server = subprocess.Popen(bound(command), stdin=subprocess.DEVNULL, stdout=output, stderr=output)
     try:
         _wait_there(server, socket, log)
         yield socket
@@ -165,7 +167,12 @@ def load(jobs: Sequence[Job], directory: Path, seconds: float | None = None) -> 
     file.write_text(job_file(jobs, seconds or ENDLESS))
     command = ["fio", "--output-format=json", str(file)]
     process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=directory
+        bound(command),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=directory,
     )
     try:
         if seconds is None:

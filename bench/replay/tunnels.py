@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from bench.ending import bound
 from bench.sites import Address, SiteFailure, free_port, keygen
 from bench.wan import Wan
 
@@ -136,7 +137,7 @@ def _started(
     """A process at that end, with whatever it starts; all ended afterwards."""
     with log.open("wb") as output, wan.inside(end):
         process = subprocess.Popen(
-            command,
+            bound(command),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench.array import ArrayFailure
+from bench.ending import bound
 from bench.replay.arrays import Arrays
 
 POLL_SECONDS = 0.01
@@ -85,7 +86,7 @@ def _started(arrays: Arrays, unit: int, log: Path) -> Iterator["subprocess.Popen
     options = ["-n", "-W", "-m", str(COMMANDS), "-S", "0", "-f", "raw", "-O", "raw"]
     command = ["qemu-img", "convert", *options, arrays.near.url(unit), arrays.far_url(unit)]
     with log.open("wb") as output:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+        process = subprocess.Popen(bound(command), stdin=subprocess.DEVNULL, stdout=output, stderr=output)
     try:
         yield process
     finally:

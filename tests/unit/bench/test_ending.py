@@ -40,6 +40,13 @@ print(child.pid, flush=True)
 time.sleep(600)
 """
 
+TOOLS = {
+    "fio": "import pathlib, time; from bench.replay.fio import load\nwith load([], pathlib.Path()): time.sleep(600)",
+    "qemu-nbd": "import pathlib; from bench.replay.fio import disk; disk('iscsi:', pathlib.Path(), 'a').__enter__()",
+    "qemu-img": "from bench.array import copy_volume; copy_volume('volume', 'iscsi:')",
+}
+"""What has a tool started, by its name."""
+
 
 def started(code: str, *before: str) -> "subprocess.Popen[str]":
     command = [*before, sys.executable, "-c", code]
@@ -81,6 +88,21 @@ def test_what_was_started_dies_with_its_starter() -> None:
     with started(STARTER) as starter:
         assert starter.stdout is not None
         child = psutil.Process(int(starter.stdout.readline()))
+        starter.kill()
+    with contextlib.suppress(psutil.NoSuchProcess):
+        child.wait(PATIENCE)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_tool_that_a_bench_has_started_dies_with_it(tool: str, tmp_path: Path) -> None:
+    """An initiator would try for ever to reach an array that is gone, and fio would work on for a day."""
+    stand_in, told = tmp_path / tool, tmp_path / "pid"
+    os.mkfifo(told)
+    stand_in.write_text(f'#!/bin/sh\necho $$ > "{told}"; exec sleep 600\n')
+    stand_in.chmod(0o755)
+    environ = {**environment(), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    with subprocess.Popen([sys.executable, "-c", TOOLS[tool]], cwd=tmp_path, env=environ) as starter:
+        child = psutil.Process(int(told.read_text()))
         starter.kill()
     with contextlib.suppress(psutil.NoSuchProcess):
         child.wait(PATIENCE)
