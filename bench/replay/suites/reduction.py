@@ -9,7 +9,6 @@ from bench.datasets import Dataset
 from bench.replay.suite import Suite
 from bench.replay.suites.field import KINDS, SIZES, volume
 from bench.replay.suites.field_pass import SETTING
-from bench.replay.suites.field_published import throughput
 from bench.replay.suites.reduction_report import report
 from bench.replay.trial import Figure, Options, Outcome, Stage, Trial
 from proxy.analysis.analysis import Analysis
@@ -65,10 +64,9 @@ def duplicate_share(contents: Dataset) -> float:
 
 
 def _generated(contents: Dataset, rate: float, findings: Findings) -> Iterator[Figure]:
-    compressibility, duplicates = KINDS[contents.kind]
     yield Figure("generated", rate, "MB/s", goal=GENERATED_GOAL)
-    yield Figure("compressibility", 100 * (1 - findings.zlib.ratio), "%", published=compressibility)
-    yield Figure("duplicate files", duplicate_share(contents), "%", published=duplicates)
+    yield Figure("compressibility", 100 * (1 - findings.zlib.ratio), "%")
+    yield Figure("duplicate files", duplicate_share(contents), "%")
 
 
 def _reduced(contents: Dataset, findings: Findings) -> Iterator[Figure]:
@@ -82,8 +80,7 @@ def _reduced(contents: Dataset, findings: Findings) -> Iterator[Figure]:
     yield Figure("best chunk size", findings.best.average / KIB, "KiB")
     *_, (_, cold), (_, warm) = findings.times(SETTING.possible)
     for number, way in enumerate((cold, warm), 1):
-        told = throughput("singly", contents.kind, "disk", number)
-        yield Figure(f"expected, pass {number}", 60 * contents.size / MIB / way.seconds, "MB/min", published=told)
+        yield Figure(f"expected, pass {number}", 60 * contents.size / MIB / way.seconds, "MB/min")
 
 
 def _samples(findings: Findings) -> dict[str, list[list[float]]]:

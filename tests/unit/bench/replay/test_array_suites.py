@@ -201,8 +201,12 @@ def test_reduction_of_a_small_volume(tmp_path: Any) -> None:
     assert name == "f5vol2"
     assert found["compressibility"].value == pytest.approx(38, abs=2)
     assert found["generated"].goal == 200
-    assert found["expected, pass 1"].published == 137
-    record = Record("reduction", name, 1, 1.0, {}, {}, "done", 1.0, outcome)
-    made = section(REDUCTION, Results((record,)))
+    record = Record("reduction", name, 1, 1.0, dict(trial.settings), {}, "done", 1.0, outcome)
+    kept = Results((record,))
+    made = section(REDUCTION, kept)
+    stated, *_, expected = ([table.headings, table.rows[0]] for table in made.tables[:4])
+    assert dict(zip(*stated, strict=True))["stated"] == "10.0", "of duplicates, the last column of that name"
+    assert expected[1][2] == "137"
+    assert not [summary for _, summary in kept.summaries() if summary.ratio], "what is computed beats nobody"
     assert [plot.name for plot in made.plots] == ["reduction-stores"]
     assert any("cross the field test's line when they are new" in finding for finding in made.findings)
