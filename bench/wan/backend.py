@@ -131,13 +131,7 @@ def _over_tun(names: dict[str, str], line: Line, seed: int | None) -> TunBackend
     try:
         for end, address in namespaces.ADDRESSES.items():
             namespaces.bring_up(names[end], address, line.mtu)
-        return TunBackend(ends, line, seed, lambda end: _overrun(names[end]))
+        return TunBackend(ends, line, seed, lambda end: namespaces.dropped(names[end]))
     finally:
         for descriptor in ends.values():
             os.close(descriptor)
-
-
-def _overrun(namespace: str) -> int:
-    shown = namespaces.run(["ip", "-n", namespace, "-j", "-s", "link", "show", "dev", namespaces.INTERFACE])
-    dropped: int = json.loads(shown)[0]["stats64"]["tx"]["dropped"]
-    return dropped

@@ -24,6 +24,7 @@ from tests.patience import PATIENCE
 pytestmark = pytest.mark.root
 
 PORT = 7
+SO_SNDBUFFORCE = 32
 BROADCAST = "198.18.0.255"
 
 
@@ -60,6 +61,7 @@ def throw(wan: Wan, end: str, packets: int, size: int = 100) -> None:
     """UDP packets, `size` bytes each with their headers, from that end to the other, where nobody answers them."""
     with wan.inside(end), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as thrower:
         thrower.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        thrower.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 64 << 20)  # all may wait
         for _ in range(packets):
             thrower.sendto(bytes(size - 28), (BROADCAST, 9))
 
@@ -103,6 +105,25 @@ def test_another_rate_is_that_of_the_queue_as_well(backend: str) -> None:
         throw(wan, "east", 3, 1500)
         wait_until(lambda: wan.stats()["west"]["delivered"] == 43)
         assert time.monotonic() - began < 30
+
+
+def test_what_the_emulator_did_not_take_in_time_is_counted() -> None:
+    """Its processes stand still while more comes than the interface has room for."""
+    with line_or_skip(rate="1Gbit", backend="tun") as wan:
+        [keeper] = [
+            each
+            for each in psutil.Process().children()
+            if wan.namespaces["east"].removesuffix("-east") in " ".join(each.cmdline())
+        ]
+        carriers = keeper.children()
+        for carrier in carriers:
+            carrier.suspend()
+        throw(wan, "east", namespaces.WAITING_PACKETS + 500)
+        for carrier in carriers:
+            carrier.resume()
+        ways = wan.stats()
+        assert 0 < ways["west"]["overrun"] <= 500
+        assert ways["east"]["overrun"] == 0
 
 
 def test_losses_are_counted(backend: str) -> None:
