@@ -16,12 +16,14 @@ from proxy.plan.congestion import BBR_LOSS_MAX, bbr, cubic, cubic_lanes, reno
 from proxy.plan.line import BUFFER_MAX, LARGEST_MTU, LEAST_MTU, Line, light_round_trip, sysctl_lines
 from proxy.plan.replication import SITE_RATE, TUNNEL_UNACKED, Work, ways
 from proxy.plan.windows import ROUND_TRIPS, WINDOWS, table, window_rate
-from proxy.plan.zones import Zone, by_rate, by_size
+from proxy.plan.zones import Zone, by_rate, by_size, together
 
 MOST_LOSS = 0.5
 MOST_CONNECTIONS = 65536
 _OF_A_VOLUME = {"reduction": "0%", "connections": 1, "site_rate": None, "start": None}
 """Options that mean nothing without --volume, and their defaults."""
+_OF_A_LINE = {"loss": "0%", "mtu": 1500, "distance": None, "window": "72KB", "volume": None, **_OF_A_VOLUME}
+"""Likewise without --rate and --round-trip."""
 
 Options = Mapping[str, Any]
 """As typed, by the names of the parameters in `commands`; None for what was not."""
@@ -45,8 +47,8 @@ def compute(options: Options, now: datetime | None = None) -> dict[str, Any]:
     zones = _zones(options)
     if options["rate"] is not None or options["round_trip"] is not None:
         found |= _for_line(options, now or datetime.now())
-    elif options["volume"] is not None:
-        raise OperatorError("--volume needs the line: add --rate and --round-trip", ExitCode.USAGE)
+    else:
+        _expect_nothing_of(options, _OF_A_LINE, "needs the line: add --rate and --round-trip")
     if options["table"]:
         found["table"] = {"windows": WINDOWS, "round_trips": ROUND_TRIPS, "rates": table()}
     if zones:
@@ -77,7 +79,8 @@ def _for_line(options: Options, now: datetime) -> dict[str, Any]:
     }
     volume = _given(options, "volume", quantities.size)
     if volume is None:
-        _expect_nothing_of_a_volume(options)
+        remedy = "add how much has changed, such as --volume 10GB"
+        _expect_nothing_of(options, _OF_A_VOLUME, f"is of a replication; {remedy}")
     else:
         work = Work(
             volume,
@@ -90,11 +93,11 @@ def _for_line(options: Options, now: datetime) -> dict[str, Any]:
     return found
 
 
-def _expect_nothing_of_a_volume(options: Options) -> None:
-    for name, default in _OF_A_VOLUME.items():
+def _expect_nothing_of(options: Options, defaults: Mapping[str, Any], wrong: str) -> None:
+    """Raises OperatorError if one of these was typed."""
+    for name, default in defaults.items():
         if options[name] != default:
-            remedy = "add how much has changed, such as --volume 10GB"
-            raise OperatorError(f"--{name.replace('_', '-')} is of a replication; {remedy}", ExitCode.USAGE)
+            raise OperatorError(f"--{name.replace('_', '-')} {wrong}", ExitCode.USAGE)
 
 
 def _line(line: Line) -> dict[str, Any]:
@@ -172,10 +175,10 @@ def _replication(line: Line, work: Work, window: int, start: float | None) -> li
 
 
 def _zones(options: Options) -> dict[str, Any]:
-    found: dict[str, Zone | None] = {
-        "write_rate": _judged(_given(options, "write_rate", quantities.size_rate), by_rate),
-        "write_size": _judged(_given(options, "write_size", quantities.size), by_size),
-    }
+    much = _judged(_given(options, "write_rate", quantities.size_rate), by_rate)
+    large = _judged(_given(options, "write_size", quantities.size), by_size)
+    both = together(much, large) if much and large else None
+    found = {"write_rate": much, "write_size": large, "together": both}
     return {name: {"zone": zone.value, "colour": zone.colour} for name, zone in found.items() if zone is not None}
 
 

@@ -99,7 +99,11 @@ def _windows(found: dict[str, Any]) -> Table:
 
 def _zones(zones: dict[str, Any]) -> Table:
     table = headed_table("A faster line", "")
-    names = {"write_rate": "by the sum of write throughput", "write_size": "by the average write size"}
+    names = {
+        "write_rate": "by the sum of write throughput",
+        "write_size": "by the average write size",
+        "together": "by both, the more sceptical of them",
+    }
     for key, zone in zones.items():
         table.add_row(names[key], plain(zone["zone"], zone["colour"]))
     return table

@@ -108,6 +108,8 @@ def test_the_published_zones(isthmus: Isthmus) -> None:
     zones = planned(isthmus, "--write-rate", "60MB/s", "--write-size", "4KB")["zones"]
     assert zones["write_rate"] == {"zone": "likely to help", "colour": "red"}
     assert zones["write_size"] == {"zone": "unlikely to help", "colour": "green"}
+    assert zones["together"] == zones["write_size"], "one answer: both have to speak for it"
+    assert [*planned(isthmus, "--write-size", "20KB")["zones"]] == ["write_size"]
 
 
 def test_a_round_trip_that_light_cannot_make(isthmus: Isthmus) -> None:
@@ -160,6 +162,8 @@ def test_tables_for_a_terminal(isthmus: Isthmus) -> None:
         (("--rate", "1Gbit"), "--round-trip is missing; a line has both, such as 45Mbit and 100ms"),
         (("--round-trip", "1s"), "--rate is missing; a line has both, such as 45Mbit and 100ms"),
         (("--volume", "1GB"), "--volume needs the line: add --rate and --round-trip"),
+        (("--table", "--loss", "1%"), "--loss needs the line: add --rate and --round-trip"),
+        (("--write-size", "4KB", "--site-rate", "1Gbit"), "--site-rate needs the line: add --rate and"),
         (("--rate", "fast", "--round-trip", "1s"), "--rate 'fast' is not a rate; write a number and one of bit, kbit"),
         (("--rate", "0bit", "--round-trip", "1s"), "--rate '0bit' is nothing; write a number"),
         (("--rate", "1MB", "--round-trip", "1s"), "--rate '1MB' is not a rate: the unit \"MB\" is unknown; write"),
