@@ -23,6 +23,8 @@ FAST = 500 * MBIT
 """Bits a second from which on it is seen whether the line can be carried here."""
 ENOUGH = 0.95
 """Share of its payload that plain TCP has to get."""
+MOST = 1.02
+"""Times the line's payload that may arrive in the time that counts, as finely as that is measured."""
 PROBE_SETTLE, PROBE_SECONDS, PROBES = 1.5, 2.0, 3
 """The best of so many: a moment in which the machine stands still says nothing of the line."""
 KNOWN = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -106,12 +108,18 @@ def steady(
     limit = possible if possible is not None else setting.goodput / MBIT
     rate = _rate(flow, span) * 8 / MBIT
     busy = exhausted(cores.used()) if setting.bits >= FAST / 5 and rate < ENOUGH * limit else ""
-    remark = "; ".join(filter(None, [untrue(wan, setting), busy, flow.uncompared]))
+    remark = "; ".join(filter(None, [untrue(wan, setting), busy, _early(rate, setting), flow.uncompared]))
     figure = Figure("throughput", rate, "Mb/s", limit=limit, remark=remark)
     whole = VOLUMES * VOLUME * 8 / (rate * MBIT) if rate else None
     elapsed = Figure("3 x 10 GB", whole, "s", False, remark=remark)
     settings = {"finished": flow.finished, "bytes": sum(each.size for each in contents)}
     return Outcome((figure, elapsed), flow.samples, settings, flow.complaint)
+
+
+def _early(rate: float, setting: Setting) -> str:
+    """Why it is more Mb/s than the line carries, if so."""
+    held_up = "more than the line carries: some of it had crossed before that time, and was held up by lost packets"
+    return held_up if rate * MBIT > MOST * setting.goodput else ""
 
 
 def unmeasured(cells: Sequence[str], reason: str) -> Iterator[tuple[str, Outcome]]:

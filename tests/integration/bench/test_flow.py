@@ -6,13 +6,17 @@ import socket
 import subprocess
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import cast
 
 import pytest
 
 from bench.datasets import Dataset
 from bench.overwan.bench import ENDLESS
+from bench.overwan.lines import Setting
 from bench.replay.flow import READY, send
+from bench.replay.lines import steady
+from bench.replay.trial import Stage
 from bench.replicator import Sink
 from bench.sites import environment
 from bench.wan import Wan
@@ -62,6 +66,17 @@ def test_what_is_given_up_is_compared_as_far_as_it_was_sent() -> None:
     assert [transfer.bytes for transfer in flow.transfers if transfer] == received
     assert all(transfer and transfer.verified for transfer in flow.transfers)
     assert (flow.complaint, flow.uncompared) == ("", "")
+
+
+def test_what_is_more_than_the_line_carries_has_a_note(tmp_path: Path) -> None:
+    """As loopback is, taken for a line of 45 Mb/s."""
+    with Sink() as end:
+        stage, setting = Stage(tmp_path, 1 / 65536), Setting(round_trip=0)
+        found = steady(cast(Wan, NoLine()), setting, stage, "a", end.address, end)
+    throughput = found.figures[0]
+    assert throughput.value
+    assert throughput.value > 45
+    assert throughput.remark.startswith("more than the line carries")
 
 
 def test_what_came_to_its_end_was_not_given_up() -> None:
