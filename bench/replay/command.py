@@ -64,6 +64,9 @@ def run(order: Order) -> int:
     works, reasons = planned(order)
     try:
         records.prepare()
+    except RecordFailure as error:
+        raise OperatorError(str(error)) from None
+    try:
         rest, others = outstanding(records, works, order.again)
         if others:
             more = f" (and {len(others) - 1:,} more)" if len(others) > 1 else ""

@@ -224,7 +224,9 @@ def test_a_full_disk_of_temporary_files_ends_the_run(made_up: MadeUp, tmp_path: 
 
 def test_a_directory_that_cannot_be_written(made_up: MadeUp, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(OperatorError, match=r"results cannot be kept in .*file/results: Not a directory; name another"):
+    with pytest.raises(
+        OperatorError, match=r"results cannot be kept in .*file/results: Not a directory; name another with --out$"
+    ):
         run(order(tmp_path / "file" / "results"))
     assert not made_up.measured
 
