@@ -1,7 +1,8 @@
 """A plain TLS relay pair: what a tunnel without reduction does on the same event loop, for comparison.
 
-Two processes on uvloop with buffered protocols, 64 KiB reads and mutual TLS 1.3 with pinned certificates, as in the
-product; each connection gets a TLS connection of its own. Nothing else: no streams, no store, no verification.
+Two processes on uvloop with buffered protocols and mutual TLS 1.3 with pinned certificates, as in the product; each
+connection gets a TLS connection of its own. Nothing else: no streams, no store, no verification. It reads 64 KiB at a
+time: with the product's 128 it is no faster.
 """
 
 import argparse

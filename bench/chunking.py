@@ -23,6 +23,8 @@ from proxy.errors import ExitCode
 
 SIZE = 128 << 20
 AVERAGES = (4 << 10, 8 << 10, 16 << 10, 24 << 10, 32 << 10, 64 << 10)
+PIECE_BYTES = 512 << 10
+"""At least a chunk of the largest size."""
 TOKEN_BYTES = 33
 """What a reference costs on the wire."""
 
@@ -99,11 +101,11 @@ def _row(average: int, volume: bytes, versions: dict[str, bytes], framed: tuple[
 
 
 def named(chunker: Chunker, data: bytes) -> Iterator[tuple[bytes, int]]:
-    """Fingerprint and length of each chunk, cut in reads of 64 KiB from the cache's point of view."""
+    """Fingerprint and length of each chunk. Cut in pieces that stay in the cache until they are named."""
     view = memoryview(data)
     start = 0
     while start < len(view):
-        stop = min(len(view), start + (512 << 10))
+        stop = min(len(view), start + PIECE_BYTES)
         for length in chunker.cut(view[start:stop], final=stop == len(view)):
             yield fingerprint(view[start : start + length]), length
             start += length

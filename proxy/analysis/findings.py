@@ -18,7 +18,8 @@ ARRAY_WINDOWS = (72_000, 1_000_000)
 SLIGHT = 0.005
 """Share of all bytes for which it is not worth to have twice as many chunks: each costs CPU and memory."""
 THOROUGH_RATE = 170e6 * 8
-"""Bits of literals a second that level 3 with a context compresses on a middling core (ARCHITECTURE.md)."""
+"""Bits of literals a second that level 3 with a context compresses, on a core that is somewhat slower than that of the
+table in ARCHITECTURE.md (210 MB/s)."""
 SPARED_RATE = 1.3e9
 """Bits a second that a line carries from which on a site leaves compression out, if nothing else holds it up
 (ARCHITECTURE.md)."""

@@ -15,7 +15,8 @@ from proxy.plan.windows import window_rate
 OVERHEAD = 0.003
 """Share that frames and TLS add to data that does not compress (bench/README.md: 100.3 % on the WAN)."""
 WARM = 0.0005
-"""Share that crosses the line of data that the far side holds (bench/README.md: 0.02 to 0.05 %)."""
+"""Share that crosses the line of data that the far side holds (bench/README.md: 0.03 to 0.05 % where it does not repeat
+itself)."""
 TUNNEL_WINDOW, TUNNEL_MEMORY, TUNNEL_UNACKED = 96 << 20, 192 << 20, 64 << 20
 """Bytes: the defaults of tunnel.window, for each stream, and of tunnel.memory and tunnel.unacked, for all together."""
 WIDE = 2

@@ -25,8 +25,9 @@ def report(results: Results) -> Iterator[Section]:
         "Volumes in progress at once",
         "Volumes move between two iSCSI targets, so many at once as the second figure says, the others waiting; hosts"
         " read and write another volume of the source meanwhile, 8 KiB at random, 70 % reads, 30 under way, but no more"
-        f" than {HOST.most:,} a second, as an array of disks has, for this one is as fast as memory. Replication in"
-        " seconds; host I/O in operations a second, and the mean latency in ms.",
+        f" than {HOST.most:,} a second, as an array of disks has, for this one is as fast as memory. They begin a"
+        " second before the replication, which counts as well. Replication in seconds; host I/O in operations a second,"
+        " and the mean latency in ms.",
         tables=[*_figures(results), _relations(results)],
         plots=list(_plots(results)),
         findings=list(_findings(results)),
