@@ -1,13 +1,14 @@
 """Files, directories and devices: what is to be read of them, and their bytes. Nothing is ever written.
 
-Within a directory symbolic links are not followed, and a file with several names is read once. What cannot be read
-there is passed over and counted; what was named and cannot be read is an error.
+Within a directory symbolic links are not followed, and a file with several names is read once; so is what is named
+twice, or lies in a directory that is named: all of it would seem to repeat. What cannot be read within a directory is
+passed over and counted; what was named and cannot be read is an error.
 """
 
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -59,12 +60,16 @@ class Remarks:
 def find(paths: Iterable[Path], remarks: Remarks) -> Iterator[Input]:
     """Everything there is to read, in a fixed order. Raises Unreadable for a path that was named."""
     links: set[tuple[int, int]] = set()
-    for path in paths:
+    named = list(paths)
+    places = [Path(os.path.realpath(path)) for path in named]
+    for number, path in enumerate(named):
         try:
             found = path.stat()
         except OSError as error:
             raise _unreadable(path, error) from None
-        if stat.S_ISDIR(found.st_mode):
+        if _named_already(number, places):
+            remarks.pass_over(str(path), "part of what is named beside it", failed=False)
+        elif stat.S_ISDIR(found.st_mode):
             try:
                 os.scandir(path).close()
             except OSError as error:
@@ -72,6 +77,12 @@ def find(paths: Iterable[Path], remarks: Remarks) -> Iterator[Input]:
             yield from _within(str(path), remarks, links)
         else:
             yield _named(path, found)
+
+
+def _named_already(number: int, places: Sequence[Path]) -> bool:
+    """Whether a place is that of one before, or within another one, before or behind."""
+    place = places[number]
+    return place in places[:number] or any(other in place.parents for other in places)
 
 
 def read(source: Input, remarks: Remarks) -> Iterator[bytes]:

@@ -16,15 +16,30 @@ def everything(*paths: Path) -> tuple[bytes, Remarks]:
 
 
 def test_files_and_directories_are_read_in_order(tmp_path: Path) -> None:
-    (tmp_path / "b").mkdir()
-    (tmp_path / "b" / "deeper").mkdir()
-    (tmp_path / "b" / "deeper" / "x").write_bytes(b"3")
-    (tmp_path / "b" / "y").write_bytes(b"2")
-    (tmp_path / "c").write_bytes(b"1")
-    (tmp_path / "alone").write_bytes(b"0" * (READ_BYTES + 1))
-    whole, remarks = everything(tmp_path, tmp_path / "c")
-    assert whole == b"0" * (READ_BYTES + 1) + b"1" + b"2" + b"3" + b"1"
+    top = tmp_path / "top"
+    (top / "b" / "deeper").mkdir(parents=True)
+    (top / "b" / "deeper" / "x").write_bytes(b"3")
+    (top / "b" / "y").write_bytes(b"2")
+    (top / "c").write_bytes(b"1")
+    (top / "alone").write_bytes(b"0" * (READ_BYTES + 1))
+    (tmp_path / "c").write_bytes(b"4")
+    whole, remarks = everything(top, tmp_path / "c")
+    assert whole == b"0" * (READ_BYTES + 1) + b"1" + b"2" + b"3" + b"4"
     assert remarks == Remarks()
+
+
+def test_what_is_named_twice_is_read_once(tmp_path: Path) -> None:
+    """Otherwise half of it would repeat, whatever it is."""
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a").write_bytes(b"1")
+    (tmp_path / "d2").write_bytes(b"2")
+    (tmp_path / "link").symlink_to("d2")
+    whole, remarks = everything(
+        tmp_path / "d" / "a", tmp_path / "d", tmp_path / "d2", tmp_path / "link", tmp_path / "d"
+    )
+    assert whole == b"12"
+    assert remarks.passed_over == {"part of what is named beside it": 3}
+    assert not remarks.examples, "none of it is missing"
 
 
 def test_a_named_symbolic_link_is_followed(tmp_path: Path) -> None:
