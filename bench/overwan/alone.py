@@ -64,7 +64,8 @@ def alone(bench: Bench) -> Iterator[Figure]:
     gathered, measured = bench.seconds(GATHERED), bench.seconds(MEASURED)
     with standing(SETTING) as wan:
         bench.tell(f"{SETTING.text}: iperf3 -C bbr")
-        plain = iperf.rate(wan, "bbr", round(measured), round(gathered / 2)) if "bbr" in iperf.offered() else None
+        settle = max(1, round(gathered / 2))  # whole seconds, and never none: slow start does not count
+        plain = iperf.rate(wan, "bbr", round(measured), settle) if "bbr" in iperf.offered() else None
         with pair_on(wan, "array") as (pair, sinks), ExitStack() as stack:
             first = max(1 << 20, round(FIRST * bench.scale) >> 20 << 20)
             volumes = [Dataset(f"alone {number}", ENDLESS) for number in range(STREAMS)]

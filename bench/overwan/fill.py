@@ -49,6 +49,8 @@ class Run(NamedTuple):
     """Plain bytes that have arrived."""
     used: float
     """Share of all cores."""
+    settle: float = SETTLE
+    """Seconds that do not count, as of iperf3."""
 
 
 AS_SHIPPED = Way("as shipped", "", 97, rounds=ROUNDS)
@@ -91,7 +93,12 @@ def _excuse(setting: Setting, figure: Figure, runs: list[Run]) -> str:
 def _plain_tcp(bench: Bench, wan: Wan, setting: Setting, control: str, seconds: float) -> float:
     """Bits a second of iperf3."""
     bench.tell(f"{setting.text}: iperf3 -C {control}")
-    return iperf.rate(wan, control, max(1, round(seconds / 2)), round(min(SETTLE, seconds / 4)))
+    return iperf.rate(wan, control, max(1, round(seconds / 2)), settled(seconds))
+
+
+def settled(seconds: float) -> int:
+    """Seconds that do not count of so many, in the units of iperf3, which takes whole ones: never none."""
+    return max(1, round(min(SETTLE, seconds / 4)))
 
 
 def sent(wan: Wan, setting: Setting, seconds: float, settings: str = "") -> Run:
@@ -103,12 +110,12 @@ def sent(wan: Wan, setting: Setting, seconds: float, settings: str = "") -> Run:
         Stream(wan, pair.forwards["array"], volume) as stream,
     ):
         transfer = stream.wait()
-    return Run(transfer, recorder.course, cores.used())
+    return Run(transfer, recorder.course, cores.used(), settled(seconds))
 
 
 def judged(setting: Setting, way: Way, runs: list[Run], plain: Mapping[str, float]) -> Figure:
     """The line of the table, in medians. `plain`: bits a second of iperf3."""
-    steady = statistics.median(_steady(way, run.course) for run in runs) * 8
+    steady = statistics.median(_steady(way, run) for run in runs) * 8
     values: dict[str, float | None] = {
         "steady": steady / MBIT,
         "all": statistics.median(run.transfer.rate for run in runs) * 8 / MBIT,
@@ -123,7 +130,7 @@ def judged(setting: Setting, way: Way, runs: list[Run], plain: Mapping[str, floa
     return Figure(setting.text, way.name, values, tuple(goals), all(run.transfer.verified for run in runs))
 
 
-def _steady(way: Way, course: Course) -> float:
+def _steady(way: Way, run: Run) -> float:
     """Bytes a second once the stream has found its rate, and its lanes."""
-    whole = course.ended - course.began
-    return course.steady(whole / 2 if way.lanes else min(SETTLE, whole / 4))
+    whole = run.course.ended - run.course.began
+    return run.course.steady(whole / 2 if way.lanes else run.settle)

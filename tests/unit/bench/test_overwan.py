@@ -17,7 +17,7 @@ from bench.overwan.bench import Bench
 from bench.overwan.cases import CASES
 from bench.overwan.compressible import compressed
 from bench.overwan.course import Course, Recorder, Sample
-from bench.overwan.fill import AS_SHIPPED, CUBIC, judged
+from bench.overwan.fill import AS_SHIPPED, CUBIC, judged, settled
 from bench.overwan.fill import Run as Filling
 from bench.overwan.lines import Setting, exhausted
 from bench.overwan.results import Figure, Results, show
@@ -116,6 +116,14 @@ def test_of_several_streams_the_median_counts_and_all_must_be_the_same() -> None
     assert (figure.goals[0].measured, figure.values["all"], figure.identical) == (100, 40, True)
     spoilt = runs[1]._replace(transfer=Transfer(50_000_000, 20.0, False))
     assert not judged(FIELD, AS_SHIPPED, [runs[0], spoilt, runs[2]], {"bbr": 40e6}).identical
+
+
+@pytest.mark.parametrize(("seconds", "settle"), [(20.0, 4), (12.0, 3), (4.0, 1), (2.0, 1), (1.0, 1)])
+def test_slow_start_counts_for_neither_the_pair_nor_iperf(seconds: float, settle: int) -> None:
+    """However short the run: iperf3 would count its own in full where it is told to leave out half a second."""
+    assert settled(seconds) == settle
+    run = Filling(Transfer(1, 1.0, True), growing(*[1e6] * 10, *[5e6] * 40, every=0.1), 0.5, settled(1.0))
+    assert judged(FIELD, AS_SHIPPED, [run], {}).values["steady"] == pytest.approx(40)
 
 
 def test_lanes_are_judged_by_the_second_half() -> None:
