@@ -171,8 +171,10 @@ def test_a_clock_that_is_behind_at_the_start_costs_no_history(
             assert steps.at(open_, "seconds") == 10.0
 
     run_watching(path, start)
-    kept = dict(open_history(path, now)[1].steps)
-    assert [steps.at(kept[name, "site", last[name]], "seconds") for name in RANGES] == [10.0] * len(RANGES)
+    file, kept = open_history(path, now)
+    file.close()
+    written = dict(kept.steps)
+    assert [steps.at(written[name, "site", last[name]], "seconds") for name in RANGES] == [10.0] * len(RANGES)
 
 
 def test_of_a_file_that_cannot_be_opened_it_is_told_that_it_takes_a_restart(surveyed: Surveyed, tmp_path: Path) -> None:
