@@ -103,6 +103,9 @@ class Wire:
 
     async def _ignore(self) -> None:
         if self._server is not None:
+            for listener in self._server.sockets:
+                self._loop.remove_reader(listener)
+            await asyncio.sleep(0)  # whom it has just accepted asyncio would forget, with the socket open
             self._server.close()
             self._server = None
 
@@ -126,6 +129,7 @@ class Wire:
             end.transport.resume_reading()
 
     async def _settle(self) -> None:
+        """Nobody is being joined to the far side any more, and who was cut is gone."""
         while others := asyncio.all_tasks() - {cast(asyncio.Task[None], asyncio.current_task())}:
             await asyncio.wait(others)
         await asyncio.sleep(0)
@@ -137,7 +141,10 @@ class Wire:
         except OSError:
             near.cut()
             return
-        near.join(far)
+        if near.transport.is_closing():  # it was cut meanwhile
+            far.cut()
+        else:
+            near.join(far)
 
 
 class _End(asyncio.Protocol):
