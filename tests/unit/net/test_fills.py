@@ -73,7 +73,7 @@ class Stage:
     """A tunnel with two streams, and a peer that acknowledges when a test says so."""
 
     def __init__(self) -> None:
-        self.script = Script()
+        self.script = Script(allowed=8)
         self.worker = Worker()
         self.one, self.other = (Relay(self.script, self.script.accepted(stream)) for stream in (1, 3))
         self.fills = Fills(self.script.tunnel.streams, cast(StoreWorker, self.worker), lambda: None)
@@ -212,6 +212,21 @@ def test_nothing_is_sent_for_a_stream_that_has_ended(stage: Stage) -> None:
     assert stage.one.loads == [True]
     stage.fills.go_on()
     assert (stage.one.filled, len(stage.other.filled)) == ([], before)
+
+
+def test_a_stream_that_ends_before_its_chunk_is_read_at_all_costs_nobody_theirs(stage: Stage) -> None:
+    """The disk has as many to read as may be; its next one was asked for by a stream that is no more."""
+    relays = [stage.one, stage.other, *(Relay(stage.script, stage.script.accepted(stream)) for stream in (5, 7, 9, 11))]
+    stage.worker.cold = {number.to_bytes(32, "big") for number in range(len(relays))}
+    wanted = [stage.miss(relay, number) for number, relay in enumerate(relays)]
+    ended, last = relays[-2:]
+    assert len(stage.worker.loading) < len(relays) - 1
+    stage.script.tunnel.streams.reset(ended.stream, ResetCode.INTERNAL, "")
+    stage.fills.drop(ended)
+    while stage.worker.loading:
+        stage.worker.loaded()
+    assert not ended.filled
+    assert last.filled == wanted[-1]
 
 
 def test_a_stream_that_ends_makes_room_for_others(stage: Stage) -> None:

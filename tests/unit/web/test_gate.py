@@ -19,12 +19,13 @@ from bench.sites import free_port
 from proxy.config.addresses import Address
 from proxy.net.listener import bind
 from proxy.observe.codes import ACCESS_DENIED, STARTED
+from proxy.web.api import Api
 from proxy.web.gate import Gate
-from proxy.web.live import EVENTS_MAX, LISTENERS_MAX, Live
+from proxy.web.live import EVENTS_MAX, LISTENERS_MAX
 from proxy.web.routes import API
 from tests.patience import PATIENCE
 from tests.unit.observe.snapshots import NOW, changed, stream
-from tests.unit.web.stage import PATIENT, FakeSite, Stage, eventually, hang_up, listening, parse, play
+from tests.unit.web.stage import PATIENT, FakeSite, Stage, eventually, gate_of, hang_up, listening, parse, play
 
 FEW = replace(PATIENT, visits=8, of_a_party=6)
 SHORT = replace(FEW, idle=0.05, answer=0.05)
@@ -54,10 +55,12 @@ async def ended(connection: Connection) -> bool:
     return True
 
 
-def gate_of(stage: Stage) -> Any:
-    gate = stage.server.gate
-    assert gate is not None
-    return gate
+async def all_ended(stage: Stage) -> None:
+    """The listener has ended all connections, second after second."""
+    async with asyncio.timeout(PATIENCE):
+        while gate_of(stage).visits:
+            stage.site.tick()
+            await asyncio.sleep(0.02)
 
 
 def test_each_connection_is_counted_once() -> None:
@@ -137,13 +140,7 @@ def test_who_says_nothing_or_half_a_request_is_ended() -> None:
             silent, half = await crowd(stage, 2)
             half[1].write(b"GET /healthz HTT")
             await eventually(lambda: gate_of(stage).visits == 2)
-
-            async def seconds_pass() -> None:
-                while gate_of(stage).visits:
-                    stage.site.tick()
-                    await asyncio.sleep(0.02)
-
-            await asyncio.wait_for(seconds_pass(), PATIENCE)
+            await all_ended(stage)
             for connection in (silent, half):
                 assert await ended(connection)
                 connection[1].close()
@@ -163,13 +160,7 @@ def test_who_does_not_take_an_answer_is_ended() -> None:
             await loop.sock_connect(slow, (stage.settings.host, stage.settings.port))
             await loop.sock_sendall(slow, f"GET {API}/status HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 5)
             await eventually(lambda: gate_of(stage).visits == 1)
-
-            async def seconds_pass() -> None:
-                while gate_of(stage).visits:
-                    stage.site.tick()
-                    await asyncio.sleep(0.02)
-
-            await asyncio.wait_for(seconds_pass(), PATIENCE)
+            await all_ended(stage)
             slow.close()
 
     play(scene)
@@ -193,10 +184,10 @@ def test_bodies_are_refused_unread(head: str, monkeypatch: pytest.MonkeyPatch) -
     async def scene() -> None:
         async with listening() as stage:
             reader, writer = await stage.connect()
-            writer.write(f"POST /api/v1/reload HTTP/1.1\r\nHost: localhost\r\n{head}\r\n\r\n".encode())
+            writer.write(f"POST {API}/drain HTTP/1.1\r\nHost: localhost\r\n{head}\r\n\r\n".encode())
             answer = parse(await asyncio.wait_for(reader.read(-1), PATIENCE))
             assert (answer.status, answer.headers["connection"]) == (413, "close")
-            assert not stage.site.watch.journal.last, "nothing was reloaded"
+            assert not stage.site.drained
             await hang_up(writer)
         assert not unpacking
 
@@ -271,33 +262,32 @@ def test_who_listens_stays_and_who_does_not_read_is_dropped() -> None:
     play(scene)
 
 
-def test_one_frame_for_all_who_listen() -> None:
+def test_one_frame_for_all_who_listen(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is sent is made once a second, however many listen, and not at all if nobody does."""
+    made = 0
+
+    def make(_: Api) -> dict[str, int]:
+        nonlocal made
+        made += 1
+        return {"made": made}
 
     async def scene() -> None:
-        taken = 0
-
-        def take() -> dict[str, int]:
-            nonlocal taken
-            taken += 1
-            return {"taken": taken}
-
-        live = Live(take)
-        for _ in range(5):
-            live.tick()
-        assert taken == 0
         site = FakeSite()
         async with listening(site) as stage:
+            for _ in range(5):
+                site.tick()
+            assert made == 0
             crowd_ = await crowd(stage, 10)
             for _, writer in crowd_:
                 writer.write(LIVE)
             await eventually(lambda: stage.server.live.listeners == 10)
             site.tick()
-            frames = {await reader.readuntil(b"\n\n") for reader, _ in crowd_}
-            for _, writer in crowd_:
+            for reader, writer in crowd_:
+                assert await asyncio.wait_for(reader.readuntil(b'{"made":2}'), PATIENCE)
                 writer.close()
-            assert frames
+            assert made == 2, "once when they came, and once for the second that has passed"
 
+    monkeypatch.setattr(Api, "live", make)
     play(scene)
 
 
