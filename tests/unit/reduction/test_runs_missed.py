@@ -4,8 +4,10 @@ from unittest.mock import Mock, call
 
 import pytest
 
+from dedupstore.fingerprint import fingerprint
+from proxy.reduction.errors import BatchError
 from proxy.reduction.obtaining import Needs
-from proxy.reduction.tokens import reference_token
+from proxy.reduction.tokens import reference_token, run_token
 from tests.unit.reduction.batches import batch, hold
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import Site, Stream, decoder_of, site
@@ -41,6 +43,25 @@ def test_each_run_is_looked_for() -> None:
         decoded = decoder.advance()
         assert decoded is not None
         assert decoded.data == b"".join(CHUNKS[first : first + 3])
+
+
+def test_of_a_list_that_is_no_list_of_fingerprints_nothing_is_asked_for() -> None:
+    """Its turn has not come when the batch asks for more, and the peer would be asked for what is no name."""
+    decoder = decoder_of(site(ShelfStore()))
+    token, name, listed = run_of(NAMES[1], NAMES[2])
+    wrong = bytes(33)
+    tokens = FIRST, token, reference_token(NAMES[3]), run_token(2, fingerprint(wrong))
+    assert decoder.feed(batch(*tokens, plain=6000)) is None
+    first = Needs(ask=[NAMES[0], name, NAMES[3], fingerprint(wrong)])
+    assert decoder.obtaining.needs() == first
+    for asked, data in zip(first.ask, (CHUNKS[0], listed, CHUNKS[3], wrong), strict=True):
+        decoder.obtaining.fill(asked, data)
+    assert decoder.advance() is None
+    assert decoder.obtaining.needs() == Needs(ask=NAMES[1:3])
+    for number in (1, 2):
+        decoder.obtaining.fill(NAMES[number], CHUNKS[number])
+    with pytest.raises(BatchError, match="a list of 33 bytes for a RUN of 2 chunks"):
+        decoder.advance()
 
 
 def counted(near: Site, monkeypatch: pytest.MonkeyPatch) -> tuple[Mock, Mock]:
