@@ -17,7 +17,7 @@ from proxy.observe.history import History
 from proxy.observe.journal import Journal
 from proxy.observe.snapshot import Snapshot
 from proxy.observe.watch import Watch
-from proxy.web.gate import Limits
+from proxy.web.gate import Gate, Limits
 from proxy.web.server import StatusServer
 from proxy.web.settings import Settings
 from tests.patience import PATIENCE
@@ -97,6 +97,12 @@ class Stage:
             return parse(await asyncio.wait_for(reader.read(), PATIENCE))
         finally:
             await hang_up(writer)
+
+
+def gate_of(stage: Stage) -> Gate:
+    gate = stage.server.gate
+    assert gate is not None
+    return gate
 
 
 def parse(data: bytes) -> Answer:

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from proxy.web.gate import Gate
 from tests.certificates import make
 from tests.patience import PATIENCE
-from tests.unit.web.stage import Stage, eventually, listening, play
+from tests.unit.web.stage import Stage, eventually, gate_of, listening, play
 
 STEPS = range(12)
 """Of the loop, from being accepted: more than an admission takes, with TLS or without."""
@@ -54,12 +53,6 @@ async def stay(stage: Stage, words: bytes, context: ssl.SSLContext | None) -> No
             await reader.read(-1)
         finally:
             writer.close()
-
-
-def gate_of(stage: Stage) -> Gate:
-    gate = stage.server.gate
-    assert gate is not None
-    return gate
 
 
 async def being_admitted(stage: Stage, steps: int, visitor: Any) -> "asyncio.Task[None]":

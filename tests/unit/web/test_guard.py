@@ -18,7 +18,7 @@ from proxy.web.parties import THIS_HOST, TOGETHER, Budget, party_of
 from proxy.web.routes import API, ROUTES, Right
 from tests.certificates import make
 from tests.patience import PATIENCE
-from tests.unit.web.stage import PATIENT, FakeSite, eventually, hang_up, listening, parse, play
+from tests.unit.web.stage import PATIENT, FakeSite, eventually, gate_of, hang_up, listening, parse, play
 
 STATUS, DRAIN = f"{API}/status", f"{API}/drain"
 READING, CONTROL = "r" * 32, "c" * 32
@@ -192,8 +192,7 @@ def test_no_connection_outlives_what_it_was_let_in_by(files: dict[str, Any]) -> 
             await asyncio.wait_for(idle[0].readuntil(b"ok\n"), PATIENCE)
             viewer[1].write(f"GET {API}/live HTTP/1.1\r\n".encode() + bearer)
             await asyncio.wait_for(viewer[0].readuntil(b"event: live"), PATIENCE)
-            gate = stage.server.gate
-            assert gate is not None
+            gate = gate_of(stage)
             await eventually(lambda: gate.visits == 4)
             files["token"].write_text("short")
             assert "holds no token" in await stage.server.reload()
