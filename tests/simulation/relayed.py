@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import random
 import socket
@@ -391,13 +392,12 @@ def tell(
 
     async def told() -> None:
         sites = Sites(loop, settings, Chunker(4 << 10, 16 << 10, 64 << 10), "tcp", maximum, stored)
-        with pytest.MonkeyPatch.context() as patch:
+        with contextlib.closing(sites), pytest.MonkeyPatch.context() as patch:
             patch.setattr("proxy.net.arrays.connect", sites.connect)
             patch.setattr("proxy.net.worker.time", SimpleNamespace(monotonic=loop.time))
             sites.dial(delay, 16 << 20)
             await asyncio.sleep(1)
             await story(sites)
-        sites.close()
 
     try:
         loop.run_until_complete(told())
