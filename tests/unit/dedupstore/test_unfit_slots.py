@@ -117,6 +117,23 @@ def test_slots_that_a_whole_disk_did_not_take_are_used_again(store: ChunkStore, 
     assert store.figures().containers == SLOTS
 
 
+def test_a_slot_that_was_written_in_between_has_not_failed_again(store: ChunkStore, disk: Disk) -> None:
+    """A disk that fails once a week at the same place would lose its store slot by slot, until the next restart."""
+    number = 0
+    for _ in range(3):
+        disk.bad, errors = range(3, 4), disk.errors
+        for _ in range(2 * A_CONTAINER * SLOTS):
+            if disk.errors == errors:
+                fill(store, range(number, number := number + 1))
+        disk.bad = range(0)
+        disk.now += 641
+        fill(store, range(number, number := number + 2 * A_CONTAINER))
+    assert disk.errors == 3, "or it is not tried any more"
+    assert healthy(store)
+    fill(store, range(number, number + A_CONTAINER * SLOTS))
+    assert store.figures().containers == SLOTS
+
+
 def test_a_disk_that_is_gone_again_and_again_costs_no_slots(store: ChunkStore, disk: Disk) -> None:
     """Where little came each failure was one more of a slot: all were said to be bad, and the store learned nothing."""
     fill(store, range(A_CONTAINER * (SLOTS + 1)))
