@@ -5,6 +5,7 @@ and stand still for seconds at any moment. So a test waits for a condition, not 
 long costs nothing where all is well. What must *not* happen, or not before its time, is judged by what sites say.
 """
 
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -12,6 +13,15 @@ T = TypeVar("T")
 PATIENCE = 90.0
 """Seconds after which anything is overdue. The time limit of a whole test (pyproject.toml) is larger."""
 TRIES = 4
+_PAUSE = 0.05
+
+
+def until(condition: Callable[[], bool], otherwise: str = "it never came to that") -> None:
+    """Wait until that holds. AssertionError, with those words, if it is overdue."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(_PAUSE)
 
 
 def at_best(measure: Callable[[], T], good: Callable[[T], bool]) -> T:

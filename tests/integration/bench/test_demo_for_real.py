@@ -8,8 +8,6 @@ import contextlib
 import json
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -18,7 +16,7 @@ import pytest
 from bench.array import IscsiTarget
 from bench.demo import PASSES
 from bench.sites import environment, isthmus
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 
 SIZE = 16 << 20
 
@@ -32,13 +30,6 @@ def demo(*options: str, **variables: str) -> "subprocess.Popen[str]":
         env={**environment(), **variables},
         start_new_session=True,
     )
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = PATIENCE) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("store", ["memory", "disk"])
@@ -71,7 +62,7 @@ def test_interrupted_it_leaves_nothing_behind(number: signal.Signals, tmp_path: 
     """Sites, target and temporary files are gone; no traceback is shown."""
     running = demo("--volume-size", "512MiB", TMPDIR=str(tmp_path))
     itself = psutil.Process(running.pid)
-    wait_until(lambda: len([child for child in itself.children() if is_site(child)]) == 2)
+    until(lambda: len([child for child in itself.children() if is_site(child)]) == 2)
     children = itself.children(recursive=True)
     running.send_signal(number)
     _, err = running.communicate(timeout=PATIENCE)

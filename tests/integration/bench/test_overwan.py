@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -18,7 +17,7 @@ from bench.suite import write
 from bench.wan import Wan, WanFailure
 from bench.wan.namespaces import lacking, lacking_tun
 from tests.integration.bed.lines import line_or_skip
-from tests.patience import PATIENCE
+from tests.patience import until
 
 COMMAND = [sys.executable, "-m", "bench.overwan"]
 
@@ -105,10 +104,7 @@ def test_nothing_is_measured_beside_an_iperf3_that_has_ended() -> None:
 
 def wait_for_its_end(wan: Wan) -> None:
     with iperf.bulk(wan, iperf.offered()[-1], 1):
-        deadline = time.monotonic() + PATIENCE
-        while not any(map(has_ended, psutil.Process().children())):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: any(map(has_ended, psutil.Process().children())))
 
 
 def has_ended(child: psutil.Process) -> bool:

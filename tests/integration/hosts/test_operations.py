@@ -10,8 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from tests.integration.bed.ends import Array, connect, receipt, send, whole
 from tests.integration.bed.lines import line_or_skip
 from tests.integration.containers.engine import UNREACHABLE
 from tests.integration.hosts.host import Host, host
+from tests.patience import until
 
 pytestmark = [pytest.mark.root, pytest.mark.serial, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -96,7 +96,7 @@ def test_two_hosts_are_paired_by_what_is_written(hosts: tuple[Wan, dict[str, Hos
             assert "IST-" in host_of["east"].type("isthmus events /etc/isthmus/east.toml")
         before = fingerprint(host_of["west"])
         type_all(boxes("rotate"), host_of, lines)
-        wait_for(lambda: fingerprint(host_of["west"]) != before, "the new certificate is not in use")
+        until(lambda: fingerprint(host_of["west"]) != before, "the new certificate is not in use")
         wait_up(host_of)
         replicated(wan)
         for box in boxes("upgrade"):
@@ -161,19 +161,12 @@ def wait_up(host_of: dict[str, Host]) -> None:
     """Until both tunnels are up."""
     for at in host_of.values():
         asked = f"isthmus status /etc/isthmus/{at.name}.toml --json || true"
-        wait_for(lambda at=at, asked=asked: '"state": "up"' in at.type(asked), f"{at.name} has no tunnel{at.log()}")  # type: ignore[misc]
+        until(lambda at=at, asked=asked: '"state": "up"' in at.type(asked), f"{at.name} has no tunnel{at.log()}")  # type: ignore[misc]
 
 
 def fingerprint(west: Host) -> str:
     """Of the certificate that west takes for east's."""
     return west.type("sha256sum /etc/isthmus/east.crt").split()[0]
-
-
-def wait_for(condition: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.2)
 
 
 def test_versions_are_this_one() -> None:

@@ -6,7 +6,6 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 from bench.wan import namespaces
 from bench.wan.namespaces import run as command
 from proxy.plan.line import Line, sysctl_lines
+from tests.patience import until
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 pytestmark = pytest.mark.root
@@ -97,8 +97,7 @@ def test_a_peer_with_ipv6_is_let_in_as_the_file_says(namespace: str, others: tup
 
 def wait_for_addresses(name: str) -> None:
     """Until the kernel has seen that nobody else has its IPv6 addresses."""
-    while "tentative" in command(["ip", "-n", name, "-6", "address", "show"]):
-        time.sleep(0.1)
+    until(lambda: "tentative" not in command(["ip", "-n", name, "-6", "address", "show"]))
 
 
 def test_transparent_mode_makes_no_router(namespace: str, others: tuple[str, str]) -> None:

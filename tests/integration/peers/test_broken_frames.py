@@ -7,7 +7,6 @@ and the one that misbehaved may come back at once.
 
 import contextlib
 import socket
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -33,7 +32,7 @@ from tests.integration.bed.ends import END, RESET, Array, Arrival, receipt, swal
 from tests.integration.bed.sites import Bed, eventually
 from tests.integration.peers.scripted import ScriptedLane, data, hello, open_
 from tests.integration.peers.stage import Hub, hub, peer_of, says
-from tests.patience import PATIENCE
+from tests.patience import until
 
 NAME = bytes(32)
 SENT = b"what the array may have"
@@ -120,10 +119,7 @@ AFTER_END = {
 
 def wait_until_delivered(arrival: Arrival) -> None:
     """The array has what was sent before."""
-    deadline = time.monotonic() + PATIENCE
-    while len(arrival.data) < len(SENT):
-        assert time.monotonic() < deadline, "nothing arrives"
-        time.sleep(0.002)
+    until(lambda: len(arrival.data) >= len(SENT), "nothing arrives")
 
 
 def breach(stage: Hub, array: Array, frames: bytes, named: str, *, ended: str = RESET) -> None:

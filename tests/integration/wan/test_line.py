@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import psutil
 import pytest
@@ -19,7 +19,7 @@ from bench.wan.netem import lacking as lacking_netem
 from bench.wan.netem import veth
 from tests.integration.bed.ends import hears
 from tests.integration.bed.lines import line_or_skip
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 
 pytestmark = pytest.mark.root
 
@@ -48,13 +48,6 @@ def scratch(name: str) -> Iterator[str]:
         yield name
     finally:
         namespaces.remove(name)
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "overdue"
-        time.sleep(0.02)
 
 
 def throw(wan: Wan, end: str, packets: int, size: int = 100) -> None:
@@ -88,7 +81,7 @@ def test_the_queue_and_the_rate(backend: str) -> None:
     """100 packets at once into room for ten and a rate of none to speak of: the others are dropped."""
     with line_or_skip(rate="8kbit", queue="15kB", backend=backend) as wan:
         throw(wan, "east", 100, 1500)
-        wait_until(lambda: wan.stats()["west"]["packets"] == 100)
+        until(lambda: wan.stats()["west"]["packets"] == 100)
         counted = wan.stats()["west"]
         assert 88 <= counted["queue"] <= 90
         assert counted["waiting_bytes"] <= 15_000
@@ -99,11 +92,11 @@ def test_another_rate_is_that_of_the_queue_as_well(backend: str) -> None:
     """What waited left as it would have, for a minute, and meanwhile the fast line took nothing."""
     with line_or_skip(rate="8kbit", queue="64KiB", backend=backend) as wan:
         throw(wan, "east", 40, 1500)
-        wait_until(lambda: wan.stats()["west"]["packets"] == 40)
+        until(lambda: wan.stats()["west"]["packets"] == 40)
         began = time.monotonic()
         wan.set("west", rate="10Mbit")
         throw(wan, "east", 3, 1500)
-        wait_until(lambda: wan.stats()["west"]["delivered"] == 43)
+        until(lambda: wan.stats()["west"]["delivered"] == 43)
         assert time.monotonic() - began < 30
 
 
@@ -129,8 +122,8 @@ def test_what_the_emulator_did_not_take_in_time_is_counted() -> None:
 def test_losses_are_counted(backend: str) -> None:
     with line_or_skip(rate="1Gbit", loss="10%", queue="100MiB", backend=backend) as wan:
         throw(wan, "west", 2000)
-        wait_until(lambda: wan.stats()["east"]["packets"] == 2000)
-        wait_until(lambda: wan.stats()["east"]["on_the_way"] == 0)
+        until(lambda: wan.stats()["east"]["packets"] == 2000)
+        until(lambda: wan.stats()["east"]["on_the_way"] == 0)
         counted = wan.stats()["east"]
         assert 130 <= counted["loss"] <= 270
         assert counted["delivered"] == 2000 - counted["loss"]
@@ -141,33 +134,33 @@ def test_each_way_is_its_own(backend: str) -> None:
         wan.set("west", loss="100%")
         throw(wan, "east", 20)
         throw(wan, "west", 20)
-        wait_until(lambda: wan.stats()["west"]["loss"] == 20)
-        wait_until(lambda: wan.stats()["east"]["delivered"] == 20)
+        until(lambda: wan.stats()["west"]["loss"] == 20)
+        until(lambda: wan.stats()["east"]["delivered"] == 20)
         wan.set("west", loss="0%")
         throw(wan, "east", 20)
-        wait_until(lambda: wan.stats()["west"]["delivered"] == 20)
+        until(lambda: wan.stats()["west"]["delivered"] == 20)
 
 
 def test_an_outage_takes_what_is_on_its_way(backend: str) -> None:
     with line_or_skip(rate="1Gbit", delay="10s", backend=backend) as wan:
         throw(wan, "east", 5)
-        wait_until(lambda: wan.stats()["west"]["on_the_way"] == 5)
+        until(lambda: wan.stats()["west"]["on_the_way"] == 5)
         wan.outage(True, toward="west")
         assert wan.stats()["west"]["on_the_way"] == 0
         assert [wan.stats()[way]["out"] for way in ("west", "east")] == [True, False]
         throw(wan, "east", 5)
-        wait_until(lambda: wan.stats()["west"]["outage"] >= 5)
+        until(lambda: wan.stats()["west"]["outage"] >= 5)
         wan.outage(False)
         wan.set(delay="0ms")
         throw(wan, "east", 3)
-        wait_until(lambda: wan.stats()["west"]["delivered"] == 3)
+        until(lambda: wan.stats()["west"]["delivered"] == 3)
 
 
 def test_path_mtu_and_mtu() -> None:
     with line_or_skip(rate="1Gbit", path_mtu="1280B", mtu=9000) as wan:
         throw(wan, "east", 3, 9000)
         throw(wan, "east", 2, 1280)
-        wait_until(lambda: wan.stats()["west"]["packets"] == 5)
+        until(lambda: wan.stats()["west"]["packets"] == 5)
         counted = wan.stats()["west"]
         assert (counted["path_mtu"], counted["size"]) == (3, 3 * 9000 + 2 * 1280)
         with pytest.raises(OSError, match="long"):
@@ -185,7 +178,7 @@ def throw_whole(wan: Wan, size: int) -> None:
 def test_lines_stand_side_by_side() -> None:
     with line_or_skip() as one, line_or_skip() as other:
         throw(one, "east", 4)
-        wait_until(lambda: one.stats()["west"]["delivered"] == 4)
+        until(lambda: one.stats()["west"]["delivered"] == 4)
         assert other.stats()["west"]["packets"] == 0
 
 
@@ -213,7 +206,7 @@ def test_refusals_leave_the_line_as_it_is() -> None:
         with pytest.raises(WanFailure, match="no way toward north"):
             wan.outage(True, toward="north")
         throw(wan, "east", 1)
-        wait_until(lambda: wan.stats()["west"]["delivered"] == 1)
+        until(lambda: wan.stats()["west"]["delivered"] == 1)
 
 
 def test_a_name_that_is_taken() -> None:
@@ -238,7 +231,7 @@ def test_everything_goes_with_the_process_that_started_it() -> None:
         names = namespaces.names(prefix).values()
         assert all(namespaces.exists(name) for name in names)
         started.send_signal(signal.SIGKILL)
-    wait_until(lambda: not any(namespaces.exists(name) for name in names))
+    until(lambda: not any(namespaces.exists(name) for name in names))
 
 
 def test_a_carrier_that_dies_is_noticed() -> None:
@@ -247,7 +240,7 @@ def test_a_carrier_that_dies_is_noticed() -> None:
         [keeper] = [each for each in psutil.Process().children() if prefix in " ".join(each.cmdline())]
         keeper.children()[0].kill()
         with pytest.raises(WanFailure, match="has ended"):
-            wait_until(lambda: not wan.stats())
+            until(lambda: not wan.stats())
 
 
 def test_the_veth_pair_of_netem() -> None:

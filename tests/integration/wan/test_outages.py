@@ -36,7 +36,7 @@ from tests.integration.bed.ends import (
 )
 from tests.integration.bed.lines import array_at, line_or_skip, pair_over, sent_from_east
 from tests.integration.bed.sites import Bed, Pair, Settings, ends, eventually, lanes_of, look_up, resident
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 
 pytestmark = [pytest.mark.root, pytest.mark.patient]
 
@@ -65,13 +65,10 @@ def near_array(wan: Wan, pair: Pair) -> Iterator[socket.socket]:
         yield near
 
 
-def wait_for_bytes(array: Array, count: int, seconds: float = PATIENCE) -> None:
+def wait_for_bytes(array: Array, count: int) -> None:
     """Wait until so much has come."""
-    deadline = time.monotonic() + seconds
     arrival = array.arrival()
-    while len(arrival.data) < count:
-        assert time.monotonic() < deadline, f"only {len(arrival.data)} bytes have come"
-        time.sleep(0.01)
+    until(lambda: len(arrival.data) >= count, f"{count} bytes have not come")
 
 
 @pytest.mark.parametrize("seconds", [5, 30])

@@ -22,7 +22,7 @@ from bench.sites import free_port
 from proxy.errors import ExitCode
 from proxy.identity import generate
 from tests.nobody import NOBODY
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, until
 from tests.unit.cli.conftest import Isthmus
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -117,9 +117,7 @@ def test_told_to_reload_before_it_is_ready(isthmus: Isthmus, local_pair: Path, s
     """While it opens its store: it is not killed, and reads its files anew when it is ready."""
     process = serve(local_pair / "west.toml", "-c", TOLD_WHILE_OPENING)
     wait_ready(process)
-    deadline = time.monotonic() + PATIENCE
-    while "read anew" not in isthmus("events", local_pair / "west.toml").stdout:
-        assert time.monotonic() < deadline
+    until(lambda: "read anew" in isthmus("events", local_pair / "west.toml").stdout)
     process.send_signal(signal.SIGTERM)
     assert process.wait(PATIENCE) == 0
 

@@ -13,6 +13,7 @@ import pytest
 
 from proxy.cli.secrets import REMOVED, Secrets
 from proxy.errors import ExitCode
+from tests.patience import until
 from tests.unit.cli.conftest import Isthmus, StatusSite
 from tests.unit.cli.test_cli_status import STATUS
 
@@ -189,10 +190,7 @@ def test_the_log_of_a_process_is_found(isthmus: Isthmus, pair: Path, bundle: Pat
         command = [sys.executable, "-c", program, "serve", "east.toml"]
         process = subprocess.Popen(command, cwd=pair, stderr=log)
     try:
-        deadline = time.monotonic() + 60
-        while not (pair / "some.log").stat().st_size:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        until(lambda: (pair / "some.log").stat().st_size > 0)
         isthmus("support-bundle", pair / "east.toml", "-o", bundle)
         assert parts(bundle)["log.txt"] == b"the log\n"
     finally:
