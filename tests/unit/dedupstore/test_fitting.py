@@ -7,7 +7,7 @@ import lmdb
 import pytest
 
 from dedupstore import open_store, opening, verify_store
-from dedupstore.container import DATA_OFFSET, MAX_ENTRIES, SMALL, Layout
+from dedupstore.container import DATA_OFFSET, MAX_ENTRIES, PAGE_BYTES, SMALL, Layout
 from dedupstore.disk import DiskStore
 from dedupstore.index import Index
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
@@ -28,6 +28,15 @@ def test_a_file_too_short_loses_its_end(filled: Path) -> None:
     store.close()
     store = opened(filled)
     assert healthy(store)
+    store.close()
+
+
+def test_a_file_too_short_by_a_page_loses_its_last_container(filled: Path) -> None:
+    file = filled / "containers"
+    os.truncate(file, file.stat().st_size - PAGE_BYTES)
+    store = opened(filled)
+    assert "too short: 1 containers are lost" in store.alarms[0]
+    assert held(store, FIVE) == list(range(A_CONTAINER * 4))
     store.close()
 
 

@@ -1,8 +1,14 @@
 """What the index has to forget, and when: not before its slot is written over, and until it was committed."""
 
+from pathlib import Path
+
+import lmdb
+
 from dedupstore.gone import Gone
 from dedupstore.index import Change
 from dedupstore.roster import Row
+from tests.conformance.filling import A_CONTAINER, fill
+from tests.unit.dedupstore.stores import opened
 
 NAMES = [b"one", b"other"]
 NAME = b"unsound"
@@ -77,3 +83,14 @@ def test_a_row_is_written_again_until_that_is_committed_or_its_container_goes() 
     assert gone.changed() == {1, 2}
     gone.committed(Change(9, rows={1: Row(1)}))
     assert gone.changed() == {2}
+
+
+def test_the_index_has_no_more_than_the_store_after_every_slot_was_written_over(path: Path) -> None:
+    """Or it would be twice as large as it may be, and containers go for want of room in it."""
+    store = opened(path)
+    fill(store, range(A_CONTAINER * 30))
+    figures = store.figures()
+    store.close()
+    with lmdb.open(str(path / "index"), max_dbs=8) as index, index.begin() as txn:
+        counts = [txn.stat(index.open_db(name, txn))["entries"] for name in (b"container", b"chunk")]
+    assert counts == [figures.containers, figures.chunks]
