@@ -356,6 +356,16 @@ def test_a_stream_may_end_while_it_waits_for_the_next_round(loop: Loop) -> None:
         connected.transport.writelines.assert_not_called()
 
 
+@pytest.mark.parametrize("total", [2, 4])
+def test_an_end_after_another_number_of_bytes_is_none(connected: Connected, total: int) -> None:
+    """The array is not told that it has everything: something was lost or came twice."""
+    connected.relay.delivery.data(batch(literal(b"one"), literals=b"one"))
+    connected.relay.delivery.end(total, memoryview(b""))
+    connected.owner.breach.assert_called_once_with(f"DATA on stream 1: END after {total} bytes, but 3 were sent")
+    connected.transport.write_eof.assert_not_called()
+    assert not connected.relay.delivery.over
+
+
 @pytest.mark.parametrize("size", [0, 500], ids=["gone", "chunk"])
 @pytest.mark.parametrize("asked", [False, True], ids=["nothing was", "another was"])
 def test_a_fill_of_what_was_not_asked_for_is_a_breach(connected: Connected, asked: bool, size: int) -> None:
