@@ -8,7 +8,7 @@ import lmdb
 import pytest
 
 from dedupstore import open_store
-from dedupstore.container import DATA_OFFSET, MAX_ENTRIES, Container, read_directory
+from dedupstore.container import DATA_OFFSET, LARGE, MAX_ENTRIES, SMALL, Container, Layout, read_directory
 from dedupstore.errors import Damaged
 from dedupstore.fingerprint import fingerprint
 from dedupstore.store import CONTAINER_BYTES
@@ -123,3 +123,13 @@ def test_a_directory_that_does_not_add_up_is_not_believed(lengths: list[int], us
 
 def test_the_directory_of_a_full_container_just_fits() -> None:
     assert 64 + 36 * MAX_ENTRIES == DATA_OFFSET
+
+
+@pytest.mark.parametrize("layout", [SMALL, LARGE], ids=lambda layout: f"{layout.slot_bytes >> 20} MiB")
+def test_a_container_takes_no_more_chunks_than_its_directory_has_room_for(layout: Layout) -> None:
+    """One more would be written over the first one's bytes."""
+    container = Container(1, memoryview(bytearray(layout.slot_bytes)), layout)
+    while container.fits(1):
+        container.append(bytes(32), b"x")
+    assert len(container.fingerprints) == layout.max_entries
+    assert Container.decode(container.encode(), 1, layout).chunk(0) == b"x"
