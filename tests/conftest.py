@@ -1,5 +1,6 @@
 """What all tests share: hypothesis settings, free ports, site directories, what the markers mean."""
 
+import contextlib
 import gc
 import os
 import shutil
@@ -39,12 +40,19 @@ def hangups() -> Iterator[None]:
     signal.signal(signal.SIGHUP, before)
 
 
-@pytest.fixture
-def site_directory() -> Iterator[Path]:
+@contextlib.contextmanager
+def short_directory() -> Iterator[Path]:
     """A directory with a short path (Unix sockets allow about 100 bytes), removed afterwards."""
     directory = Path(tempfile.mkdtemp(prefix="isthmus-"))
     yield directory
     shutil.rmtree(directory, ignore_errors=True)
+
+
+@pytest.fixture
+def site_directory() -> Iterator[Path]:
+    """One of these."""
+    with short_directory() as directory:
+        yield directory
 
 
 def heed_interrupts() -> None:

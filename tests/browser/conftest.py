@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.browser.scene import Scene
+from tests.browser.stage import Stage, staged
 from tests.browser.window import PATIENCE_MS, OpenWindow, Window
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -30,6 +32,13 @@ def tab(chromium: Any) -> Iterator[Any]:
     """One for all: a new one costs a second of CPU time, most of it for a process that reads the same scripts again."""
     with chromium.new_context() as context:
         yield context.new_page()
+
+
+@pytest.fixture
+def stage() -> Iterator[Stage]:
+    """The page's answers, which a test may exchange."""
+    with staged(Scene()) as stage:
+        yield stage
 
 
 @pytest.fixture

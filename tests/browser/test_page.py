@@ -1,7 +1,6 @@
 """The page on a stage: what it shows of answers that are made up, and how it behaves when they stop."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 
 import pytest
@@ -25,12 +24,6 @@ PAINTED = """() => [...document.querySelectorAll('.uplot canvas')].map((canvas) 
     });
 })"""
 """Of each chart: how many pixels have the colour of each line."""
-
-
-@pytest.fixture
-def stage() -> Iterator[Stage]:
-    with staged(Scene()) as stage:
-        yield stage
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

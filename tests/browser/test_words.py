@@ -1,6 +1,5 @@
 """What the page says of a site that has just begun, that mostly receives, or that does nothing: it has to be true."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,12 +13,6 @@ from tests.browser.window import OpenWindow, Window
 
 pytestmark = pytest.mark.serial
 DASH = "\N{EN DASH}"
-
-
-@pytest.fixture
-def stage() -> Iterator[Stage]:
-    with staged(Scene()) as stage:
-        yield stage
 
 
 def tile(page: Window, name: str) -> str:

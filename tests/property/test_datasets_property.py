@@ -1,23 +1,14 @@
 """A volume is what it is said to be, whatever is asked for, and the same each time."""
 
-import zlib
-from functools import cache
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench.datasets import APART, PAGE, Dataset
+from tests.unit.bench.test_datasets import compressibility
 
 MIB = 1 << 20
 SHARES = st.one_of(st.just(0.0), st.just(99.6), st.floats(0, 99.6), st.floats(90, 99.6))
 DUPLICATES = st.one_of(st.just(0.0), st.just(100.0), st.floats(0, 100))
-
-
-@cache
-def compressibility(volume: Dataset) -> float:
-    compressor = zlib.compressobj(6)
-    compressed = sum(len(compressor.compress(buffer)) for buffer in volume) + len(compressor.flush())
-    return 100 * (1 - compressed / volume.size)
 
 
 @given(SHARES, DUPLICATES, st.integers(0, 1 << 32))

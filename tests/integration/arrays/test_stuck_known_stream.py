@@ -5,9 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bench.sites import Address
 from tests.integration.bed.contents import cut, volume
-from tests.integration.bed.ends import Array, Arrival, Sending, acknowledge, receipt, send, whole
+from tests.integration.bed.ends import Array, Sending, receipt, send, unless_marked, whole
 from tests.integration.bed.sites import Bed
-from tests.patience import PATIENCE
 
 SIZE = 24 << 20
 SOON = 20.0
@@ -15,17 +14,10 @@ SOON = 20.0
 
 def test_others_go_on(bed: Bed) -> None:
     released = threading.Event()
-
-    def refuse_the_known(arrival: Arrival) -> None:
-        arrival.data += arrival.connection.recv(1)
-        if arrival.data == b"!":
-            released.wait(PATIENCE)
-        acknowledge(arrival)
-
     content = volume("known", SIZE)
     new = b"." + volume("new", 1 << 20)
     with (
-        Array(refuse_the_known) as array,
+        Array(unless_marked(released)) as array,
         bed.pair(array.address).running() as pair,
         ThreadPoolExecutor(3) as threads,
     ):

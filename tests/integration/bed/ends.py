@@ -130,6 +130,18 @@ def echo(arrival: Arrival) -> None:
     arrival.ended = END
 
 
+def unless_marked(released: threading.Event) -> Behaviour:
+    """As `acknowledge`, but of what begins with "!" it takes no more than that before it is released."""
+
+    def behave(arrival: Arrival) -> None:
+        arrival.data += arrival.connection.recv(1)
+        if arrival.data == b"!":
+            released.wait(PATIENCE)
+        acknowledge(arrival)
+
+    return behave
+
+
 def receipt(content: bytes | bytearray) -> bytes:
     """What proves to the sender that exactly this has come."""
     return _receipt(blake3(content), len(content))

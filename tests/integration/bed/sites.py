@@ -128,7 +128,7 @@ class Bed:
             {"east": None},
             forwards=[back] if near else [],
             exports={"array": (far, ["east"])},
-            tunnel={**(tunnel or {}), "listen": _text(listening)},
+            tunnel={**(tunnel or {}), "listen": text_of(listening)},
             store=of_west,
         )
         east = self.site(
@@ -247,13 +247,13 @@ def _store(name: str, settings: Settings) -> Settings:
 
 
 def _peer(name: str, address: Address | None) -> Settings:
-    return {"name": name, "certificate": f"{name}.crt", **({"address": _text(address)} if address else {})}
+    return {"name": name, "certificate": f"{name}.crt", **({"address": text_of(address)} if address else {})}
 
 
 def _forward(forward: Forward) -> Settings:
     return {
         "name": forward.name,
-        "listen": _text(forward.address),
+        "listen": text_of(forward.address),
         "peer": forward.peer,
         "export": forward.name,
         "protocol": forward.protocol,
@@ -262,10 +262,11 @@ def _forward(forward: Forward) -> Settings:
 
 
 def _export(name: str, address: Address, peers: Sequence[str]) -> Mapping[str, object]:
-    return {"name": name, "address": _text(address), "peers": list(peers)}
+    return {"name": name, "address": text_of(address), "peers": list(peers)}
 
 
-def _text(address: Address) -> str:
+def text_of(address: Address) -> str:
+    """As a site's file, and iSCSI, has it."""
     return f"{address[0]}:{address[1]}"
 
 

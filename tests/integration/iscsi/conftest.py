@@ -1,21 +1,19 @@
 """Tests of a file share a target and a pair: what they leave behind is theirs to clean up."""
 
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import short_directory
 from tests.integration.iscsi.stage import ANY_DIGEST, PROTOCOLS, Stage, staged
 
 
 @pytest.fixture(scope="module")
 def directory() -> Iterator[Path]:
-    """With a short path (Unix sockets allow about 100 bytes), removed after the last test of the file."""
-    directory = Path(tempfile.mkdtemp(prefix="isthmus-"))
-    yield directory
-    shutil.rmtree(directory, ignore_errors=True)
+    """As `site_directory`, for all tests of a file."""
+    with short_directory() as directory:
+        yield directory
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@ from bench.sites import Address
 from proxy.iscsi.keys import pairs
 from proxy.iscsi.pdu import OPCODE_MASK, TASK_TAG, Opcode
 from tests.integration.bed.ends import Array, Arrival
+from tests.integration.bed.sites import text_of
 from tests.unit.iscsi.pdus import pdu, text
 
 _REDIRECT = 0x0101
@@ -18,9 +19,9 @@ class Group(Array):
 
     def __init__(self, address: Address, target: str, member: Address, portals: Sequence[Address]) -> None:
         super().__init__(self._converse, address=address)
-        self._moved = text(TargetAddress=_text(member))
+        self._moved = text(TargetAddress=text_of(member))
         self._targets = text(TargetName=target)
-        self._targets += b"".join(text(TargetAddress=f"{_text(portal)},1") for portal in portals)
+        self._targets += b"".join(text(TargetAddress=f"{text_of(portal)},1") for portal in portals)
 
     def _converse(self, arrival: Arrival) -> None:
         for number, (header, keys) in enumerate(_requests(arrival)):
@@ -53,7 +54,3 @@ def _requests(arrival: Arrival) -> Iterator[tuple[bytes, dict[str, str]]]:
         while len(header := stream.read(48)) == 48:
             length = int.from_bytes(header[5:8])
             yield header, dict(pairs(stream.read(length + (-length & 3))[:length]))
-
-
-def _text(address: Address) -> str:
-    return f"{address[0]}:{address[1]}"

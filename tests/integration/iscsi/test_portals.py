@@ -18,7 +18,7 @@ from bench.array import IQN, IscsiTarget
 from bench.sites import Address, Site, free_ports
 from proxy.iscsi.pdu import Opcode
 from tests.integration.bed.ends import connect
-from tests.integration.bed.sites import Bed, Pair, configure, drain, eventually, logged, run
+from tests.integration.bed.sites import Bed, Pair, configure, drain, eventually, logged, run, text_of
 from tests.integration.iscsi.group import Group
 from tests.patience import PATIENCE
 from tests.unit.iscsi.pdus import login, text
@@ -53,10 +53,10 @@ def group(target: IscsiTarget) -> Iterator[Group]:
 def test_a_configured_portal(bed: Bed, target: IscsiTarget) -> None:
     """Discovery names the forward, and what is behind it is reached through it."""
     pair = bed.pair(target.address)
-    configure(pair.east, "forward", f'portal = "{_text(target.address)}"\n')
+    configure(pair.east, "forward", f'portal = "{text_of(target.address)}"\n')
     run(*pair.sites)
     direct, through = listed(target.address), listed(pair.entrance)
-    assert through == direct.replace(_text(target.address), _text(pair.entrance))
+    assert through == direct.replace(text_of(target.address), text_of(pair.entrance))
     assert "DIRECT_ACCESS" in through
     assert portals(pair.east) == {"rewritten": 1, "passed": 0}
     assert on_demand(pair.east) == []
@@ -80,8 +80,8 @@ def test_portals_on_demand(bed: Bed, target: IscsiTarget, group: Group) -> None:
     assert inquired(pair.entrance) == direct
     assert on_demand(pair.east)[0]["listen"] == opened["listen"]
     named = {line.rpartition(" Portal:")[2] for line in listed(pair.entrance).splitlines() if "Portal:" in line}
-    assert named == {f"{address},1" for address in (_text(pair.entrance), *listening(pair.east))}
-    assert {each["portal"] for each in on_demand(pair.east)} == {_text(target.address), opened["portal"]}
+    assert named == {f"{address},1" for address in (text_of(pair.entrance), *listening(pair.east))}
+    assert {each["portal"] for each in on_demand(pair.east)} == {text_of(target.address), opened["portal"]}
     assert portals(pair.east)["passed"] == 0
     with connect(here) as live:
         eventually(pair.east, "peers.0.streams", 1)
@@ -129,7 +129,7 @@ def with_range(
     pair = bed.pair(group.address)
     ports = free_ports(PORTS)
     network = f'range = "127.0.0.0/29:{target.address[1]}"\n'
-    own = f'portal = "{_text(group.address)}"\nports = "{ports[0]}-{ports[-1]}"\nidle = "{idle}"\n'
+    own = f'portal = "{text_of(group.address)}"\nports = "{ports[0]}-{ports[-1]}"\nidle = "{idle}"\n'
     configure(pair.east, "forward", network + own)
     if exported:
         configure(pair.west, "export", network)
@@ -138,7 +138,7 @@ def with_range(
 
 def listed(address: Address) -> str:
     """Targets and units that a portal's discovery leads to."""
-    command = ["iscsi-ls", "-s", f"iscsi://{_text(address)}"]
+    command = ["iscsi-ls", "-s", f"iscsi://{text_of(address)}"]
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
 
 
@@ -149,7 +149,7 @@ def inquired(address: Address) -> str:
 
 
 def url(address: Address) -> str:
-    return f"iscsi://{_text(address)}/{IQN}/1"
+    return f"iscsi://{text_of(address)}/{IQN}/1"
 
 
 def portals(site: Site) -> dict[str, int]:
@@ -172,7 +172,3 @@ def refuses(address: Address) -> bool:
 
 def listening(site: Site) -> list[str]:
     return [each["listen"] for each in on_demand(site)]
-
-
-def _text(address: Address) -> str:
-    return f"{address[0]}:{address[1]}"

@@ -18,7 +18,7 @@ from bench.sites import Address
 from bench.wan import Wan
 from tests.certificates import make
 from tests.integration.bed.contents import volume
-from tests.integration.bed.ends import Arrival, acknowledge, receipt, whole
+from tests.integration.bed.ends import receipt, unless_marked, whole
 from tests.integration.bed.lines import WRITE, array_at, line_or_skip, pair_over, sent_from_east
 from tests.integration.bed.passes import replicate
 from tests.integration.bed.sites import Bed, alarm, drain, eventually, logged, run
@@ -130,18 +130,12 @@ def test_a_stuck_stream_beside_thirty_one(bed: Bed) -> None:
     """They finish while its far array reads nothing, and then it does, too."""
     released = threading.Event()
 
-    def refuse_one(arrival: Arrival) -> None:
-        arrival.data += arrival.connection.recv(1)
-        if arrival.data == b"!":
-            released.wait(PATIENCE)
-        acknowledge(arrival)
-
     settings = {"window": "4MiB", "memory": "16MiB", "unacked": "8MiB"}
     stuck_content = b"!" + volume("stuck", STUCK_SIZE)
     others = [b"." + volume(f"busy {number}", BUSY_SIZE) for number in range(BUSY)]
     with (
         line_or_skip(rate="200Mbit", delay="5ms", loss="0.1%") as wan,
-        array_at(wan, "west", refuse_one, receive_buffer=64 << 10) as array,
+        array_at(wan, "west", unless_marked(released), receive_buffer=64 << 10) as array,
         pair_over(bed, wan, array.address, tunnel=settings).running() as pair,
         ThreadPoolExecutor(BUSY + 1) as threads,
     ):

@@ -1,6 +1,5 @@
 """Volumes and advice in `isthmus status`."""
 
-import re
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from rich.console import Console
 
 from proxy.cli.report import report
 from proxy.cli.volumes_report import MOST_VOLUMES
+from tests.unit.cli.test_cli_status import rows
 
 KiB = 1 << 10
 SECONDS = {"bounds": [0.001, 0.002, 2.048], "counts": [90, 4, 6, 0], "total": 0.15}
@@ -46,10 +46,6 @@ def shown(*peers: object) -> str:
     with console.capture() as captured:
         console.print(report({"status": {"peers": list(peers)}}, 0.0))
     return captured.get()
-
-
-def rows(text: str) -> list[list[str]]:
-    return [re.split(r"\s{2,}", line.strip()) for line in text.splitlines() if line.strip()]
 
 
 def test_a_row_for_reads_and_one_for_writes() -> None:

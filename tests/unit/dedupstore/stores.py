@@ -1,5 +1,7 @@
 """Small stores on disk."""
 
+import errno
+import os
 from pathlib import Path
 
 import lmdb
@@ -14,6 +16,11 @@ FIVE = range(A_CONTAINER * 5)
 
 def opened(path: Path, size: int = SIZE) -> ChunkStore:
     return open_store("disk", size, path, cache_bytes=32 << 20, clock=lambda: 1_700_000_000.0)
+
+
+def failing(*_: object) -> int:
+    """What a disk makes of a call when it fails."""
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 def put_in_index(path: Path, database: bytes, key: bytes, value: bytes) -> bytes | None:

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from dedupstore import container_file, open_store
-from dedupstore.beliefs import RecordedBeliefs
+from dedupstore.beliefs import MOST_STORES, SITE_BYTES, RecordedBeliefs
 from dedupstore.errors import DiskFull, StoreFault
 from dedupstore.index import Index
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import A_CONTAINER, fill
+from tests.unit.dedupstore.stores import failing
 
 SIZE = 64 << 20
 PEER = b"a site, a store."
@@ -136,10 +137,34 @@ def test_belief_that_is_not_written_down_yet_makes_no_room_for_what_is(monkeypat
     assert beliefs.changes(lambda container: True).bits == {(PEER, container): 0b11 for container in range(3)}
 
 
-def test_nothing_is_due_while_writing_rests_after_a_failure(store: ChunkStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*_: object) -> int:
-        raise OSError(errno.EIO, "Input/output error")
+def test_what_a_peer_was_believed_to_hold_is_not_believed_of_its_next_store_while_it_is_being_dropped() -> None:
+    """The record still has it."""
+    beliefs = RecordedBeliefs(lambda: 0.0, {}, lambda peer, container: 0b11)
+    beliefs.disbelieve(PEER)
+    beliefs.remember(PEER, b"epoch")
+    assert beliefs.changes(lambda container: True).disbelieved == {PEER}
+    assert beliefs.belief(PEER, 1) == 0
 
+
+def test_of_a_peer_that_was_forgotten_before_it_was_written_down_nothing_is() -> None:
+    beliefs = RecordedBeliefs(lambda: 0.0, {}, lambda peer, container: 0)
+    beliefs.remember(PEER, b"epoch")
+    beliefs.disbelieve(PEER)
+    notes = beliefs.changes(lambda container: True)
+    assert notes.disbelieved == {PEER}
+    assert not notes.peers
+
+
+def test_of_a_sites_many_stores_the_latest_stays_though_the_clock_was_set_back() -> None:
+    times = iter([100.0] * MOST_STORES + [50.0])
+    beliefs = RecordedBeliefs(lambda: next(times), {}, lambda peer, container: 0)
+    stores = [PEER[:SITE_BYTES] + number.to_bytes(8) for number in range(MOST_STORES + 1)]
+    for store in stores:
+        beliefs.remember(store, b"epoch")
+    assert list(beliefs.peers) == stores[1:]
+
+
+def test_nothing_is_due_while_writing_rests_after_a_failure(store: ChunkStore, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
         broken.setattr(container_file, "pwrite", failing)
         fill(store, range(100, 100 + A_CONTAINER * 2))

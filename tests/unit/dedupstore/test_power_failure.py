@@ -3,7 +3,6 @@
 All else need not be synced, for nothing is believed unverified (FORMAT.md).
 """
 
-import errno
 import os
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from dedupstore import container_file
 from dedupstore.errors import StoreUnusable
 from dedupstore.index import Index, Meta
 from tests.conformance.filling import healthy
-from tests.unit.dedupstore.stores import opened
+from tests.unit.dedupstore.stores import failing, opened
 
 
 def test_the_superblock_is_on_the_disk_before_the_index_names_the_store(
@@ -41,11 +40,8 @@ def test_the_superblock_is_on_the_disk_before_the_index_names_the_store(
 
 
 def test_a_superblock_that_cannot_be_synced_is_no_store(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fsync(_: int) -> None:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
     with monkeypatch.context() as broken:
-        broken.setattr(container_file, "fsync", fsync)
+        broken.setattr(container_file, "fsync", failing)
         with pytest.raises(StoreUnusable, match="the disk failed: Input/output error; see to the disk"):
             opened(path)
     store = opened(path)

@@ -1,6 +1,5 @@
 """Chunks that are wanted here and there are read alone; those that are wanted in order come with their container."""
 
-import errno
 import os
 import random
 import shutil
@@ -17,7 +16,7 @@ from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.scatter import Scatter
 from dedupstore.store import ChunkStore
 from tests.conformance.filling import chunk, fetch, fill, healthy, name_of, put
-from tests.unit.dedupstore.stores import opened, put_in_index
+from tests.unit.dedupstore.stores import failing, opened, put_in_index
 
 LENGTH = 16 << 10
 A_SLOT = (SMALL.slot_bytes - SMALL.data_offset) // LENGTH
@@ -189,9 +188,6 @@ def test_a_disk_that_can_be_read_again_is_an_alarm_no_longer(
     read_here_and_there(doomed, 300)
     cold = [number for number in CHUNKS if not resident(doomed, number)]
     one, other, third = (name_of(number, LENGTH) for number in (cold[0], cold[len(cold) // 2], cold[-1]))
-
-    def failing(*_: object) -> int:
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
 
     with monkeypatch.context() as disk:
         disk.setattr(container_file, "preadv", failing)

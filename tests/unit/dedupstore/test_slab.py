@@ -9,7 +9,7 @@ import pytest
 from dedupstore import container_file
 from dedupstore.container import PAGE_BYTES, Slab
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, name_of
-from tests.unit.dedupstore.stores import FIVE, opened
+from tests.unit.dedupstore.stores import FIVE, failing, opened
 
 
 def test_each_slot_is_prepared_once() -> None:
@@ -30,10 +30,6 @@ def test_a_slot_that_cannot_be_prepared_is_not_lost(monkeypatch: pytest.MonkeyPa
     assert not slab.prepare()
     assert len(slab) == 2
     assert [slab.take() is not None for _ in range(3)] == [True, True, False]
-
-
-def failing(*_: object) -> int:
-    raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 def test_reads_that_fail_take_no_memory_for_good(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

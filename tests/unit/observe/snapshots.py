@@ -104,6 +104,11 @@ def store(**changes: Any) -> StoreStatus:
     return StoreStatus(**{field.name: 0 for field in fields(StoreStatus)} | plain | changes)
 
 
+def with_peer(**changes: Any) -> Snapshot:
+    """Of a site with one peer, whose status has changed so."""
+    return changed(peers=[peer(**changes)])
+
+
 def changed(**changes: Any) -> Snapshot:
     plain: dict[str, Any] = {
         "site": "east",

@@ -5,9 +5,9 @@ import pytest
 from proxy.observe.answers import Level
 from proxy.observe.codes import EXPORT_UNREACHABLE
 from proxy.observe.snapshot import RefusalStatus
-from tests.unit.observe.snapshots import changed, peer
+from tests.unit.observe.snapshots import changed, peer, with_peer
 from tests.unit.observe.test_metrics import samples
-from tests.unit.observe.test_watch import Site, with_peer
+from tests.unit.observe.test_watch import Site
 
 NO = "cannot connect to 10.0.0.5:3260: Connection refused"
 

@@ -5,8 +5,8 @@ import pytest
 from proxy.observe.history import History
 from proxy.observe.journal import Journal
 from proxy.observe.watch import Watch
-from tests.unit.observe.snapshots import NOW, changed
-from tests.unit.observe.test_watch import Site, down, with_peer
+from tests.unit.observe.snapshots import NOW, changed, with_peer
+from tests.unit.observe.test_watch import Site, down
 
 
 @pytest.mark.parametrize(("share", "why"), [(0.02, "it was stopped, or its host was"), (0.9, "busy with one thing")])

@@ -14,7 +14,7 @@ from proxy.observe.history import History
 from proxy.observe.journal import Journal
 from proxy.observe.snapshot import CertificateStatus, PeerStatus, Snapshot, VerdictStatus
 from proxy.observe.watch import Watch
-from tests.unit.observe.snapshots import NOW, changed, lane, of_peer, peer, share, store, traffic
+from tests.unit.observe.snapshots import NOW, changed, lane, of_peer, peer, share, store, traffic, with_peer
 
 MIB = 1 << 20
 PROXY = Path(__file__).parents[3] / "proxy"
@@ -45,10 +45,6 @@ class Site:
     @property
     def reasons(self) -> list[str]:
         return [reason.code for _, reason in reasons_of(self.watch.health)]
-
-
-def with_peer(**changes: Any) -> Snapshot:
-    return changed(peers=[peer(**changes)])
 
 
 def down(**changes: Any) -> PeerStatus:
