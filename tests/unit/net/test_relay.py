@@ -366,6 +366,13 @@ def test_an_end_after_another_number_of_bytes_is_none(connected: Connected, tota
     assert not connected.relay.delivery.over
 
 
+def test_what_is_kept_of_a_text_goes_to_the_array_before_its_end(connected: Connected) -> None:
+    """The far target has ended within it. Nothing can be given to an array behind the end."""
+    connected.relay.coders.decoder.let_go = lambda: [b"TargetAddress=10."]  # type: ignore[method-assign]
+    connected.relay.delivery.end(0, memoryview(b""))
+    assert connected.transport.mock_calls[-2:] == [call.writelines([b"TargetAddress=10."]), call.write_eof()]
+
+
 @pytest.mark.parametrize("size", [0, 500], ids=["gone", "chunk"])
 @pytest.mark.parametrize("asked", [False, True], ids=["nothing was", "another was"])
 def test_a_fill_of_what_was_not_asked_for_is_a_breach(connected: Connected, asked: bool, size: int) -> None:
