@@ -18,6 +18,7 @@ T = TypeVar("T")
 pwrite = os.pwrite
 preadv = os.preadv
 fsync = os.fsync
+fstatvfs = os.fstatvfs
 """The seam to the disk: tests put failing disks here."""
 
 _SUPERBLOCK: Final = Struct("<8sII16s")
@@ -47,6 +48,14 @@ class ContainerFile:
     def size(self) -> int:
         """Bytes from its start to its end."""
         return os.fstat(self._file).st_size
+
+    def room(self) -> int:
+        """Bytes that the disk has left, for other files as well. Raises StoreFault."""
+        try:
+            found = fstatvfs(self._file)
+        except OSError as error:
+            raise _fault(error) from error
+        return found.f_bavail * found.f_frsize
 
     def identity(self) -> bytes:
         """The store's identity, from the superblock, as the layout is. Raises Damaged if that is not sound."""
@@ -200,6 +209,12 @@ class FileSlots:
             return None
         self._new += 1
         return self._new - 1
+
+    def raise_limit(self, limit: int, used: set[int]) -> None:
+        """Give out slots up to that number again, but for those in `used`."""
+        taken = used | self.unfit
+        self.limit = limit
+        self._free = [slot for slot in range(1, min(self._new - 1, limit) + 1) if slot not in taken]
 
     def give(self, slot: int) -> None:
         """Take a slot back."""

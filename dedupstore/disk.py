@@ -31,6 +31,12 @@ _RELIEFS = 4
 _LOOK_SECONDS = 60.0
 """Between two looks at whether copies that were set aside are still there."""
 
+_GROW_SECONDS = 60.0
+_LONGEST_STAND = 3600.0
+"""After a full disk, until the store looks whether there is room again; twice as long each time it was full again."""
+_GROWTH_MIN = 4
+"""Slots by which it grows at least then; as many more have to be free, since it is not alone on the disk."""
+
 _FIRST_PAUSE = 10.0
 _LONGEST_PAUSE = 640.0
 """Seconds without learning after the disk failed again and again. Each try may cost the oldest two containers."""
@@ -72,6 +78,10 @@ class DiskStore(DiskCache):
             wrong = f"there is no memory for a store cache of {cache_bytes >> 20} MiB; lower store.cache"
             raise StoreUnusable(wrong) from error
         self._looked = clock()
+        self._configured = files.slots.limit
+        self._stand = 0.0
+        """Seconds from when it stopped growing, or was looked at last, until it may grow again."""
+        self._stood = clock()
         self._announced = False
         self._taken = 0
         """How often the disk has taken something."""
@@ -90,7 +100,7 @@ class DiskStore(DiskCache):
     @property
     def noted(self) -> bool:
         """As ChunkStore says."""
-        return super().noted or self._look_due() or self._probe_due()
+        return super().noted or self._look_due() or self._probe_due() or self._growth_due()
 
     def write(self) -> None:
         """As ChunkStore says."""
@@ -98,6 +108,8 @@ class DiskStore(DiskCache):
             self._look()
         if self._probe_due():
             self._probe()
+        if self._growth_due():
+            self._grow()
         for containers in self._batches():
             self._write_together(containers)
 
@@ -202,6 +214,26 @@ class DiskStore(DiskCache):
                 self._take_nothing(fault)
         else:
             self._has_taken()
+
+    def _growth_due(self) -> bool:
+        if not self._stand or self._slots.limit == self._configured or self._paused():
+            return False
+        return not 0 <= self._clock() - self._stood < self._stand
+
+    def _grow(self) -> None:
+        """Use more slots again if the disk has room: half of it at most, since other files grow as well."""
+        self._stood = self._clock()
+        more = 0
+        with suppress(StoreFault):
+            more = self._file.room() // (2 * self._layout.slot_bytes)
+        if more < _GROWTH_MIN:
+            return
+        with self._lock:
+            limit = min(self._configured, self._slots.limit + more)
+            self._slots.raise_limit(limit, {self._roster[container].slot for container in self._roster})
+            self._alarms.pop("room", None)
+            if limit < self._configured:
+                self._stays("The disk is full", "make room, and it grows again")
 
     # Containers
 
@@ -403,14 +435,21 @@ class DiskStore(DiskCache):
             return False
         self._slots.limit = highest
         self._gone.cut(highest)
-        too_long = isinstance(fault, FileTooLong)
-        why = "No file may be longer on this file system" if too_long else "The disk is full"
-        remedy = "put the store on one that takes longer files" if too_long else "make room"
-        self._alarms["room"] = (
-            f"{why}: store {self._path} stays at {highest * self._layout.slot_bytes >> 20} MiB, less than "
-            f"was configured; {remedy} or configure less, and restart."
-        )
+        if isinstance(fault, FileTooLong):
+            self._stand = 0.0
+            self._stays(
+                "No file may be longer on this file system", "put the store on one that takes longer files, and restart"
+            )
+        else:
+            self._stand, self._stood = min(2 * self._stand or _GROW_SECONDS, _LONGEST_STAND), self._clock()
+            self._stays("The disk is full", "make room, and it grows again")
         return True
+
+    def _stays(self, why: str, remedy: str) -> None:
+        self._alarms["room"] = (
+            f"{why}: store {self._path} stays at {self._slots.limit * self._layout.slot_bytes >> 20} MiB, less than "
+            f"was configured; {remedy}, or configure less."
+        )
 
     def _cut(self) -> None:
         """Without the lock: the disk may take its time over it."""

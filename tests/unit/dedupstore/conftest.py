@@ -1,11 +1,15 @@
-"""A store's directory, empty and filled."""
+"""A store's directory, empty and filled; a disk that fails as told, and a store on it."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from dedupstore import open_store
+from dedupstore.store import ChunkStore
 from tests.conformance.filling import fill
-from tests.unit.dedupstore.stores import FIVE, opened
+from tests.unit.dedupstore.failing_disk import Clock, Disk
+from tests.unit.dedupstore.stores import FIVE, SIZE, opened
 
 
 @pytest.fixture
@@ -20,3 +24,20 @@ def filled(path: Path) -> Path:
     fill(store, FIVE)
     store.close()
     return path
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    return Disk(monkeypatch)
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: Clock, disk: Disk) -> Iterator[ChunkStore]:
+    opened = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
+    yield opened
+    opened.close()

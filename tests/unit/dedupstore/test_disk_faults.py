@@ -1,12 +1,9 @@
 """Row 14 of the fault table, with the disk's faults put in at `container_file`'s seam: traffic never fails."""
 
 import errno
-import fcntl
 import os
 import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,85 +12,15 @@ from dedupstore.errors import ChunkInvalid, ChunkMissing
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
 from tests.patience import PATIENCE
+from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk, gives_back_all
 
 SIZE = 64 << 20
-SLOTS = 11
 
 
-SECTOR = 512
-"""What is read or written past the page cache begins and ends at one: here also where the file system does not mind."""
-
-
-class Disk:
-    """The system's disk, until it is told to fail."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.write_error = self.read_error = self.errors = 0
-        self.room: int | None = None
-        """No file may grow beyond this."""
-        self.no_room = errno.ENOSPC
-        """Why."""
-        self.short_writes = False
-        self.never_direct = False
-        """Files may be opened for direct access, which is then refused."""
-        monkeypatch.setattr(container_file, "pwrite", self.pwrite)
-        monkeypatch.setattr(container_file, "preadv", self.preadv)
-
-    def pwrite(self, file: int, data: memoryview, offset: int) -> int:
-        self._look(file, len(data), offset)
-        if self.write_error:
-            self.errors += 1
-            raise OSError(self.write_error, os.strerror(self.write_error))
-        if self.room is not None and offset + len(data) > self.room:
-            if offset >= self.room:
-                raise OSError(self.no_room, os.strerror(self.no_room))
-            data = data[: self.room - offset]
-        if self.short_writes:
-            data = data[: max(1, len(data) // 2)]
-        return os.pwrite(file, data, offset)
-
-    def preadv(self, file: int, buffers: list[Any], offset: int) -> int:
-        self._look(file, sum(map(len, buffers)), offset)
-        if self.read_error:
-            raise OSError(self.read_error, os.strerror(self.read_error))
-        return os.preadv(file, [buffer[: max(1, len(buffer) // 2)] for buffer in buffers], offset)
-
-    def _look(self, file: int, length: int, offset: int) -> None:
-        direct = fcntl.fcntl(file, fcntl.F_GETFL) & os.O_DIRECT
-        if direct and (self.never_direct or offset % SECTOR or length % SECTOR):
-            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-
-
-class Clock:
-    now = 1_700_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
-    return Disk(monkeypatch)
-
-
-@pytest.fixture
-def store(tmp_path: Path, clock: Clock, disk: Disk) -> Iterator[ChunkStore]:
-    opened = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
-    yield opened
-    opened.close()
-
-
-def gives_back_all(store: ChunkStore) -> None:
-    """As many chunks as it has room for."""
-    numbers = range(A_CONTAINER * SLOTS)
-    fill(store, numbers)
-    assert [fetch(store, name_of(number)) for number in numbers] == [chunk(number) for number in numbers]
-    assert healthy(store)
+def evict_from_cache(store: ChunkStore) -> None:
+    """Load so many containers that the first one is no longer in memory."""
+    for number in range(A_CONTAINER, A_CONTAINER * SLOTS, A_CONTAINER):
+        fetch(store, name_of(number))
 
 
 def test_writes_and_reads_in_parts_are_put_together(store: ChunkStore, disk: Disk) -> None:
@@ -239,104 +166,6 @@ def test_a_disk_that_stalls_does_not_stop_the_loop(
     store.write()
     assert store.unwritten == 0
     assert held(store, range(A_CONTAINER)) == list(range(A_CONTAINER))
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [(errno.ENOSPC, "The disk is full: "), (errno.EFBIG, "No file may be longer on this file system: ")],
-)
-def test_a_full_disk_keeps_the_store_at_its_size(
-    store: ChunkStore, disk: Disk, tmp_path: Path, error: int, words: str
-) -> None:
-    """So does a file system whose longest file (16 TiB with ext4) is shorter than the store: nothing was learned any
-    more from there on, but slots were given up one by one, as if the disk were bad."""
-    disk.room, disk.no_room = 5 * CONTAINER_BYTES + 1234, error
-    fill(store, range(A_CONTAINER * 20))
-    assert len(store.alarms) == 1
-    assert store.alarms[0].startswith(words)
-    assert "restart" in store.alarms[0]
-    assert store.figures().containers == 4
-    assert (tmp_path / "containers").stat().st_size <= disk.room
-    youngest = range(A_CONTAINER * 18, A_CONTAINER * 19)
-    assert [fetch(store, name_of(number)) for number in youngest] == [chunk(number) for number in youngest]
-    assert store.verify() == (store.figures().chunks, 0)
-
-
-def test_a_disk_that_was_full_may_be_used_after_a_restart(disk: Disk, clock: Clock, tmp_path: Path) -> None:
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
-    disk.room = 5 * CONTAINER_BYTES
-    fill(store, range(A_CONTAINER * 6))
-    store.close()
-    disk.room = None
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
-    assert healthy(store)
-    fill(store, range(1000, 1000 + A_CONTAINER * SLOTS))
-    assert store.figures().containers == SLOTS
-    store.close()
-
-
-def test_no_room_at_all(store: ChunkStore, disk: Disk) -> None:
-    disk.room = CONTAINER_BYTES
-    places = fill(store, range(A_CONTAINER * 3))
-    assert places[-1] is None
-    assert "stays at 0 MiB" in store.alarms[0]
-    with pytest.raises(ChunkMissing):
-        store.read(name_of(0))
-
-
-def test_what_was_written_before_in_the_same_write_is_not_cut_off(disk: Disk, clock: Clock, tmp_path: Path) -> None:
-    """Nor does the store shrink to what it held before."""
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
-    disk.room = 4 * CONTAINER_BYTES
-    fill(store, range(A_CONTAINER + 1))
-    store.pin(3)
-    for number in range(A_CONTAINER + 1, A_CONTAINER * 4 + 1):
-        put(store, number)
-    store.write()
-    kept = list(range(A_CONTAINER * 3))
-    assert held(store, range(A_CONTAINER * 4)) == kept
-    assert "stays at 12 MiB" in store.alarms[0]
-    assert [fetch(store, name_of(number)) for number in kept] == [chunk(number) for number in kept]
-    store.unpin(3)
-    store.close()
-    store = open_store("disk", SIZE, tmp_path, cache_bytes=32 << 20, clock=clock)
-    assert healthy(store)
-    assert held(store, range(A_CONTAINER * 4)) == kept
-    store.close()
-
-
-def test_a_disk_that_is_full_in_the_middle(store: ChunkStore, disk: Disk, clock: Clock) -> None:
-    """Copy-on-write file systems, and slots that were filled in part, need room where there are bytes already."""
-    fill(store, range(A_CONTAINER * SLOTS + 1))
-    disk.write_error = errno.ENOSPC
-    fill(store, range(1000, 1000 + A_CONTAINER * 3))
-    disk.write_error = 0
-    assert "The disk is full" in store.alarms[0]
-    fill(store, range(3000, 3000 + A_CONTAINER * SLOTS))
-    assert len(store.alarms) == 1
-    assert SLOTS - 4 <= store.figures().containers < SLOTS, "it gave a slot up each time"
-    assert store.verify()[1] == 0
-
-
-def test_a_full_disk_does_not_take_what_is_pinned(store: ChunkStore, disk: Disk, clock: Clock) -> None:
-    fill(store, range(A_CONTAINER * SLOTS + 1))
-    for container in range(2, SLOTS + 1):
-        store.pin(container)
-    disk.write_error = errno.ENOSPC
-    fill(store, range(1000, 1000 + A_CONTAINER * 3))
-    assert "has no room for another container" in store.alarms[0]
-    assert held(store, range(A_CONTAINER * SLOTS)) == list(range(A_CONTAINER, A_CONTAINER * SLOTS))
-    disk.write_error = 0
-    clock.now += 11
-    fill(store, range(3000, 3000 + A_CONTAINER + 1))
-    assert healthy(store)
-    assert fetch(store, name_of(3000)) == chunk(3000)
-
-
-def evict_from_cache(store: ChunkStore) -> None:
-    """Load so many containers that the first one is no longer in memory."""
-    for number in range(A_CONTAINER, A_CONTAINER * SLOTS, A_CONTAINER):
-        fetch(store, name_of(number))
 
 
 def test_a_container_that_cannot_be_read_is_dropped(store: ChunkStore, disk: Disk) -> None:

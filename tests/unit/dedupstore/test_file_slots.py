@@ -21,6 +21,20 @@ def test_above_the_limit_there_is_none() -> None:
     assert [slots.take() for _ in range(2)] == [2, None]
 
 
+def test_a_limit_that_rises_again() -> None:
+    """Those above it are given out once, whether they had been given out before or passed over meanwhile."""
+    slots = FileSlots(9, {2})
+    assert [slots.take() for _ in range(5)] == [1, 3, 4, 5, 6]
+    slots.unfit.add(4)
+    slots.limit = 2
+    slots.give(5)
+    assert slots.take() is None
+    slots.raise_limit(7, {1, 2, 6})
+    assert [slots.take() for _ in range(4)] == [3, 5, 7, None]
+    slots.raise_limit(9, {1, 2, 3, 5, 6, 7})
+    assert [slots.take() for _ in range(3)] == [8, 9, None]
+
+
 def test_one_that_is_unfit_stays_away() -> None:
     slots = FileSlots(2, {1, 2})
     slots.unfit.add(1)

@@ -1,0 +1,79 @@
+"""A disk that fails as a test says, put in at `container_file`'s seam, and a store of eleven slots on it."""
+
+import errno
+import fcntl
+import os
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dedupstore import container_file
+from dedupstore.container import PAGE_BYTES
+from dedupstore.store import CONTAINER_BYTES, ChunkStore
+from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, name_of
+
+SLOTS = 11
+SECTOR = 512
+"""What is read or written past the page cache begins and ends at one: here also where the file system does not mind."""
+
+
+class Disk:
+    """The system's disk, until it is told to fail."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.write_error = self.read_error = self.errors = 0
+        self.room: int | None = None
+        """No file may grow beyond this."""
+        self.no_room = errno.ENOSPC
+        """Why."""
+        self.free_slots = 0
+        """What it says that it has left."""
+        self.short_writes = False
+        self.never_direct = False
+        """Files may be opened for direct access, which is then refused."""
+        monkeypatch.setattr(container_file, "pwrite", self.pwrite)
+        monkeypatch.setattr(container_file, "preadv", self.preadv)
+        monkeypatch.setattr(container_file, "fstatvfs", self.fstatvfs)
+
+    def pwrite(self, file: int, data: memoryview, offset: int) -> int:
+        self._look(file, len(data), offset)
+        if self.write_error:
+            self.errors += 1
+            raise OSError(self.write_error, os.strerror(self.write_error))
+        if self.room is not None and offset + len(data) > self.room:
+            if offset >= self.room:
+                raise OSError(self.no_room, os.strerror(self.no_room))
+            data = data[: self.room - offset]
+        if self.short_writes:
+            data = data[: max(1, len(data) // 2)]
+        return os.pwrite(file, data, offset)
+
+    def preadv(self, file: int, buffers: list[Any], offset: int) -> int:
+        self._look(file, sum(map(len, buffers)), offset)
+        if self.read_error:
+            raise OSError(self.read_error, os.strerror(self.read_error))
+        return os.preadv(file, [buffer[: max(1, len(buffer) // 2)] for buffer in buffers], offset)
+
+    def fstatvfs(self, file: int) -> Any:
+        return SimpleNamespace(f_bavail=self.free_slots * CONTAINER_BYTES // PAGE_BYTES, f_frsize=PAGE_BYTES)
+
+    def _look(self, file: int, length: int, offset: int) -> None:
+        direct = fcntl.fcntl(file, fcntl.F_GETFL) & os.O_DIRECT
+        if direct and (self.never_direct or offset % SECTOR or length % SECTOR):
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+
+class Clock:
+    now = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def gives_back_all(store: ChunkStore) -> None:
+    """As many chunks as it has room for."""
+    numbers = range(A_CONTAINER * SLOTS)
+    fill(store, numbers)
+    assert [fetch(store, name_of(number)) for number in numbers] == [chunk(number) for number in numbers]
+    assert healthy(store)
