@@ -21,6 +21,7 @@ def test_longer_than_grace(bed: Bed) -> None:
 
         def strike(number: int) -> None:
             if number == 100:
+                far.arrival(1)  # both streams are open
                 wire.refuse()
                 wire.cut()
 
