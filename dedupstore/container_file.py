@@ -212,9 +212,10 @@ class FileSlots:
 
     def raise_limit(self, limit: int, used: set[int]) -> None:
         """Give out slots up to that number again, but for those in `used`."""
+        former, self.limit = self.limit, limit
         taken = used | self.unfit
-        self.limit = limit
-        self._free = [slot for slot in range(1, min(self._new - 1, limit) + 1) if slot not in taken]
+        passed = [slot for slot in range(former + 1, min(self._new - 1, limit) + 1) if slot not in taken]
+        self._free = sorted(slot for slot in self._free if slot <= former) + passed  # in order: a heap
 
     def give(self, slot: int) -> None:
         """Take a slot back."""
