@@ -16,6 +16,7 @@ from dedupstore.disk_cache import MOST_UNWRITTEN, DiskCache
 from dedupstore.errors import DiskFull, FileTooLong, IndexFull, StoreFault, StoreUnusable
 from dedupstore.index import Change
 from dedupstore.opening import close_files, open_files, warn_of_copies
+from dedupstore.pause import Pause
 from dedupstore.store import CONTAINER_BYTES, StoreFigures
 
 CACHE_BYTES = 160 << 20
@@ -32,14 +33,10 @@ _LOOK_SECONDS = 60.0
 """Between two looks at whether copies that were set aside are still there."""
 
 _GROW_SECONDS = 60.0
-_LONGEST_STAND = 3600.0
+_LONGEST_GROW_SECONDS = 3600.0
 """After a full disk, until the store looks whether there is room again; twice as long each time it was full again."""
 _GROWTH_MIN = 4
 """Slots by which it grows at least then; as many more have to be free, since it is not alone on the disk."""
-
-_FIRST_PAUSE = 10.0
-_LONGEST_PAUSE = 640.0
-"""Seconds without learning after the disk failed again and again. Each try may cost the oldest two containers."""
 
 
 class DiskStore(DiskCache):
@@ -77,11 +74,12 @@ class DiskStore(DiskCache):
             close_files(files.index, files.containers, files.lock, files.epochs[1:])  # no peer was told of the first
             wrong = f"there is no memory for a store cache of {cache_bytes >> 20} MiB; lower store.cache"
             raise StoreUnusable(wrong) from error
-        self._looked = clock()
-        self._configured = files.slots.limit
-        self._stand = 0.0
-        """Seconds from when it stopped growing, or was looked at last, until it may grow again."""
-        self._stood = clock()
+        self._looking = Pause(clock, _LOOK_SECONDS, _LOOK_SECONDS)
+        self._looking.begin()
+        self._standing = Pause(clock, _GROW_SECONDS, _LONGEST_GROW_SECONDS)
+        self._configured = self._most = self._raised = files.slots.limit
+        """Slots: as configured, as the file system allows as far as it is known, and as given out before any had to be
+        given up."""
         self._announced = False
         self._taken = 0
         """How often the disk has taken something."""
@@ -193,17 +191,15 @@ class DiskStore(DiskCache):
             self.write()
 
     def _look_due(self) -> bool:
-        if "set-aside" not in self._alarms or self._doubtful or self._paused():
-            return False
-        return not 0 <= self._clock() - self._looked < _LOOK_SECONDS
+        return "set-aside" in self._alarms and not (self._doubtful or self._failing.holds or self._looking.holds)
 
     def _look(self) -> None:
-        self._looked = self._clock()
+        self._looking.begin()
         with suppress(OSError):
             warn_of_copies(self._path, self._alarms)
 
     def _probe_due(self) -> bool:
-        return "write" in self._alarms and not (self._sealed or self._paused())
+        return "write" in self._alarms and not (self._sealed or self._failing.holds)
 
     def _probe(self) -> None:
         """Whether the disk takes something again: where little comes it may be days until a container is full."""
@@ -216,24 +212,21 @@ class DiskStore(DiskCache):
             self._has_taken()
 
     def _growth_due(self) -> bool:
-        if not self._stand or self._slots.limit == self._configured or self._paused():
-            return False
-        return not 0 <= self._clock() - self._stood < self._stand
+        return self._slots.limit < self._most and not (self._failing.holds or self._standing.holds)
 
     def _grow(self) -> None:
         """Use more slots again if the disk has room: half of it at most, since other files grow as well."""
-        self._stood = self._clock()
+        self._standing.repeat()
         more = 0
         with suppress(StoreFault):
             more = self._file.room() // (2 * self._layout.slot_bytes)
         if more < _GROWTH_MIN:
             return
         with self._lock:
-            limit = min(self._configured, self._slots.limit + more)
+            limit = min(self._most, self._slots.limit + more)
             self._slots.raise_limit(limit, {self._roster[container].slot for container in self._roster})
-            self._alarms.pop("room", None)
-            if limit < self._configured:
-                self._stays("The disk is full", "make room, and it grows again")
+            self._raised = limit
+            self._tell_of_room()
 
     # Containers
 
@@ -330,7 +323,7 @@ class DiskStore(DiskCache):
         self._settle(written)
         self._gone.committed(change)
         if written:
-            self._pause = 0.0
+            self._failing.end()
         if not self._doubtful:
             self._alarms.pop("index", None)
 
@@ -415,9 +408,8 @@ class DiskStore(DiskCache):
 
     def _fail(self) -> None:
         """Learn nothing for 10 s, then try again; twice as long each time that fails."""
-        if not self._paused():
-            self._pause = min(2 * self._pause or _FIRST_PAUSE, _LONGEST_PAUSE)
-            self._failed_at = self._clock()
+        if not self._failing.holds:
+            self._failing.begin()
 
     def _stop_growing(self, fault: DiskFull, size: int = 0) -> bool:
         """The disk is full, or the file may not be longer: use no slot above those in use.
@@ -433,22 +425,28 @@ class DiskStore(DiskCache):
             highest = self._give_up(highest)
         if highest >= self._slots.limit:
             return False
-        self._slots.limit = highest
+        first, self._slots.limit = self._slots.limit == self._raised, highest
         self._gone.cut(highest)
         if isinstance(fault, FileTooLong):
-            self._stand = 0.0
-            self._stays(
-                "No file may be longer on this file system", "put the store on one that takes longer files, and restart"
-            )
-        else:
-            self._stand, self._stood = min(2 * self._stand or _GROW_SECONDS, _LONGEST_STAND), self._clock()
-            self._stays("The disk is full", "make room, and it grows again")
+            self._most = highest
+        elif first:  # others may follow: they are of the same full disk
+            self._standing.begin()
+        self._tell_of_room()
         return True
 
-    def _stays(self, why: str, remedy: str) -> None:
+    def _tell_of_room(self) -> None:
+        limit = self._slots.limit
+        if limit == self._configured:
+            self._alarms.pop("room", None)
+            return
+        if limit < self._most:
+            why, remedy = "The disk is full", "make room, and it grows again"
+        else:
+            why = "No file may be longer on this file system"
+            remedy = "put the store on one that takes longer files, and restart"
+        size = limit * self._layout.slot_bytes >> 20
         self._alarms["room"] = (
-            f"{why}: store {self._path} stays at {self._slots.limit * self._layout.slot_bytes >> 20} MiB, less than "
-            f"was configured; {remedy}, or configure less."
+            f"{why}: store {self._path} stays at {size} MiB, less than was configured; {remedy}, or configure less."
         )
 
     def _cut(self) -> None:

@@ -13,6 +13,7 @@ from dedupstore.errors import Damaged, StoreFault
 from dedupstore.fingerprint import fingerprint
 from dedupstore.gone import Gone
 from dedupstore.opening import StoreFiles
+from dedupstore.pause import Pause
 from dedupstore.roster import Row
 from dedupstore.scatter import Scatter
 from dedupstore.store import CONTAINER_BYTES, Place, StoreFigures
@@ -24,6 +25,10 @@ MOST_UNWRITTEN = 64 << 20
 """Bytes that are worth keeping from a lagging disk: more would only be lost by a crash."""
 _UNWRITTEN_PART = 4
 """One part in so many of a small store: what waits cannot be evicted, so what comes might find no room."""
+
+_FIRST_PAUSE = 10.0
+_LONGEST_PAUSE = 640.0
+"""Seconds without learning after the disk failed again and again. Each try may cost the oldest two containers."""
 
 _STEP = 16 << 20
 """Bytes of the index that are read ahead at once."""
@@ -70,9 +75,8 @@ class DiskCache(ContainerStore):
         self._turnover = cache_bytes >> 14  # chunks of 16 KiB that the cache holds: after so many reads all is another
         self._reads = self._turnover  # number of the last read
         self._gone = Gone()
-        self._failed_at = 0.0
-        self._pause = 0.0
-        """Seconds after that during which nothing is learned."""
+        self._failing = Pause(clock, _FIRST_PAUSE, _LONGEST_PAUSE)
+        """While it holds nothing is learned."""
         self._read_ahead = 0
         """How many bytes of the index file have been."""
         self._doubtful = False
@@ -126,11 +130,11 @@ class DiskCache(ContainerStore):
     def noted(self) -> bool:
         """As ChunkStore says. Never while writing fails: then it is tried as seldom as learning."""
         with self._lock:
-            return not (self._doubtful or self._paused()) and self._notes.due(self._settled)
+            return not (self._doubtful or self._failing.holds) and self._notes.due(self._settled)
 
     def _begin_container(self, writer: int) -> Container | None:
         before = self._seal_open(writer)
-        if len(self._sealed) + len(self._stranded) >= self._most_sealed or self._paused():
+        if len(self._sealed) + len(self._stranded) >= self._most_sealed or self._failing.holds:
             return None
         slot = self._take_slot()
         if slot is None:
@@ -139,9 +143,6 @@ class DiskCache(ContainerStore):
         self._roster.add(self._next, Row(slot, before=before))
         self._next += 1
         return container
-
-    def _paused(self) -> bool:
-        return 0 <= self._clock() - self._failed_at < self._pause
 
     def _seal_open(self, writer: int) -> int:
         """The id of the container that the writer has filled, or 0."""

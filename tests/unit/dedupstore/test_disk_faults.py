@@ -13,8 +13,7 @@ from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, LARGE, chunk, fetch, fill, healthy, held, name_of, put
 from tests.patience import PATIENCE
 from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk, gives_back_all
-
-SIZE = 64 << 20
+from tests.unit.dedupstore.stores import SIZE
 
 
 def evict_from_cache(store: ChunkStore) -> None:

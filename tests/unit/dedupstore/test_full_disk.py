@@ -10,8 +10,7 @@ from dedupstore.errors import ChunkMissing
 from dedupstore.store import CONTAINER_BYTES, ChunkStore
 from tests.conformance.filling import A_CONTAINER, chunk, fetch, fill, healthy, held, name_of, put
 from tests.unit.dedupstore.failing_disk import SLOTS, Clock, Disk, gives_back_all
-
-SIZE = 64 << 20
+from tests.unit.dedupstore.stores import SIZE
 
 
 @pytest.mark.parametrize(
@@ -105,6 +104,14 @@ def test_a_file_that_may_not_be_longer_is_not_tried_again(store: ChunkStore, dis
     clock.now += 100_000
     store.write()
     assert "restart" in store.alarms[0]
+
+    disk.room, disk.no_room = 3 * CONTAINER_BYTES, errno.ENOSPC
+    fill(store, range(1000, 1000 + A_CONTAINER * 10))
+    assert store.alarms[0].startswith("The disk is full")
+    disk.room = None
+    clock.now += 61
+    store.write()
+    assert store.alarms[0].startswith("No file may be longer"), "it is as large as it may be"
 
 
 def test_what_was_written_before_in_the_same_write_is_not_cut_off(disk: Disk, clock: Clock, tmp_path: Path) -> None:
