@@ -29,9 +29,9 @@ test:  ## make check, then all tests (PYTEST="tests/unit -k name" runs some)
 	@$(MAKE) --no-print-directory --jobs=2 check system-test compiled
 	@$(BIN)/python -m pytest $(PYTEST)
 
-# Otherwise each worker would compile all tests by itself. What is wrong with a test the run itself tells.
+# Otherwise each worker would compile the tests by itself. What is wrong with a test the run itself tells.
 compiled: $(VENV)/.develop
-	@$(BIN)/python -m pytest --collect-only --quiet >/dev/null 2>&1 || true
+	@$(BIN)/python -m pytest --collect-only --quiet $(PYTEST) >/dev/null 2>&1 || true
 
 test-iscsi-all: $(VENV)/.develop system-test  ## every test of iscsi-test-cu, directly and through the pair: some minutes
 	@ISTHMUS_ISCSI_ALL=1 $(BIN)/python -m pytest tests/integration/iscsi/test_conformance.py
