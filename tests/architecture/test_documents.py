@@ -99,7 +99,7 @@ def documents() -> Iterator[tuple[str, str]]:
     for path in tracked():
         place = str(path.relative_to(ROOT))
         if path.suffix == ".md":
-            yield place, re.sub(r"^ *```.*?^ *```", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+            yield place, re.sub(r"^ *```.*?^ *```", "", text_of(path), flags=re.MULTILINE | re.DOTALL)
 
 
 def unknown(text: str) -> Iterator[str]:

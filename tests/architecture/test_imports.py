@@ -4,6 +4,7 @@ import ast
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,12 @@ def imports_of(importer: str, tree: ast.AST) -> Iterator[str]:
             yield from (f"{resolve(importer, node)}.{alias.name}" for alias in node.names)
 
 
+@cache
+def imports(module: str) -> tuple[str, ...]:
+    """Of one of `MODULES`."""
+    return tuple(imports_of(module, parsed(MODULES[module])))
+
+
 def within(name: str, package: str) -> bool:
     return name == package or name.startswith(package + ".")
 
@@ -120,7 +127,7 @@ def allowed(target: str, permitted: set[str]) -> bool:
 def test_imports_run_downward(module: str) -> None:
     permitted = rule_for(module) if module != "proxy" else set()
     assert permitted is not None, f"{module} has no rule: say in MAY_IMPORT what it may import, and why"
-    ours = (target for target in imports_of(module, parsed(MODULES[module])) if target.split(".")[0] in OURS)
+    ours = (target for target in imports(module) if target.split(".")[0] in OURS)
     upward = sorted(target for target in ours if not allowed(target, permitted))
     assert not upward, f"{module} may import only {sorted(permitted)}, but imports {upward}"
 
@@ -129,7 +136,7 @@ def test_imports_run_downward(module: str) -> None:
 def test_only_net_and_web_know_the_event_loop(module: str) -> None:
     if any(within(module, package) for package in MAY_KNOW_THE_EVENT_LOOP):
         return
-    found = {target.split(".")[0] for target in imports_of(module, parsed(MODULES[module]))} & EVENT_LOOP
+    found = {target.split(".")[0] for target in imports(module)} & EVENT_LOOP
     assert not found, f"{module} imports {sorted(found)}; only proxy.net and proxy.web do"
 
 
@@ -157,9 +164,9 @@ def test_third_party_imports_are_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     runtime = declared(project["dependencies"])
     bench = runtime | declared(project["optional-dependencies"]["bench"])
-    for module, path in MODULES.items():
+    for module in MODULES:
         known = (bench if within(module, "bench") else runtime) | set(OURS) | set(sys.stdlib_module_names)
-        unknown = {target.split(".")[0] for target in imports_of(module, parsed(path))} - known
+        unknown = {target.split(".")[0] for target in imports(module)} - known
         assert not unknown, f"{module} imports {sorted(unknown)}, which pyproject.toml does not name"
 
 

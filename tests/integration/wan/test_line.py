@@ -50,6 +50,13 @@ def scratch(name: str) -> Iterator[str]:
         namespaces.remove(name)
 
 
+def carriers_of(wan: Wan) -> list[psutil.Process]:
+    """The emulator's processes, which one of ours keeps."""
+    prefix = wan.namespaces["east"].removesuffix("-east")
+    [keeper] = [each for each in psutil.Process().children() if prefix in " ".join(each.cmdline())]
+    return keeper.children()
+
+
 def throw(wan: Wan, end: str, packets: int, size: int = 100) -> None:
     """UDP packets, `size` bytes each with their headers, from that end to the other, where nobody answers them."""
     with wan.inside(end), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as thrower:
@@ -103,12 +110,7 @@ def test_another_rate_is_that_of_the_queue_as_well(backend: str) -> None:
 def test_what_the_emulator_did_not_take_in_time_is_counted() -> None:
     """Its processes stand still while more comes than the interface has room for."""
     with line_or_skip(rate="1Gbit", backend="tun") as wan:
-        [keeper] = [
-            each
-            for each in psutil.Process().children()
-            if wan.namespaces["east"].removesuffix("-east") in " ".join(each.cmdline())
-        ]
-        carriers = keeper.children()
+        carriers = carriers_of(wan)
         for carrier in carriers:
             carrier.suspend()
         throw(wan, "east", namespaces.WAITING_PACKETS + 500)
@@ -236,9 +238,7 @@ def test_everything_goes_with_the_process_that_started_it() -> None:
 
 def test_a_carrier_that_dies_is_noticed() -> None:
     with line_or_skip(backend="tun") as wan:
-        prefix = wan.namespaces["east"].removesuffix("-east")
-        [keeper] = [each for each in psutil.Process().children() if prefix in " ".join(each.cmdline())]
-        keeper.children()[0].kill()
+        carriers_of(wan)[0].kill()
         with pytest.raises(WanFailure, match="has ended"):
             until(lambda: not wan.stats())
 
