@@ -16,17 +16,21 @@ from proxy.analysis.inputs import Remarks, Unreadable, find, read
 from proxy.cli import quantities
 from proxy.cli.analyze_report import report
 from proxy.cli.output import say
-from proxy.cli.plan import bounds, notes
+from proxy.cli.plan import MOST_LOSS, bounds, expect_nothing_of, notes
 from proxy.errors import OperatorError
 from proxy.plan.line import Line
 
-MOST_LOSS = 0.5
+_OF_A_LINE = {"round_trip": "100ms", "loss": "0%"}
+"""Options that mean nothing without --line, and their defaults."""
 
 
 def run(paths: Sequence[Path], rates: Sequence[str], round_trip: str, loss: str, as_json: bool) -> None:
     """Read everything, and show what was found. Raises OperatorError."""
     seconds, lost = quantities.duration("--round-trip", round_trip), quantities.share("--loss", loss, MOST_LOSS)
     lines = [Line(quantities.rate("--line", rate), seconds, lost) for rate in rates]
+    if not lines:
+        typed = {"round_trip": round_trip, "loss": loss}
+        expect_nothing_of(typed, _OF_A_LINE, "needs a line: add its rate, such as --line 45Mbit")
     remarks = Remarks()
     try:
         found = as_data(analyze(paths, remarks), lines, remarks)

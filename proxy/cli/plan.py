@@ -48,7 +48,7 @@ def compute(options: Options, now: datetime | None = None) -> dict[str, Any]:
     if options["rate"] is not None or options["round_trip"] is not None:
         found |= _for_line(options, now or datetime.now())
     else:
-        _expect_nothing_of(options, _OF_A_LINE, "needs the line: add --rate and --round-trip")
+        expect_nothing_of(options, _OF_A_LINE, "needs the line: add --rate and --round-trip")
     if options["table"]:
         found["table"] = {"windows": WINDOWS, "round_trips": ROUND_TRIPS, "rates": table()}
     if zones:
@@ -80,7 +80,7 @@ def _for_line(options: Options, now: datetime) -> dict[str, Any]:
     volume = _given(options, "volume", quantities.size)
     if volume is None:
         remedy = "add how much has changed, such as --volume 10GB"
-        _expect_nothing_of(options, _OF_A_VOLUME, f"is of a replication; {remedy}")
+        expect_nothing_of(options, _OF_A_VOLUME, f"is of a replication; {remedy}")
     else:
         work = Work(
             volume,
@@ -93,7 +93,7 @@ def _for_line(options: Options, now: datetime) -> dict[str, Any]:
     return found
 
 
-def _expect_nothing_of(options: Options, defaults: Mapping[str, Any], wrong: str) -> None:
+def expect_nothing_of(options: Options, defaults: Mapping[str, Any], wrong: str) -> None:
     """Raises OperatorError if one of these was typed."""
     for name, default in defaults.items():
         if options[name] != default:

@@ -91,6 +91,8 @@ def test_nothing_is_written(isthmus: Isthmus, volume: Path) -> None:
         (["empty", "--line", "1Mbit", "--rtt", "0s"], ExitCode.USAGE, "--round-trip"),
         (["empty", "--line", "1Mbit", "--loss", "99%"], ExitCode.USAGE, "--loss"),
         (["empty", "--round-trip", "soon"], ExitCode.USAGE, "--round-trip 'soon' is not a duration"),
+        (["empty", "--loss", "1%"], ExitCode.USAGE, "--loss needs a line: add its rate, such as --line 45Mbit"),
+        (["empty", "--round-trip", "9ms"], ExitCode.USAGE, "--round-trip needs a line"),
         (["empty", "--loss", "some"], ExitCode.USAGE, "--loss 'some' is not a percentage"),
     ],
 )
