@@ -23,6 +23,7 @@ from proxy.reduction.decoder import Decoder
 from proxy.reduction.effort import Effort
 from proxy.reduction.encoder import Encoder
 from proxy.reduction.holdings import Holdings
+from proxy.reduction.relief import Relief
 from proxy.reduction.runs import Order
 from proxy.reduction.span_decoder import SpanDecoder
 from proxy.reduction.span_encoder import SpanEncoder
@@ -55,6 +56,7 @@ class Coders:
         """Write into `traffic` what is counted by the coders themselves."""
         traffic.compression_microseconds = int(self.encoder.compression.seconds * 1e6)
         traffic.spared = self.encoder.compression.spared
+        traffic.relieved = self.encoder.underway.relieved
 
     def sample(self, raw: int) -> None:
         """Once a second, with the bytes of the source so far. A silent one needs no buffer; hundreds may be silent."""
@@ -132,8 +134,8 @@ class SpanCoders(Coders):
 class CoderFactory:
     """Makes the coders of a peer's streams, and holds what they share. One a peer. Loop thread."""
 
-    def __init__(self, environment: Environment, tunnel: Tunnel, streams: Callable[[], int]) -> None:
-        """`streams`: how many streams there are now."""
+    def __init__(self, environment: Environment, tunnel: Tunnel, streams: Callable[[], int], relief: Relief) -> None:
+        """`streams`: how many streams there are now. `relief`: of the peer's store."""
         self._environment = environment
         self._tunnel = tunnel
         self._streams = streams
@@ -142,6 +144,7 @@ class CoderFactory:
         self._claims = ContextClaims(tunnel.streams.remembers)
         self._comparisons = Comparisons()
         self._order = Order(_CLOCK)
+        self._relief = relief
         self._sparing = Sparing(lambda: tunnel.scheduler.capped)
 
     def coders(
@@ -167,7 +170,9 @@ class CoderFactory:
         compression = self._compression(stream)
         runs = self._tunnel.agreed(Capability.RUNS)
         order = self._order if runs else None
-        encoder = Encoder(self._environment.chunker, store, holdings, compression, writer, beginnings, order)
+        encoder = Encoder(
+            self._environment.chunker, store, holdings, compression, writer, beginnings, order, self._relief
+        )
         if protocol == "iscsi" and not spans:
             fell("the peer's version does not know iSCSI", False)
         silent = self._environment.worker.is_silent

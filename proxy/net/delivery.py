@@ -162,6 +162,7 @@ class Delivery:
         self._text.watch()
         self._traffic.delivered += sum(map(len, decoded.pieces))
         self._traffic.from_store += decoded.from_store
+        self._owner.reading.gave(decoded.from_store)
         self._traffic.verified += decoded.verified
         self._owner.worker.kick()
         if (entered := self._obtaining.entered) is not None:
@@ -176,10 +177,10 @@ class Delivery:
             return
         if needs.load is not None:
             self._held_by = Waiting.STORE
-            self._owner.worker.load(needs.load, self._go_on, self._owner.streams, patient=False, soon=needs.soon)
+            self._owner.worker.load(needs.load, self._go_on, self._owner.reading, patient=False, soon=needs.soon)
         elif needs.behind is not None:
             self._held_by = Waiting.STORE
-            self._owner.worker.load_behind(needs.behind, self._go_on, self._owner.streams)
+            self._owner.worker.load_behind(needs.behind, self._go_on, self._owner.reading)
         else:
             self._traffic.misses += len(needs.ask)
             self._owner.misses.ask(self._stream, needs.ask)

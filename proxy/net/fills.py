@@ -12,6 +12,7 @@ from functools import partial
 from typing import Protocol
 
 from dedupstore.errors import StoreError
+from proxy.net.reading import Reading
 from proxy.net.worker import StoreWorker
 from proxy.protocol.streams import Streams
 
@@ -50,9 +51,10 @@ class _Missed:
 class Fills:
     """Answers the MISS of one tunnel. Loop thread."""
 
-    def __init__(self, streams: Streams, worker: StoreWorker, pump: Callable[[], None]) -> None:
+    def __init__(self, streams: Streams, worker: StoreWorker, reading: Reading, pump: Callable[[], None]) -> None:
         """`pump` writes to the lanes what the tunnel wants sent."""
         self._streams = streams
+        self._reading = reading
         self._worker = worker
         self._pump = pump
         self._loop = asyncio.get_running_loop()
@@ -144,7 +146,7 @@ class Fills:
         while self._cold and self._loading + len(self._ready) < _LOADS_AHEAD:
             relay = self._cold.popleft()
             self._loading += 1
-            self._worker.load(self._missed[relay].names[0], partial(self._loaded, relay), self._streams)
+            self._worker.load(self._missed[relay].names[0], partial(self._loaded, relay), self._reading)
 
     def _loaded(self, relay: FillSource) -> None:
         self._loading -= 1

@@ -291,8 +291,12 @@ class Peer:
     def _lanes_wished(self, event: events.LanesWished) -> None:
         self.lanes.wish_of_peer(event.counts)
 
+    def _store_rate(self, event: events.StoreRate) -> None:
+        self.relays.relief.told(event.rate)
+
     def _tunnel_reset(self, event: events.TunnelReset) -> None:
         self.lanes.wish_of_peer({})
+        self.relays.relief.told(0)
         self.tunnel_resets += self.relays.lose(event.reason)
         log.warning("the tunnel with %s begins anew: %s", self.name, event.reason)
 
@@ -307,6 +311,7 @@ _OF_PEERS: dict[type, Callable[[Peer, Any], None]] = {
     events.LaneDead: Peer._lane_dead,
     events.LaneSilent: Peer._lane_silent,
     events.LanesWished: Peer._lanes_wished,
+    events.StoreRate: Peer._store_rate,
     events.TunnelReset: Peer._tunnel_reset,
     events.Resumed: Peer._resumed,
 }

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from proxy.net.fills import Fills
 from proxy.net.misses import Misses
+from proxy.net.reading import Reading
 from proxy.net.rounds import Rounds
 from proxy.net.turns import Turns
 from proxy.net.waits import WaitsOwner
@@ -18,6 +19,7 @@ class RelayOwner(WaitsOwner, Protocol):
 
     fills: Fills
     misses: Misses
+    reading: Reading
     turns: Turns
     rounds: Rounds
 

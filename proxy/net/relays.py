@@ -16,6 +16,7 @@ from proxy.net.fills import Fills
 from proxy.net.lanes import Lanes
 from proxy.net.lookout import Lookout
 from proxy.net.misses import Misses
+from proxy.net.reading import Reading
 from proxy.net.relay import Relay
 from proxy.net.rounds import Rounds
 from proxy.net.shares import Shares
@@ -29,6 +30,7 @@ from proxy.protocol.errors import OpenRefused
 from proxy.protocol.hello import Hello
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.holdings import Holdings, belief_key, recognise
+from proxy.reduction.relief import Relief
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +74,8 @@ class Relays:
         self.rounds = Rounds()
         self.pump = pump
         self.breach = breach
-        self.fills = Fills(self.streams, self.worker, pump)
+        self.reading = Reading()
+        self.fills = Fills(self.streams, self.worker, self.reading, pump)
         self.misses = Misses(self.streams.send_miss, pump)
         self.leaving: set[Relay] = set()
         """Relays that have ended in order, whose arrays have not taken the last bytes yet."""
@@ -86,12 +89,15 @@ class Relays:
         self._live: dict[int, Relay] = {}
         self.lookout = Lookout(peer, self._live, tunnel, lanes, shares, environment, self._loop.time())
         self._peer = peer
+        self._tunnel = tunnel
         self._lanes = lanes
         self._shares = shares
         self._exports = environment.exports
         self._most = environment.tunnel_settings.streams
         self._arrays = Arrays(self.refusals, environment.config.tunnel.connect_timeout)
-        self._coder_factory = CoderFactory(environment, tunnel, lambda: len(self._live))
+        self.relief = Relief()
+        """How much the peer's store is spared."""
+        self._coder_factory = CoderFactory(environment, tunnel, lambda: len(self._live), self.relief)
         self._holdings: Holdings | None = None
         self._peer_store: tuple[bytes, bytes] | None = None  # identity and epoch of the store that `_holdings` is about
         self._lost = 0  # streams that the tunnel had, which is being lost
@@ -254,6 +260,10 @@ class Relays:
             relay.sample()
         if self._holdings is not None:
             self._holdings.tick(now)
+        self.relief.tick(now, self._tunnel.figures.round_trip or 0.0)
+        if (rate := self.worker.rate_of(self.reading)) is not None:
+            self._tunnel.tell_store_rate(rate)
+            self.pump()
         self.lookout.sample(now)
         self.volumes.sample(now)
 

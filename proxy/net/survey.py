@@ -82,6 +82,7 @@ def _peer(peer: Peer, portals: Portals) -> PeerStatus:
         unacked_bytes=figures.unacked_bytes,
         copied_bytes=figures.copied_bytes,
         references_suspended=peer.relays.references_suspended,
+        store_bytes_per_second=peer.relays.relief.rate or None,
         last_error=peer.last_error,
         bytes=_bytes(together(traffic.values()), peer.lanes.wire()),
         ended_streams=dict(peer.relays.ended.reasons),

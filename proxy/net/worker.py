@@ -8,11 +8,13 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import Any
 
 from dedupstore.store import ChunkStore
 from proxy.net.limits import started_thread
+from proxy.net.reading import Reading
 
 log = logging.getLogger(__name__)
 
@@ -48,10 +50,10 @@ class StoreWorker:
         self._broken = False
         """The last write ended by a defect: nobody rests for the next one, which begins with the next second."""
         self._rested: list[Callable[[], None]] = []  # to be called when sources may go on
-        self._reads: dict[Hashable, deque[tuple[Callable[[], None], Callable[[], None]]]] = {}
+        self._reads: dict[Reading | None, deque[tuple[Callable[[], None], Callable[[], None]]]] = {}
         """Reads that wait, each with what is to be called then; by party, first the one whose turn it is."""
         self._under_way = 0  # reads that the reader's thread has been given
-        self._loading: dict[tuple[Hashable, bytes, bool], list[Callable[[], None]]] = {}
+        self._loading: dict[tuple[Reading | None, bytes, bool], list[Callable[[], None]]] = {}
         """What is to be called when a load has ended; by the load."""
         self._impatient: dict[Callable[[], None], None] = {}
         """A set, in order: of those calls, the ones that are made as well when the disk does not answer."""
@@ -105,7 +107,7 @@ class StoreWorker:
         self,
         name: bytes,
         call: Callable[[], None],
-        party: Hashable = None,
+        party: Reading | None = None,
         *,
         patient: bool = True,
         whole: bool = False,
@@ -124,7 +126,7 @@ class StoreWorker:
         if len(waiting) == 1:
             self._read(partial(self.store.load, name, whole=whole, soon=soon), partial(self._loaded, key), party)
 
-    def load_behind(self, name: bytes, call: Callable[[], None], party: Hashable = None) -> None:
+    def load_behind(self, name: bytes, call: Callable[[], None], party: Reading | None = None) -> None:
         """Load a chunk's container and the one that its writer filled next, then call `call`, not patient (`load`)."""
         self._impatient[call] = None
         self.load(name, _nothing, party, whole=True)
@@ -139,6 +141,10 @@ class StoreWorker:
         """As `guess`, for the container that was filled after that chunk's. `spare`: as of `ChunkStore.prefetch`."""
         if self._may_guess:
             self._read(partial(self.store.prefetch, name, spare=spare), _nothing)
+
+    def rate_of(self, party: Reading) -> int | None:
+        """As of `Reading.rate`, to be asked once a second."""
+        return party.rate(time.monotonic())
 
     @property
     def _may_guess(self) -> bool:
@@ -177,7 +183,9 @@ class StoreWorker:
         rested, self._rested = self._rested, []
         _call(rested)
 
-    def _read(self, read: Callable[[], None], then: Callable[[], None], party: Hashable = None) -> None:
+    def _read(self, read: Callable[[], None], then: Callable[[], None], party: Reading | None = None) -> None:
+        if party is not None:
+            party.begins(time.monotonic())
         self._reads.setdefault(party, deque()).append((read, then))
         self._read_more()
 
@@ -190,25 +198,28 @@ class StoreWorker:
                 self._reads[party] = waiting
             self._under_way += 1
             future = self._loop.run_in_executor(self._reader, self._timed, read)
-            future.add_done_callback(partial(self._has_read, then))
+            future.add_done_callback(partial(self._has_read, then, party))
 
-    def _timed(self, read: Callable[[], None]) -> None:
-        """Reader's thread."""
+    def _timed(self, read: Callable[[], None]) -> float:
+        """Reader's thread. When it has ended."""
         self._reading_since = time.monotonic()
         try:
             read()
         finally:
             self._reading_since = None
+        return time.monotonic()
 
-    def _has_read(self, then: Callable[[], None], done: "asyncio.Future[None]") -> None:
+    def _has_read(self, then: Callable[[], None], party: Reading | None, done: "asyncio.Future[float]") -> None:
         self._under_way -= 1
-        _report(done)
+        fine = _report(done)
+        if party is not None:
+            party.ended(done.result() if fine and not done.cancelled() else time.monotonic())
         try:
             then()
         finally:
             self._read_more()
 
-    def _loaded(self, key: tuple[Hashable, bytes, bool]) -> None:
+    def _loaded(self, key: tuple[Reading | None, bytes, bool]) -> None:
         self._answer(self._loading.pop(key, []))
 
     def _answer(self, waiting: list[Callable[[], None]]) -> None:
@@ -230,7 +241,7 @@ def _call(waiting: Iterable[Callable[[], None]]) -> None:
             log.exception("a defect in what waited for the store")
 
 
-def _report(done: "asyncio.Future[None]") -> bool:
+def _report(done: "asyncio.Future[Any]") -> bool:
     """False, and a line in the log, if it failed, which is a defect: what is wrong with a disk is told by alarms."""
     if done.cancelled() or (error := done.exception()) is None:
         return True

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from proxy.observe import codes
 from proxy.observe.answers import Caution
 from proxy.observe.codes import Code
-from proxy.observe.readings import held_counter, limited_counter, share_counter, store_counter
+from proxy.observe.readings import held_counter, limited_counter, peer_counter, share_counter, store_counter
 from proxy.observe.snapshot import PeerStatus, ShareStatus, Snapshot
 from proxy.observe.store_report import larger_stores
 from proxy.observe.trend import Trend
@@ -23,7 +23,8 @@ LEAST_BYTES = 64 << 20
 NOT_REDUCED = 0.97
 """Of the plain bytes: what leaves more than that gained nothing."""
 SPARED = 0.1
-"""Of the plain bytes: where more were not compressed, for speed, nobody knows what that would have gained."""
+"""Of the plain bytes: where more were not compressed, or not referred to, for speed, nobody knows what that would have
+gained."""
 A_MINUTE = 60.0
 HELD = 0.5
 """Share of the last minute in which a rate held data back; what was before the start is time in which none did."""
@@ -57,7 +58,8 @@ class Cautions:
 
         `now`: seconds since 1970; `clock`: of a monotonic clock.
         """
-        found = [*_unreduced(snapshot, trend), *_shaped(snapshot, trend), *_store(snapshot, trend)]
+        finders = _unreduced, _shaped, _store, _relieved
+        found = [each for find in finders for each in find(snapshot, trend)]
         brief = list(_by_verdict(snapshot))
         since = {(each.code.code, each.subject): (now, clock) for each in (*found, *brief)}
         self._since = {key: self._since.get(key, when) for key, when in since.items()}
@@ -73,11 +75,11 @@ class Cautions:
 def _unreduced(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
     names = dict.fromkeys(share.name for peer in snapshot.peers for share in peer.shares)
     for name in names:
-        raw, deduplicated, compressed, spared = (
+        raw, deduplicated, compressed, spared, relieved = (
             trend.rise(share_counter(name, what), WHILE)
-            for what in ("raw", "after_deduplication", "after_compression", "spared")
+            for what in ("raw", "after_deduplication", "after_compression", "spared", "relieved")
         )
-        if spared <= SPARED * raw and raw >= LEAST_BYTES and compressed >= NOT_REDUCED * raw:
+        if spared + relieved <= SPARED * raw and raw >= LEAST_BYTES and compressed >= NOT_REDUCED * raw:
             repeated = max(0.0, 1 - deduplicated / raw)
             shrunk = max(0.0, 1 - compressed / deduplicated) if deduplicated else 0.0
             words = f"of {size(raw)} in ten minutes {repeated:.1%} repeated, and the rest compressed by {shrunk:.1%}"
@@ -110,6 +112,16 @@ def _store(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
     if trend.rise(store_counter("evicted_bytes"), WHILE) and larger and larger[0].more_hits >= EVICTED_AGAIN:
         words = f"twice the size would have answered {larger[0].more_hits:.1%} more of all look-ups"
         yield _Found(codes.STORE_SMALL, "store", words)
+
+
+def _relieved(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
+    for peer in snapshot.peers:
+        relieved = trend.rise(peer_counter(peer.name, "relieved"), WHILE)
+        if relieved >= LEAST_BYTES and peer.store_bytes_per_second is not None:
+            rate = peer.store_bytes_per_second / 1e6
+            words = f"{size(relieved)} that {peer.name} holds went literally in ten minutes"
+            reason = f"its store gives {rate:.3g} MB/s of what is referred to, less than the line carries"
+            yield _Found(codes.STORE_BEHIND, f"peer {peer.name}", f"{words}: {reason}")
 
 
 def _by_verdict(snapshot: Snapshot) -> Iterator[_Found]:

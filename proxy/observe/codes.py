@@ -239,6 +239,13 @@ TURNS = Code(
     "The arrays wait for an answer before they send more.",
     "have the array keep more under way: a deeper queue, longer writes, more volumes at once",
 )
+STORE_BEHIND = Code(
+    "IST-506",
+    _WARNING,
+    "A peer's store gives what is referred to more slowly than the line carries it, so part of what both sites hold"
+    " goes literally. Disks do so where data comes in another order than it was stored in.",
+    "at the peer's site: put the store on a faster disk, an SSD; otherwise nothing is lost",
+)
 
 CODES: tuple[Code, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Code))
 """In the order of the table."""

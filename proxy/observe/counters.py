@@ -20,6 +20,8 @@ class Traffic:
     """Plain bytes that went as literals, not as references."""
     spared: int = 0
     """Of these, what was not compressed because the line carries it sooner as it is."""
+    relieved: int = 0
+    """Likewise, what the peer holds, and its store would have given later than the line carries it."""
     delivered: int = 0
     """Plain bytes received from the peer and written to local arrays."""
     received: int = 0

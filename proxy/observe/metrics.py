@@ -216,6 +216,13 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
         _bytes("spared"),
     ),
     Declaration(
+        "isthmus_sent_relieved_bytes",
+        C,
+        "Bytes sent literally though the peer holds them, for its store gives them later than the line",
+        _PEER,
+        _bytes("relieved"),
+    ),
+    Declaration(
         "isthmus_compression_seconds",
         C,
         "CPU time spent on compressing",

@@ -196,6 +196,8 @@ class PeerStatus:
     copied_bytes: int
     """Bytes of short frames that went by further lanes as well because packets are lost, counted for each of these."""
     references_suspended: bool
+    store_bytes_per_second: int | None
+    """What its store gives of what is referred to, as it says; None: it holds nobody up."""
     last_error: str
     bytes: dict[str, int]
     """Counts of Traffic, of all streams, ended and live; and TCP payload of the lanes: `wire` (sent),

@@ -1,9 +1,9 @@
-"""DRAIN and LANES: what a side tells the other about itself, and tells again when a lane may have lost it."""
+"""DRAIN, LANES and STORE: what a side tells the other about itself, and tells again when a lane may have lost it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-from proxy.protocol.codes import FrameType
-from proxy.protocol.frames import encode_drain, encode_lanes
+from proxy.protocol.codes import Capability, FrameType
+from proxy.protocol.frames import encode_drain, encode_lanes, encode_store
 from proxy.protocol.reader import encode
 
 
@@ -13,46 +13,66 @@ class Announcements:
     def __init__(self) -> None:
         self.draining = ""
         """Why this side drains; empty: it does not."""
-        self.due = False
-        """DRAIN or LANES has to be sent by the next lane that is ready."""
         self._wish: dict[int, int] = {}
-        self._drain_due = self._wish_due = False
+        self._store_rate: int | None = None
+        self._due: set[FrameType] = set()
+
+    @property
+    def due(self) -> bool:
+        """Something has to be sent by the next lane that is ready."""
+        return bool(self._due)
 
     def drain(self, reason: str, lanes: bool) -> None:
         """Begin to drain. `lanes`, here and below: whether there are any; a new lane is told anyway (`greeting`)."""
         self.draining = reason or "draining"
-        self._set(lanes, self._wish_due)
+        self._say(FrameType.DRAIN, lanes)
 
     def wish(self, counts: Mapping[int, int], lanes: bool) -> None:
         """This side needs so many lanes of each mark for what it sends."""
         self._wish = dict(counts)
-        self._set(self._drain_due, lanes)
+        self._say(FrameType.LANES, lanes)
+
+    def tell_store_rate(self, rate: int, lanes: bool) -> None:
+        """This side's store gives so many bytes a second of what is referred to."""
+        self._store_rate = rate
+        self._say(FrameType.STORE, lanes)
 
     def repeat(self) -> None:
         """A lane was lost, and what it carried may be, too: say everything again."""
-        self._set(bool(self.draining), bool(self._wish))
+        self._due = {FrameType.DRAIN} if self.draining else set()
+        self._due |= self._of_ready_lanes
 
     def forget(self) -> None:
         """Nothing has to be said now: it was said, or all lanes are gone."""
-        self._set(drain=False, wish=False)
+        self._due.clear()
 
     def greeting(self) -> Iterator[bytes]:
-        """What a new lane begins with: DRAIN. LANES follows when the lane is ready."""
+        """What a new lane begins with: DRAIN. The rest follows when the lane is ready."""
         if self.draining:
             yield self._drain_frame()
-        self._set(self._drain_due, bool(self._wish))
+        self._due |= self._of_ready_lanes
 
-    def frames(self, lanes_understood: bool) -> Iterator[bytes]:
-        """The frames that are due, and no longer are then. `lanes_understood`: capability LANES was agreed on."""
-        if self._drain_due:
+    def frames(self, agreed: Callable[[Capability], bool]) -> Iterator[bytes]:
+        """The frames that are due, and no longer are then. `agreed`: whether a capability was."""
+        if FrameType.DRAIN in self._due:
             yield self._drain_frame()
-        if self._wish_due and lanes_understood:
+        if FrameType.LANES in self._due and agreed(Capability.LANES):
             yield encode(FrameType.LANES, 0, 0, encode_lanes(self._wish))
+        if FrameType.STORE in self._due and self._store_rate is not None and agreed(Capability.STORE_RATE):
+            yield encode(FrameType.STORE, 0, 0, encode_store(self._store_rate))
         self.forget()
+
+    @property
+    def _of_ready_lanes(self) -> set[FrameType]:
+        """What there is to say that only a lane that is ready carries."""
+        said = {FrameType.LANES: bool(self._wish), FrameType.STORE: self._store_rate is not None}
+        return {kind for kind, there in said.items() if there}
 
     def _drain_frame(self) -> bytes:
         return encode(FrameType.DRAIN, 0, 0, encode_drain(self.draining))
 
-    def _set(self, drain: bool, wish: bool) -> None:
-        self._drain_due, self._wish_due = drain, wish
-        self.due = drain or wish
+    def _say(self, kind: FrameType, lanes: bool) -> None:
+        """Now, if there are lanes; otherwise a new one is told."""
+        self._due.discard(kind)
+        if lanes:
+            self._due.add(kind)

@@ -26,6 +26,8 @@ class FrameType(IntEnum):
     """reason. New streams will be refused."""
     LANES = 0x08
     """n x (mark u8, count u8). How many lanes the sender wishes for; it replaces its last one."""
+    STORE = 0x09
+    """rate u64. So many bytes a second its store gives of what is referred to; it replaces its last one."""
     OPEN = 0x10
     """export: u8 and text; origin: u8 and text. Asks for a stream; number 0."""
     ACCEPT = 0x11
@@ -107,3 +109,5 @@ class Capability(IntEnum):
     """DATA costs what it takes to keep: at least an eighth of what it delivers, at most all of it."""
     WAIVERS = 10
     """The frame WAIVE, and CREDIT that asks for it."""
+    STORE_RATE = 11
+    """The frame STORE."""

@@ -142,6 +142,13 @@ class LanesWished:
 
 
 @dataclass(frozen=True, slots=True)
+class StoreRate:
+    """So many bytes a second the peer's store gives of what is referred to; 0: it holds nobody up."""
+
+    rate: int
+
+
+@dataclass(frozen=True, slots=True)
 class TunnelReset:
     """All streams are gone (a StreamReset for each came before); stream numbers begin anew."""
 
@@ -172,6 +179,7 @@ Event = (
     | LaneDead
     | LaneSilent
     | LanesWished
+    | StoreRate
     | TunnelReset
     | Resumed
 )

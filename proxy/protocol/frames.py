@@ -244,6 +244,18 @@ def decode_fill(payload: Buffer) -> tuple[bytes, int, int, bytes]:
     return fingerprint, codec, size, data
 
 
+def decode_store(payload: Buffer) -> int:
+    """STORE: bytes a second; 0: the store holds nobody up."""
+    _expect("STORE", len(payload) == 8, f"{len(payload)} bytes instead of 8")
+    (rate,) = _U64.unpack(payload)
+    return int(rate)
+
+
+def encode_store(rate: int) -> bytes:
+    """STORE: the store gives so many bytes a second of what is referred to."""
+    return _U64.pack(rate)
+
+
 def encode_waive(amount: int) -> bytes:
     """WAIVE of so much credit, 1 or more."""
     return _U64.pack(amount)

@@ -41,6 +41,7 @@ _LONGEST: dict[int, int] = {
     FrameType.CREDIT: PAYLOAD_MAX,
     FrameType.DRAIN: REASON_MAX,
     FrameType.LANES: 2 * (MARK_MAX + 1),
+    FrameType.STORE: 8,
     FrameType.OPEN: 2 + 2 * NAME_MAX,
     FrameType.ACCEPT: 0,
     FrameType.DATA: BATCH_MAX,

@@ -22,6 +22,7 @@ from proxy.protocol.events import (
     LanesWished,
     PeerDraining,
     Resumed,
+    StoreRate,
     TunnelReset,
 )
 from proxy.protocol.figures import TunnelFigures
@@ -31,6 +32,7 @@ from proxy.protocol.frames import (
     decode_credit,
     decode_drain,
     decode_lanes,
+    decode_store,
     decode_token,
 )
 from proxy.protocol.hello import Agreement, Hello, agree
@@ -191,6 +193,10 @@ class Tunnel:
         """Tell the peer how many lanes of each mark this side needs for what it sends; the dialler brings them up."""
         self._announcements.wish(counts, bool(self._lanes))
 
+    def tell_store_rate(self, rate: int) -> None:
+        """Tell the peer how many bytes a second our store gives of what is referred to; 0: it holds nobody up."""
+        self._announcements.tell_store_rate(rate, bool(self._lanes))
+
     def abandon(self, code: ResetCode, reason: str, now: float) -> None:
         """Give up all streams and lanes; the tunnel can be joined anew. StreamReset tells of each."""
         self._clock.now = now
@@ -278,6 +284,11 @@ class Tunnel:
             raise PeerError("LANES", "it was not agreed on")
         self._events.append(LanesWished(decode_lanes(payload)))
 
+    def _receive_store(self, lane: Lane, payload: Buffer) -> None:
+        if not self.agreed(Capability.STORE_RATE):
+            raise PeerError("STORE", "it was not agreed on")
+        self._events.append(StoreRate(decode_store(payload)))
+
     def _receive_close(self, lane: Lane, payload: Buffer) -> None:
         code, reason = decode_close(payload)
         self._events.append(LaneClosed(lane.number, code, reason))
@@ -334,7 +345,7 @@ class Tunnel:
             if state.notices.due:
                 frames += state.notices.frames(state.live)
             if self._announcements.due:
-                frames += self._announcements.frames(self.agreed(Capability.LANES))
+                frames += self._announcements.frames(self.agreed)
         return frames
 
     @property
@@ -406,4 +417,5 @@ _HANDLERS: dict[int, Callable[[Tunnel, Lane, Buffer], None]] = {
     FrameType.CREDIT: Tunnel._receive_credit,
     FrameType.DRAIN: Tunnel._receive_drain,
     FrameType.LANES: Tunnel._receive_lanes,
+    FrameType.STORE: Tunnel._receive_store,
 }

@@ -72,6 +72,10 @@ class Course:
         self.last, self.inside = None if place is None else (name, place), None
 
     def may_refer(self, name: bytes, place: Place) -> bool:
+        """True if the peer holds the chunk, or will when it gets to a reference, and has it in time."""
+        return self.peer_holds(name, place) and not self._underway.full
+
+    def peer_holds(self, name: bytes, place: Place) -> bool:
         """True if the peer holds the chunk, or will when it gets to a reference."""
         return self._holdings.referring and (self._holdings.holds(place) or self._underway.teaches(name))
 

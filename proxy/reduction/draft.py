@@ -87,6 +87,8 @@ class EncodedBatch:
     """What END counts: bytes that tokens deliver, and records."""
     literal: int
     """Of these, bytes that go as they are."""
+    known: int
+    """Of these, bytes that the peer has to find: what references and slices deliver."""
     after_deduplication: int
     """Bytes of tokens, and of literals and records before compression."""
     references: int

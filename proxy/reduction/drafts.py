@@ -139,7 +139,8 @@ class Drafts:
         tokens = draft.write(self._underway.run_room if draft.referring else 0)
         codec, encoded = self._compression.encode(draft.literals, draft.literal)
         data = assemble(draft.plain, codec, tokens, draft.literal, encoded, section)
-        self._underway.send(draft)
+        known = draft.plain - draft.literal
+        self._underway.send(draft, known)
         plain, reduced = draft.plain + section.records, len(tokens) + draft.literal + section.length
         self._taken += draft.plain
         if self._full:
@@ -148,7 +149,16 @@ class Drafts:
         else:
             self.draft = Draft()
         return EncodedBatch(
-            data, plain, draft.literal, reduced, draft.references, draft.named, draft.lists, draft.pinned, draft.learned
+            data,
+            plain,
+            draft.literal,
+            known,
+            reduced,
+            draft.references,
+            draft.named,
+            draft.lists,
+            draft.pinned,
+            draft.learned,
         )
 
     def ending(self) -> tuple[int, bytes]:

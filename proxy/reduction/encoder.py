@@ -14,6 +14,7 @@ from proxy.reduction.course import Course
 from proxy.reduction.drafts import Drafts
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.matcher import Matcher
+from proxy.reduction.relief import Relief
 from proxy.reduction.runs import Order
 from proxy.reduction.underway import Underway
 
@@ -42,14 +43,15 @@ class Encoder:
         writer: int = 0,
         beginnings: Beginnings | None = None,
         order: Order | None = None,
+        relief: Relief | None = None,
     ) -> None:
         """`writer`: what the store is to keep together. `beginnings`: of chunks behind forced borders.
 
-        `order`: of the peer's store; None if the peer knows no runs.
+        `order`: of the peer's store; None if the peer knows no runs. `relief`: of that store; None: it needs none.
         """
         self._chunker = chunker
         self.compression = compression
-        self.underway = Underway(store, holdings, order)
+        self.underway = Underway(store, holdings, order, relief or Relief())
         """Batches that were taken."""
         plain_max = BATCH_PLAIN_MAX - READ_BYTES - chunker.maximum  # with one read and one chunk more it is legal
         self.drafts = Drafts(store, holdings, compression, self.underway, GRAIN_MAX, plain_max)
@@ -60,7 +62,7 @@ class Encoder:
         """Likewise."""
         self.course = Course(store, holdings, self.underway, beginnings or Beginnings(1))
         """Where the stream is in what is stored, which is set and asked at forced borders."""
-        self._matcher = Matcher(store, writer, self.course, self.drafts)
+        self._matcher = Matcher(store, writer, self.course, self.drafts, self.underway)
         self._view = memoryview(bytearray())  # until the source first sends: a peer may open many streams at once
         self._start = 0  # where the incomplete chunk begins
         self._sent = 0  # how many of its bytes are in a batch

@@ -10,6 +10,7 @@ from dedupstore.store import ChunkStore, Place
 from proxy.reduction.course import Course, Stored
 from proxy.reduction.drafts import Drafts
 from proxy.reduction.prefix import common_prefix
+from proxy.reduction.underway import Underway
 
 _WORTH_SLICING = 64
 """Bytes: a SLICE takes up to 39 itself."""
@@ -29,12 +30,13 @@ class Matcher:
     It is given a chunk as far as it has come, with `sent`: how many of its first bytes are in a batch already.
     """
 
-    def __init__(self, store: ChunkStore, writer: int, course: Course, drafts: Drafts) -> None:
+    def __init__(self, store: ChunkStore, writer: int, course: Course, drafts: Drafts, underway: Underway) -> None:
         """`writer`: what the store is to keep together."""
         self._store = store
         self._writer = writer
         self._course = course
         self._drafts = drafts
+        self._underway = underway
         self._expected: Stored | None = None  # what the incomplete chunk goes on like, from what is not sent of it on
         self._surprised = False  # the incomplete chunk is not the expected one
 
@@ -42,7 +44,7 @@ class Matcher:
         """A complete chunk: send the rest of it, by the shortest means, and where it ends."""
         course, drafts = self._course, self._drafts
         name, length = fingerprint(data), data.nbytes
-        if (place := self._known(name, length)) is not None:
+        if (place := self._known(name, length, sent)) is not None:
             self._refer(name, place, data, length, sent)
         elif (
             course.follows
@@ -73,12 +75,15 @@ class Matcher:
             self._expected = self._expected.on(left)
         return len(data)
 
-    def _known(self, name: bytes, length: int) -> Place | None:
-        """Where that chunk of so many bytes lies, if the batch may refer to it."""
+    def _known(self, name: bytes, length: int, sent: int) -> Place | None:
+        """Where that chunk of so many bytes lies, if the batch may refer to it. `sent`: as of `chunk`."""
         place = self._store.find(name)
-        if place is not None and self._course.may_refer(name, place) and self._drafts.draft.may_name(name, length):
-            return place
-        return None
+        if place is None or not self._course.peer_holds(name, place):
+            return None
+        if self._underway.full:
+            self._underway.relieve(length - sent)
+            return None
+        return place if self._drafts.draft.may_name(name, length) else None
 
     def _refer(self, name: bytes, place: Place, data: memoryview, length: int, sent: int) -> None:
         if not sent:
@@ -115,7 +120,7 @@ class Matcher:
         rest = data[border:]
         if border and rest:
             name = fingerprint(rest)  # what is behind a whole chunk may have been learned alone
-            if not known and (place := self._known(name, len(rest))) is not None:
+            if not known and (place := self._known(name, len(rest), sent - border)) is not None:
                 self._refer(name, place, rest, len(rest), sent - border)
                 return
         self._drafts.literal(data[sent:])

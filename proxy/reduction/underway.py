@@ -6,20 +6,25 @@ from collections.abc import Iterable
 from dedupstore.store import ChunkStore
 from proxy.reduction.draft import Draft, EncodedBatch
 from proxy.reduction.holdings import Holdings
+from proxy.reduction.relief import Relief
 from proxy.reduction.runs import Order, Runs
 
 
 class Underway:
     """One stream's outgoing direction. Loop thread. Names are of chunks and of runs."""
 
-    def __init__(self, store: ChunkStore, holdings: Holdings, order: Order | None) -> None:
-        """`order`: of the peer's store; None if the peer knows no runs."""
+    def __init__(self, store: ChunkStore, holdings: Holdings, order: Order | None, relief: Relief) -> None:
+        """`order`: of the peer's store; None if the peer knows no runs. `relief`: of that store."""
         self._store = store
         self._holdings = holdings
         self._runs = Runs(order)
         self._referred: Counter[bytes] = Counter()  # by name: how many batches refer to it
         self._missed: Counter[bytes] = Counter()  # by name: for how many of these the peer has asked for it
         self._taught: dict[bytes, int] = {}  # by chunk: how many batches teach it, the one being written included
+        self._relief = relief
+        self._known = 0  # bytes of these batches that the peer has to find
+        self.relieved = 0
+        """Bytes that went literally, though the peer holds them, since its store is slow."""
 
     @property
     def run_room(self) -> int:
@@ -34,8 +39,19 @@ class Underway:
         """The batch that is being written teaches the peer that chunk."""
         self._taught[name] = self._taught.get(name, 0) + 1  # a Counter takes twice as long
 
-    def send(self, draft: Draft) -> None:
-        """The batch goes, its tokens written."""
+    @property
+    def full(self) -> bool:
+        """So much is referred to that the peer's store does not keep up with more."""
+        return self._relief.active and not self._relief.admits(self._known)
+
+    def relieve(self, length: int) -> None:
+        """While it is `full`, so many bytes that the peer holds go literally."""
+        self.relieved += length
+        self._relief.relieved(length)
+
+    def send(self, draft: Draft, known: int) -> None:
+        """The batch goes, its tokens written. `known`: as of EncodedBatch."""
+        self._note_known(known)
         self._referred.update(draft.named)
         self._runs.send(draft.lists)
         self._holdings.referred(draft.references)
@@ -80,12 +96,17 @@ class Underway:
 
     def _release(self, batch: EncodedBatch, *, found: bool) -> None:
         """`found`: the peer knew what its runs stand for."""
+        self._note_known(-batch.known)
         self._runs.end(batch.lists, found=found)
         self._holdings.unsend([place for _, place in batch.learned])
         if found:
-            self._holdings.found(batch.plain - batch.literal)
+            self._holdings.found(batch.known)
         for container in batch.pinned:
             self._store.unpin(container)
+
+    def _note_known(self, more: int) -> None:
+        before, self._known = self._known, self._known + more
+        self._relief.note(before, self._known)
 
 
 def _uncount(counts: dict[bytes, int], names: Iterable[bytes]) -> None:

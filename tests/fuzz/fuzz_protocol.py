@@ -40,6 +40,7 @@ DECODERS: dict[int, Callable[[Buffer], object]] = {
     FrameType.CREDIT: lambda payload: list(frames.decode_credit(payload)),
     FrameType.DRAIN: frames.decode_drain,
     FrameType.LANES: frames.decode_lanes,
+    FrameType.STORE: frames.decode_store,
     FrameType.OPEN: frames.decode_open,
     FrameType.ACCEPT: frames.decode_accept,
     FrameType.DATA: frames.decode_data,

@@ -122,6 +122,11 @@ class Reduction(RuleBasedStateMachine):
         else:
             holdings.tick(now=100)
 
+    @rule(at=st.integers(0, 1), rate=st.sampled_from([0, 1, 4000, 10_000]))
+    def slow(self, at: int, rate: int) -> None:
+        """The other site says how fast its store is."""
+        self.sites[at].relief.told(rate)
+
     @rule(at=st.integers(0, 1))
     def rest(self, at: int) -> None:
         """So long that runs are tried again."""
@@ -161,6 +166,7 @@ class Reduction(RuleBasedStateMachine):
             assert site.store.pinned == 0
             site.now += 100
             assert site.order.room > 0
+            assert site.relief.idle
 
 
 TestReduction = Reduction.TestCase

@@ -315,6 +315,7 @@ class Site:
                 | events.Resumed()
                 | events.PeerDraining()
                 | events.LanesWished()
+                | events.StoreRate()
             ):
                 pass
             case _:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import weakref
+from typing import NamedTuple
 
 from proxy.net.misses import AT_ONCE
 from proxy.net.relay import Relay
@@ -12,6 +13,13 @@ from tests.unit.reduction.sites import noise
 
 KIB, MIB = 1 << 10, 1 << 20
 SAID = noise(64 * KIB, 7)
+
+
+class Passed(NamedTuple):
+    """A stream that has passed."""
+
+    relay: Relay
+    seconds: float
 
 
 async def connected(sites: Sites) -> tuple[Array, Array, Relay]:
@@ -86,6 +94,38 @@ def test_what_is_asked_for_at_once_is_no_flood() -> None:
         assert sum(relay.traffic.literal for relay in relays) < MIB
 
     tell(story, TunnelSettings(), delay=0.05, stored=128 * MIB)
+
+
+def test_a_far_store_that_is_slower_than_the_line_is_given_what_it_can_read_and_the_line_the_rest() -> None:
+    """2,000 chunks at 4 ms each are 7 s; the second stream knows of it from its beginning."""
+    said = [noise(32 * MIB, seed) for seed in range(2)]
+
+    async def story(sites: Sites) -> None:
+        for data in said:
+            await pass_over(sites, data)
+        sites.far_store.cold, sites.loop.delays = True, (0.004,)
+        first, second = [await pass_over(sites, data) for data in said]
+        assert first.seconds > 7
+        assert first.relay.traffic.relieved < 8 * MIB, "most was under way before the far site could say anything"
+        assert second.seconds < 3
+        assert 24 * MIB < second.relay.traffic.relieved < 32 * MIB
+
+    async def pass_over(sites: Sites, data: bytes) -> Passed:
+        began = sites.loop.time()
+        near, far, relay = await connected(sites)
+        near.say(data)
+        while len(far.got) < len(data):
+            await asyncio.sleep(1)
+            for peer in (sites.near, sites.far):
+                peer.relays.sample(sites.loop.time())
+        assert far.got == data
+        near.end()
+        far.end()
+        passed = Passed(relay, sites.loop.time() - began)
+        await asyncio.sleep(1)
+        return passed
+
+    tell(story, TunnelSettings(), stored=128 * MIB)
 
 
 def test_nothing_is_kept_of_a_stream_that_ended_before_the_disk_had_what_its_peer_missed() -> None:

@@ -27,8 +27,11 @@ _lock = threading.Lock()
 class ForkedSite(Site):
     """A site that starts at once."""
 
+    disk_rate = 0
+    """Bytes a second at which its store's disk reads, once it has found the place; 0: the machine's disk."""
+
     def _launch(self, log: BinaryIO) -> Process:
-        return Forked(("serve", str(self.config)), self.log, self.log)
+        return Forked(("serve", str(self.config)), self.log, self.log, self.disk_rate)
 
 
 def isthmus(*words: str) -> "subprocess.CompletedProcess[str]":
@@ -48,14 +51,15 @@ def isthmus(*words: str) -> "subprocess.CompletedProcess[str]":
 class Forked:
     """As much of subprocess.Popen as a site needs."""
 
-    def __init__(self, words: tuple[str, ...], out: Path, err: Path) -> None:
-        """`isthmus` with these words; what it says is appended to these files.
+    def __init__(self, words: tuple[str, ...], out: Path, err: Path, disk_rate: int = 0) -> None:
+        """`isthmus` with these words; what it says is appended to these files. `disk_rate`: as of `ForkedSite`.
 
         It is in the network namespace of this thread, and dies with this process.
         """
         self._namespace = os.open("/proc/thread-self/ns/net", os.O_RDONLY)  # open for as long as it runs
         where = f"/proc/{os.getpid()}/fd/{self._namespace}"
-        self._process = FORKING.Process(target=serving.isthmus, args=(words, str(out), str(err), where), daemon=True)
+        told = words, str(out), str(err), where, disk_rate
+        self._process = FORKING.Process(target=serving.isthmus, args=told, daemon=True)
         with _lock:
             self._process.start()
         assert self._process.pid is not None

@@ -4,19 +4,32 @@ import ctypes
 import os
 import signal
 import sys
+import time
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import proxy.cli.commands
 import proxy.cli.doctor
 import proxy.cli.serve
 from bench.bound import PR_SET_PDEATHSIG
 from bench.wan.namespaces import enter
+from dedupstore import container_file
 
 __all__ = ["isthmus"]
 
 
-def isthmus(words: tuple[str, ...], out: str, err: str, namespace: str) -> None:
-    """The command, in that network namespace and with these files. It dies with whoever it was forked for."""
+SEEK_SECONDS = 0.005
+"""Until a hard disk has found what it is to read."""
+
+
+def isthmus(words: tuple[str, ...], out: str, err: str, namespace: str, disk_rate: int) -> None:
+    """The command, in that network namespace and with these files. It dies with whoever it was forked for.
+
+    `disk_rate`: bytes a second at which the disk of its store reads; 0: as the machine's does.
+    """
+    if disk_rate:
+        container_file.preadv = partial(_read_slowly, disk_rate)
     os.setsid()
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if not os.path.samefile(namespace, "/proc/self/ns/net"):
@@ -26,6 +39,11 @@ def isthmus(words: tuple[str, ...], out: str, err: str, namespace: str) -> None:
     _redirect(os.open(err, os.O_WRONLY | os.O_APPEND), 2)
     sys.argv = ["isthmus", *words]
     proxy.cli.main()
+
+
+def _read_slowly(rate: int, file: int, buffers: list[Any], offset: int) -> int:
+    time.sleep(SEEK_SECONDS + sum(map(len, buffers)) / rate)
+    return os.preadv(file, buffers, offset)
 
 
 def _redirect(opened: int, standard: int) -> None:

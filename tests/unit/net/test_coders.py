@@ -20,6 +20,7 @@ from proxy.reduction.beginnings import Beginnings
 from proxy.reduction.effort import Effort
 from proxy.reduction.encoder import Encoder
 from proxy.reduction.load import CompressionLoad, Measured
+from proxy.reduction.relief import Relief
 from proxy.reduction.span_encoder import SpanEncoder
 from tests.unit.reduction.shelf import ShelfStore
 from tests.unit.reduction.sites import site
@@ -50,7 +51,7 @@ def coder_factory(
         figures=SimpleNamespace(round_trip=None),
         scheduler=SimpleNamespace(capped=capped),
     )
-    return CoderFactory(cast(Environment, environment), cast(Tunnel, tunnel), lambda: 1)
+    return CoderFactory(cast(Environment, environment), cast(Tunnel, tunnel), lambda: 1, Relief())
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from dedupstore.errors import ChunkMissing
 from proxy.net.fills import AT_ONCE, Fills
+from proxy.net.reading import Reading
 from proxy.net.worker import StoreWorker
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.events import Arrived
@@ -76,7 +77,7 @@ class Stage:
         self.script = Script(allowed=8)
         self.worker = Worker()
         self.one, self.other = (Relay(self.script, self.script.accepted(stream)) for stream in (1, 3))
-        self.fills = Fills(self.script.tunnel.streams, cast(StoreWorker, self.worker), lambda: None)
+        self.fills = Fills(self.script.tunnel.streams, cast(StoreWorker, self.worker), Reading(), lambda: None)
 
     def miss(self, relay: Relay, *numbers: int) -> list[bytes]:
         """The peer misses those chunks."""
@@ -284,7 +285,7 @@ def test_what_is_driven_out_while_nothing_may_be_sent_is_not_gone(stage: Stage) 
     The peer reset streams for chunks that the disk had.
     """
     disk, script = Disk(), stage.script
-    fills = Fills(script.tunnel.streams, cast(StoreWorker, disk), lambda: None)
+    fills = Fills(script.tunnel.streams, cast(StoreWorker, disk), Reading(), lambda: None)
     relays = [stage.one, stage.other, *(Relay(script, script.accepted(stream)) for stream in (5, 7))]
     names = [number.to_bytes(32, "big") for number in range(400)]
     for nth, relay in enumerate(relays):

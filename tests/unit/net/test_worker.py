@@ -11,6 +11,7 @@ import pytest
 
 from dedupstore.disk_cache import FOR_READING
 from dedupstore.store import ChunkStore
+from proxy.net.reading import Reading
 from proxy.net.worker import StoreWorker
 from tests.patience import PATIENCE
 
@@ -234,7 +235,7 @@ async def guess() -> list[str]:
 
 async def turns() -> list[str]:
     """Who had a container read for it, while one has many waiting before the other asks for two."""
-    store, done, told = Store(), asyncio.Event(), list[str]()
+    store, done, told, many, few = Store(), asyncio.Event(), list[str](), Reading(), Reading()
 
     def last() -> None:
         told.append("few")
@@ -242,9 +243,9 @@ async def turns() -> list[str]:
 
     async with worker_of(store) as worker, asyncio.timeout(PATIENCE):
         for n in range(100):
-            worker.load(n.to_bytes(32), lambda: told.append("many"), "one peer")
-        worker.load(NAME, lambda: told.append("few"), "another", patient=False)
-        worker.load_behind(NAME, last, "another")
+            worker.load(n.to_bytes(32), lambda: told.append("many"), many)
+        worker.load(NAME, lambda: told.append("few"), few, patient=False)
+        worker.load_behind(NAME, last, few)
         store.disk.set()
         await done.wait()
         return told

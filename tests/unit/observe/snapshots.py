@@ -56,6 +56,7 @@ def peer(**changes: Any) -> PeerStatus:
         "advice": None,
         "last_error": "",
         "references_suspended": False,
+        "store_bytes_per_second": None,
         "short_packets": False,
         "other_congestion_control": "",
         "drains": "",

@@ -379,6 +379,28 @@ def test_of_data_that_is_not_compressed_for_speed_nobody_knows() -> None:
         assert bool(site.watch.cautions) is told
 
 
+def test_of_data_that_a_slow_store_is_spared_nobody_knows_either() -> None:
+    site = Site()
+    for second in range(1, 20):
+        raw = 10 * second * MIB
+        counts = {"raw": raw, "after_deduplication": raw, "after_compression": raw, "relieved": raw // 2}
+        site.pass_(changed(peers=[peer(shares=[share(bytes=traffic(**counts))], bytes=of_peer(**counts))]))
+    assert site.watch.cautions == []
+
+
+def test_a_slow_store_of_a_peer_is_said_once_it_costs_the_line_something() -> None:
+    site = Site()
+    for second in range(1, 20):
+        counts = of_peer(relieved=10 * second * MIB)
+        site.pass_(changed(peers=[peer(store_bytes_per_second=4_200_000, bytes=counts)]))
+    (caution,) = site.watch.cautions
+    assert (caution.code, caution.subject) == ("IST-506", "peer west")
+    assert "went literally in ten minutes: its store gives 4.2 MB/s" in caution.words
+    for _ in range(7):
+        site.pass_(changed(peers=[peer(store_bytes_per_second=None, bytes=of_peer(relieved=190 * MIB))]))
+    assert site.watch.cautions == []
+
+
 def test_data_that_reduces_or_is_little_is_not() -> None:
     for left, most in ((0.5, 20), (1.001, 3)):
         site = Site()

@@ -76,6 +76,7 @@ _TUNNEL: dict[int, Callable[[Buffer], object]] = {
     FrameType.CREDIT: _credits,
     FrameType.DRAIN: frames.decode_drain,
     FrameType.LANES: _lanes,
+    FrameType.STORE: frames.decode_store,
 }
 _STREAM: dict[int, Callable[[Buffer], object]] = {
     FrameType.OPEN: lambda payload: frames.decode_open(payload)[0],

@@ -15,6 +15,7 @@ LONGEST = {
     FrameType.CREDIT: 1 << 20,
     FrameType.DRAIN: 512,
     FrameType.LANES: 128,
+    FrameType.STORE: 8,
     FrameType.OPEN: 512,
     FrameType.ACCEPT: 0,
     FrameType.DATA: 590080,

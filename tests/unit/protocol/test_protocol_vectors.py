@@ -43,6 +43,7 @@ MEANING = {
     "credit": Frame(FrameType.CREDIT, 0, 0, frames.encode_credit([(1, 756, 66292)])),
     "drain": Frame(FrameType.DRAIN, 0, 0, frames.encode_drain("upgrade")),
     "lanes": Frame(FrameType.LANES, 0, 0, frames.encode_lanes({0: 4, 18: 1})),
+    "store": Frame(FrameType.STORE, 0, 0, frames.encode_store(4_000_000)),
     "open": Frame(FrameType.OPEN, 1, 0, frames.encode_open("array", "10.0.0.1")),
     "accept": Frame(FrameType.ACCEPT, 1, 0, b""),
     "data": Frame(FrameType.DATA, 1, 1, DATA),
@@ -89,6 +90,7 @@ def test_payloads_mean_what_they_say() -> None:
     assert list(frames.decode_credit(vector("credit")[16:])) == [(1, 756, 66292)]
     assert frames.decode_drain(vector("drain")[16:]) == "upgrade"
     assert frames.decode_lanes(vector("lanes")[16:]) == {0: 4, 18: 1}
+    assert frames.decode_store(vector("store")[16:]) == 4_000_000
     assert frames.decode_open(vector("open")[16:]) == ("array", "10.0.0.1")
     assert frames.decode_data(vector("data")[16:]) == 5
     assert frames.decode_end(vector("end")[16:]) == (5, b"\x03\x05\x01\x02\x03\x04\x05\x06\x07\x08")

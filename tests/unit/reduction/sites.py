@@ -18,6 +18,7 @@ from proxy.reduction.draft import EncodedBatch
 from proxy.reduction.encoder import GRAIN_MAX, Encoder
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.obtaining import Needs
+from proxy.reduction.relief import Relief
 from proxy.reduction.runs import Order
 from proxy.reduction.windows import WINDOW_LOG_MIN, ContextMemory
 from tests.unit.reduction.shelf import ShelfStore
@@ -43,6 +44,7 @@ class Site:
 
     def __post_init__(self) -> None:
         self.order = Order(lambda: self.now)
+        self.relief = Relief(least=2000)
 
 
 def site(store: ShelfStore, other: bytes = b"the other's store") -> Site:
@@ -93,7 +95,9 @@ def encoder_of(
     """One stream's outgoing direction, by default without compression."""
     compression = compression or Compressor(zstd(level) if level else None)
     store, order = cast(ChunkStore, site.store), site.order if runs else None
-    return Encoder(chunker, store, site.holdings, compression, beginnings=site.beginnings, order=order)
+    return Encoder(
+        chunker, store, site.holdings, compression, beginnings=site.beginnings, order=order, relief=site.relief
+    )
 
 
 def decoder_of(site: Site, memory: ContextMemory | None = None, ahead: AheadMemory | None = None) -> Decoder:

@@ -1,0 +1,64 @@
+"""What one peer's streams have from the store, how long they wait for its disk, and so what rate it gives."""
+
+_HALVED = 0.5
+"""What was counted before weighs so much in each second that adds to it."""
+_WAITED = 0.25
+"""Seconds of waiting from which on a rate is known; with less, all that came from the store has to be `_GAVE`."""
+_GAVE = 8 << 20
+"""Bytes."""
+_LEAST = 64 << 10
+"""Bytes a second: less is not said, since then the disk does not answer at all."""
+FAST = 64e6
+"""Bytes a second from which on a store counts as holding nobody up: a disk that is read in order gives more."""
+_NEWS = 0.2
+"""Part of the rate that was said last by which another one has to differ to be said."""
+
+
+class Reading:
+    """One peer's. Times in seconds, monotonic. Loop thread."""
+
+    def __init__(self) -> None:
+        self._loads = 0  # that wait, or are under way
+        self._since = 0.0  # when the first of these began to wait, or was last counted
+        self._waited = 0.0
+        self._gave = 0
+        self._said = 0
+
+    def begins(self, now: float) -> None:
+        """A load is asked for."""
+        if not self._loads:
+            self._since = now
+        self._loads += 1
+
+    def ended(self, now: float) -> None:
+        """A load has ended, at that time; that may be told late, while the loop is busy."""
+        self._loads -= 1
+        if not self._loads:
+            self._count(now)
+
+    def gave(self, length: int) -> None:
+        """So many bytes came from the store, from its memory or its disk."""
+        self._gave += length
+
+    def rate(self, now: float) -> int | None:
+        """Once a second: at what rate it gives, 0 if it holds nobody up; None if that is not known, or no news.
+
+        While streams wait for the disk, and what they are given meanwhile: so a stream that is held up by something
+        else does not make the store seem slow.
+        """
+        if self._loads:
+            self._count(now)
+        if self._waited < _WAITED and self._gave < _GAVE:
+            return None
+        rate = self._gave / self._waited if self._waited else FAST
+        self._gave = int(self._gave * _HALVED)
+        self._waited *= _HALVED
+        said = 0 if rate >= FAST else max(_LEAST, round(rate))
+        if abs(said - self._said) <= _NEWS * self._said:
+            return None
+        self._said = said
+        return said
+
+    def _count(self, now: float) -> None:
+        self._waited += max(0.0, now - self._since)
+        self._since = now

@@ -1,0 +1,91 @@
+"""At what rate the store gives what a peer's streams ask for, reckoned from how long they wait for its disk."""
+
+import pytest
+
+from proxy.net.reading import FAST, Reading
+
+MB = 10**6
+
+
+def waits(reading: Reading, start: float, seconds: float, given: int) -> None:
+    """A load takes so long, and brings so many bytes."""
+    reading.begins(start)
+    reading.ended(start + seconds)
+    reading.gave(given)
+
+
+def test_nothing_is_said_of_a_store_for_which_nobody_waits() -> None:
+    reading = Reading()
+    assert reading.rate(1.0) is None
+    reading.gave(500 * MB)
+    assert reading.rate(2.0) is None
+
+
+def test_the_rate_is_what_streams_are_given_while_they_wait() -> None:
+    """Not of the time in which they wait for something else."""
+    reading = Reading()
+    waits(reading, 0.0, 0.5, 2 * MB)
+    assert reading.rate(1.0) == 4 * MB
+
+
+def test_loads_that_overlap_are_waited_for_once() -> None:
+    reading = Reading()
+    reading.begins(0.0)
+    reading.begins(0.2)
+    reading.ended(0.6)
+    reading.ended(0.8)
+    reading.gave(4 * MB)
+    assert reading.rate(1.0) == 5 * MB
+
+
+def test_a_load_that_has_not_ended_is_waited_for_all_the_same() -> None:
+    reading = Reading()
+    reading.begins(0.0)
+    reading.gave(4 * MB)
+    assert reading.rate(1.0) == 4 * MB
+    assert reading.rate(2.0) == pytest.approx(4 * MB / 3, rel=0.01)
+    assert [reading.rate(second) for second in range(3, 20)][-1] is None
+    reading.ended(20.0)
+    waits(reading, 20.0, 1.0, 1)
+    assert reading.rate(21.0) is None, "no news: as little as is ever said"
+
+
+def test_a_little_is_gathered_until_it_means_something() -> None:
+    reading = Reading()
+    for second in range(4):
+        assert reading.rate(second) is None
+        waits(reading, second, 0.0625, MB // 4)
+    assert reading.rate(4.0) == 4 * MB
+
+
+def test_it_is_said_again_when_it_has_changed() -> None:
+    reading = Reading()
+    for second in range(10):
+        waits(reading, second, 1.0, 4 * MB)
+        assert reading.rate(second + 1) == (None if second else 4 * MB)
+    told = []
+    for second in range(10, 30):
+        waits(reading, second, 1.0, 8 * MB)
+        told.append(reading.rate(second + 1))
+    assert [rate for rate in told if rate] == pytest.approx([6 * MB, 7.5 * MB], rel=0.001)
+
+
+@pytest.mark.parametrize("waited", [0.0, 0.01])
+def test_a_store_that_has_become_fast_holds_nobody_up(waited: float) -> None:
+    reading = Reading()
+    waits(reading, 0.0, 1.0, 4 * MB)
+    assert reading.rate(1.0) == 4 * MB
+    told = []
+    for second in range(1, 20):
+        waits(reading, second, waited, 50 * MB)
+        told.append(reading.rate(second + 1))
+    assert 0 in told
+    assert told[-1] is None
+
+
+def test_a_store_that_gives_much_holds_nobody_up() -> None:
+    reading = Reading()
+    waits(reading, 0.0, 1.0, round(FAST))
+    assert reading.rate(1.0) is None
+    waits(reading, 1.0, 1.0, round(FAST) // 2)
+    assert reading.rate(2.0) == pytest.approx(FAST * 2 / 3, rel=0.01)
