@@ -53,6 +53,21 @@ def test_one_that_goes_on_alone_much_shortened(tmp_path: Path) -> None:
     assert figure["values"]["one"] > 0
 
 
+@pytest.mark.root
+def test_a_slow_store_much_shortened(tmp_path: Path) -> None:
+    if reason := lacking() or lacking_tun() or iperf.lacking():
+        pytest.skip(reason)
+    file = tmp_path / "figures.json"
+    arguments = ["--only", "slow-store", "--lines", "1", "--scale", "0.02", "--json", str(file)]
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, env=environment(), check=False)
+    assert done.returncode == 0, done.stderr
+    (figure,) = json.loads(file.read_text())["figures"]["slow-store"]
+    if figure["excuse"]:
+        pytest.skip(figure["excuse"])
+    assert figure["identical"]
+    assert figure["values"]["known"] > 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

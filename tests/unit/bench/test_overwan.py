@@ -11,7 +11,7 @@ from rich.console import Console
 from bench.datasets import Dataset
 from bench.goals import Goal
 from bench.load import LoadFailure, Run, summary
-from bench.overwan import alone, iperf, outage, shares, warm
+from bench.overwan import alone, iperf, outage, shares, slow_store, warm
 from bench.overwan.__main__ import SUITE
 from bench.overwan.bench import Bench
 from bench.overwan.cases import CASES
@@ -273,3 +273,27 @@ def test_a_case_that_fails_ends_only_itself(monkeypatch: pytest.MonkeyPatch, tmp
 def test_only_full_cores_are_an_excuse() -> None:
     assert not exhausted(0.9)
     assert exhausted(0.99) == "the cores were busy (99%)"
+
+
+def took(seconds: float, *, verified: bool = True) -> Transfer:
+    """Of ten megabytes."""
+    return Transfer(10**7, seconds, verified)
+
+
+def test_what_a_slow_store_holds_must_come_no_later_than_what_is_new() -> None:
+    """By the second stream of new data, and by the median of the passes but for the first."""
+    passes = [took(9.0), took(2.0), took(1.0), took(4.0)]
+    figure = slow_store.judged(Setting(), [took(0.1), took(8.0), took(2.5)], passes, 0.25)
+    assert figure.values == pytest.approx(
+        {"first": 80 / 9, "known": 40.0, "new": 32.0, "literal, %": 25.0, "limit": Setting().goodput / 1e6}
+    )
+    assert figure.goals[0].measured == pytest.approx(125.0)
+    assert figure.met == "yes"
+    slower = slow_store.judged(Setting(), [took(1.0)], [took(1.0), took(1.1)], 0.0)
+    assert slower.met == "NO"
+
+
+@pytest.mark.parametrize("which", ["new", "known"])
+def test_a_slow_store_that_changes_bytes_is_told(which: str) -> None:
+    news, passes = [took(1.0, verified=which != "new")], [took(1.0), took(1.0, verified=which != "known")]
+    assert slow_store.judged(Setting(), news, passes, 0.0).met == "BYTES DIFFER"

@@ -1,6 +1,7 @@
 """Two sites without a wire: a `Stream` carries bytes from one site's encoder to the other's decoder, batch by batch."""
 
 import random
+import tracemalloc
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -104,6 +105,12 @@ def decoder_of(site: Site, memory: ContextMemory | None = None, ahead: AheadMemo
     """One stream's incoming direction; `memory`, `ahead`: what it shares with others, by default nothing."""
     store, context = cast(ChunkStore, site.store), ContextReader(memory or ContextMemory())
     return Decoder(store, site.holdings, context=context, runs=True, silent=lambda: site.silent, ahead=ahead)
+
+
+def traced() -> int:
+    """Bytes that reduction has taken since tracemalloc began; other threads of the process take some as well."""
+    taken = tracemalloc.take_snapshot().filter_traces([tracemalloc.Filter(True, "*/reduction/*")])
+    return sum(trace.size for trace in taken.traces)
 
 
 def noise(n: int, seed: int = 0) -> bytes:

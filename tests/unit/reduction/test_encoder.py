@@ -1,7 +1,6 @@
 """The sending side: what is pinned and for how long, what may be missed, and how a stream ends."""
 
 import tracemalloc
-from itertools import accumulate
 from unittest.mock import MagicMock
 
 import pytest
@@ -24,13 +23,12 @@ from tests.unit.reduction.sites import (
     noise,
     send,
     site,
+    traced,
     two_sites,
 )
 
 DATA = noise(40_000, 5)
 LENGTHS = SMALL_CHUNKS.cut(DATA, final=True)
-HALF = next(end for end in accumulate(LENGTHS) if end > len(DATA) // 2 and end % 2 == 0)
-"""Where a chunk ends, and a pause finds that it does (`Encoder._cut_ahead`)."""
 
 
 def opcodes(batch: EncodedBatch) -> list[int]:
@@ -71,15 +69,15 @@ def test_a_silent_source_takes_no_room_but_that_of_what_came() -> None:
     tracemalloc.start()
     try:
         stream = Stream(near, far, Chunker())
-        least = tracemalloc.get_traced_memory()[0]
+        least = traced()
         stream.write(DATA[:5000])
         stream.pause()
         stream.settle()
         stream.sent.clear()
         stream.received.clear()
-        assert tracemalloc.get_traced_memory()[0] > least + READ_BYTES
+        assert traced() > least + READ_BYTES
         stream.encoder.shrink()
-        assert tracemalloc.get_traced_memory()[0] < least + READ_BYTES // 4
+        assert traced() < least + READ_BYTES // 4
     finally:
         tracemalloc.stop()
 
@@ -335,37 +333,6 @@ def test_nothing_is_referred_to_while_references_are_suspended(near: Site) -> No
     assert set(opcodes(written(encoder_of(near), DATA))) == {LITERAL, LEARN}
     near.holdings.tick(30)
     assert opcodes(written(encoder_of(near), DATA))[0] == REFERENCE
-
-
-def test_no_more_is_referred_to_than_a_slow_store_gives(near: Site) -> None:
-    """What comes beside goes as if the peer did not hold it, until it has consumed some of what was referred to."""
-    near.relief.told(1)
-    encoder = encoder_of(near)
-    first, second = written(encoder, DATA[:HALF]), written(encoder, DATA[HALF:])
-    assert first.known == HALF - 1, "that there is a border is known when more comes"
-    assert set(opcodes(second)) == {LITERAL, LEARN}
-    assert encoder.underway.relieved == second.literal == len(DATA) - HALF
-    encoder.underway.delivered(first)
-    third = written(encoder, DATA)
-    assert third.known == len(DATA)
-    for batch in (second, third):
-        encoder.underway.delivered(batch)
-    assert near.relief.idle
-
-
-def test_no_part_of_a_chunk_goes_as_a_slice_while_a_slow_store_has_enough_to_do(near: Site) -> None:
-    near.relief.told(1)
-    encoder = encoder_of(near)
-    written(encoder, DATA[:HALF])
-    assert opcodes(written(encoder, DATA[HALF : HALF + 300])) == [LEARN, LITERAL]
-
-
-def test_what_never_arrives_is_under_way_no_more(near: Site) -> None:
-    encoder = encoder_of(near)
-    batch = written(encoder, DATA)
-    assert not near.relief.idle
-    encoder.underway.abandon(batch)
-    assert near.relief.idle
 
 
 def test_no_slice_of_what_the_peer_has_lost(near: Site) -> None:

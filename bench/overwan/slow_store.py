@@ -1,0 +1,111 @@
+"""How fast data is that both sites hold, where the far one has to read it from a hard disk in another order.
+
+Beside data that is new, on the same line: what repeats must not be slower than that.
+"""
+
+import random
+import statistics
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bench.datasets import Dataset
+from bench.goals import Goal
+from bench.overwan.bench import Bench
+from bench.overwan.lines import MBIT, Setting, standing, untrue
+from bench.overwan.results import Figure
+from bench.replicator import Sink, Transfer, replicate
+from bench.sites import Pair
+from bench.slow_disk import NoSlowDisk, slow_reads
+from bench.wan import Wan
+from proxy.config.units import show_size
+
+MIB = 1 << 20
+SETTINGS = [Setting(), Setting("155Mbit", 20)]
+FILLING = {"rate": "1Gbit", "delay": "0ms"}
+IOPS = 120
+"""Of a hard disk with 7,200 turns a minute."""
+VOLUME = 768 * MIB
+"""Several times what a site keeps in memory of its store."""
+PIECE = 128 << 10
+"""Of the volume: pieces come in a random order."""
+PASS = 64 * MIB
+ROUNDS = 3
+SETTLE = 3.0
+"""Seconds for which the disk may write what it was given."""
+
+
+def slow_store(bench: Bench) -> Iterator[Figure]:
+    """Each line with a pair of its own, whose stores are filled over a fast one first."""
+    size = max(16, round(VOLUME / MIB * bench.scale)) * MIB
+    for setting in SETTINGS[: bench.lines]:
+        try:
+            yield _on(bench, setting, size)
+        except NoSlowDisk as reason:
+            yield Figure(setting.text, _what(), {}, excuse=str(reason))
+
+
+def _on(bench: Bench, setting: Setting, size: int) -> Figure:
+    length = min(PASS, size // 8)
+    volume = b"".join(Dataset("slow store", size))
+    passes = _passes(volume, length)
+    with standing(setting) as wan, slow_reads(bench.directory, IOPS) as hold, ExitStack() as stack:
+        wan.set(**FILLING)
+        with wan.inside("west"):
+            sink = stack.enter_context(Sink())
+        directory = Path(stack.enter_context(TemporaryDirectory(dir=bench.directory)))
+        room = show_size(size * 2 + 256 * MIB)
+        pair = Pair({"array": sink.address}, wan=wan, store="disk", store_size=room, directory=directory)
+        stack.enter_context(pair).wait_prepared()
+        bench.tell(f"{setting.text}: filling the stores over a fast line")
+        filled = _send(wan, pair, _pieces(volume))
+        time.sleep(bench.seconds(SETTLE))
+        wan.set(**setting.texts)
+        hold(pair.west.pid)
+        bench.tell(f"{setting.text}: new data, then what both sites hold in another order")
+        new = [_send(wan, pair, Dataset(f"new {number}", length).writes(PIECE)) for number in range(2)]
+        first, *others = [_send(wan, pair, each) for each in passes]
+        literal = pair.east.status()["bytes"]["relieved"] / (length * len(passes))
+        return judged(setting, [filled, *new], [first, *others], literal, untrue(wan, setting))
+
+
+def judged(setting: Setting, news: list[Transfer], passes: list[Transfer], literal: float, excuse: str = "") -> Figure:
+    """The line of the table. `news`: of new data, of which the last one counts: by then the line's rate is known.
+
+    `passes`: the near site first hears of the slow disk in the first one. `literal`: what part of them all went
+    literally though the far site holds it.
+    """
+    new, (first, *others) = news[-1], passes
+    known = statistics.median(each.rate for each in others)
+    values: dict[str, float | None] = {
+        "first": first.rate * 8 / MBIT,
+        "known": known * 8 / MBIT,
+        "new": new.rate * 8 / MBIT,
+        "literal, %": 100 * literal,
+        "limit": setting.goodput / MBIT,
+    }
+    goals = (Goal("known on a slow disk / new", 100 * known / new.rate, 100.0, True, "%"),)
+    return Figure(setting.text, _what(), values, goals, all(each.verified for each in (*news, *passes)), excuse)
+
+
+def _what() -> str:
+    return f"{IOPS} reads/s"
+
+
+def _passes(volume: bytes, length: int) -> list[list[bytes]]:
+    """Parts of the volume, each of pieces from all over it."""
+    pieces = _pieces(volume)
+    random.Random(1).shuffle(pieces)
+    each = length // PIECE
+    return [pieces[at * each : (at + 1) * each] for at in range(1 + ROUNDS)]
+
+
+def _pieces(volume: bytes) -> list[bytes]:
+    return [volume[at : at + PIECE] for at in range(0, len(volume), PIECE)]
+
+
+def _send(wan: Wan, pair: Pair, writes: Iterable[bytes]) -> Transfer:
+    with wan.inside("east"):
+        return replicate(writes, pair.forwards["array"])
