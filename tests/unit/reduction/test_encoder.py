@@ -202,9 +202,9 @@ def test_an_encoder_that_was_closed_has_no_room(near: Site) -> None:
     try:
         encoder.buffer(1 << 20)[:1000] = DATA[:1000]
         encoder.received(1000)
-        assert tracemalloc.get_traced_memory()[0] > READ_BYTES
+        assert traced() > READ_BYTES
         encoder.close()
-        assert tracemalloc.get_traced_memory()[0] < READ_BYTES // 8
+        assert traced() < READ_BYTES // 8
     finally:
         tracemalloc.stop()
     assert encoder.unsent == 0
