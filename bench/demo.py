@@ -124,6 +124,8 @@ def perform(volume_size: int, store: str, directory: Path, console: Console) -> 
     """All passes, in a pair that lives in the directory. Raises SiteFailure, ArrayFailure, OSError."""
     report = Report(store, volume_size, skipped=lacking_for_iscsi(volume_size, directory))
     store_size = max(SMALLEST_STORE, volume_size * 3 // 2)
+    if store == "disk" and (lacking := lacking_room(directory, 2 * store_size)):
+        raise SiteFailure(lacking)
     with ExitStack() as stack:
         exports = {"sink": stack.enter_context(Sink()).address}
         array = None
@@ -198,7 +200,12 @@ def lacking_for_iscsi(volume_size: int, directory: Path) -> str:
         return "an iSCSI unit has a multiple of 512 bytes"
     if not IscsiTarget.fits(directory):
         return f"{directory} is too long a path for tgtd's socket (see TMPDIR)"
-    needed, free = 4 * volume_size, shutil.disk_usage(directory).free
+    return lacking_room(directory, 4 * volume_size)
+
+
+def lacking_room(directory: Path, needed: int) -> str:
+    """Why so many bytes do not fit there, or nothing."""
+    free = shutil.disk_usage(directory).free
     return "" if free > needed else f"{directory} has {free // MIB} MiB free, {needed // MIB} are needed (see TMPDIR)"
 
 

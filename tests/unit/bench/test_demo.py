@@ -5,6 +5,7 @@ import os
 import signal
 from pathlib import Path
 from shutil import disk_usage
+from types import SimpleNamespace
 from typing import Any, Self
 
 import pytest
@@ -132,3 +133,14 @@ def test_a_path_that_is_too_long_for_the_targets_socket_leaves_iscsi_out(
     monkeypatch.setattr("shutil.disk_usage", lambda directory: disk_usage(tmp_path))
     assert not demo.lacking_for_iscsi(512, short)
     assert "too long a path for tgtd's socket (see TMPDIR)" in demo.lacking_for_iscsi(512, Path(f"{short}d"))
+
+
+@pytest.mark.usefixtures("direct")
+@pytest.mark.parametrize(("store", "status"), [("disk", 1), ("memory", 0)])
+def test_stores_that_do_not_fit_on_the_disk_are_said_before_anything_is_sent(
+    store: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda directory: SimpleNamespace(free=100 << 20))
+    assert demo.run(1 << 20, store, as_json=True) == status
+    said = " ".join(capsys.readouterr().err.split())
+    assert ("has 100 MiB free, 256 are needed (see TMPDIR)" in said) is (store == "disk")
