@@ -138,9 +138,11 @@ class Fills:
     def _read(self, name: bytes) -> bytes | None:
         """None: it has to be loaded; empty: it is gone."""
         try:
-            return self._worker.store.read(name)
+            data = self._worker.store.read(name)
         except StoreError:
             return b""
+        self._reading.gave(len(data or b""))
+        return data
 
     def _load(self) -> None:
         while self._cold and self._loading + len(self._ready) < _LOADS_AHEAD:

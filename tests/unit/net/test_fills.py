@@ -77,7 +77,8 @@ class Stage:
         self.script = Script(allowed=8)
         self.worker = Worker()
         self.one, self.other = (Relay(self.script, self.script.accepted(stream)) for stream in (1, 3))
-        self.fills = Fills(self.script.tunnel.streams, cast(StoreWorker, self.worker), Reading(), lambda: None)
+        self.reading = Reading()
+        self.fills = Fills(self.script.tunnel.streams, cast(StoreWorker, self.worker), self.reading, lambda: None)
 
     def miss(self, relay: Relay, *numbers: int) -> list[bytes]:
         """The peer misses those chunks."""
@@ -188,6 +189,16 @@ def test_what_is_on_disk_is_loaded_first_and_others_go_on(stage: Stage) -> None:
     stage.worker.loaded()
     assert stage.one.filled == names
     assert stage.one.loads == [True, False] * 2
+
+
+def test_what_the_disk_brings_for_them_does_not_make_the_store_seem_slow(stage: Stage) -> None:
+    """Waiting for it counts, so what it gave does."""
+    stage.worker.cold = {(0).to_bytes(32, "big")}
+    stage.miss(stage.one, 0)
+    stage.reading.begins(0.0)
+    stage.worker.loaded()
+    stage.reading.ended(0.5)
+    assert stage.reading.rate(1.0) == 2 * CHUNK_MAX
 
 
 def test_what_the_disk_never_brings_and_what_is_gone_is_said_to_be(stage: Stage) -> None:
