@@ -58,7 +58,8 @@ def at(row: Row, column: str) -> float:
 def second(moved: Mapping[str, float], seconds: float) -> Row:
     """A row of what was moved in so many seconds, by counter (those of `Traffic`, and of the wire)."""
     raw, wire = moved.get("raw", 0.0), moved.get("wire", 0.0) + moved.get("wire_retransmitted", 0.0)
-    kind = "cold" if 2 * moved.get("after_deduplication", 0.0) > raw else "warm"
+    new = moved.get("after_deduplication", 0.0) - moved.get("relieved", 0.0)  # what the peer did not hold
+    kind = "cold" if 2 * new > raw else "warm"
     found = {name: moved.get(name, 0.0) for name in SUMS} | {"seconds": seconds}
     if raw:
         found |= {f"{kind}_seconds": seconds, f"{kind}_raw": raw, f"{kind}_wire": wire}

@@ -95,6 +95,13 @@ def test_cold_and_warm_are_apart() -> None:
     assert (answer.warm.gain, answer.warm.lan_bits_per_second) == (50, 400 * MB)
 
 
+def test_what_goes_literally_for_a_slow_store_is_warm_all_the_same() -> None:
+    relieved = after(10 * MB, after_deduplication=9 * MB, relieved=8 * MB, wire=9 * MB)
+    history, now = run([after(0), relieved])
+    answer = answered(history, "5m", now)
+    assert (answer.cold.seconds, answer.warm.raw, answer.warm.wire) == (0, 10 * MB, 9 * MB)
+
+
 def test_series_of_peers_and_forwards() -> None:
     history, now = run([after(0), after(MB, wire=MB)])
     assert answered(history, "5m", now).choices == ["site", "peer west", "forward replication"]
