@@ -120,7 +120,7 @@ def _relieved(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
         if relieved >= LEAST_BYTES and peer.store_bytes_per_second is not None:
             rate = peer.store_bytes_per_second / 1e6
             words = f"{size(relieved)} that {peer.name} holds went literally in ten minutes"
-            reason = f"its store gives {rate:.3g} MB/s of what is referred to, less than the line carries"
+            reason = f"its store gives {rate:.3g} MB/s of what is referred to, and the line has room for more"
             yield _Found(codes.STORE_BEHIND, f"peer {peer.name}", f"{words}: {reason}")
 
 

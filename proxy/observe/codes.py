@@ -242,8 +242,8 @@ TURNS = Code(
 STORE_BEHIND = Code(
     "IST-506",
     _WARNING,
-    "A peer's store gives what is referred to more slowly than the line carries it, so part of what both sites hold"
-    " goes literally. Disks do so where data comes in another order than it was stored in.",
+    "A peer's store gives what is referred to so slowly that the line has room for more, so part of what both sites"
+    " hold goes literally. Disks are that slow where data comes in another order than it was stored in.",
     "at the peer's site: put the store on a faster disk, an SSD; otherwise nothing is lost",
 )
 

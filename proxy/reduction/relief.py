@@ -1,4 +1,4 @@
-"""How much of what a peer's store has to read may be under way to it: where that store is slower than the line.
+"""How much of what a peer's store has to read may be under way to it: where that store leaves the line room.
 
 A store on one hard disk gives a hundred chunks a second where they come in another order than they were stored in, some
 megabytes. References to more would only wait there, and the line stand empty. So no more than the store gives in a

@@ -396,6 +396,7 @@ def test_a_slow_store_of_a_peer_is_said_once_it_costs_the_line_something() -> No
     (caution,) = site.watch.cautions
     assert (caution.code, caution.subject) == ("IST-506", "peer west")
     assert "went literally in ten minutes: its store gives 4.2 MB/s" in caution.words
+    assert caution.words.endswith("and the line has room for more"), "which may be less than what the store gives"
     for _ in range(7):
         site.pass_(changed(peers=[peer(store_bytes_per_second=None, bytes=of_peer(relieved=190 * MIB))]))
     assert site.watch.cautions == []
