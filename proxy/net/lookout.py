@@ -12,6 +12,7 @@ from proxy.net.shares import Shares
 from proxy.observe.verdict import Figures, Verdict, judge, with_rates
 from proxy.observe.waiting import Recent, Spell, Waiting, blend, moved_by
 from proxy.protocol.tunnel import Tunnel
+from proxy.reduction.relief import Relief
 
 
 class Lookout:
@@ -24,16 +25,21 @@ class Lookout:
         tunnel: Tunnel,
         lanes: Lanes,
         shares: Shares,
+        relief: Relief,
         environment: Environment,
         now: float,
     ) -> None:
-        """`peer`: its name; `relays`: live ones by stream; `now`, here and in `sample`: seconds of the loop's clock."""
+        """`peer`: its name; `relays`: live ones by stream; `relief`: of its store.
+
+        `now`, here and in `sample`: seconds of the loop's clock.
+        """
         self._peer = peer
         self._relays = relays
         self._tunnel = tunnel
         self._streams = tunnel.streams
         self._lanes = lanes
         self._shares = shares
+        self._relief = relief
         self._sampled = now
         self._processor = environment.processor
         self._worker = environment.worker
@@ -106,6 +112,7 @@ class Lookout:
             resent=again / line if line else 0.0,
             receiver_limited=held_up,
             round_trip=self._tunnel.figures.round_trip or 0.0,
+            far_store=self._relief.rate,
             unacked_max=self._unacked_max,
             peers=self._peers,
             processor=self._processor.share,

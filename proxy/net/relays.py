@@ -87,7 +87,10 @@ class Relays:
         self.volumes = Volumes()
         """What iSCSI connections, ended and live, have read and written."""
         self._live: dict[int, Relay] = {}
-        self.lookout = Lookout(peer, self._live, tunnel, lanes, shares, environment, self._loop.time())
+        self.relief = Relief()
+        """How much the peer's store is spared."""
+        now = self._loop.time()
+        self.lookout = Lookout(peer, self._live, tunnel, lanes, shares, self.relief, environment, now)
         self._peer = peer
         self._tunnel = tunnel
         self._lanes = lanes
@@ -95,8 +98,6 @@ class Relays:
         self._exports = environment.exports
         self._most = environment.tunnel_settings.streams
         self._arrays = Arrays(self.refusals, environment.config.tunnel.connect_timeout)
-        self.relief = Relief()
-        """How much the peer's store is spared."""
         self._coder_factory = CoderFactory(environment, tunnel, lambda: len(self._live), self.relief)
         self._holdings: Holdings | None = None
         self._peer_store: tuple[bytes, bytes] | None = None  # identity and epoch of the store that `_holdings` is about

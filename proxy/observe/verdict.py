@@ -94,6 +94,8 @@ class Figures:
     """Plain bytes a second that the far array took while it was waited for, if it was."""
     arrived: int = 0
     """What has arrived at the far site, and its array has not taken."""
+    far_store: int = 0
+    """Bytes a second that the far site's store gives, as it says; 0: it holds nobody up."""
     unacked_max: int = 0
     peers: int = 1
     """How many share tunnel.unacked; `unacked_max` is one's part."""
@@ -186,7 +188,8 @@ def _far_array(figures: Figures, times: Times, share: float) -> str:
     if times.get(Waiting.ARRAY, 0) > times.get(Waiting.FAR_ARRAY, 0):
         return f"the array here takes {bytes_a_second(figures.delivered)}"
     waiting = f"; {size(figures.arrived)} have arrived there and wait" if figures.arrived else ""
-    return f"the far array takes {bytes_a_second(figures.taken)}{waiting}"
+    store = f"; the store there gives {bytes_a_second(figures.far_store)}" if figures.far_store else ""
+    return f"the far array takes {bytes_a_second(figures.taken)}{waiting}{store}"
 
 
 def _store(figures: Figures, times: Times, share: float) -> str:
