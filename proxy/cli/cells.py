@@ -3,6 +3,7 @@
 Also what two commands show alike. A status may come from another version, so nothing in it is taken for granted.
 """
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -14,7 +15,7 @@ from proxy.text import printable
 
 SEVERITIES = {"info": "", "warning": "yellow", "error": "bold red"}
 """Styles of events."""
-SENT_STEPS = {
+_SENT_STEPS = {
     "raw": "from arrays",
     "after_deduplication": "after deduplication",
     "after_compression": "after compression",
@@ -52,6 +53,14 @@ def site_state(status: dict[str, Any]) -> str:
 def number(value: Any) -> str:
     """1,234,567"""
     return f"{value:,}" if is_number(value) else "-"
+
+
+def sent_steps(counts: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What became of the bytes that were sent: how each step is shown, and its bytes. `counts`: a status's `bytes`."""
+    for key, meaning in _SENT_STEPS.items():
+        yield meaning, counts.get(key)
+        if key == "after_deduplication" and counts.get("relieved"):
+            yield "  of it held by peers", counts["relieved"]
 
 
 def share_of_sent(part: Any, whole: Any) -> float | None:

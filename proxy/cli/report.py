@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from proxy.cli.cells import (
-    SENT_STEPS,
     as_dict,
     as_dicts,
     as_list,
@@ -23,6 +22,7 @@ from proxy.cli.cells import (
     number,
     plain,
     rate,
+    sent_steps,
     share_of_sent,
     site_state,
     size,
@@ -215,8 +215,8 @@ def _waterfall(counts: dict[str, Any]) -> Table:
     """What was sent, step by step, beside what the arrays gave; then what was received."""
     table = headed_table("Bytes", "", "Of what was sent", "")
     raw = counts.get("raw")
-    for key, meaning in SENT_STEPS.items():
-        table.add_row(meaning, size(counts.get(key)), *_share(counts.get(key), raw))
+    for meaning, count in sent_steps(counts):
+        table.add_row(meaning, size(count), *_share(count, raw))
     table.add_section()
     for key, meaning in {"delivered": "delivered to arrays", "from_store": "  of it from the store"}.items():
         table.add_row(meaning, size(counts.get(key)))

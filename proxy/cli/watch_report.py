@@ -10,7 +10,6 @@ from typing import Any
 from rich.text import Text
 
 from proxy.cli.cells import (
-    SENT_STEPS,
     SEVERITIES,
     as_dict,
     as_dicts,
@@ -22,6 +21,7 @@ from proxy.cli.cells import (
     number,
     plain,
     rate,
+    sent_steps,
     share_of_sent,
     site_state,
     size,
@@ -125,10 +125,10 @@ def _spark(values: list[Any]) -> Text:
 
 def _waterfall(counts: dict[str, Any]) -> Iterator[Row]:
     raw = counts.get("raw")
-    for key, meaning in SENT_STEPS.items():
-        share = share_of_sent(counts.get(key), raw)
+    for meaning, count in sent_steps(counts):
+        share = share_of_sent(count, raw)
         bar = "█" * round(min(share or 0, 1) * BAR)
-        yield meaning, size(counts.get(key)), _percent(share), Text(bar, "cyan")
+        yield meaning, size(count), _percent(share), Text(bar, "cyan")
 
 
 def _tunnels(peers: list[dict[str, Any]], healths: list[dict[str, Any]]) -> Iterator[Row]:

@@ -148,9 +148,10 @@ def test_what_the_table_says() -> None:
 def test_the_longest_bar_fits_beside_the_longest_figures() -> None:
     """Into 80 columns."""
     most = 1023 << 40
-    counts = {"raw": most, "after_deduplication": most, "after_compression": most, "wire": round(1.2 * most)}
+    counts = dict.fromkeys(("raw", "after_deduplication", "relieved", "after_compression"), most)
+    counts["wire"] = round(1.2 * most)
     bars = [line for line in shown(STATUS | {"bytes": counts}, width=80).splitlines() if "█" in line]
-    assert [line.count("█") for line in bars] == [BAR] * 4
+    assert [line.count("█") for line in bars] == [BAR] * 5
 
 
 def test_no_heading_is_split_within_a_word() -> None:
@@ -178,6 +179,14 @@ def test_what_a_receiving_site_sends_is_set_against_nothing() -> None:
     found = rows(shown(STATUS | {"bytes": received}))
     assert ["after compression", "1.95 KiB", "83.3%", "█" * round(BAR * 2000 / 2400)] in found
     assert ["on the wire", "244 KiB", "-"] in found
+
+
+def test_what_went_though_peers_hold_it_explains_why_little_was_saved() -> None:
+    sent = {"raw": 2000 << 20, "after_deduplication": 1900 << 20, "relieved": 1500 << 20}
+    found = rows(shown(STATUS | {"bytes": sent}))
+    at = next(number for number, row in enumerate(found) if row[0] == "after deduplication")
+    assert found[at + 1] == ["of it held by peers", "1.46 GiB", "75.0%", "█" * (BAR * 3 // 4)]
+    assert "of it held by peers" not in shown(STATUS | {"bytes": sent | {"relieved": 0}})
 
 
 def test_shares_are_shown_if_there_is_a_rule() -> None:
