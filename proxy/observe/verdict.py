@@ -188,8 +188,8 @@ def _far_array(figures: Figures, times: Times, share: float) -> str:
     if times.get(Waiting.ARRAY, 0) > times.get(Waiting.FAR_ARRAY, 0):
         return f"the array here takes {bytes_a_second(figures.delivered)}"
     waiting = f"; {size(figures.arrived)} have arrived there and wait" if figures.arrived else ""
-    store = f"; the store there gives {bytes_a_second(figures.far_store)}" if figures.far_store else ""
-    return f"the far array takes {bytes_a_second(figures.taken)}{waiting}{store}"
+    store = f"; the store there gives {bytes_a_second(figures.far_store)} of what is referred to"
+    return f"the far array takes {bytes_a_second(figures.taken)}{waiting}{store if figures.far_store else ''}"
 
 
 def _store(figures: Figures, times: Times, share: float) -> str:
