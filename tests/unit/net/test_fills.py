@@ -136,6 +136,17 @@ def test_a_runs_list_goes_in_its_turn_and_is_read_from_no_store(stage: Stage) ->
     assert stage.script.tunnel.figures.unacked_bytes > 2 * CHUNK_MAX + 64
 
 
+def test_what_is_read_for_the_peer_is_what_our_store_gives(stage: Stage) -> None:
+    """Its loads are waited for like any other. A site that filled much, and was referred to nothing, took its disk for
+    one that gives nothing."""
+    stage.worker.cold.add(bytes(32))
+    stage.reading.begins(0.0)
+    stage.miss(stage.one, 0)
+    stage.worker.loaded()
+    stage.reading.ended(0.5)
+    assert stage.reading.rate(1.0) == 2 * CHUNK_MAX
+
+
 def test_streams_take_turns(stage: Stage) -> None:
     stage.miss(stage.one, *range(1000))
     few = stage.miss(stage.other, *range(5))
