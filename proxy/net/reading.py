@@ -12,6 +12,8 @@ FAST = 64e6
 """Bytes a second from which on a store counts as holding nobody up: a disk that is read in order gives more."""
 _NEWS = 0.2
 """Part of the rate that was said last by which another one has to differ to be said."""
+_AGAIN = 10.0
+"""Seconds after which it is said again all the same: of two that went by different lanes the first may come last."""
 
 
 class Reading:
@@ -23,6 +25,7 @@ class Reading:
         self._waited = 0.0
         self._gave = 0
         self._said = 0
+        self._say_again = float("inf")
 
     def begins(self, now: float) -> None:
         """A load is asked for."""
@@ -41,7 +44,7 @@ class Reading:
         self._gave += length
 
     def rate(self, now: float) -> int | None:
-        """Once a second: at what rate it gives, 0 if it holds nobody up; None if that is not known, or no news.
+        """Once a second: at what rate it gives, 0 if it holds nobody up; None if that is not known, or was said lately.
 
         While streams wait for the disk, and what they are given meanwhile: so a stream that is held up by something
         else does not make the store seem slow.
@@ -54,9 +57,9 @@ class Reading:
         self._gave = int(self._gave * _HALVED)
         self._waited *= _HALVED
         said = 0 if rate >= FAST else max(_LEAST, round(rate))
-        if abs(said - self._said) <= _NEWS * self._said:
+        if abs(said - self._said) <= _NEWS * self._said and now < self._say_again:
             return None
-        self._said = said
+        self._said, self._say_again = said, now + _AGAIN
         return said
 
     def _count(self, now: float) -> None:

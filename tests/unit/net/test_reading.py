@@ -67,7 +67,20 @@ def test_it_is_said_again_when_it_has_changed() -> None:
     for second in range(10, 30):
         waits(reading, second, 1.0, 8 * MB)
         told.append(reading.rate(second + 1))
-    assert [rate for rate in told if rate] == pytest.approx([6 * MB, 7.5 * MB], rel=0.001)
+    assert [rate for rate in told[:10] if rate] == pytest.approx([6 * MB, 7.5 * MB], rel=0.001)
+
+
+def test_it_is_said_again_now_and_then_since_lanes_race() -> None:
+    """The peer may have heard first that it is fast, and then, by a lane that stood still, that it is slow."""
+    reading = Reading()
+    waits(reading, 0.0, 1.0, 4 * MB)
+    assert reading.rate(1.0) == 4 * MB
+    told = []
+    for second in range(1, 30):
+        waits(reading, second, 0.0, 50 * MB)
+        told.append(reading.rate(second + 1))
+    assert told.count(0) == 3
+    assert [reading.rate(second) for second in range(31, 90)][20:] == [None] * 39, "not while nothing is asked of it"
 
 
 @pytest.mark.parametrize("waited", [0.0, 0.01])
