@@ -115,12 +115,14 @@ def _store(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
 
 
 def _relieved(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
+    """Until a minute has passed without any, whatever is said of the store meanwhile: that may come and go."""
     for peer in snapshot.peers:
-        relieved = trend.rise(peer_counter(peer.name, "relieved"), WHILE)
-        if relieved >= LEAST_BYTES and peer.store_bytes_per_second is not None:
-            rate = peer.store_bytes_per_second / 1e6
+        relieved, lately = (trend.rise(peer_counter(peer.name, "relieved"), while_) for while_ in (WHILE, A_MINUTE))
+        if relieved >= LEAST_BYTES and lately:
             words = f"{size(relieved)} that {peer.name} holds went literally in ten minutes"
-            reason = f"its store gives {rate:.3g} MB/s of what is referred to, and the line has room for more"
+            rate = peer.store_bytes_per_second
+            given = f"{rate / 1e6:.3g} MB/s" if rate else "too little"
+            reason = f"its store gives {given} of what is referred to, and the line has room for more"
             yield _Found(codes.STORE_BEHIND, f"peer {peer.name}", f"{words}: {reason}")
 
 

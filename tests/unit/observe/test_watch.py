@@ -385,7 +385,7 @@ def test_of_data_that_a_slow_store_is_spared_nobody_knows_either() -> None:
         raw = 10 * second * MIB
         counts = {"raw": raw, "after_deduplication": raw, "after_compression": raw, "relieved": raw // 2}
         site.pass_(changed(peers=[peer(shares=[share(bytes=traffic(**counts))], bytes=of_peer(**counts))]))
-    assert site.watch.cautions == []
+    assert [caution.code for caution in site.watch.cautions] == ["IST-506"]
 
 
 def test_a_slow_store_of_a_peer_is_said_once_it_costs_the_line_something() -> None:
@@ -397,9 +397,17 @@ def test_a_slow_store_of_a_peer_is_said_once_it_costs_the_line_something() -> No
     assert (caution.code, caution.subject) == ("IST-506", "peer west")
     assert "went literally in ten minutes: its store gives 4.2 MB/s" in caution.words
     assert caution.words.endswith("and the line has room for more"), "which may be less than what the store gives"
-    for _ in range(7):
-        site.pass_(changed(peers=[peer(store_bytes_per_second=None, bytes=of_peer(relieved=190 * MIB))]))
+    site.pass_(changed(peers=[peer(store_bytes_per_second=None, bytes=of_peer(relieved=190 * MIB))]), 70)
     assert site.watch.cautions == []
+
+
+def test_a_slow_store_of_a_peer_that_is_now_and_then_a_fast_one_is_said_once() -> None:
+    """The rate comes and goes about the one from which on a store is fast, and a peer may say what it likes."""
+    site = Site()
+    for second in range(1, 100):
+        rate = 4_200_000 if second % 3 else None
+        site.pass_(changed(peers=[peer(store_bytes_per_second=rate, bytes=of_peer(relieved=10 * second * MIB))]))
+    assert site.told.count("IST-506") == 1
 
 
 def test_data_that_reduces_or_is_little_is_not() -> None:
