@@ -18,7 +18,16 @@ import pytest
 from dedupstore.fingerprint import fingerprint
 from proxy.net.misses import AT_ONCE
 from proxy.protocol.codes import Capability, CloseCode, FrameType, ResetCode
-from proxy.protocol.frames import LANES_MAX, OVER, decode_miss, encode_ack, encode_reset, encode_token
+from proxy.protocol.frames import (
+    LANES_MAX,
+    OVER,
+    decode_miss,
+    encode_ack,
+    encode_lanes,
+    encode_reset,
+    encode_store,
+    encode_token,
+)
 from proxy.protocol.reader import CHUNK_MAX, encode
 from proxy.reduction.ahead import ALL_MAX
 from proxy.reduction.batch import CODEC_NONE, assemble
@@ -34,6 +43,11 @@ STREAMS = 64
 MUCH = 32 << 20
 LOG_MAX = 256 << 10
 NOISE = random.Random(0).randbytes(CHUNK_MAX)
+PAYLOADS = {
+    FrameType.LANES: (encode_lanes({0: 1}), encode_lanes({0: 2})),
+    FrameType.STORE: tuple(map(encode_store, (0, 1, (1 << 64) - 1))),
+}
+"""Each frame says something else than the one before. Others have none."""
 
 
 def log_bytes(stage: Hub) -> int:
@@ -215,10 +229,10 @@ def give_up(number: int) -> bytes:
     return encode(FrameType.RESET, number, 1, encode_reset(ResetCode.ORIGIN_RESET, f"reason {number}" + "x" * 400))
 
 
-@pytest.mark.parametrize("kind", [FrameType.ACK, FrameType.CREDIT, FrameType.DRAIN, FrameType.LANES])
+@pytest.mark.parametrize("kind", [FrameType.ACK, FrameType.CREDIT, FrameType.DRAIN, *PAYLOADS])
 def test_small_frames_without_end(bed: Bed, kind: FrameType) -> None:
     """Each costs far more time than bytes. The status answers meanwhile, and another peer's replication goes on."""
-    capabilities = frozenset({Capability.SLICES, Capability.LANES})
+    capabilities = frozenset({Capability.SLICES, Capability.LANES, Capability.STORE_RATE})
     with Array() as array, hub(bed, array.address) as stage, stage.dial() as lane:
         lane.come_up(hello("rogue", "west", capabilities=capabilities))
         with flood(lane, kind):
@@ -231,7 +245,8 @@ def test_small_frames_without_end(bed: Bed, kind: FrameType) -> None:
 @contextlib.contextmanager
 def flood(lane: ScriptedLane, kind: FrameType) -> Iterator[None]:
     """All the while as many as the site takes."""
-    frames = b"".join(encode(kind, 0, 0, bytes([0, 1 + n % 2]) if kind == FrameType.LANES else b"") for n in range(500))
+    payloads = PAYLOADS.get(kind, (b"",))
+    frames = b"".join(encode(kind, 0, 0, payloads[n % len(payloads)]) for n in range(500))
     end = threading.Event()
 
     def send() -> None:
