@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from dedupstore.chunker import Chunker
+from proxy.net.reading import Reading
 from proxy.net.relay import Relay
 from proxy.protocol.codes import Capability
 from proxy.protocol.tunnel import Tunnel, TunnelSettings
@@ -103,6 +104,13 @@ class Talk:
         )
 
 
+def waited_for(reading: Reading, now: float) -> bool:
+    """A load has not ended, though nobody is there who would wait for it: what time passes from now on is counted."""
+    for _ in range(64):
+        reading.rate(now)
+    return reading.rate(now + 3600) is not None
+
+
 def arrays(talks: list[Talk]) -> list[Array]:
     return [array for talk in talks for array in (talk.near, talk.far)]
 
@@ -183,8 +191,10 @@ class Story:
             talk.far.end()
         await self.rest(talks)
         await asyncio.sleep(STILL)
-        assert not self.sites.near.relays
-        assert not self.sites.far.relays
+        for peer in (self.sites.near, self.sites.far):
+            assert not peer.relays
+            assert peer.relays.relief.idle
+            assert not waited_for(peer.relays.reading, self.loop.time())
 
     async def begin(self) -> Talk:
         near, relay = self.sites.open()
@@ -258,6 +268,9 @@ class Story:
             array.appetites = rng.choice([(0.0,), (0.0,), (0.0, 0.01), (0.0, 0.3)])
         for _ in range(rng.choice([0, 0, 3])):
             self.loop.call_later(rng.uniform(0, 2), self.break_)
+        for _ in range(rng.choice([0, 3])):
+            relief = rng.choice([self.sites.near, self.sites.far]).relays.relief
+            self.loop.call_later(rng.uniform(0, 2), relief.told, rng.choice([0, 1, MIB, (1 << 64) - 1]))
 
     def break_(self) -> None:
         """A lane ends, and another one comes, perhaps later."""
