@@ -21,11 +21,16 @@ class Reading:
 
     def __init__(self) -> None:
         self._loads = 0  # that wait, or are under way
-        self._since = 0.0  # when the first of these began to wait, or was last counted
+        self._since = 0.0  # when the first of these began to wait; or up to when that was counted
         self._waited = 0.0
         self._gave = 0
         self._said = 0
         self._say_again = float("inf")
+
+    @property
+    def idle(self) -> bool:
+        """No load waits, or is under way."""
+        return not self._loads
 
     def begins(self, now: float) -> None:
         """A load is asked for."""
@@ -33,11 +38,19 @@ class Reading:
             self._since = now
         self._loads += 1
 
-    def ended(self, now: float) -> None:
-        """A load has ended, at that time; that may be told late, while the loop is busy."""
+    def ended(self) -> None:
+        """A load has ended; that may be told late, while the loop is busy."""
         self._loads -= 1
-        if not self._loads:
-            self._count(now)
+
+    def read(self, began: float, ended: float) -> None:
+        """The disk was read meanwhile, for whomever, and this peer's loads waited for it.
+
+        While the disk rests they wait for the loop. Were that counted, a fast disk would seem slow where many streams
+        keep the loop busy, since there is always a load that it has not been told of.
+        """
+        if self._loads:
+            self._waited += max(0.0, ended - max(began, self._since))
+            self._since = max(self._since, ended)
 
     def gave(self, length: int) -> None:
         """So many bytes came from the store, from its memory or its disk."""
@@ -49,8 +62,6 @@ class Reading:
         While streams wait for the disk, and what they are given meanwhile: so a stream that is held up by something
         else does not make the store seem slow.
         """
-        if self._loads:
-            self._count(now)
         if self._waited < _WAITED and self._gave < _GAVE:
             return None
         rate = self._gave / self._waited if self._waited else FAST
@@ -61,7 +72,3 @@ class Reading:
             return None
         self._said, self._say_again = said, now + _AGAIN
         return said
-
-    def _count(self, now: float) -> None:
-        self._waited += max(0.0, now - self._since)
-        self._since = now

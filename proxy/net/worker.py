@@ -52,6 +52,7 @@ class StoreWorker:
         self._rested: list[Callable[[], None]] = []  # to be called when sources may go on
         self._reads: dict[Reading | None, deque[tuple[Callable[[], None], Callable[[], None]]]] = {}
         """Reads that wait, each with what is to be called then; by party, first the one whose turn it is."""
+        self._parties: set[Reading] = set()  # those with reads that wait or are under way
         self._under_way = 0  # reads that the reader's thread has been given
         self._loading: dict[tuple[Reading | None, bytes, bool], list[Callable[[], None]]] = {}
         """What is to be called when a load has ended; by the load."""
@@ -144,7 +145,10 @@ class StoreWorker:
 
     def rate_of(self, party: Reading) -> int | None:
         """As of `Reading.rate`, to be asked once a second."""
-        return party.rate(time.monotonic())
+        now = time.monotonic()
+        if (since := self._reading_since) is not None:
+            party.read(since, now)
+        return party.rate(now)
 
     @property
     def _may_guess(self) -> bool:
@@ -186,6 +190,7 @@ class StoreWorker:
     def _read(self, read: Callable[[], None], then: Callable[[], None], party: Reading | None = None) -> None:
         if party is not None:
             party.begins(time.monotonic())
+            self._parties.add(party)
         self._reads.setdefault(party, deque()).append((read, then))
         self._read_more()
 
@@ -200,24 +205,33 @@ class StoreWorker:
             future = self._loop.run_in_executor(self._reader, self._timed, read)
             future.add_done_callback(partial(self._has_read, then, party))
 
-    def _timed(self, read: Callable[[], None]) -> float:
-        """Reader's thread. When it has ended."""
-        self._reading_since = time.monotonic()
+    def _timed(self, read: Callable[[], None]) -> tuple[float, float]:
+        """Reader's thread. When it began and ended."""
+        self._reading_since = began = time.monotonic()
         try:
             read()
         finally:
             self._reading_since = None
-        return time.monotonic()
+        return began, time.monotonic()
 
-    def _has_read(self, then: Callable[[], None], party: Reading | None, done: "asyncio.Future[float]") -> None:
+    def _has_read(
+        self, then: Callable[[], None], party: Reading | None, done: "asyncio.Future[tuple[float, float]]"
+    ) -> None:
         self._under_way -= 1
-        fine = _report(done)
+        if _report(done) and not done.cancelled():
+            for waiting in self._parties:
+                waiting.read(*done.result())
         if party is not None:
-            party.ended(done.result() if fine and not done.cancelled() else time.monotonic())
+            self._has_ended(party)
         try:
             then()
         finally:
             self._read_more()
+
+    def _has_ended(self, party: Reading) -> None:
+        party.ended()
+        if party.idle:
+            self._parties.remove(party)
 
     def _loaded(self, key: tuple[Reading | None, bytes, bool]) -> None:
         self._answer(self._loading.pop(key, []))

@@ -35,6 +35,10 @@ class Clockwork(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._jumping.now
 
+    def spend(self, seconds: float) -> None:
+        """What is being done takes so long."""
+        self._jumping.now += seconds
+
     def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
         """One at a time is not kept to: that is for the threads' own tests."""
         done = self.create_future()

@@ -46,6 +46,8 @@ class Shelf(MemoryStore):
         self.lags_at = 1 << 60
         """Bytes unwritten from which sources rest."""
         self.cold = False
+        self.sought: Callable[[], None] = lambda: None
+        """Called for each load, which takes as long as that does."""
         self._loaded: deque[bytes] = deque(maxlen=64)
         self._lost: set[bytes] = set()
 
@@ -68,6 +70,7 @@ class Shelf(MemoryStore):
         return None if found is None or (self.cold and found[0] not in self._loaded) else found
 
     def load(self, name: bytes, *, whole: bool = False, soon: Iterable[bytes] = ()) -> None:
+        self.sought()
         self._loaded.append(name)
 
     def prefetch(self, name: bytes, *, spare: bool = False) -> None:

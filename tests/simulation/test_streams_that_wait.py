@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import weakref
+from functools import partial
 from typing import NamedTuple
 
 from proxy.net.misses import AT_ONCE
@@ -103,7 +104,7 @@ def test_a_far_store_that_is_slower_than_the_line_is_given_what_it_can_read_and_
     async def story(sites: Sites) -> None:
         for data in said:
             await pass_over(sites, data)
-        sites.far_store.cold, sites.loop.delays = True, (0.004,)
+        sites.far_store.cold, sites.far_store.sought = True, partial(sites.loop.spend, 0.004)
         first, second = [await pass_over(sites, data) for data in said]
         assert first.seconds > 7
         assert first.relay.traffic.relieved < 8 * MIB, "most was under way before the far site could say anything"

@@ -143,7 +143,8 @@ def test_what_is_read_for_the_peer_is_what_our_store_gives(stage: Stage) -> None
     stage.reading.begins(0.0)
     stage.miss(stage.one, 0)
     stage.worker.loaded()
-    stage.reading.ended(0.5)
+    stage.reading.read(0.0, 0.5)
+    stage.reading.ended()
     assert stage.reading.rate(1.0) == 2 * CHUNK_MAX
 
 

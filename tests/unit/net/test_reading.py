@@ -10,7 +10,8 @@ MB = 10**6
 def waits(reading: Reading, start: float, seconds: float, given: int) -> None:
     """A load takes so long, and brings so many bytes."""
     reading.begins(start)
-    reading.ended(start + seconds)
+    reading.read(start, start + seconds)
+    reading.ended()
     reading.gave(given)
 
 
@@ -32,20 +33,53 @@ def test_loads_that_overlap_are_waited_for_once() -> None:
     reading = Reading()
     reading.begins(0.0)
     reading.begins(0.2)
-    reading.ended(0.6)
-    reading.ended(0.8)
+    for began, ended in [(0.0, 0.6), (0.6, 0.8)]:
+        reading.read(began, ended)
+        reading.ended()
     reading.gave(4 * MB)
     assert reading.rate(1.0) == 5 * MB
+
+
+def test_what_the_disk_reads_for_others_is_waited_for_as_well() -> None:
+    """But not what it read before this peer's loads were asked for, nor what it reads when there are none."""
+    reading = Reading()
+    reading.read(0.0, 1.0)
+    reading.begins(1.5)
+    reading.read(1.0, 2.0)
+    reading.read(2.0, 2.5)
+    reading.ended()
+    reading.read(2.5, 9.0)
+    reading.gave(4 * MB)
+    assert reading.rate(9.0) == 4 * MB
+
+
+def test_a_busy_loop_does_not_make_the_disk_seem_slow() -> None:
+    """Always a load of which the loop has not been told that it ended, while the disk rests most of the time."""
+    reading = Reading()
+    reading.begins(0.0)
+    for nth in range(32):
+        reading.begins(nth / 16)
+        reading.read(nth / 16, nth / 16 + 1 / 64)
+        reading.ended()
+        reading.gave(MB // 4)
+    assert not reading.idle
+    assert reading.rate(2.0) == 16 * MB, "in the half second in which the disk was read"
 
 
 def test_a_load_that_has_not_ended_is_waited_for_all_the_same() -> None:
     reading = Reading()
     reading.begins(0.0)
+    reading.read(0.0, 1.0)
     reading.gave(4 * MB)
     assert reading.rate(1.0) == 4 * MB
-    assert reading.rate(2.0) == pytest.approx(4 * MB / 3, rel=0.01)
-    assert [reading.rate(second) for second in range(3, 20)][-1] is None
-    reading.ended(20.0)
+    told = []
+    for second in range(2, 20):
+        reading.read(0.0, second)
+        told.append(reading.rate(second))
+    assert told[0] == pytest.approx(4 * MB / 3, rel=0.01)
+    assert told[-1] is None
+    reading.read(0.0, 20.0)
+    reading.ended()
     waits(reading, 20.0, 1.0, 1)
     assert reading.rate(21.0) is None, "no news: as little as is ever said"
 

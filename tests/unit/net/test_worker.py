@@ -13,7 +13,7 @@ from dedupstore.disk_cache import FOR_READING
 from dedupstore.store import ChunkStore
 from proxy.net.reading import Reading
 from proxy.net.worker import StoreWorker
-from tests.patience import PATIENCE
+from tests.patience import PATIENCE, at_best
 
 NAME = bytes(32)
 
@@ -273,6 +273,40 @@ async def loads() -> int:
 
 def test_what_was_loaded_is_not_driven_out_while_the_loop_is_busy() -> None:
     assert asyncio.run(loads()) < FOR_READING
+
+
+async def rate_while_busy() -> int | None:
+    """Of a store that reads at once, while the loop sees to other things and is told of each load late."""
+    store, reading, ended = Store(), Reading(), asyncio.Semaphore(0)
+    store.disk.set()
+    async with worker_of(store) as worker, asyncio.timeout(PATIENCE):
+        worker.load(NAME, ended.release, reading)
+        for n in range(1, 30):
+            worker.load(n.to_bytes(32), ended.release, reading)
+            time.sleep(0.02)  # noqa: ASYNC251 (the loop is busy)
+            await ended.acquire()
+        await ended.acquire()
+        assert reading.idle
+        reading.gave(16 << 20)
+        return worker.rate_of(reading)
+
+
+def test_a_disk_does_not_seem_slow_because_the_loop_is_busy() -> None:
+    assert at_best(lambda: asyncio.run(rate_while_busy()), lambda rate: rate is None) is None
+
+
+async def rate_of_silent() -> int:
+    store, reading = Store(), Reading()
+    async with worker_of(store) as worker, asyncio.timeout(PATIENCE):
+        worker.load(NAME, asyncio.Event().set, reading)
+        reading.gave(1 << 20)
+        while (rate := worker.rate_of(reading)) is None:  # noqa: ASYNC110 (it is reckoned when asked)
+            await asyncio.sleep(0.02)
+        return rate
+
+
+def test_a_disk_that_does_not_answer_gives_little() -> None:
+    assert 0 < asyncio.run(rate_of_silent()) <= 4 << 20
 
 
 def test_what_is_only_guessed_does_not_pile_up() -> None:
