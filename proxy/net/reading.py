@@ -1,11 +1,11 @@
-"""What one peer's streams have from the store, how long they wait for its disk, and so what rate it gives."""
+"""What one peer's streams have from the store, how long its disk was read meanwhile, and so what rate it gives."""
 
-_HALVED = 0.5
-"""What was counted before weighs so much in each second that adds to it."""
+_KEPT = 0.5
+"""Part of what was counted that is kept each second."""
 _WAITED = 0.25
-"""Seconds of waiting from which on a rate is known; with less, all that came from the store has to be `_GAVE`."""
-_GAVE = 8 << 20
-"""Bytes."""
+"""Seconds of waiting from which on the store may be called slow, or slower: a few loads say little."""
+_GAVE = 1 << 20
+"""Bytes from which on it may be called fast, or faster."""
 _LEAST = 64 << 10
 """Bytes a second: less is not said, since then the disk does not answer at all."""
 FAST = 64e6
@@ -17,13 +17,18 @@ _AGAIN = 10.0
 
 
 class Reading:
-    """One peer's. Times in seconds, monotonic. Loop thread."""
+    """One peer's. Loop thread.
+
+    `disk`: for how many seconds the store's disk has been read so far, for whomever. Only that counts of the time that
+    loads wait: while the disk rests they wait for the loop, and a fast disk would seem slow where many streams keep
+    the loop busy, since there is always a load that it has not been told of.
+    """
 
     def __init__(self) -> None:
         self._loads = 0  # that wait, or are under way
-        self._since = 0.0  # when the first of these began to wait; or up to when that was counted
+        self._since = 0.0  # `disk`, when the first of these began to wait, or was last counted
         self._waited = 0.0
-        self._gave = 0
+        self._gave = 0.0
         self._said = 0
         self._say_again = float("inf")
 
@@ -32,43 +37,49 @@ class Reading:
         """No load waits, or is under way."""
         return not self._loads
 
-    def begins(self, now: float) -> None:
+    def begins(self, disk: float) -> None:
         """A load is asked for."""
         if not self._loads:
-            self._since = now
+            self._since = disk
         self._loads += 1
 
-    def ended(self) -> None:
-        """A load has ended; that may be told late, while the loop is busy."""
+    def ended(self, disk: float) -> None:
+        """A load has ended."""
+        self._count(disk)
         self._loads -= 1
-
-    def read(self, began: float, ended: float) -> None:
-        """The disk was read meanwhile, for whomever, and this peer's loads waited for it.
-
-        While the disk rests they wait for the loop. Were that counted, a fast disk would seem slow where many streams
-        keep the loop busy, since there is always a load that it has not been told of.
-        """
-        if self._loads:
-            self._waited += max(0.0, ended - max(began, self._since))
-            self._since = max(self._since, ended)
 
     def gave(self, length: int) -> None:
         """So many bytes came from the store, from its memory or its disk."""
         self._gave += length
 
-    def rate(self, now: float) -> int | None:
+    def rate(self, disk: float, now: float) -> int | None:
         """Once a second: at what rate it gives, 0 if it holds nobody up; None if that is not known, or was said lately.
 
-        While streams wait for the disk, and what they are given meanwhile: so a stream that is held up by something
-        else does not make the store seem slow.
+        While loads wait for the disk, and what streams are given meanwhile: so a stream that is held up by something
+        else does not make the store seem slow. `now` in seconds, monotonic.
         """
-        if self._waited < _WAITED and self._gave < _GAVE:
+        self._count(disk)
+        rate, known = self._rate, self._known
+        self._gave *= _KEPT
+        self._waited *= _KEPT
+        if not known or (abs(rate - self._said) <= _NEWS * self._said and now < self._say_again):
             return None
-        rate = self._gave / self._waited if self._waited else FAST
-        self._gave = int(self._gave * _HALVED)
-        self._waited *= _HALVED
-        said = 0 if rate >= FAST else max(_LEAST, round(rate))
-        if abs(said - self._said) <= _NEWS * self._said and now < self._say_again:
-            return None
-        self._said, self._say_again = said, now + _AGAIN
-        return said
+        self._said, self._say_again = rate, now + _AGAIN
+        return rate
+
+    @property
+    def _rate(self) -> int:
+        if self._gave >= FAST * self._waited:
+            return 0
+        return max(_LEAST, round(self._gave / self._waited))
+
+    @property
+    def _known(self) -> bool:
+        """What was counted is enough to say so."""
+        rate, said = self._rate or FAST, self._said or FAST
+        return (rate <= said and self._waited >= _WAITED) or (rate >= said and self._gave >= _GAVE)
+
+    def _count(self, disk: float) -> None:
+        if self._loads:
+            self._waited += max(0.0, disk - self._since)
+            self._since = disk

@@ -10,7 +10,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from dedupstore.store import ChunkStore
 from proxy.net.limits import started_thread
@@ -47,12 +46,12 @@ class StoreWorker:
         self._reader = started_thread("store-reader")
         self._writing_since: float | None = None
         self._reading_since: float | None = None  # set by the reader
+        self._read_seconds = 0.0  # by those before; set by the reader
         self._broken = False
         """The last write ended by a defect: nobody rests for the next one, which begins with the next second."""
         self._rested: list[Callable[[], None]] = []  # to be called when sources may go on
         self._reads: dict[Reading | None, deque[tuple[Callable[[], None], Callable[[], None]]]] = {}
         """Reads that wait, each with what is to be called then; by party, first the one whose turn it is."""
-        self._parties: set[Reading] = set()  # those with reads that wait or are under way
         self._under_way = 0  # reads that the reader's thread has been given
         self._loading: dict[tuple[Reading | None, bytes, bool], list[Callable[[], None]]] = {}
         """What is to be called when a load has ended; by the load."""
@@ -145,10 +144,13 @@ class StoreWorker:
 
     def rate_of(self, party: Reading) -> int | None:
         """As of `Reading.rate`, to be asked once a second."""
-        now = time.monotonic()
-        if (since := self._reading_since) is not None:
-            party.read(since, now)
-        return party.rate(now)
+        return party.rate(self._disk, time.monotonic())
+
+    @property
+    def _disk(self) -> float:
+        """Seconds for which the disk has been read so far."""
+        since = self._reading_since
+        return self._read_seconds + (0.0 if since is None else time.monotonic() - since)
 
     @property
     def _may_guess(self) -> bool:
@@ -189,8 +191,7 @@ class StoreWorker:
 
     def _read(self, read: Callable[[], None], then: Callable[[], None], party: Reading | None = None) -> None:
         if party is not None:
-            party.begins(time.monotonic())
-            self._parties.add(party)
+            party.begins(self._disk)
         self._reads.setdefault(party, deque()).append((read, then))
         self._read_more()
 
@@ -205,33 +206,24 @@ class StoreWorker:
             future = self._loop.run_in_executor(self._reader, self._timed, read)
             future.add_done_callback(partial(self._has_read, then, party))
 
-    def _timed(self, read: Callable[[], None]) -> tuple[float, float]:
-        """Reader's thread. When it began and ended."""
-        self._reading_since = began = time.monotonic()
+    def _timed(self, read: Callable[[], None]) -> None:
+        """Reader's thread."""
+        began = self._reading_since = time.monotonic()
         try:
             read()
         finally:
             self._reading_since = None
-        return began, time.monotonic()
+            self._read_seconds += time.monotonic() - began
 
-    def _has_read(
-        self, then: Callable[[], None], party: Reading | None, done: "asyncio.Future[tuple[float, float]]"
-    ) -> None:
+    def _has_read(self, then: Callable[[], None], party: Reading | None, done: "asyncio.Future[None]") -> None:
         self._under_way -= 1
-        if _report(done) and not done.cancelled():
-            for waiting in self._parties:
-                waiting.read(*done.result())
+        _report(done)
         if party is not None:
-            self._has_ended(party)
+            party.ended(self._disk)
         try:
             then()
         finally:
             self._read_more()
-
-    def _has_ended(self, party: Reading) -> None:
-        party.ended()
-        if party.idle:
-            self._parties.remove(party)
 
     def _loaded(self, key: tuple[Reading | None, bytes, bool]) -> None:
         self._answer(self._loading.pop(key, []))
@@ -255,7 +247,7 @@ def _call(waiting: Iterable[Callable[[], None]]) -> None:
             log.exception("a defect in what waited for the store")
 
 
-def _report(done: "asyncio.Future[Any]") -> bool:
+def _report(done: "asyncio.Future[None]") -> bool:
     """False, and a line in the log, if it failed, which is a defect: what is wrong with a disk is told by alarms."""
     if done.cancelled() or (error := done.exception()) is None:
         return True

@@ -1,4 +1,4 @@
-"""At what rate the store gives what a peer's streams ask for, reckoned from how long they wait for its disk."""
+"""At what rate the store gives what a peer's streams ask for, reckoned from how long its disk is read for it."""
 
 import pytest
 
@@ -7,132 +7,103 @@ from proxy.net.reading import FAST, Reading
 MB = 10**6
 
 
-def waits(reading: Reading, start: float, seconds: float, given: int) -> None:
+def waits(reading: Reading, disk: float, seconds: float, given: int) -> None:
     """A load takes so long, and brings so many bytes."""
-    reading.begins(start)
-    reading.read(start, start + seconds)
-    reading.ended()
+    reading.begins(disk)
+    reading.ended(disk + seconds)
     reading.gave(given)
+
+
+def second(reading: Reading, number: int, waited: float, given: int) -> int | None:
+    """That second, in which loads took so long and brought so many bytes: what is to be said at its end."""
+    waits(reading, number, waited, given)
+    return reading.rate(number + 1, number + 1)
 
 
 def test_nothing_is_said_of_a_store_for_which_nobody_waits() -> None:
     reading = Reading()
-    assert reading.rate(1.0) is None
+    assert reading.rate(0.0, 1.0) is None
     reading.gave(500 * MB)
-    assert reading.rate(2.0) is None
+    assert reading.rate(0.0, 2.0) is None
 
 
 def test_the_rate_is_what_streams_are_given_while_they_wait() -> None:
     """Not of the time in which they wait for something else."""
-    reading = Reading()
-    waits(reading, 0.0, 0.5, 2 * MB)
-    assert reading.rate(1.0) == 4 * MB
+    assert second(Reading(), 0, 0.5, 2 * MB) == 4 * MB
 
 
 def test_loads_that_overlap_are_waited_for_once() -> None:
     reading = Reading()
     reading.begins(0.0)
     reading.begins(0.2)
-    for began, ended in [(0.0, 0.6), (0.6, 0.8)]:
-        reading.read(began, ended)
-        reading.ended()
+    reading.ended(0.6)
+    reading.ended(0.8)
     reading.gave(4 * MB)
-    assert reading.rate(1.0) == 5 * MB
+    assert reading.rate(0.8, 1.0) == 5 * MB
 
 
 def test_what_the_disk_reads_for_others_is_waited_for_as_well() -> None:
     """But not what it read before this peer's loads were asked for, nor what it reads when there are none."""
     reading = Reading()
-    reading.read(0.0, 1.0)
-    reading.begins(1.5)
-    reading.read(1.0, 2.0)
-    reading.read(2.0, 2.5)
-    reading.ended()
-    reading.read(2.5, 9.0)
+    reading.begins(1.0)
+    reading.ended(2.0)
     reading.gave(4 * MB)
-    assert reading.rate(9.0) == 4 * MB
-
-
-def test_a_busy_loop_does_not_make_the_disk_seem_slow() -> None:
-    """Always a load of which the loop has not been told that it ended, while the disk rests most of the time."""
-    reading = Reading()
-    reading.begins(0.0)
-    for nth in range(32):
-        reading.begins(nth / 16)
-        reading.read(nth / 16, nth / 16 + 1 / 64)
-        reading.ended()
-        reading.gave(MB // 4)
-    assert not reading.idle
-    assert reading.rate(2.0) == 16 * MB, "in the half second in which the disk was read"
+    assert reading.rate(9.0, 9.0) == 4 * MB
 
 
 def test_a_load_that_has_not_ended_is_waited_for_all_the_same() -> None:
     reading = Reading()
     reading.begins(0.0)
-    reading.read(0.0, 1.0)
     reading.gave(4 * MB)
-    assert reading.rate(1.0) == 4 * MB
-    told = []
-    for second in range(2, 20):
-        reading.read(0.0, second)
-        told.append(reading.rate(second))
-    assert told[0] == pytest.approx(4 * MB / 3, rel=0.01)
-    assert told[-1] is None
-    reading.read(0.0, 20.0)
-    reading.ended()
-    waits(reading, 20.0, 1.0, 1)
-    assert reading.rate(21.0) is None, "no news: as little as is ever said"
+    told = [reading.rate(now, now) for now in range(1, 30)]
+    assert told[:2] == [4 * MB, pytest.approx(4 * MB / 3, rel=0.01)]
+    assert set(told[20:]) == {None, 64 << 10}, "as little as is ever said"
+    assert not reading.idle
+    reading.ended(30.0)
+    assert reading.idle
 
 
-def test_a_little_is_gathered_until_it_means_something() -> None:
+def test_a_few_loads_now_and_then_say_nothing_against_a_disk() -> None:
+    """Each brings one chunk, and takes longer than it would beside others."""
     reading = Reading()
-    for second in range(4):
-        assert reading.rate(second) is None
-        waits(reading, second, 0.0625, MB // 4)
-    assert reading.rate(4.0) == 4 * MB
+    assert [second(reading, number, 0.1, MB // 4) for number in range(100)] == [None] * 100
+
+
+def test_a_few_loads_say_enough_for_one() -> None:
+    """What is limited to what a slow disk gives can show no more."""
+    reading = Reading()
+    assert second(reading, 0, 1.0, 64 << 10) == 64 << 10
+    told = [second(reading, number, 0.001, MB) for number in range(1, 15)]
+    assert 0 in told
+    assert told[-1] in (None, 0)
 
 
 def test_it_is_said_again_when_it_has_changed() -> None:
     reading = Reading()
-    for second in range(10):
-        waits(reading, second, 1.0, 4 * MB)
-        assert reading.rate(second + 1) == (None if second else 4 * MB)
-    told = []
-    for second in range(10, 30):
-        waits(reading, second, 1.0, 8 * MB)
-        told.append(reading.rate(second + 1))
-    assert [rate for rate in told[:10] if rate] == pytest.approx([6 * MB, 7.5 * MB], rel=0.001)
+    assert [second(reading, number, 1.0, 4 * MB) for number in range(10)] == [4 * MB] + [None] * 9
+    told = [second(reading, number, 1.0, 8 * MB) for number in range(10, 19)]
+    assert [rate for rate in told if rate] == pytest.approx([6 * MB, 7.5 * MB], rel=0.001)
 
 
 def test_it_is_said_again_now_and_then_since_lanes_race() -> None:
     """The peer may have heard first that it is fast, and then, by a lane that stood still, that it is slow."""
     reading = Reading()
-    waits(reading, 0.0, 1.0, 4 * MB)
-    assert reading.rate(1.0) == 4 * MB
-    told = []
-    for second in range(1, 30):
-        waits(reading, second, 0.0, 50 * MB)
-        told.append(reading.rate(second + 1))
-    assert told.count(0) == 3
-    assert [reading.rate(second) for second in range(31, 90)][20:] == [None] * 39, "not while nothing is asked of it"
+    assert second(reading, 0, 1.0, 4 * MB) == 4 * MB
+    told = [second(reading, number, 0.0, 50 * MB) for number in range(1, 30)]
+    assert [rate for rate in told if rate is not None][-3:] == [0, 0, 0]
+    silent = [reading.rate(30.0, now) for now in range(31, 90)]
+    assert set(silent[20:]) == {None}, "not while nothing is asked of it"
 
 
 @pytest.mark.parametrize("waited", [0.0, 0.01])
 def test_a_store_that_has_become_fast_holds_nobody_up(waited: float) -> None:
     reading = Reading()
-    waits(reading, 0.0, 1.0, 4 * MB)
-    assert reading.rate(1.0) == 4 * MB
-    told = []
-    for second in range(1, 20):
-        waits(reading, second, waited, 50 * MB)
-        told.append(reading.rate(second + 1))
-    assert 0 in told
-    assert told[-1] is None
+    assert second(reading, 0, 1.0, 4 * MB) == 4 * MB
+    told = [second(reading, number, waited, 50 * MB) for number in range(1, 10)]
+    assert [rate for rate in told if rate is not None][-1] == 0
 
 
 def test_a_store_that_gives_much_holds_nobody_up() -> None:
     reading = Reading()
-    waits(reading, 0.0, 1.0, round(FAST))
-    assert reading.rate(1.0) is None
-    waits(reading, 1.0, 1.0, round(FAST) // 2)
-    assert reading.rate(2.0) == pytest.approx(FAST * 2 / 3, rel=0.01)
+    assert second(reading, 0, 1.0, round(FAST)) is None
+    assert second(reading, 1, 1.0, round(FAST) // 2) == pytest.approx(FAST * 2 / 3, rel=0.01)

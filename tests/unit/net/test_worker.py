@@ -301,7 +301,7 @@ async def rate_of_silent() -> int:
         worker.load(NAME, asyncio.Event().set, reading)
         reading.gave(1 << 20)
         while (rate := worker.rate_of(reading)) is None:  # noqa: ASYNC110 (it is reckoned when asked)
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.5)
         return rate
 
 
