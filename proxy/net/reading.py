@@ -1,7 +1,7 @@
 """What one peer's streams have from the store, how long its disk was read meanwhile, and so what rate it gives."""
 
-_KEPT = 0.5
-"""Part of what was counted that is kept each second."""
+_FADES = 0.5
+"""Part of what was counted that is kept for the next second while it is too little to say anything."""
 _WAITED = 0.25
 """Seconds of waiting from which on the store may be called slow, or slower: a few loads say little."""
 _GAVE = 1 << 20
@@ -60,8 +60,9 @@ class Reading:
         """
         self._count(disk)
         rate, known = self._rate, self._known
-        self._gave *= _KEPT
-        self._waited *= _KEPT
+        kept = 0.0 if known else _FADES  # what came in order says nothing of what comes in another one, nor conversely
+        self._gave *= kept
+        self._waited *= kept
         if not known or (abs(rate - self._said) <= _NEWS * self._said and now < self._say_again):
             return None
         self._said, self._say_again = rate, now + _AGAIN

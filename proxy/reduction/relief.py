@@ -13,8 +13,9 @@ LEAST = 256 << 10
 """Bytes that a stream may have under way in any case: a disk is told of a few dozen chunks at once."""
 _TRIAL = 10
 """Seconds of relief after which it has to have been worth it."""
-_WORTH = 0.25
-"""Of the store's rate: where the line carries less, it is left to what is new."""
+_WORTH = 0.5
+"""Of the store's rate: where the line carries less, it is left to what is new. References wait behind what goes
+literally, so from 0.4 down a stream is rather slower than without."""
 _REST = 60.0
 """Seconds without relief where it was not worth it."""
 

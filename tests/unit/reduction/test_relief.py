@@ -71,7 +71,7 @@ def test_a_line_that_carries_little_beside_is_left_to_what_is_new_for_a_minute()
 
 def test_a_line_that_carries_much_beside_goes_on_doing_so() -> None:
     relief = told()
-    spend(relief, 100, RATE // 3)
+    spend(relief, 100, RATE * 2 // 3)
     assert relief.active
 
 
@@ -79,6 +79,6 @@ def test_seconds_without_anything_known_count_for_nothing() -> None:
     """The source may have paused, or sent what is new."""
     relief = told()
     for second in range(0, 100, 10):
-        spend(relief, 1, RATE // 3, start=second)
+        spend(relief, 1, RATE * 2 // 3, start=second)
         spend(relief, 9, 0, start=second + 1)
     assert relief.active
