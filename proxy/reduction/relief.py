@@ -7,15 +7,16 @@ it beside. (Capping, which leaves part of what repeats to be written again: Lill
 does it for the order on the disk; here nothing is written again.)
 """
 
-_QUEUE = 0.5
-"""Seconds of the store's work that may be under way, beside a round trip: CREDIT says 200 ms late what was read."""
+_QUEUE = 0.1
+"""Seconds of the store's work that may be under way, beside a round trip. CREDIT says up to 200 ms late what was read,
+so a disk rests now and then; but what goes literally waits behind it, and with 0.3 a fast line had a quarter less."""
 LEAST = 256 << 10
 """Bytes that a stream may have under way in any case: a disk is told of a few dozen chunks at once."""
 _TRIAL = 10
 """Seconds of relief after which it has to have been worth it."""
-_WORTH = 0.5
+_WORTH = 0.3
 """Of the store's rate: where the line carries less, it is left to what is new. References wait behind what goes
-literally, so from 0.4 down a stream is rather slower than without."""
+literally, so below that a stream is rather slower than without."""
 _REST = 60.0
 """Seconds without relief where it was not worth it."""
 

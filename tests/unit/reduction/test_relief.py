@@ -5,8 +5,8 @@ from proxy.reduction.relief import LEAST, Relief
 MIB = 1 << 20
 RATE = 10 * MIB
 ROUND_TRIP = 0.1
-FITS = round(RATE * 0.6)
-"""What such a store gives in a round trip and half a second."""
+FITS = round(RATE * 0.2)
+"""What such a store gives in a round trip and a tenth of a second."""
 
 
 def told(rate: int = RATE) -> Relief:
