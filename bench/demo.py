@@ -122,10 +122,11 @@ def run(volume_size: int, store: str, as_json: bool) -> int:
 
 def perform(volume_size: int, store: str, directory: Path, console: Console) -> Report:
     """All passes, in a pair that lives in the directory. Raises SiteFailure, ArrayFailure, OSError."""
-    report = Report(store, volume_size, skipped=lacking_for_iscsi(volume_size, directory))
     store_size = max(SMALLEST_STORE, volume_size * 3 // 2)
-    if store == "disk" and (lacking := lacking_room(directory, 2 * store_size)):
+    stores = 2 * store_size if store == "disk" else 0
+    if stores and (lacking := lacking_room(directory, stores)):
         raise SiteFailure(lacking)
+    report = Report(store, volume_size, skipped=lacking_for_iscsi(volume_size, directory, stores))
     with ExitStack() as stack:
         exports = {"sink": stack.enter_context(Sink()).address}
         array = None
@@ -191,8 +192,8 @@ def measured(pair: Pair, volume: str, name: str, transfer: Callable[[], tuple[fl
     return Pass(volume, name, seconds=seconds, verified=not complaint, complaint=complaint, **counted)
 
 
-def lacking_for_iscsi(volume_size: int, directory: Path) -> str:
-    """Why no volume goes over iSCSI, or nothing."""
+def lacking_for_iscsi(volume_size: int, directory: Path, stores: int = 0) -> str:
+    """Why no volume goes over iSCSI, or nothing. `stores`: bytes that lie in the same directory as well."""
     lacking = IscsiTarget.lacking()
     if lacking:
         return lacking
@@ -200,7 +201,7 @@ def lacking_for_iscsi(volume_size: int, directory: Path) -> str:
         return "an iSCSI unit has a multiple of 512 bytes"
     if not IscsiTarget.fits(directory):
         return f"{directory} is too long a path for tgtd's socket (see TMPDIR)"
-    return lacking_room(directory, 4 * volume_size)
+    return lacking_room(directory, 4 * volume_size + stores)
 
 
 def lacking_room(directory: Path, needed: int) -> str:

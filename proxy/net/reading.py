@@ -19,8 +19,8 @@ _AGAIN = 10.0
 class Reading:
     """One peer's. Loop thread.
 
-    `disk`: for how many seconds the store's disk has been read so far, for whomever. Only that counts of the time that
-    loads wait: while the disk rests they wait for the loop, and a fast disk would seem slow where many streams keep
+    `disk`: for how many seconds the reader has been at the store's disk so far, for whomever. Only that counts of the
+    time that loads wait: while it rests they wait for the loop, and a fast disk would seem slow where many streams keep
     the loop busy, since there is always a load that it has not been told of.
     """
 
@@ -55,8 +55,9 @@ class Reading:
     def rate(self, disk: float, now: float) -> int | None:
         """Once a second: at what rate it gives, 0 if it holds nobody up; None if that is not known, or was said lately.
 
-        While loads wait for the disk, and what streams are given meanwhile: so a stream that is held up by something
-        else does not make the store seem slow. `now` in seconds, monotonic.
+        All that streams were given, by the time for which loads waited: so a stream that is held up by something else
+        does not make the store seem slow, but one that has much from memory may make it seem fast for all. `now` in
+        seconds, monotonic.
         """
         self._count(disk)
         rate, known = self._rate, self._known

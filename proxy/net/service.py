@@ -56,6 +56,8 @@ ENDING = 60.0
 _SAME_SECONDS = 1.0
 """Interrupts that come within that time are one."""
 HEEDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_NOTED_SECONDS = 0.02
+"""Long enough for a thread to note a signal by which it was interrupted."""
 
 
 @dataclass(slots=True)
@@ -229,12 +231,15 @@ def ignore_signals() -> None:
     which can take a while, and a signal would kill the process then.
 
     The kernel is told first, by libc. A signal that came while `signal.signal` did it would have no Python handler any
-    more, which the interpreter reports by a traceback.
+    more, which the interpreter reports by a traceback. So would one that another thread has just been interrupted by,
+    and has not noted yet: it is given a moment.
     """
     libc_signal = ctypes.CDLL(None).signal
     libc_signal.argtypes, libc_signal.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
     for number in HEEDED:
         libc_signal(number, signal.SIG_IGN)
+    time.sleep(_NOTED_SECONDS)
+    for number in HEEDED:
         signal.signal(number, signal.SIG_IGN)
 
 

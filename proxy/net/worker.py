@@ -45,8 +45,8 @@ class StoreWorker:
         self._writer = started_thread("store-writer")
         self._reader = started_thread("store-reader")
         self._writing_since: float | None = None
-        self._reading_since: float | None = None  # set by the reader
-        self._read_seconds = 0.0  # by those before; set by the reader
+        self._spent: tuple[float, float | None] = 0.0, None
+        """Set by the reader: for how many seconds it has read, and since when it reads. The loop needs both at once."""
         self._broken = False
         """The last write ended by a defect: nobody rests for the next one, which begins with the next second."""
         self._rested: list[Callable[[], None]] = []  # to be called when sources may go on
@@ -86,7 +86,7 @@ class StoreWorker:
 
     def is_silent(self) -> bool:
         """True if the disk does not answer: a read has taken longer than PATIENCE."""
-        since = self._reading_since
+        since = self._spent[1]
         return since is not None and time.monotonic() - since >= PATIENCE
 
     def note(self) -> None:
@@ -148,9 +148,9 @@ class StoreWorker:
 
     @property
     def _disk(self) -> float:
-        """Seconds for which the disk has been read so far."""
-        since = self._reading_since
-        return self._read_seconds + (0.0 if since is None else time.monotonic() - since)
+        """Seconds for which the reader has been at the disk so far."""
+        seconds, since = self._spent
+        return seconds + (0.0 if since is None else time.monotonic() - since)
 
     @property
     def _may_guess(self) -> bool:
@@ -208,12 +208,12 @@ class StoreWorker:
 
     def _timed(self, read: Callable[[], None]) -> None:
         """Reader's thread."""
-        began = self._reading_since = time.monotonic()
+        seconds, began = self._spent[0], time.monotonic()
+        self._spent = seconds, began
         try:
             read()
         finally:
-            self._reading_since = None
-            self._read_seconds += time.monotonic() - began
+            self._spent = seconds + time.monotonic() - began, None
 
     def _has_read(self, then: Callable[[], None], party: Reading | None, done: "asyncio.Future[None]") -> None:
         self._under_way -= 1

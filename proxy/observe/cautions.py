@@ -115,9 +115,9 @@ def _store(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
 
 
 def _relieved(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
-    """Until a minute has passed without any, whatever is said of the store meanwhile: that may come and go."""
+    """Until two minutes have passed without any: what is said of a store comes and goes, and relief rests for one."""
     for peer in snapshot.peers:
-        relieved, lately = (trend.rise(peer_counter(peer.name, "relieved"), while_) for while_ in (WHILE, A_MINUTE))
+        relieved, lately = (trend.rise(peer_counter(peer.name, "relieved"), span) for span in (WHILE, 2 * A_MINUTE))
         if relieved >= LEAST_BYTES and lately:
             words = f"{size(relieved)} that {peer.name} holds went literally in ten minutes"
             rate = peer.store_bytes_per_second

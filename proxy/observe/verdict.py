@@ -188,8 +188,9 @@ def _far_array(figures: Figures, times: Times, share: float) -> str:
     if times.get(Waiting.ARRAY, 0) > times.get(Waiting.FAR_ARRAY, 0):
         return f"the array here takes {bytes_a_second(figures.delivered)}"
     waiting = f"; {size(figures.arrived)} have arrived there and wait" if figures.arrived else ""
-    store = f"; the store there gives {bytes_a_second(figures.far_store)} of what is referred to"
-    return f"the far array takes {bytes_a_second(figures.taken)}{waiting}{store if figures.far_store else ''}"
+    gives = bytes_a_second(figures.far_store)
+    store = f"; the store there gives {gives} of what is referred to" if figures.far_store else ""
+    return f"the far array takes {bytes_a_second(figures.taken)}{waiting}{store}"
 
 
 def _store(figures: Figures, times: Times, share: float) -> str:

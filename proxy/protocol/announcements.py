@@ -65,8 +65,8 @@ class Announcements:
     @property
     def _of_ready_lanes(self) -> set[FrameType]:
         """What there is to say that only a lane that is ready carries."""
-        said = {FrameType.LANES: bool(self._wish), FrameType.STORE: self._store_rate is not None}
-        return {kind for kind, there in said.items() if there}
+        lanes = {FrameType.LANES} if self._wish else set()
+        return lanes if self._store_rate is None else lanes | {FrameType.STORE}
 
     def _drain_frame(self) -> bytes:
         return encode(FrameType.DRAIN, 0, 0, encode_drain(self.draining))

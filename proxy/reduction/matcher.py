@@ -76,7 +76,10 @@ class Matcher:
         return len(data)
 
     def _known(self, name: bytes, length: int, sent: int) -> Place | None:
-        """Where that chunk of so many bytes lies, if the batch may refer to it. `sent`: as of `chunk`."""
+        """Where that chunk of so many bytes lies, if the batch may refer to it. `sent`: as of `chunk`.
+
+        One that the peer's store is spared is counted here, where it is met.
+        """
         place = self._store.find(name)
         if place is None or not self._course.peer_holds(name, place):
             return None

@@ -9,9 +9,9 @@ does it for the order on the disk; here nothing is written again.)
 
 _QUEUE = 0.1
 """Seconds of the store's work that may be under way, beside a round trip. CREDIT says up to 200 ms late what was read,
-so a disk rests now and then; but what goes literally waits behind it, and with 0.3 a fast line had a quarter less."""
+so a disk rests now and then; but what goes literally waits behind it, and with 0.3 1 Gb/s was a third less full."""
 LEAST = 256 << 10
-"""Bytes that a stream may have under way in any case: a disk is told of a few dozen chunks at once."""
+"""Bytes that a stream may have under way in any case, and a batch more: a disk is told of some dozen chunks at once."""
 _TRIAL = 10
 """Seconds of relief after which it has to have been worth it."""
 _WORTH = 0.3
@@ -35,6 +35,7 @@ class Relief:
         self._streams = 0  # that have references under way
         self._relieved = 0  # bytes, since the last tick
         self._trial = 0  # bytes, since the last judgement
+        self._due = 0.0  # bytes that this should be, at least
         self._seconds = 0  # of these, in which there were any
         self._rests_until = float("-inf")
         self._rests = False
@@ -65,12 +66,14 @@ class Relief:
     def tick(self, now: float, round_trip: float) -> None:
         """Once a second: whether the line carries so much that it is worth it. `round_trip` in seconds."""
         self._round_trip = round_trip
-        self._seconds += self._relieved > 0
-        self._trial += self._relieved
-        self._relieved = 0
+        if self._relieved:
+            self._seconds += 1
+            self._trial += self._relieved
+            self._due += _WORTH * self.rate
+            self._relieved = 0
         if self._seconds >= _TRIAL:
-            if self._trial < _WORTH * self.rate * self._seconds:
+            if self._trial < self._due:
                 self._rests_until = now + _REST
-            self._trial = self._seconds = 0
+            self._trial, self._due, self._seconds = 0, 0.0, 0
         self._rests = now < self._rests_until
         self.told(self.rate)

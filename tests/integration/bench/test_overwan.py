@@ -62,9 +62,9 @@ def test_a_slow_store_much_shortened(tmp_path: Path) -> None:
     done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, env=environment(), check=False)
     assert done.returncode == 0, done.stderr
     (figure,) = json.loads(file.read_text())["figures"]["slow-store"]
-    if figure["excuse"]:
-        pytest.skip(figure["excuse"])
     assert figure["identical"]
+    if not figure["values"]:
+        pytest.skip(figure["excuse"])
     assert figure["values"]["known"] > 0
 
 

@@ -2,18 +2,21 @@
 
 import random
 
+from proxy.net.reading import FAST
 from tests.integration.bed.contents import cut, volume
 from tests.integration.bed.ends import Array
 from tests.integration.bed.forked import ForkedSite
 from tests.integration.bed.passes import cost, replicate
 from tests.integration.bed.sites import Bed, Pair, drain, run
+from tests.patience import at_best
 
 CONTENT = volume("content", 96 << 20)
 PIECE = 128 << 10
 PART = len(CONTENT) // PIECE // 8
 """Pieces of a pass."""
 STORE = {"mode": "disk", "size": "256MiB", "cache": "32MiB"}
-DISK_RATE = 100_000_000
+DISK_RATE = 300_000_000
+"""In order it gives more than 64 MB/s, in pieces from all over the store some 10."""
 
 
 def shuffled() -> list[bytes]:
@@ -39,14 +42,16 @@ def test_what_a_slow_store_would_hold_up_goes_by_the_line(bed: Bed) -> None:
         replicate(pair, CONTENT)
         first, second, *_ = shuffled()
         replicate(pair, first)
-        assert 0 < (store_rate(pair) or 0) < DISK_RATE / 4
+        assert 0 < (store_rate(pair) or 0) < FAST / 2
         before = pair.east.status()["bytes"]["relieved"]
         replicate(pair, second)
         assert pair.east.status()["bytes"]["relieved"] > before + len(second) // 10
         assert pair.west.status()["bytes"]["misses"] == 0
         for _ in range(20):
+            replicate(pair, CONTENT)
             if store_rate(pair) is None:
                 break
-            replicate(pair, CONTENT)
-        assert cost(pair, CONTENT) < 0.02
+        else:
+            raise AssertionError("east believes west's store slow, whatever comes in order")
+        assert at_best(lambda: cost(pair, CONTENT), lambda part: part < 0.02) < 0.02
         drain(*pair.sites)

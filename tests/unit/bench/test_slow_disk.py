@@ -39,6 +39,18 @@ def test_a_process_is_held_and_let_go(groups: Path) -> None:
     assert not [*group.iterdir()]
 
 
+def test_of_a_partition_the_whole_disk_is_limited(groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    devices, whole = groups / "devices", groups / "devices" / "sda"
+    (whole / "sda3").mkdir(parents=True)
+    (whole / "dev").write_text("7:0\n")
+    (whole / "sda3" / "partition").write_text("3\n")
+    (devices / DISK).symlink_to(whole / "sda3")
+    monkeypatch.setattr(slow_disk, "DEVICES", devices)
+    with slow_reads(Directory(), 120):  # type: ignore[arg-type]
+        told = [file.read_text() for file in groups.glob("isthmus-bench-*/*")]
+    assert [text.split()[0] for text in told] == ["7:0"]
+
+
 def test_where_there_are_no_groups_the_reason_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(slow_disk, "FIRST", tmp_path / "nowhere")
     monkeypatch.setattr(slow_disk, "SECOND", tmp_path / "nowhere")

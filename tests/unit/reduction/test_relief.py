@@ -64,9 +64,21 @@ def test_a_line_that_carries_little_beside_is_left_to_what_is_new_for_a_minute()
     active = []
     for second in range(1, 75):
         spend(relief, 1, RATE // 5 if relief.active else 0, start=second)
-        relief.told(RATE * 2)
         active.append(relief.active)
     assert active == [True] * 9 + [False] * 60 + [True] * 5
+
+
+def test_each_second_is_judged_by_the_rate_that_held_then() -> None:
+    relief = told()
+    spend(relief, 9, RATE * 2 // 3)
+    relief.told(RATE * 10)
+    spend(relief, 1, RATE * 2 // 3, start=10)
+    assert relief.active
+    relief.told(RATE)
+    spend(relief, 9, RATE // 5, start=11)
+    relief.told(1)
+    spend(relief, 1, RATE // 5, start=20)
+    assert not relief.active
 
 
 def test_a_line_that_carries_much_beside_goes_on_doing_so() -> None:
