@@ -8,7 +8,7 @@ _GAVE = 1 << 20
 """Bytes from which on it may be called fast, or faster."""
 _LEAST = 64 << 10
 """Bytes a second: less is not said, since then the disk does not answer at all."""
-FAST = 64e6
+FAST = 32e6
 """Bytes a second from which on a store counts as holding nobody up: a disk that is read in order gives more."""
 _NEWS = 0.2
 """Part of the rate that was said last by which another one has to differ to be said."""

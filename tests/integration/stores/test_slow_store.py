@@ -16,7 +16,7 @@ PART = len(CONTENT) // PIECE // 8
 """Pieces of a pass."""
 STORE = {"mode": "disk", "size": "256MiB", "cache": "32MiB"}
 DISK_RATE = 300_000_000
-"""In order it gives more than 64 MB/s, in pieces from all over the store some 10."""
+"""In order it gives far more than `FAST`, in pieces from all over the store some 10 MB/s."""
 
 
 def shuffled() -> list[bytes]:
