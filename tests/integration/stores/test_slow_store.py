@@ -10,9 +10,9 @@ from tests.integration.bed.passes import cost, replicate
 from tests.integration.bed.sites import Bed, Pair, drain, run
 from tests.patience import at_best
 
-CONTENT = volume("content", 96 << 20)
+CONTENT = volume("content", 64 << 20)
 PIECE = 128 << 10
-PART = len(CONTENT) // PIECE // 8
+PART = len(CONTENT) // PIECE // 6
 """Pieces of a pass."""
 STORE = {"mode": "disk", "size": "256MiB", "cache": "32MiB"}
 DISK_RATE = 300_000_000
@@ -20,7 +20,7 @@ DISK_RATE = 300_000_000
 
 
 def shuffled() -> list[bytes]:
-    """Eight parts of the content, each of pieces from all over it."""
+    """Six parts of the content, each of pieces from all over it."""
     pieces = [bytes(piece) for piece in cut(CONTENT, PIECE)]
     random.Random(1).shuffle(pieces)
     return [b"".join(pieces[at : at + PART]) for at in range(0, len(pieces), PART)]
