@@ -5,8 +5,8 @@ thread", everything in that class is to be called on the event loop's thread. A 
 
 - **Site.** `service` runs a `site` on one loop; `environment` is what its peers share. `listeners` takes its addresses
   before all else, `loops` finds exports that lead back to them, `limits` starts threads while they can be had.
-  `opening` opens the store, `worker` waits for its disk, `tls` holds the certificates, `supervisor` speaks to systemd,
-  `survey` and `watching` feed `proxy.observe`.
+  `opening` opens the store, `worker` waits for its disk, `reading` reckons how much that gives a peer, `tls` holds the
+  certificates, `supervisor` speaks to systemd, `survey` and `watching` feed `proxy.observe`.
 - **Arrays.** `forward` accepts their connections, `redirected` finds where one was meant to go, `portals` opens
   forwards on demand. On the far side `asking` reads an OPEN, and `arrays` reaches the export through `connecting`, with
   time limits that count only while the loop runs (`within`). A `relay` joins socket and stream through its `coders`,

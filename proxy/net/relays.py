@@ -261,7 +261,7 @@ class Relays:
             relay.sample()
         if self._holdings is not None:
             self._holdings.tick(now)
-        self.relief.tick(now, self._tunnel.figures.round_trip or 0.0)
+        self.relief.tick(self._tunnel.figures.round_trip or 0.0)
         if (rate := self.worker.rate_of(self.reading)) is not None:
             self._tunnel.tell_store_rate(rate)
             self.pump()

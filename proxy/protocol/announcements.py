@@ -15,12 +15,8 @@ class Announcements:
         """Why this side drains; empty: it does not."""
         self._wish: dict[int, int] = {}
         self._store_rate: int | None = None
-        self._due: set[FrameType] = set()
-
-    @property
-    def due(self) -> bool:
-        """Something has to be sent by the next lane that is ready."""
-        return bool(self._due)
+        self.due: set[FrameType] = set()
+        """What has to be sent by the next lane that is ready."""
 
     def drain(self, reason: str, lanes: bool) -> None:
         """Begin to drain. `lanes`, here and below: whether there are any; a new lane is told anyway (`greeting`)."""
@@ -39,26 +35,26 @@ class Announcements:
 
     def repeat(self) -> None:
         """A lane was lost, and what it carried may be, too: say everything again."""
-        self._due = {FrameType.DRAIN} if self.draining else set()
-        self._due |= self._of_ready_lanes
+        self.due = {FrameType.DRAIN} if self.draining else set()
+        self.due |= self._of_ready_lanes
 
     def forget(self) -> None:
         """Nothing has to be said now: it was said, or all lanes are gone."""
-        self._due.clear()
+        self.due.clear()
 
     def greeting(self) -> Iterator[bytes]:
         """What a new lane begins with: DRAIN. The rest follows when the lane is ready."""
         if self.draining:
             yield self._drain_frame()
-        self._due |= self._of_ready_lanes
+        self.due |= self._of_ready_lanes
 
     def frames(self, agreed: Callable[[Capability], bool]) -> Iterator[bytes]:
         """The frames that are due, and no longer are then. `agreed`: whether a capability was."""
-        if FrameType.DRAIN in self._due:
+        if FrameType.DRAIN in self.due:
             yield self._drain_frame()
-        if FrameType.LANES in self._due and agreed(Capability.LANES):
+        if FrameType.LANES in self.due and agreed(Capability.LANES):
             yield encode(FrameType.LANES, 0, 0, encode_lanes(self._wish))
-        if FrameType.STORE in self._due and self._store_rate is not None and agreed(Capability.STORE_RATE):
+        if FrameType.STORE in self.due and self._store_rate is not None and agreed(Capability.STORE_RATE):
             yield encode(FrameType.STORE, 0, 0, encode_store(self._store_rate))
         self.forget()
 
@@ -73,6 +69,6 @@ class Announcements:
 
     def _say(self, kind: FrameType, lanes: bool) -> None:
         """Now, if there are lanes; otherwise a new one is told."""
-        self._due.discard(kind)
+        self.due.discard(kind)
         if lanes:
-            self._due.add(kind)
+            self.due.add(kind)

@@ -359,7 +359,7 @@ class Tunnel:
         """Numbers of the lanes for which `take` has something, though that may have to wait for a cap."""
         bulk = bool(self.scheduler)
         urgent = bulk and self.scheduler.urgent
-        any_lane = urgent or self._state.notices.due or self._announcements.due
+        any_lane = urgent or self._state.notices.due or bool(self._announcements.due)
         return self._lanes.wanting(any_lane=any_lane, bulk=bulk)
 
     # -- time ----------------------------------------------------------------------------------------------------

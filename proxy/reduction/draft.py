@@ -38,6 +38,11 @@ class Draft:
     named_bytes: int = 0
     """Length of these chunks together."""
 
+    @property
+    def known(self) -> int:
+        """Bytes that the peer has to find: what references and slices deliver."""
+        return self.plain - self.literal
+
     def may_name(self, name: bytes, length: int, most: int = NAMED_MAX) -> bool:
         """True if tokens may refer to that chunk of so many bytes."""
         return name in self.named or self.named_bytes + length <= most

@@ -139,8 +139,7 @@ class Drafts:
         tokens = draft.write(self._underway.run_room if draft.referring else 0)
         codec, encoded = self._compression.encode(draft.literals, draft.literal)
         data = assemble(draft.plain, codec, tokens, draft.literal, encoded, section)
-        known = draft.plain - draft.literal
-        self._underway.send(draft, known)
+        self._underway.send(draft)
         plain, reduced = draft.plain + section.records, len(tokens) + draft.literal + section.length
         self._taken += draft.plain
         if self._full:
@@ -152,7 +151,7 @@ class Drafts:
             data,
             plain,
             draft.literal,
-            known,
+            draft.known,
             reduced,
             draft.references,
             draft.named,

@@ -86,7 +86,7 @@ class Encoder:
         """Plain bytes that were not taken; and of these, in the batch being written, what the peer knows."""
         drafts = self.drafts
         draft = drafts.draft
-        return drafts.plain + self._end - self._start - self._sent, draft.plain - draft.literal
+        return drafts.plain + self._end - self._start - self._sent, draft.known
 
     @property
     def ready(self) -> bool:

@@ -17,12 +17,12 @@ _TRIAL = 10
 _WORTH = 0.3
 """Of the store's rate: where the line carries less, it is left to what is new. References wait behind what goes
 literally, so below that a stream is rather slower than without."""
-_REST = 60.0
+_REST = 60
 """Seconds without relief where it was not worth it."""
 
 
 class Relief:
-    """One peer's, of all streams that send to it. Loop thread. `now` in seconds, monotonic."""
+    """One peer's, of all streams that send to it. Loop thread. Its seconds are its ticks."""
 
     def __init__(self, least: int = LEAST) -> None:
         """`least`: bytes that a stream may have under way in any case."""
@@ -37,13 +37,12 @@ class Relief:
         self._trial = 0  # bytes, since the last judgement
         self._due = 0.0  # bytes that this should be, at least
         self._seconds = 0  # of these, in which there were any
-        self._rests_until = float("-inf")
-        self._rests = False
+        self._rest = 0  # seconds that are left of one without relief
 
     def told(self, rate: int) -> None:
         """What the peer says of its store."""
         self.rate = rate
-        self.active = rate > 0 and not self._rests
+        self.active = rate > 0 and not self._rest
 
     def note(self, before: int, after: int) -> None:
         """A stream had so many bytes of references under way, and has so many now."""
@@ -63,9 +62,10 @@ class Relief:
         """So many bytes went literally that the peer holds."""
         self._relieved += length
 
-    def tick(self, now: float, round_trip: float) -> None:
+    def tick(self, round_trip: float) -> None:
         """Once a second: whether the line carries so much that it is worth it. `round_trip` in seconds."""
         self._round_trip = round_trip
+        self._rest = max(0, self._rest - 1)
         if self._relieved:
             self._seconds += 1
             self._trial += self._relieved
@@ -73,7 +73,6 @@ class Relief:
             self._relieved = 0
         if self._seconds >= _TRIAL:
             if self._trial < self._due:
-                self._rests_until = now + _REST
+                self._rest = _REST
             self._trial, self._due, self._seconds = 0, 0.0, 0
-        self._rests = now < self._rests_until
         self.told(self.rate)

@@ -49,9 +49,9 @@ class Underway:
         self.relieved += length
         self._relief.relieved(length)
 
-    def send(self, draft: Draft, known: int) -> None:
-        """The batch goes, its tokens written. `known`: as of EncodedBatch."""
-        self._note_known(known)
+    def send(self, draft: Draft) -> None:
+        """The batch goes, its tokens written."""
+        self._note_known(draft.known)
         self._referred.update(draft.named)
         self._runs.send(draft.lists)
         self._holdings.referred(draft.references)
