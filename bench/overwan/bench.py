@@ -47,7 +47,7 @@ def pair_on(wan: Wan, *names: str, **settings: Any) -> Iterator[tuple[Pair, dict
                 sink = Sink()
                 sinks[name] = stack.enter_context(sink)
         exports = {name: sink.address for name, sink in sinks.items()} | settings.pop("exports", {})
-        pair = stack.enter_context(Pair(exports, wan=wan, store_size=STORE, **settings))
+        pair = stack.enter_context(Pair(exports, wan=wan, **{"store_size": STORE, **settings}))
         pair.wait_prepared()
         yield pair, sinks
 

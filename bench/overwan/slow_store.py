@@ -13,10 +13,10 @@ from tempfile import TemporaryDirectory
 
 from bench.datasets import Dataset
 from bench.goals import Goal
-from bench.overwan.bench import Bench
+from bench.overwan.bench import Bench, pair_on
 from bench.overwan.lines import MBIT, Setting, standing, untrue
 from bench.overwan.results import Figure
-from bench.replicator import Sink, Transfer, replicate
+from bench.replicator import Transfer, replicate
 from bench.sites import Pair
 from bench.slow_disk import NoSlowDisk, slow_reads
 from bench.wan import Wan
@@ -27,6 +27,7 @@ SETTINGS = [Setting(), Setting("155Mbit", 20), Setting("1Gbit", 20)]
 FILLING = {"rate": "1Gbit", "delay": "0ms"}
 IOPS = 120
 """Of a hard disk with 7,200 turns a minute."""
+WHAT = f"{IOPS} reads/s"
 VOLUME = 768 * MIB
 """Several times what a site keeps in memory of its store."""
 PIECE = 128 << 10
@@ -46,7 +47,7 @@ def slow_store(bench: Bench) -> Iterator[Figure]:
         try:
             yield _on(bench, setting, size)
         except NoSlowDisk as reason:
-            yield Figure(setting.text, _what(), {}, excuse=str(reason))
+            yield Figure(setting.text, WHAT, {}, excuse=str(reason))
 
 
 def _on(bench: Bench, setting: Setting, size: int) -> Figure:
@@ -55,12 +56,9 @@ def _on(bench: Bench, setting: Setting, size: int) -> Figure:
     passes = _passes(volume, length)
     with standing(setting) as wan, slow_reads(bench.directory, IOPS) as hold, ExitStack() as stack:
         wan.set(**FILLING)
-        with wan.inside("west"):
-            sink = stack.enter_context(Sink())
         directory = Path(stack.enter_context(TemporaryDirectory(dir=bench.directory)))
         room = show_size(size * 2 + 256 * MIB)
-        pair = Pair({"array": sink.address}, wan=wan, store="disk", store_size=room, directory=directory)
-        stack.enter_context(pair).wait_prepared()
+        pair, _ = stack.enter_context(pair_on(wan, "array", store="disk", store_size=room, directory=directory))
         bench.tell(f"{setting.text}: filling the stores over a fast line")
         filled = _send(wan, pair, _pieces(volume))
         time.sleep(bench.seconds(SETTLE))
@@ -89,11 +87,7 @@ def judged(setting: Setting, news: list[Transfer], passes: list[Transfer], liter
         "limit": setting.goodput / MBIT,
     }
     goals = (Goal("known on a slow disk / new", 100 * known / new.rate, ENOUGH, True, "%"),)
-    return Figure(setting.text, _what(), values, goals, all(each.verified for each in (*news, *passes)), excuse)
-
-
-def _what() -> str:
-    return f"{IOPS} reads/s"
+    return Figure(setting.text, WHAT, values, goals, all(each.verified for each in (*news, *passes)), excuse)
 
 
 def _passes(volume: bytes, length: int) -> list[list[bytes]]:

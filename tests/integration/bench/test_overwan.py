@@ -40,32 +40,22 @@ def test_one_line_much_shortened(tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-def test_one_that_goes_on_alone_much_shortened(tmp_path: Path) -> None:
+def test_one_that_goes_on_alone_and_a_slow_store_much_shortened(tmp_path: Path) -> None:
     if reason := lacking() or lacking_tun() or iperf.lacking():
         pytest.skip(reason)
     file = tmp_path / "figures.json"
-    arguments = ["--only", "alone", "--scale", "0.01", "--json", str(file)]
+    arguments = ["--only", "alone", "slow-store", "--lines", "1", "--scale", "0.01", "--json", str(file)]
     done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, env=environment(), check=False)
     assert done.returncode == 0, done.stderr
-    (figure,) = json.loads(file.read_text())["figures"]["alone"]
-    assert figure["identical"]
-    assert figure["values"]["together"] > 0
-    assert figure["values"]["one"] > 0
-
-
-@pytest.mark.root
-def test_a_slow_store_much_shortened(tmp_path: Path) -> None:
-    if reason := lacking() or lacking_tun() or iperf.lacking():
-        pytest.skip(reason)
-    file = tmp_path / "figures.json"
-    arguments = ["--only", "slow-store", "--lines", "1", "--scale", "0.02", "--json", str(file)]
-    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, env=environment(), check=False)
-    assert done.returncode == 0, done.stderr
-    (figure,) = json.loads(file.read_text())["figures"]["slow-store"]
-    assert figure["identical"]
-    if not figure["values"]:
-        pytest.skip(figure["excuse"])
-    assert figure["values"]["known"] > 0
+    figures = json.loads(file.read_text())["figures"]
+    (alone,), (slow_store,) = figures["alone"], figures["slow-store"]
+    assert alone["identical"]
+    assert alone["values"]["together"] > 0
+    assert alone["values"]["one"] > 0
+    assert slow_store["identical"]
+    if not slow_store["values"]:
+        pytest.skip(slow_store["excuse"])
+    assert slow_store["values"]["known"] > 0
 
 
 @pytest.mark.parametrize(
