@@ -27,8 +27,8 @@ AnySite = TypeVar("AnySite", bound=Site)
 
 
 def seeds() -> list[list[int]]:
-    """ISTHMUS_SEEDS is how many (default 1000), or FIRST:LAST; in groups, so that workers share them."""
-    first, _, last = os.environ.get("ISTHMUS_SEEDS", "1000").rpartition(":")
+    """ISTHMUS_SEEDS is how many (default 1500), or FIRST:LAST; in groups, so that workers share them."""
+    first, _, last = os.environ.get("ISTHMUS_SEEDS", "1500").rpartition(":")
     numbers = range(int(first or 0), int(last) + bool(first))
     return [list(numbers[group::GROUPS]) for group in range(GROUPS)]
 
