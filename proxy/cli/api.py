@@ -8,7 +8,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from proxy.config import SiteConfig
+from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
 from proxy.net.inquiry import TIMEOUT, Inquiry, find_token
 from proxy.text import printable, typed

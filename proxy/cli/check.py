@@ -6,7 +6,8 @@ from pathlib import Path
 
 from proxy import identity
 from proxy.cli.output import say
-from proxy.config import Forward, Peer, SiteConfig, load
+from proxy.config.loading import load
+from proxy.config.model import Forward, Peer, SiteConfig
 from proxy.config.units import show_size
 from proxy.doctor.trust import CA_RENEWAL, SOON
 from proxy.identity import Certificate

@@ -7,7 +7,8 @@ from typing import Any
 from proxy.aside import DISK_SECONDS
 from proxy.cli.api import Api
 from proxy.cli.output import say
-from proxy.config import SiteConfig, load
+from proxy.config.loading import load
+from proxy.config.model import SiteConfig
 from proxy.config.units import show_duration
 from proxy.errors import ExitCode, OperatorError
 from proxy.net.inquiry import TIMEOUT

@@ -17,7 +17,9 @@ from proxy.cli.output import say
 from proxy.cli.processes import serving
 from proxy.cli.serve import history_of
 from proxy.cli.users import as_user, other_owner
-from proxy.config import ConfigError, Peer, SiteConfig, load
+from proxy.config.loading import load
+from proxy.config.mistakes import ConfigError
+from proxy.config.model import Peer, SiteConfig
 from proxy.doctor import addresses, host, kernel, peers, resources, trust, windows
 from proxy.doctor.facts import Contact, Kernel, Running
 from proxy.doctor.findings import Finding, Level, attention, problem

@@ -18,7 +18,8 @@ from proxy.cli.api import Api
 from proxy.cli.cells import SEVERITIES, as_dicts, moment, plain
 from proxy.cli.output import say
 from proxy.cli.serve import history_of
-from proxy.config import SiteConfig, load
+from proxy.config.loading import load
+from proxy.config.model import SiteConfig
 from proxy.config.units import DURATION, parse_duration
 from proxy.errors import ExitCode, OperatorError
 from proxy.history.reading import read_events

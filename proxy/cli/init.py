@@ -12,8 +12,8 @@ from proxy.cli.ending import ended_in_order
 from proxy.cli.output import say
 from proxy.cli.pair import invitation_line, read_reach
 from proxy.cli.questions import ask
-from proxy.config import Mistake
 from proxy.config.addresses import Address, parse_listen
+from proxy.config.mistakes import Mistake
 from proxy.errors import ExitCode, OperatorError
 from proxy.files import File, create_all
 from proxy.setup import container, sitefile

@@ -5,7 +5,7 @@ from pathlib import Path
 from proxy import identity
 from proxy.cli.ending import ended_in_order
 from proxy.cli.output import say
-from proxy.config.values import NAME_REMEDY, is_name
+from proxy.config.names import NAME_REMEDY, is_name
 from proxy.errors import ExitCode, OperatorError
 
 

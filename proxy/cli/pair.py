@@ -6,8 +6,9 @@ from pathlib import Path
 from proxy import identity
 from proxy.cli.ending import ended_in_order
 from proxy.cli.output import say
-from proxy.config import SiteConfig, load
 from proxy.config.addresses import Address, parse_remote
+from proxy.config.loading import load
+from proxy.config.model import SiteConfig
 from proxy.doctor.trust import SOON
 from proxy.errors import ExitCode, OperatorError
 from proxy.setup.admission import Admitted, admit

@@ -8,8 +8,8 @@ import click
 
 from proxy.cli.output import say
 from proxy.config.addresses import parse_listen, parse_remote
+from proxy.config.names import NAME_REMEDY, is_name
 from proxy.config.units import SIZE, parse_size
-from proxy.config.values import NAME_REMEDY, is_name
 
 
 def ask() -> dict[str, Any]:

@@ -5,7 +5,9 @@ from pathlib import Path
 
 from proxy import log
 from proxy.cli.users import as_user, other_owner
-from proxy.config import ConfigError, SiteConfig, load
+from proxy.config.loading import load
+from proxy.config.mistakes import ConfigError
+from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
 from proxy.net.limits import ensure_threads
 from proxy.net.service import run as run_site

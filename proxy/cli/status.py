@@ -15,7 +15,8 @@ from proxy.cli.api import Api, fetch_status
 from proxy.cli.output import say
 from proxy.cli.report import ASKED, report
 from proxy.cli.watch import watch as watch_site
-from proxy.config import SiteConfig, load
+from proxy.config.loading import load
+from proxy.config.model import SiteConfig
 from proxy.errors import OperatorError
 from proxy.text import printable
 

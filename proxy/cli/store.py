@@ -21,7 +21,8 @@ from proxy.cli.cells import plain
 from proxy.cli.output import say
 from proxy.cli.report import store_table
 from proxy.cli.users import as_user, other_owner
-from proxy.config import SiteConfig, load
+from proxy.config.loading import load
+from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
 
 

@@ -29,7 +29,8 @@ from proxy.cli.ending import ended_in_order
 from proxy.cli.events import events_after, kept_events
 from proxy.cli.output import say
 from proxy.cli.secrets import Secrets, is_configuration
-from proxy.config import SiteConfig, load
+from proxy.config.loading import load
+from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
 from proxy.files import undisturbed
 from proxy.observe.journal import EVENTS_MAX

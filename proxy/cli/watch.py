@@ -17,7 +17,7 @@ from rich.text import Text
 from proxy.cli.api import Api
 from proxy.cli.fitting import page
 from proxy.cli.watch_report import ASKED, sections
-from proxy.config import SiteConfig
+from proxy.config.model import SiteConfig
 from proxy.errors import OperatorError
 from proxy.text import printable
 

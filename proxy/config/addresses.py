@@ -7,7 +7,7 @@ import ipaddress
 import re
 from typing import Annotated, NamedTuple
 
-from proxy.config.units import reader, shape
+from proxy.config.validators import reader, shape
 
 
 class Address(NamedTuple):

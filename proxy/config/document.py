@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from proxy.config.names import NAME_RULE
 from proxy.config.schema import schema
 from proxy.config.units import DURATION, RATE, SIZE
-from proxy.config.values import NAME_RULE
 from proxy.errors import ExitCode
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

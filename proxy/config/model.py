@@ -11,21 +11,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from proxy.config.addresses import DialledAddress, ListenAddress, RemoteAddress
+from proxy.config.names import NAME_RULE
 from proxy.config.ranges import Ports, Range
 from proxy.config.timetable import Clock, Days, covers
-from proxy.config.units import Duration, Rate, Size, Within
-from proxy.config.values import (
-    NAME_RULE,
-    CongestionControl,
-    Dscp,
-    FilePath,
-    HostName,
-    Integer,
-    Lanes,
-    Level,
-    Name,
-    Switch,
-)
+from proxy.config.validators import Duration, Rate, Size, Within
+from proxy.config.values import CongestionControl, Dscp, FilePath, HostName, Integer, Lanes, Level, Name, Switch
 
 
 def setting(

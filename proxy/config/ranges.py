@@ -5,7 +5,7 @@ import re
 from typing import Annotated, NamedTuple
 
 from proxy.config.addresses import Address, parse_address
-from proxy.config.units import reader, shape
+from proxy.config.validators import reader, shape
 
 PORTAL_PORT = 3260
 """Of a range that names none: iSCSI's."""

@@ -8,7 +8,7 @@ import re
 from datetime import datetime
 from typing import Annotated, Protocol
 
-from proxy.config.units import reader, shape
+from proxy.config.validators import reader, shape
 
 NAMES = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 DAY = 24 * 60

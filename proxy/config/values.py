@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import PlainValidator, Strict, ValidationInfo, WithJsonSchema
 
-from proxy.config.units import mistaken, shape
+from proxy.config.names import NAME_PATTERN, NAME_REMEDY, NAME_RULE, is_name
+from proxy.config.validators import mistaken, shape
 
-NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*$"
 CONGESTION_CONTROL_PATTERN = r"^[a-z0-9_]{1,15}$"
 LANES_MAX = 64
 """Lanes of a tunnel by choice."""
@@ -19,16 +19,6 @@ DSCP_NAMES = (
 )
 """RFC 2474 (cs), 2597 (af), 3246 (ef), 5865 (va), 8622 (le)."""
 HOST_NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$"
-NAME_RULE = (
-    "1 to 63 letters, digits, dots, dashes and underscores; the first is a letter or digit, no dot is last or beside"
-    " another"
-)
-NAME_REMEDY = f"write {NAME_RULE}"
-
-
-def is_name(text: str) -> bool:
-    """Fit for a site, a forward or an export; also for a certificate and for the tunnel's HELLO."""
-    return len(text) <= 63 and re.fullmatch(NAME_PATTERN.strip("^$"), text) is not None
 
 
 def _name(value: Any) -> str:

@@ -9,7 +9,8 @@ tcp_rmem and tcp_wmem. net.core.rmem_max and wmem_max bound only what programs s
 from collections.abc import Iterator
 
 from proxy.config.model import Tunnel
-from proxy.config.units import Within, parse_size
+from proxy.config.units import parse_size
+from proxy.config.validators import Within
 from proxy.config.values import LANES_MAX
 from proxy.doctor.facts import Kernel
 from proxy.doctor.findings import Finding, attention, ok

@@ -17,8 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from proxy import identity
-from proxy.config import SiteConfig
-from proxy.config.model import Status
+from proxy.config.model import SiteConfig, Status
 from proxy.identity import IdentityFault
 from proxy.net.holders import holders
 

@@ -19,7 +19,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from proxy.aside import DISK_SECONDS, UNANSWERED, aside
-from proxy.config import load
+from proxy.config.loading import load
 from proxy.config.mistakes import ConfigError
 from proxy.config.model import Identity, SiteConfig
 from proxy.errors import OperatorError

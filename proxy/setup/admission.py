@@ -13,7 +13,9 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from proxy import identity
-from proxy.config import ConfigError, Mistake, SiteConfig, load, parse
+from proxy.config.loading import load, parse
+from proxy.config.mistakes import ConfigError, Mistake
+from proxy.config.model import SiteConfig
 from proxy.errors import OperatorError
 from proxy.files import create_all, replace_all
 from proxy.identity import Certificate, IdentityFault

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from proxy import identity
 from proxy.config.addresses import Address, parse_address
-from proxy.config.values import is_name
+from proxy.config.names import is_name
 from proxy.errors import ExitCode, OperatorError
 from proxy.identity import Certificate
 from proxy.text import printable

@@ -8,7 +8,7 @@ import re
 import tomllib
 from typing import Any
 
-from proxy.config import Peer
+from proxy.config.model import Peer
 from proxy.setup.sitefile import entry, table
 
 _HEAD = re.compile(r"\s*\[")

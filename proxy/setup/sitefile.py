@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from itertools import chain, count
 from pathlib import Path
 
-from proxy.config import ConfigError, Mistake, parse
+from proxy.config.loading import parse
+from proxy.config.mistakes import ConfigError, Mistake
 from proxy.config.model import Export, Forward, Identity, Peer, Section, Site, Status, Store, Tunnel
 from proxy.setup.container import STATE
 from proxy.setup.wishes import Way, Wishes

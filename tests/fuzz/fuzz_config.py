@@ -13,7 +13,8 @@ import atheris
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 with atheris.instrument_imports(include=["proxy", "tomllib"]):
-    from proxy.config import ConfigError, parse
+    from proxy.config.loading import parse
+    from proxy.config.mistakes import ConfigError
 
 SOURCE = Path("nowhere/site.toml")
 

@@ -9,16 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dedupstore.chunker import Chunker
-from proxy.config import ConfigError, SiteConfig, parse, schema
 from proxy.config.addresses import Address, parse_address, parse_listen
-from proxy.config.units import (
-    parse_duration,
-    parse_rate,
-    parse_size,
-    show_duration,
-    show_rate,
-    show_size,
-)
+from proxy.config.loading import parse
+from proxy.config.mistakes import ConfigError
+from proxy.config.model import SiteConfig
+from proxy.config.schema import schema
+from proxy.config.units import parse_duration, parse_rate, parse_size, show_duration, show_rate, show_size
 from proxy.net.site import tunnel_settings
 from tests.unit.config.contract import EAST, WEST
 

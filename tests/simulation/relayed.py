@@ -18,7 +18,7 @@ import pytest
 from dedupstore.chunker import Chunker
 from dedupstore.memory import LEAST_BYTES, MemoryStore
 from dedupstore.store import Buffer, Place
-from proxy.config import parse
+from proxy.config.loading import parse
 from proxy.net.environment import Environment
 from proxy.net.lane import Lane
 from proxy.net.peer import Peer

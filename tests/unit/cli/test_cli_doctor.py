@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from proxy.config import Export, Forward, SiteConfig
+from proxy.config.model import Export, Forward, SiteConfig
 from proxy.errors import ExitCode
 from proxy.history.file import open_history
 from tests.unit.cli.conftest import Isthmus, StatusSite

@@ -10,7 +10,7 @@ import pytest
 
 from proxy.cli.api import Api
 from proxy.cli.events import asked_of_it_alone, batches, since_when
-from proxy.config import load
+from proxy.config.loading import load
 from proxy.errors import ExitCode, OperatorError
 from proxy.history.file import open_history
 from proxy.observe.answers import Event, Severity

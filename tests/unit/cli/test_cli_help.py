@@ -130,6 +130,15 @@ def test_help_loads_nothing_heavy() -> None:
     assert not {"pydantic", "rich", "cryptography", "asyncio", "aiohttp", "lmdb", "bench"} & set(loaded)
 
 
+@pytest.mark.parametrize("module", ["proxy.cli.keygen", "bench.wan.wan", "bench.wan.keeper"])
+def test_what_reads_no_file_of_a_site_does_without_its_models(module: str) -> None:
+    """To build them takes as long as all the rest of a start."""
+    program = f"import sys, {module}; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert module in loaded
+    assert "pydantic" not in loaded
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts(isthmus: Isthmus, shell: str) -> None:
     shown = isthmus("completion", shell)

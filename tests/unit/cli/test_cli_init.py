@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.config import load
+from proxy.config.loading import load
 from proxy.errors import ExitCode
 from proxy.identity import read_token
 from proxy.setup.container import IMAGE_USER

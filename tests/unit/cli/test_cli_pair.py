@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from proxy import identity
-from proxy.config import load
 from proxy.config.addresses import parse_address
+from proxy.config.loading import load
 from proxy.errors import ExitCode
 from proxy.setup.invitation import Invitation, decode, encode
 from tests.certificates import make

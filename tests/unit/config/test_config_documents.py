@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from proxy.config import schema
 from proxy.config.document import documents
+from proxy.config.schema import schema
 from proxy.errors import ExitCode
 from tests.unit.config.contract import EAST, WEST
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.config import load
+from proxy.config.loading import load
 from proxy.config.mistakes import ConfigError
 from tests.certificates import make
 from tests.unit.config.contract import EAST

@@ -7,8 +7,10 @@ from pathlib import Path
 import pydantic
 import pytest
 
-from proxy.config import Address, ConfigError, load
+from proxy.config.addresses import Address
 from proxy.config.checks import CHECKS
+from proxy.config.loading import load
+from proxy.config.mistakes import ConfigError
 from proxy.identity import generate
 from tests.unit.config.contract import EAST, WEST
 

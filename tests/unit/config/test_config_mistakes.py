@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.config import ConfigError, Mistake, load, parse
+from proxy.config.loading import load, parse
+from proxy.config.mistakes import ConfigError, Mistake
 from tests.unit.config.contract import EAST, WEST
 
 FORWARD = '[[forward]]\nname = "two"\nlisten = "127.0.0.1:3261"\npeer = "west"\nexport = "array"\n'

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.config import Address, ConfigError, parse
+from proxy.config.addresses import Address
+from proxy.config.loading import parse
+from proxy.config.mistakes import ConfigError
 from proxy.config.ranges import PORTS_MAX, AddressRange, PortRange, parse_ports, parse_range
 from tests.unit.config.contract import EAST, WEST
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.config import ConfigError, parse
+from proxy.config.loading import parse
+from proxy.config.mistakes import ConfigError
 from tests.unit.config.contract import EAST
 
 NOWHERE = Path("nowhere/site.toml")

@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pytest
 
-from proxy.config import Peer, parse
+from proxy.config.loading import parse
+from proxy.config.model import Peer
 from proxy.config.timetable import covers, minutes, parse_clock, parse_days
 from tests.unit.config.contract import EAST
 

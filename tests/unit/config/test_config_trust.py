@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from proxy.config import ConfigError, load
+from proxy.config.loading import load
+from proxy.config.mistakes import ConfigError
 from proxy.identity import generate
 from tests.certificates import CLIENT, SERVER, make, write_key
 from tests.unit.config.contract import EAST, WEST

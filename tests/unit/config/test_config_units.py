@@ -3,14 +3,7 @@
 import pytest
 
 from proxy.config.addresses import Address, parse_address, parse_listen
-from proxy.config.units import (
-    parse_duration,
-    parse_rate,
-    parse_size,
-    show_duration,
-    show_rate,
-    show_size,
-)
+from proxy.config.units import parse_duration, parse_rate, parse_size, show_duration, show_rate, show_size
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from proxy.config import parse
+from proxy.config.loading import parse
 from proxy.setup.container import STATE
 
 ROOT = Path(__file__).parents[3]

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.config import SiteConfig, parse
+from proxy.config.loading import parse
+from proxy.config.model import SiteConfig
 from proxy.doctor.facts import Kernel
 from tests.unit.config.contract import EAST, WEST
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from proxy.config import Address
+from proxy.config.addresses import Address
 from proxy.doctor.addresses import export, listener, silence
 from proxy.doctor.facts import Bound, Contact, Reach, Running
 from proxy.doctor.findings import Finding, Level

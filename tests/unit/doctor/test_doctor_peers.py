@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from proxy.config import Peer, SiteConfig
+from proxy.config.model import Peer, SiteConfig
 from proxy.doctor.facts import Contact, Reach
 from proxy.doctor.findings import Finding, Level
 from proxy.doctor.peers import path, reachability, tunnel, waited_for

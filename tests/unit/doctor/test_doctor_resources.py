@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from proxy.config import SiteConfig
+from proxy.config.model import SiteConfig
 from proxy.doctor.facts import Disk, Memory, NoDisk
 from proxy.doctor.findings import Finding, Level
 from proxy.doctor.host import unwritable

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from proxy.config import SiteConfig
+from proxy.config.model import SiteConfig
 from proxy.doctor.facts import Kernel
 from proxy.doctor.findings import Finding, Level
 from proxy.doctor.windows import buffers, tunnel

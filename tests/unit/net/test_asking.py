@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.config import Address, parse
+from proxy.config.addresses import Address
+from proxy.config.loading import parse
 from proxy.config.ranges import parse_range
 from proxy.net.asking import NotExported, asked, granted
 from tests.unit.config.contract import WEST

@@ -11,7 +11,8 @@ from typing import Any, cast
 import pytest
 import uvloop
 
-from proxy.config import Address, parse
+from proxy.config.addresses import Address
+from proxy.config.loading import parse
 from proxy.net import forward as forwarding
 from proxy.net.forward import Forward
 from proxy.net.listener import bind

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.config import SiteConfig, parse
+from proxy.config.loading import parse
+from proxy.config.model import SiteConfig
 from proxy.identity import IdentityFault
 from proxy.net.holders import holders
 from proxy.net.inquiry import WHOLE, Inquiry, find_token

@@ -8,7 +8,7 @@ from contextlib import aclosing
 
 import pytest
 
-from proxy.config import Address
+from proxy.config.addresses import Address
 from proxy.net import listener as listening
 from proxy.net.listener import bind, connections, waiting
 from tests.patience import PATIENCE

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from proxy.config import SiteConfig, parse
+from proxy.config.loading import parse
+from proxy.config.model import SiteConfig
 from proxy.errors import ExitCode, OperatorError
 from proxy.net.listeners import Listeners
 from proxy.net.loops import loops

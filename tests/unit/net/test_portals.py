@@ -12,7 +12,8 @@ from typing import Any, cast
 import pytest
 
 from bench.sites import free_port
-from proxy.config import Address, parse
+from proxy.config.addresses import Address
+from proxy.config.loading import parse
 from proxy.iscsi.portals import Portal
 from proxy.net.peer import Peer
 from proxy.net.portals import Portals

@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 
-from proxy.config import parse
+from proxy.config.loading import parse
 from proxy.net.lane import Lane
 from proxy.net.shares import Shares
 from proxy.net.tcpinfo import TcpInfo

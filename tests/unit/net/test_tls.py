@@ -11,7 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from proxy.config import SiteConfig, load
+from proxy.config.loading import load
+from proxy.config.model import SiteConfig
 from proxy.net.tls import Certificates
 from tests.certificates import Signer, make
 from tests.patience import PATIENCE

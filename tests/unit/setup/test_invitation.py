@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy import identity
-from proxy.config import Address
-from proxy.config.addresses import parse_address
+from proxy.config.addresses import Address, parse_address
 from proxy.errors import ExitCode, OperatorError
 from proxy.setup.invitation import LARGEST, SUM_BYTES, Invitation, decode, encode
 
