@@ -30,8 +30,12 @@ test:  ## make check, then all tests (PYTEST="tests/unit -k name" runs some)
 	@$(BIN)/python -m pytest $(PYTEST)
 
 # Otherwise each worker would compile the tests by itself. What is wrong with a test the run itself tells.
-compiled: $(VENV)/.develop
+compiled: $(VENV)/.compiled
+	@:
+
+$(VENV)/.compiled: $(VENV)/.develop $(shell find bench dedupstore proxy tests -name '*.py')
 	@$(BIN)/python -m pytest --collect-only --quiet $(PYTEST) >/dev/null 2>&1 || true
+	@touch $@
 
 test-iscsi-all: $(VENV)/.develop system-test  ## every test of iscsi-test-cu, directly and through the pair: some minutes
 	@ISTHMUS_ISCSI_ALL=1 $(BIN)/python -m pytest tests/integration/iscsi/test_conformance.py

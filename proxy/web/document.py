@@ -71,9 +71,10 @@ Words that need a meaning have it in [GUIDE.md](GUIDE.md#words).
 
 def documents() -> dict[Path, str]:
     """The content of each file."""
+    api = openapi()
     return {
-        ROOT / "proxy/web/openapi.json": json.dumps(openapi(), indent=1) + "\n",
-        ROOT / "deploy/API.md": "\n".join(_page(openapi())) + "\n",
+        ROOT / "proxy/web/openapi.json": json.dumps(api, indent=1) + "\n",
+        ROOT / "deploy/API.md": "\n".join(_page(api)) + "\n",
     }
 
 

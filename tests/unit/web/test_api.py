@@ -18,9 +18,9 @@ READABLE = [route for route in ROUTES if route.right is Right.READ and route.med
 HOSTILE = "</script><img src=x onerror=alert(1)>\u2028\x00"
 
 
-@pytest.mark.parametrize("path", list(documents()), ids=lambda path: path.name)
-def test_documents_are_up_to_date(path: Any) -> None:
-    assert path.read_text() == documents()[path], "run python -m proxy.web.document"
+def test_documents_are_up_to_date() -> None:
+    for path, text in documents().items():
+        assert path.read_text() == text, "run python -m proxy.web.document"
 
 
 def test_every_route_answers_its_shape() -> None:
