@@ -13,6 +13,7 @@ counted as compressible, too; volumes of less than 8 MiB have too little room fo
 
 import random
 import struct
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -35,6 +36,7 @@ KEPT = 1 << 16
 """Files that may still be repeated, at most: of larger volumes a random choice."""
 TRIES = 8
 TEXT_BYTES = 4 << 20
+MAKING_TEXT = threading.Lock()
 SYLLABLES = ("al", "ba", "di", "dur", "ent", "gar", "is", "ko", "mel", "ne", "or", "pol", "que", "ra", "ri", "so", "um")
 
 
@@ -193,7 +195,7 @@ def pages_of(contents: blake3, first: int, count: int, mix: Mix) -> bytes:
     """Pages `first` to `first + count` of the file whose random bytes `contents` gives."""
     width = mix.random + 4
     drawn = contents.digest(length=width * count, seek=width * first)
-    text, zeros = text_to_cut(), bytes(PAGE - mix.random - mix.text)
+    text, zeros = text_to_cut() if mix.text else b"", bytes(PAGE - mix.random - mix.text)
     parts: list[bytes] = []
     for at, (place,) in enumerate(struct.iter_unpack(f"<{mix.random}xI", drawn)):
         where = place % (TEXT_BYTES - PAGE)
@@ -201,13 +203,18 @@ def pages_of(contents: blake3, first: int, count: int, mix: Mix) -> bytes:
     return b"".join(parts)
 
 
-@cache
 def text_to_cut() -> bytes:
     """Words of syllables, some much more frequent than others; zlib saves about 70 % of it."""
+    with MAKING_TEXT:  # takes a third of a second; of volumes that begin at once each would make it
+        return _text_to_cut()
+
+
+@cache
+def _text_to_cut() -> bytes:
     draw = random.Random("text")
     words = ["".join(draw.choices(SYLLABLES, k=draw.randint(1, 4))) for _ in range(3000)]
     frequencies = [1 / (rank + 3) for rank in range(len(words))]
-    return " ".join(draw.choices(words, frequencies, k=TEXT_BYTES // 4)).encode()[:TEXT_BYTES]
+    return " ".join(draw.choices(words, frequencies, k=TEXT_BYTES // 6)).encode()[:TEXT_BYTES]
 
 
 def recut(buffers: Iterable[bytes], size: int) -> Iterator[bytes]:
