@@ -78,6 +78,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What was collected stays to the end: nobody has to look through it for garbage again and again."""
+    """What was collected stays to the end: nobody looks for garbage in it again and again, nor often elsewhere."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
