@@ -57,20 +57,26 @@ class End:
     def bytes_in(self, data: bytes) -> None:
         """What the network delivers; the tunnel sees it frame by frame."""
         view = memoryview(data)
+        whole = 0
         while view and not self.gone:
             room = self.reader.get_buffer()
             size = min(len(room), len(view))
             room[:size] = view[:size]
             view = view[size:]
             self.reader.received(size)
-            self.frames_in()
+            whole += self.frames_in()
         if self.up and not self.gone:
             self.site.tunnel.heard(self.lane, self.site.world.now)
-            self.site.pump()
+            if whole:  # otherwise there is nothing to answer
+                self.site.pump()
 
-    def frames_in(self) -> None:
+    def frames_in(self) -> int:
+        """How many have come."""
+        count = 0
         while not self.gone and (frame := self.reader.next_frame()) is not None:
             self.frame(frame)
+            count += 1
+        return count
 
     def frame(self, frame: Frame) -> None:
         if self.up:

@@ -7,6 +7,7 @@ ISTHMUS_LIVE_SEEDS=FIRST:LAST.
 
 import asyncio
 import os
+import random
 from collections import deque
 from functools import cache, partial
 from types import SimpleNamespace
@@ -107,6 +108,13 @@ def arrays(talks: list[Talk]) -> list[Array]:
     return [array for talk in talks for array in (talk.near, talk.far)]
 
 
+def ignorant(rng: random.Random, *arguments: Any, **settings: Any) -> Tunnel:
+    """Of a site that knows only a part, as older ones do, but always what it needs; the other may know another part."""
+    share = rng.choice([0.1, 0.5, 1.0])
+    unknown = {capability for capability in Capability if rng.random() < share}
+    return Tunnel(*arguments, capabilities=set(Capability) - unknown | {Capability.SLICES}, **settings)
+
+
 @cache
 def volume() -> bytes:
     return noise(VOLUME, 1)
@@ -134,8 +142,8 @@ class Story:
         chunker = Chunker(average // 4, average, average * 4)
         cap = "" if steady else rng.choice(["", "1Mbit", "100Mbit"])
         protocol = rng.choice(["iscsi", "auto"]) if self.spans else rng.choice(["tcp", "auto"])
-        if not steady and rng.random() < 0.2:
-            patch.setattr("proxy.net.peer.Tunnel", partial(Tunnel, capabilities=set(Capability) - {Capability.LEAN}))
+        if not steady and rng.random() < 0.4:
+            patch.setattr("proxy.net.peer.Tunnel", partial(ignorant, rng))
         self.sites = Sites(loop, settings, chunker, protocol, cap)
         patch.setattr("proxy.net.arrays.connect", self.sites.connect)
         self.delay = rng.choice([0.0, 0.001] if steady else [0.0, 0.001, 0.02, 0.1])
