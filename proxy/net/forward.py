@@ -10,7 +10,7 @@ from proxy.config.model import Forward as ForwardConfig
 from proxy.iscsi.portals import Portals
 from proxy.net.asking import asked
 from proxy.net.coders import Carries
-from proxy.net.connecting import in_words
+from proxy.net.connecting import array_lost
 from proxy.net.endings import reset_connection
 from proxy.net.listener import connections, waiting
 from proxy.net.peer import Peer
@@ -106,7 +106,7 @@ class Forward:
         try:
             await asyncio.get_running_loop().connect_accepted_socket(lambda: relay, connection)
         except OSError as error:
-            relay.close(ResetCode.ORIGIN_RESET, f"the array's connection failed: {in_words(error)}")
+            relay.close(ResetCode.ORIGIN_RESET, array_lost(error))
 
     def _wanted(self, connection: socket.socket) -> str:
         """What OPEN is to ask the peer for. Raises Misdirected."""

@@ -15,7 +15,7 @@ from typing import cast
 from proxy.net.allowance import grain_and_allowance
 from proxy.net.blaming import Blaming
 from proxy.net.coders import Coders
-from proxy.net.connecting import in_words
+from proxy.net.connecting import array_lost
 from proxy.net.delivery import Delivery
 from proxy.net.endings import Leaving, Parting, reset_connection, reset_transport, socket_of
 from proxy.net.packing import Packing
@@ -175,8 +175,7 @@ class Relay(asyncio.BufferedProtocol):
             self._leaving.lost(exc)
         self._transport = None
         self._owner.left(self)
-        reason = "the array reset its connection" if exc is None else f"the array's connection failed: {in_words(exc)}"
-        self.close(ResetCode.ORIGIN_RESET, reason)
+        self.close(ResetCode.ORIGIN_RESET, array_lost(exc))
 
     # -- the tunnel --------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 import select
 import socket
 from collections.abc import Callable, Iterator
@@ -177,6 +178,13 @@ def test_why_an_array_s_connection_failed_is_said_without_python_s_words(connect
     connected.relay.connection_lost(BrokenPipeError(errno.EPIPE, "Broken pipe"))
     reset = connected.owner.streams.reset
     reset.assert_called_once_with(1, ResetCode.ORIGIN_RESET, "the array's connection failed: Broken pipe")
+
+
+@pytest.mark.parametrize("number", [errno.ECONNRESET, errno.ENOTCONN])
+def test_a_reset_is_called_so_whenever_it_is_noticed(connected: Connected, number: int) -> None:
+    connected.relay.connection_lost(OSError(number, os.strerror(number)))
+    reset = connected.owner.streams.reset
+    reset.assert_called_once_with(1, ResetCode.ORIGIN_RESET, "the array reset its connection")
 
 
 def known(data: bytes) -> Site:
