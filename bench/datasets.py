@@ -37,6 +37,7 @@ KEPT = 1 << 16
 TRIES = 8
 TEXT_BYTES = 4 << 20
 MAKING_TEXT = threading.Lock()
+"""Held while the text is made, which takes a third of a second: of volumes that begin at once each would make it."""
 SYLLABLES = ("al", "ba", "di", "dur", "ent", "gar", "is", "ko", "mel", "ne", "or", "pol", "que", "ra", "ri", "so", "um")
 
 
@@ -205,7 +206,7 @@ def pages_of(contents: blake3, first: int, count: int, mix: Mix) -> bytes:
 
 def text_to_cut() -> bytes:
     """Words of syllables, some much more frequent than others; zlib saves about 70 % of it."""
-    with MAKING_TEXT:  # takes a third of a second; of volumes that begin at once each would make it
+    with MAKING_TEXT:
         return _text_to_cut()
 
 

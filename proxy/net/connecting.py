@@ -23,9 +23,6 @@ _NO_WAY = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL, errno.ENETUNREACH, errno.EHO
 """Errors for want of an address of that family, or a route, at this host: those that say least of the other side first.
 """
 
-_RESET = errno.ECONNRESET, errno.ENOTCONN
-"""Errors of a connection that was reset; the second one of who asks about it only then."""
-
 _asked: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[Address, asyncio.Task[list[Any]]]] = WeakKeyDictionary()
 """Look-ups of names that are under way."""
 
@@ -71,13 +68,6 @@ def in_words(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
     return str(getattr(error, "strerror", None) or error)  # socket.gaierror has numbers of its own, below 0
-
-
-def array_lost(error: Exception | None) -> str:
-    """Why an array's connection is no more; None: it was reset."""
-    if error is None or (isinstance(error, OSError) and error.errno in _RESET):
-        return "the array reset its connection"
-    return f"the array's connection failed: {in_words(error)}"
 
 
 async def _addresses(loop: asyncio.AbstractEventLoop, address: Address) -> list[Any]:

@@ -10,13 +10,12 @@ from proxy.config.model import Forward as ForwardConfig
 from proxy.iscsi.portals import Portals
 from proxy.net.asking import asked
 from proxy.net.coders import Carries
-from proxy.net.connecting import array_lost
 from proxy.net.endings import reset_connection
 from proxy.net.listener import connections, waiting
 from proxy.net.peer import Peer
 from proxy.net.redirected import meant_for
 from proxy.net.relay import Relay
-from proxy.protocol.codes import Capability, ResetCode
+from proxy.protocol.codes import Capability
 
 log = logging.getLogger(__name__)
 
@@ -106,7 +105,7 @@ class Forward:
         try:
             await asyncio.get_running_loop().connect_accepted_socket(lambda: relay, connection)
         except OSError as error:
-            relay.close(ResetCode.ORIGIN_RESET, array_lost(error))
+            relay.array_lost(error)
 
     def _wanted(self, connection: socket.socket) -> str:
         """What OPEN is to ask the peer for. Raises Misdirected."""

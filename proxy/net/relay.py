@@ -15,7 +15,7 @@ from typing import cast
 from proxy.net.allowance import grain_and_allowance
 from proxy.net.blaming import Blaming
 from proxy.net.coders import Coders
-from proxy.net.connecting import array_lost
+from proxy.net.connecting import in_words
 from proxy.net.delivery import Delivery
 from proxy.net.endings import Leaving, Parting, reset_connection, reset_transport, socket_of
 from proxy.net.packing import Packing
@@ -33,6 +33,9 @@ from proxy.reduction.batch import CODEC_NONE
 from proxy.reduction.draft import EncodedBatch
 
 _CPU, _SOURCE = Waiting.CPU, Waiting.SOURCE  # each read passes here, and attributes of an enum class are slow to read
+
+_RESET = errno.ECONNRESET, errno.ENOTCONN
+"""Errors of a connection that was reset; the second one of who asks about it only then."""
 
 _WRITE_HIGH = 256 << 10
 """Bytes that wait for a slow array, above which decoding stops; they count as consumed."""
@@ -175,7 +178,15 @@ class Relay(asyncio.BufferedProtocol):
             self._leaving.lost(exc)
         self._transport = None
         self._owner.left(self)
-        self.close(ResetCode.ORIGIN_RESET, array_lost(exc))
+        self.array_lost(exc)
+
+    def array_lost(self, error: Exception | None = None) -> None:
+        """The array's connection is no more; None: it was reset."""
+        if error is None or (isinstance(error, OSError) and error.errno in _RESET):
+            reason = "the array reset its connection"
+        else:
+            reason = f"the array's connection failed: {in_words(error)}"
+        self.close(ResetCode.ORIGIN_RESET, reason)
 
     # -- the tunnel --------------------------------------------------------------------------------------------
 
@@ -248,7 +259,7 @@ class Relay(asyncio.BufferedProtocol):
             under_way = not self._ended_here or bool(self._outstanding)
             over = self._parting.sample(connection, self._loop.time(), under_way=under_way, was_reset=over)
         if over:
-            self.close(ResetCode.ORIGIN_RESET, "the array reset its connection")
+            self.array_lost()
 
     def close(self, code: ResetCode, reason: str, *, tell: bool = True) -> None:
         """End both directions at once. `tell`: the peer is to know."""

@@ -20,7 +20,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)>\u2028\x00"
 
 def test_documents_are_up_to_date() -> None:
     for path, text in documents().items():
-        assert path.read_text() == text, "run python -m proxy.web.document"
+        assert path.read_text() == text, f"{path.name} is not: run python -m proxy.web.document"
 
 
 def test_every_route_answers_its_shape() -> None:
