@@ -227,6 +227,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: end.set())
     buffers = until(end, volume.writes(WRITE_BYTES))
     transfer = replicate(buffers, (options.host, options.port), control=options.control)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a function is forgotten before the interpreter has ended
     print(json.dumps(asdict(transfer)), flush=True)
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from bench.replay.flow import READY, send
 from bench.replay.lines import steady
 from bench.replay.trial import Stage
 from bench.replicator import Sink
-from bench.sites import environment
+from bench.sites import Address, environment
 from bench.wan import Wan
 from tests.patience import PATIENCE
 
@@ -33,27 +34,43 @@ class NoLine:
         return {"west": {"delivered_bytes": 0}}
 
 
+def start(to: Address) -> "subprocess.Popen[str]":
+    """A source that is ready to send 1,000 bytes."""
+    volume = json.dumps(asdict(Dataset("gate", 1000)))
+    command = [sys.executable, "-m", "bench.replay.flow", volume, *map(str, to)]
+    source = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())
+    assert source.stdout is not None
+    assert source.stdout.readline() == READY
+    return source
+
+
 def test_it_does_not_connect_before_it_is_told_to() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        volume = json.dumps(asdict(Dataset("gate", 1000)))
-        command = [sys.executable, "-m", "bench.replay.flow", volume, *map(str, listener.getsockname())]
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
-        ) as source:
-            assert source.stdout is not None
-            assert source.stdout.readline() == READY
-            listener.settimeout(0.3)
-            with pytest.raises(TimeoutError):
-                listener.accept()
-            assert source.stdin is not None
-            source.stdin.write("\n")
-            source.stdin.flush()
-            listener.settimeout(PATIENCE)
-            connection, _ = listener.accept()
-            with connection:
-                assert connection.recv(10)
-            told, _ = source.communicate(timeout=PATIENCE)
+    with socket.create_server(("127.0.0.1", 0)) as listener, start(listener.getsockname()) as source:
+        listener.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            listener.accept()
+        assert source.stdin is not None
+        source.stdin.write("\n")
+        source.stdin.flush()
+        listener.settimeout(PATIENCE)
+        connection, _ = listener.accept()
+        with connection:
+            assert connection.recv(10)
+        told, _ = source.communicate(timeout=PATIENCE)
     assert not json.loads(told)["verified"], "there was no receipt"
+
+
+def test_who_has_sent_everything_may_be_given_up_while_it_ends() -> None:
+    """When Python ends, it forgets functions that handle signals some 10 ms before the process has ended."""
+    with Sink() as end, start(end.address) as source:
+        assert source.stdin is not None
+        source.stdin.write("\n")
+        source.stdin.flush()
+        assert source.stdout is not None
+        assert json.loads(source.stdout.readline())["verified"]
+        while source.poll() is None:
+            source.send_signal(signal.SIGTERM)
+    assert source.returncode == 0
 
 
 def test_what_is_given_up_is_compared_as_far_as_it_was_sent() -> None:
