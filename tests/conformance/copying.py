@@ -18,9 +18,8 @@ def _copy_file(source: str, copy: str) -> None:
         end = 0
         while (start := _next_data(old.fileno(), end, size)) < size:
             end = os.lseek(old.fileno(), start, os.SEEK_HOLE)
-            old.seek(start)
             new.seek(start)
-            new.write(old.read(end - start))
+            new.write(os.pread(old.fileno(), end - start, start))
 
 
 def _next_data(file: int, after: int, size: int) -> int:
