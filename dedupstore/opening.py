@@ -128,9 +128,9 @@ def open_files(
 
 def purge(path: Path) -> None:
     """Delete everything that the store keeps; its next opening finds a new one. Raises StoreBusy or StoreUnusable."""
-    if not path.is_dir():
-        return
     try:
+        if not _present(path):
+            return
         lock = StoreLock(path)
         try:
             names = (*_PARTS, *_set_aside_names(path))
@@ -176,10 +176,19 @@ def _refuse_loose_ends(path: Path) -> None:
 def _refuse_half(path: Path) -> None:
     """Opening would begin the other half, in the way of the one that was moved or is not mounted. Raises
     StoreUnusable."""
-    gone = [part for part in (path / "containers", path / "index" / FILES[0]) if not part.exists()]
+    gone = [part for part in (path / "containers", path / "index" / FILES[0]) if not _present(part)]
     if len(gone) == 1:
         remedy = "put it back, or the next start of the site begins an empty store"
         raise StoreUnusable(f"store {path} cannot be opened: {gone[0]} is not there; {remedy}")
+
+
+def _present(path: Path) -> bool:
+    """Raises OSError if it cannot be looked at, for which `Path.exists` of Python 3.14 says that nothing is there."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def _make(path: Path) -> None:

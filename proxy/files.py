@@ -11,9 +11,19 @@ File = tuple[Path, bytes, int]
 """Path, content, mode."""
 
 
+def present(path: Path) -> bool:
+    """True if something is there. Raises OSError if it cannot be looked at, for which `Path.exists` of Python 3.14 says
+    that nothing is."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
 def nearest(path: Path) -> Path:
-    """That, or what there is above it. Raises OSError if it cannot be looked at."""
-    return next(place for place in (path, *path.absolute().parents) if place.exists())
+    """That, or what there is above it. Raises OSError likewise."""
+    return next(place for place in (path, *path.absolute().parents) if present(place))
 
 
 def in_the_way(path: Path) -> Path | None:

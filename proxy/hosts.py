@@ -9,6 +9,8 @@ def host_of(address: str) -> str:
         found = ip_address(address.partition("%")[0])
     except ValueError:
         return address
+    if isinstance(found, IPv6Address):
+        found = found.ipv4_mapped or found
     if not isinstance(found, IPv6Address) or found.is_loopback:
         return str(found)
-    return str(found.ipv4_mapped or IPv6Address(int(found) >> 64 << 64))
+    return str(IPv6Address(int(found) >> 64 << 64))

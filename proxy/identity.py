@@ -22,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.types import PublicKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from proxy.errors import OperatorError
-from proxy.files import File, create_all, replace_all
+from proxy.files import File, create_all, present, replace_all
 from proxy.text import typed
 
 PEM, DER = serialization.Encoding.PEM, serialization.Encoding.DER
@@ -244,9 +244,8 @@ _MISSING = "write the path of a PEM file, absolute or relative to this file"
 def _content(path: Path, missing: str = _MISSING, *, secret: bool = False) -> bytes:
     """`missing`: the remedy if there is no such file. `secret`: it is refused if others than its owner can read it."""
     try:
-        if not path.is_file():
-            wrong = "does not exist" if not path.exists() else "is not a file"
-            raise IdentityFault(path, wrong, missing)
+        if not (there := present(path)) or not path.is_file():
+            raise IdentityFault(path, "is not a file" if there else "does not exist", missing)
         with path.open("rb") as file:
             return file.read(LARGEST_FILE)
     except OSError as error:

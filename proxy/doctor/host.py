@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from proxy.doctor.facts import Clock, Disk, Kernel, Memory, NoDisk
-from proxy.files import in_the_way, nearest
+from proxy.files import in_the_way, nearest, present
 
 ROOT = Path("/")
 _NO_LIMIT = 1 << 60
@@ -61,13 +61,14 @@ def unwritable(path: Path) -> str:
 
 
 def _unwritable(path: Path) -> str:
-    if path.exists() and not path.is_file():
+    there = present(path)
+    if there and not path.is_file():
         return "it is no file of this user's"
     if not path.parent.is_dir():
         return f"{path.parent} is no directory"
     if os.statvfs(path.parent).f_flag & os.ST_RDONLY:
         return f"{path.parent} is mounted read-only"
-    if path.exists():
+    if there:
         return "" if os.access(path, os.W_OK) else "it is no file of this user's"
     return "" if os.access(path.parent, os.W_OK | os.X_OK) else f"{path.parent} is not this user's"
 
