@@ -1,8 +1,6 @@
 """Asks a running site by its status listener, which its file names. Every failure becomes words for an operator."""
 
 import json
-from collections.abc import Callable
-from functools import partial
 from http import HTTPStatus
 from http.client import HTTPException
 from pathlib import Path
@@ -56,7 +54,7 @@ class Api:
 
         The latter includes IdentityFault, if the certificate by which the listener is known cannot be read.
         """
-        return self._decode(self._answer(f"{API}/{what}", partial(self._inquiry.ask, f"{API}/{what}")))
+        return self._decode(self._answer(f"{API}/{what}"))
 
     def get_if_known(self, what: str) -> dict[str, Any]:
         """As `get`; empty for what a site of an earlier version does not know, or refuses to tell."""
@@ -69,16 +67,15 @@ class Api:
 
     def metrics(self) -> bytes:
         """As Prometheus reads them. Raises OperatorError."""
-        return self._answer("/metrics", partial(self._inquiry.ask, "/metrics"))
+        return self._answer("/metrics")
 
     def post(self, what: str) -> dict[str, Any]:
         """Have the site do something. Raises OperatorError (UNREACHABLE, or FAILED if it is refused)."""
-        asked = partial(self._inquiry.ask, f"{API}/{what}", "POST", control=True)
-        return self._decode(self._answer(f"{API}/{what}", asked, control=True))
+        return self._decode(self._answer(f"{API}/{what}", "POST", control=True))
 
-    def _answer(self, path: str, ask: Callable[[], Any], *, control: bool = False) -> bytes:
+    def _answer(self, path: str, method: str = "GET", *, control: bool = False) -> bytes:
         try:
-            response, body = ask()
+            response, body = self._inquiry.ask(path, method, control=control)
         except TimeoutError:
             raise self._unanswered() from None
         except (OSError, HTTPException) as error:
@@ -95,8 +92,7 @@ class Api:
         if response.status != 200:
             http = f"HTTP {response.status} {printable(response.reason)}"
             raise self._unreachable(f"{http}; does another program listen there, or a site of an earlier version?")
-        found: bytes = body
-        return found
+        return body
 
     def _decode(self, body: bytes) -> dict[str, Any]:
         found = _json_object(body)
