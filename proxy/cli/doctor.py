@@ -12,6 +12,7 @@ from typing import Any
 from proxy import identity
 from proxy.cli import quantities
 from proxy.cli.api import Unanswered, fetch_status
+from proxy.cli.cells import as_dict, as_dicts, as_list
 from proxy.cli.doctor_report import as_data, count, show
 from proxy.cli.output import say
 from proxy.cli.processes import serving
@@ -56,8 +57,7 @@ def run(config: Path, rate: str | None, round_trip: str | None, as_json: bool) -
 
 def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     """All findings, from the outside inward: peers and arrays, the line, this host."""
-    status, silence = _asked(site)
-    running = Running.ANSWERS if status is not None else Running.SILENT if silence else Running.NOT
+    running, status, silence = _asked(site)
     mistakes = _mistakes(site)
     certificates = None if mistakes else _load_certificates(site, mistakes)
     reached = reach_all(site.peers, site.exports, certificates, site.tunnel.connect_timeout)
@@ -75,28 +75,21 @@ def examine(site: SiteConfig, line: Line) -> Iterator[Finding]:
     yield from _of_listeners(site, running)
     yield from _of_line(site, line, reached, status)
     yield from _of_host(site, status, again)
-    for alarm in _list(status, "alarms"):
+    for alarm in as_list(status.get("alarms")):
         yield attention(addresses.SITE, str(alarm), "see the log of isthmus serve")
 
 
-def _asked(site: SiteConfig) -> tuple[dict[str, Any] | None, list[Finding]]:
-    """The running site's status; or None, and a finding if the site seems to run all the same."""
+def _asked(site: SiteConfig) -> tuple[Running, dict[str, Any], list[Finding]]:
+    """Whether the site runs; its status, perhaps of another version, empty if it gives none; then, if it seems to run
+    all the same, a finding."""
     try:
-        return fetch_status(site), []
+        return Running.ANSWERS, fetch_status(site), []
     except OperatorError as error:
         process = next((found.name for found in serving(site.source)), None)
         hangs = isinstance(error, Unanswered)
-        return None, [addresses.silence(process, error.message, hangs=hangs)] if process or hangs else []
-
-
-def _peers_of(status: dict[str, Any] | None) -> list[dict[str, Any]]:
-    return [entry for entry in _list(status, "peers") if isinstance(entry, dict)]
-
-
-def _list(status: dict[str, Any] | None, key: str) -> list[Any]:
-    """The status may come from another version."""
-    found = (status or {}).get(key)
-    return found if isinstance(found, list) else []
+        if process or hangs:
+            return Running.SILENT, {}, [addresses.silence(process, error.message, hangs=hangs)]
+        return Running.NOT, {}, []
 
 
 def _mistakes(site: SiteConfig) -> list[Finding]:
@@ -157,22 +150,22 @@ def _of_peer(site: SiteConfig, peer: Peer, reached: Neighbours, *, tried: bool) 
         yield from peers.path(peer, reach)
 
 
-def _of_tunnel(peer: Peer, status: dict[str, Any] | None, running: Running, reached: Neighbours) -> Iterator[Finding]:
+def _of_tunnel(peer: Peer, status: dict[str, Any], running: Running, reached: Neighbours) -> Iterator[Finding]:
     """What only the running site can tell about a peer; or, if it does not run, that it would be needed for that."""
     reach = reached.peers.get(peer.name)
     accepted = reach is not None and reach.contact is Contact.ACCEPTED
     if peer.address is None and running is Running.NOT:
         yield from peers.waited_for(peer)
-    for state in _peers_of(status):
+    for state in as_dicts(status.get("peers")):
         if state.get("name") == peer.name:
-            refusal = str((status or {}).get("last_refusal") or "")
+            refusal = str(status.get("last_refusal") or "")
             yield from peers.tunnel(peer.name, state, refusal, dials_in=peer.address is None, reached=accepted)
             yield from peers.refusals(peer.name, state)
 
 
-def _of_removed(site: SiteConfig, status: dict[str, Any] | None) -> Iterator[Finding]:
+def _of_removed(site: SiteConfig, status: dict[str, Any]) -> Iterator[Finding]:
     known = {peer.name for peer in site.peers}
-    named = (state.get("name") for state in _peers_of(status))
+    named = (state.get("name") for state in as_dicts(status.get("peers")))
     return (peers.removed(name) for name in named if isinstance(name, str) and name not in known)
 
 
@@ -197,7 +190,7 @@ def _of_listeners(site: SiteConfig, running: Running) -> Iterator[Finding]:
             yield from addresses.listener(about, key, address, try_to_bind(address), running)
 
 
-def _of_line(site: SiteConfig, line: Line, reached: Neighbours, status: dict[str, Any] | None) -> Iterator[Finding]:
+def _of_line(site: SiteConfig, line: Line, reached: Neighbours, status: dict[str, Any]) -> Iterator[Finding]:
     facts = host.kernel()
     round_trip = line.round_trip or _longest(reached, status)
     root = os.geteuid() == 0 and other_owner(site.identity.key) is None
@@ -213,17 +206,16 @@ def _of_probing(facts: Kernel, reached: Neighbours) -> Iterator[Finding]:
     yield from kernel.probing(facts, proven=proven)
 
 
-def _longest(reached: Neighbours, status: dict[str, Any] | None) -> float | None:
+def _longest(reached: Neighbours, status: dict[str, Any]) -> float | None:
     """Seconds to the peer that is farthest away, measured now or by the running site."""
     measured = [reach.round_trip for reach in reached.peers.values()]
-    measured += [state.get("round_trip_seconds") for state in _peers_of(status)]
+    measured += [state.get("round_trip_seconds") for state in as_dicts(status.get("peers"))]
     return max((seconds for seconds in measured if isinstance(seconds, int | float) and seconds > 0), default=None)
 
 
-def _of_host(site: SiteConfig, status: dict[str, Any] | None, again: str) -> Iterator[Finding]:
+def _of_host(site: SiteConfig, status: dict[str, Any], again: str) -> Iterator[Finding]:
     _, limit = resource.getrlimit(resource.RLIMIT_NOFILE)  # a site takes what it may
-    store = (status or {}).get("store")
-    filled = isinstance(store, dict) and store.get("prepared") is True
+    filled = as_dict(status.get("store")).get("prepared") is True
     yield from resources.descriptors(site, limit)
     memory = host.memory()
     yield from resources.memory(site, memory, filled=filled)
