@@ -50,8 +50,8 @@ def store_table(store: dict[str, Any]) -> Table:
     """What a store holds, and what it was good for."""
     table = headed_table("Store", plain(store.get("mode")))
     table.add_row("used", f"{size(store.get('used_bytes'))} of {size(store.get('size_bytes'))}")
-    for key, meaning in {"chunks": "chunks", "hits": "hits", "misses": "misses", "invalid": "invalid"}.items():
-        table.add_row(meaning, number(store.get(key)))
+    for key in ("chunks", "hits", "misses", "invalid"):
+        table.add_row(key, number(store.get(key)))
     for key, meaning in {"evicted_bytes": "evicted", "unlearned_bytes": "passed unlearned"}.items():
         table.add_row(meaning, size(store.get(key)))
     table.add_row("oldest", duration(store.get("oldest_seconds") or None))
@@ -64,19 +64,11 @@ def _parts(status: dict[str, Any], health: list[Condition]) -> Iterator[Renderab
         yield _health(health)
     for alarm in as_list(status.get("alarms")):
         yield plain(f"! {alarm}", "bold red")
-    yield _peers(as_dicts(status.get("peers")))
-    if rows := list(_share_rows(as_dicts(status.get("peers")))):
-        yield _shares(rows)
-    if rows := list(_on_demand_rows(as_dicts(status.get("peers")))):
-        yield _on_demand(rows)
-    if volumes := volumes_table(as_dicts(status.get("peers"))):
-        yield volumes
-    if advice := advice_table(as_dicts(status.get("peers"))):
-        yield advice
-    streams = as_dicts(status.get("streams"))
-    if streams:
-        yield _streams(streams)
-    yield _verdicts(as_dicts(status.get("peers")), streams)
+    peers, streams = as_dicts(status.get("peers")), as_dicts(status.get("streams"))
+    yield _peers(peers)
+    tables = _shares(peers), _on_demand(peers), volumes_table(peers), advice_table(peers), _streams(streams)
+    yield from (table for table in tables if table.row_count)
+    yield _verdicts(peers, streams)
     yield _waterfall(as_dict(status.get("bytes")))
     yield store_table(as_dict(status.get("store")))
 
@@ -117,8 +109,9 @@ def _peers(peers: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _share_rows(peers: list[dict[str, Any]]) -> Iterator[tuple[Text | str, ...]]:
+def _shares(peers: list[dict[str, Any]]) -> Table:
     """What has a rule: the peer's rate, then its forwards and exports; nothing of a peer without any."""
+    table = headed_table("Peer", "Share", "Priority", "Guarantee", "Maximum", "Now", "Sent", "Held")
     for peer in peers:
         shares = as_dicts(peer.get("shares"))
         name, limit, held = plain(peer.get("name")), peer.get("rate_bits_per_second"), peer.get("held_seconds")
@@ -126,9 +119,9 @@ def _share_rows(peers: list[dict[str, Any]]) -> Iterator[tuple[Text | str, ...]]
             continue
         now = sum(each["bits_per_second"] for each in shares if is_number(each.get("bits_per_second")))
         sent = sum(each["wire_bytes"] for each in shares if is_number(each.get("wire_bytes")))
-        yield name, "all together", "", "-", rate(limit), rate(now), size(sent), duration(held)
+        table.add_row(name, "all together", "", "-", rate(limit), rate(now), size(sent), duration(held))
         for share in shares:
-            yield (
+            table.add_row(
                 name,
                 plain(share.get("name")),
                 plain(share.get("priority")),
@@ -138,13 +131,15 @@ def _share_rows(peers: list[dict[str, Any]]) -> Iterator[tuple[Text | str, ...]]
                 size(share.get("wire_bytes")),
                 duration(share.get("held_seconds")),
             )
+    return table
 
 
-def _on_demand_rows(peers: list[dict[str, Any]]) -> Iterator[tuple[Text | str, ...]]:
+def _on_demand(peers: list[dict[str, Any]]) -> Table:
     """Forwards that are open on demand."""
+    table = headed_table("Peer", "On demand by", "Portal", "Here", "Streams", "Accepted", "Idle")
     for peer in peers:
         for opened in as_dicts(peer.get("on_demand")):
-            yield (
+            table.add_row(
                 plain(peer.get("name")),
                 plain(opened.get("forward")),
                 plain(opened.get("portal")),
@@ -153,25 +148,12 @@ def _on_demand_rows(peers: list[dict[str, Any]]) -> Iterator[tuple[Text | str, .
                 number(opened.get("accepted")),
                 duration(opened.get("idle_seconds")),
             )
-
-
-def _on_demand(rows: list[tuple[Text | str, ...]]) -> Table:
-    table = headed_table("Peer", "On demand by", "Portal", "Here", "Streams", "Accepted", "Idle")
-    for row in rows:
-        table.add_row(*row)
     return table
 
 
 def _is_ruled(share: dict[str, Any]) -> bool:
     limits = share.get("guarantee_bits_per_second"), share.get("maximum_bits_per_second")
     return limits != (None, None) or share.get("priority") != "normal" or bool(share.get("dscp"))
-
-
-def _shares(rows: list[tuple[Text | str, ...]]) -> Table:
-    table = headed_table("Peer", "Share", "Priority", "Guarantee", "Maximum", "Now", "Sent", "Held")
-    for row in rows:
-        table.add_row(*row)
-    return table
 
 
 def _streams(streams: list[dict[str, Any]]) -> Table:

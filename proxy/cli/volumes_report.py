@@ -17,7 +17,7 @@ HEADINGS = "Volume", "By", "", "Commands", "Bytes", "Average", "In sequence", "L
 _COLOURS = {"green": "green", "yellow": "yellow", "red": "red"}
 
 
-def volumes_table(peers: list[dict[str, Any]]) -> Table | None:
+def volumes_table(peers: list[dict[str, Any]]) -> Table:
     """A row for reads and one for writes of each volume, if any were; the largest first."""
     table = headed_table(*HEADINGS)
     hidden = 0
@@ -28,7 +28,7 @@ def volumes_table(peers: list[dict[str, Any]]) -> Table | None:
             for row in _rows(volume):
                 table.add_row(*row)
     table.caption = f"and {hidden} more: --json shows all" if hidden else None
-    return table if table.row_count else None
+    return table
 
 
 def volume_rows(peers: list[dict[str, Any]]) -> list[tuple[Text | str, ...]]:
@@ -36,14 +36,14 @@ def volume_rows(peers: list[dict[str, Any]]) -> list[tuple[Text | str, ...]]:
     return [row for peer in peers for volume in as_dicts(peer.get("volumes")) for row in _rows(volume)]
 
 
-def advice_table(peers: list[dict[str, Any]]) -> Table | None:
+def advice_table(peers: list[dict[str, Any]]) -> Table:
     """What the advice says about each line; nothing for one over which nothing was written."""
     table = headed_table("Line to", "Would a faster one help?")
     for peer in peers:
         if advice := as_dict(peer.get("advice")):
             colour = _COLOURS.get(str(advice.get("colour")), "")
             table.add_row(plain(peer.get("name")), plain(advice.get("words"), colour))
-    return table if table.row_count else None
+    return table
 
 
 def _accesses(volume: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
