@@ -3,22 +3,18 @@
 import contextlib
 import json
 import time
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console, RenderableType
-from rich.text import Text
 
 from proxy.cli.api import Api, fetch_status
+from proxy.cli.cells import plain
 from proxy.cli.output import say
 from proxy.cli.report import ASKED, report
 from proxy.cli.watch import watch as watch_site
 from proxy.config.loading import load
 from proxy.config.model import SiteConfig
 from proxy.errors import OperatorError
-from proxy.text import printable
 
 INTERVAL = 1.0
 """Seconds between two looks."""
@@ -27,22 +23,28 @@ INTERVAL = 1.0
 def run(config: Path, as_json: bool, watch: bool) -> None:
     """Show the status of the site whose file that is."""
     site = load(config, files=False)
-    if as_json and watch:
-        follow_lines(partial(fetch_status, site))
+    if watch:
+        with contextlib.suppress(KeyboardInterrupt):
+            _follow(site, as_json)
     elif as_json:
         say(json.dumps(fetch_status(site), indent=2))
-    elif not watch:
-        Console().print(_page(site))
-    elif _keeps_a_page(Console()):
-        with contextlib.suppress(KeyboardInterrupt):
-            watch_site(site)
     else:
-        follow_pages(partial(_page, site))
+        Console().print(_page(site))
 
 
-def _keeps_a_page(console: Console) -> bool:
-    """True if it is a terminal whose cursor can be moved back."""
-    return console.is_terminal and not console.is_dumb_terminal
+def _follow(site: SiteConfig, as_json: bool) -> None:
+    """Until it is interrupted: one page that is kept, or where no terminal can keep one, one below the other; or one
+    JSON object a line, which an error ends, as other programs would expect."""
+    console = Console()
+    if not as_json and console.is_terminal and not console.is_dumb_terminal:
+        watch_site(site)
+        return
+    while True:
+        if as_json:
+            say(json.dumps(fetch_status(site)))
+        else:
+            console.print(_page_or_words(site))
+        time.sleep(INTERVAL)
 
 
 def _page(site: SiteConfig) -> RenderableType:
@@ -50,28 +52,9 @@ def _page(site: SiteConfig) -> RenderableType:
         return report({"status": api.status(), **{name: api.get_if_known(name) for name in ASKED}}, time.time())
 
 
-def follow_lines(fetch: Callable[[], dict[str, Any]], pause: Callable[[float], None] = time.sleep) -> None:
-    """One JSON object a line, until Ctrl-C; an error ends it, as other programs would expect."""
-    with contextlib.suppress(KeyboardInterrupt):
-        while True:
-            say(json.dumps(fetch()))
-            pause(INTERVAL)
-
-
-def follow_pages(look: Callable[[], RenderableType], pause: Callable[[float], None] = time.sleep) -> None:
-    """One page below the other until Ctrl-C, where there is no terminal to keep one on.
-
-    A site that does not answer is waited for.
-    """
-    console = Console()
-    with contextlib.suppress(KeyboardInterrupt):
-        while True:
-            console.print(_page_or_words(look))
-            pause(INTERVAL)
-
-
-def _page_or_words(look: Callable[[], RenderableType]) -> RenderableType:
+def _page_or_words(site: SiteConfig) -> RenderableType:
+    """A site that does not answer is waited for."""
     try:
-        return look()
+        return _page(site)
     except OperatorError as error:
-        return Text(printable(error.message), style="red")
+        return plain(error.message, "red")

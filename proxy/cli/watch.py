@@ -12,14 +12,13 @@ from collections.abc import Iterator
 
 from rich.console import Console, RenderableType
 from rich.live import Live
-from rich.text import Text
 
 from proxy.cli.api import Api
+from proxy.cli.cells import plain
 from proxy.cli.fitting import page
 from proxy.cli.watch_report import ASKED, sections
 from proxy.config.model import SiteConfig
 from proxy.errors import OperatorError
-from proxy.text import printable
 
 INTERVAL = 1.0
 """Seconds between two looks."""
@@ -39,7 +38,7 @@ def _look(api: Api, console: Console) -> RenderableType:
     try:
         answers = {"status": api.status(), **{name: api.get_if_known(path) for name, path in ASKED.items()}}
     except OperatorError as error:
-        return Text(printable(error.message), style="red")
+        return plain(error.message, "red")
     return page(sections(answers, time.time(), console.width), console.height)
 
 

@@ -2,7 +2,11 @@
 
 import json
 import re
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +16,7 @@ from rich.console import Console
 
 from proxy.cli.cells import duration, rate, size
 from proxy.cli.report import BAR, MOST_STREAMS, report
-from proxy.cli.status import follow_lines, follow_pages
+from proxy.cli.status import run
 from proxy.errors import ExitCode, OperatorError
 from tests.unit.cli.conftest import Isthmus, StatusSite
 
@@ -291,47 +295,62 @@ def test_who_cannot_read_the_key_can_still_ask(isthmus: Isthmus, pair: Path, eas
 
 
 class TestFollow:
-    """--watch, with a pause that ends it as Ctrl-C would."""
+    """--watch where there is no terminal, with pauses that end it as Ctrl-C would."""
 
-    def pauses(self, number: int) -> Any:
-        left = iter(range(number))
+    @pytest.fixture
+    def pauses(self, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+        """What happens in each pause, in order; the one behind the last ends it."""
 
-        def pause(seconds: float) -> None:
-            assert seconds == 1.0
-            if next(left, None) is None:
-                raise KeyboardInterrupt
+        def plan(*happens: Callable[[], object]) -> None:
+            left = iter(happens)
 
-        return pause
+            def pause(seconds: float) -> None:
+                assert seconds == 1.0
+                if (now := next(left, None)) is None:
+                    raise KeyboardInterrupt
+                now()
 
-    def test_a_json_line_each_second(self, capsys: pytest.CaptureFixture[str]) -> None:
-        answers = iter([{"a": 1}, {"a": 2}, {"a": 3}])
-        follow_lines(lambda: next(answers), self.pauses(2))
+            monkeypatch.setattr("proxy.cli.status.time", SimpleNamespace(sleep=pause, time=time.time))
+
+        return plan
+
+    def test_a_json_line_each_second(
+        self, pair: Path, east: StatusSite, pauses: Callable[..., None], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        east.answers({"a": 1})
+        pauses(partial(east.answers, {"a": 2}), partial(east.answers, {"a": 3}))
+        run(pair / "east.toml", as_json=True, watch=True)
         assert capsys.readouterr().out == '{"a": 1}\n{"a": 2}\n{"a": 3}\n'
 
-    def test_a_page_each_second_told_at_once(self, capsys: pytest.CaptureFixture[str]) -> None:
-        answers = iter(["first", "renamed"])
-        end, told = self.pauses(1), []
+    def test_a_page_each_second_told_at_once(
+        self, pair: Path, east: StatusSite, pauses: Callable[..., None], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        told: list[str] = []
 
-        def pause(seconds: float) -> None:
+        def upgrade() -> None:
             told.append(capsys.readouterr().out)
-            end(seconds)
+            east.answers({"site": "east", "version": "second"})
 
-        follow_pages(lambda: next(answers), pause)
-        assert told == ["first\n", "renamed\n"]
+        east.answers({"site": "east", "version": "first"})
+        pauses(upgrade)
+        run(pair / "east.toml", as_json=False, watch=True)
+        told.append(capsys.readouterr().out)
+        assert [page.split(",")[0] for page in told] == ["east first", "east second"]
 
-    def test_a_site_that_goes_is_waited_for(self, capsys: pytest.CaptureFixture[str]) -> None:
-        def gone() -> str:
-            raise OperatorError("no status of site east", ExitCode.UNREACHABLE)
+    def test_a_site_that_goes_is_waited_for(
+        self, pair: Path, east: StatusSite, pauses: Callable[..., None], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        east.answers(b"", 404)
+        pauses(partial(east.answers, STATUS))
+        run(pair / "east.toml", as_json=False, watch=True)
+        told = capsys.readouterr().out
+        assert told.index("no status of site east") < told.index("east 0.1.0, ready")
 
-        follow_pages(gone, self.pauses(3))
-        assert "no status of site east" in capsys.readouterr().out
-
-    def test_for_programs_it_is_an_error(self) -> None:
-        def gone() -> dict[str, Any]:
-            raise OperatorError("no status of site east", ExitCode.UNREACHABLE)
-
-        with pytest.raises(OperatorError):
-            follow_lines(gone, self.pauses(1))
+    def test_for_programs_it_is_an_error(self, pair: Path, east: StatusSite, pauses: Callable[..., None]) -> None:
+        east.answers(b"", 404)
+        pauses()
+        with pytest.raises(OperatorError, match="no status of site east"):
+            run(pair / "east.toml", as_json=True, watch=True)
 
 
 @pytest.mark.parametrize(
