@@ -16,7 +16,7 @@ from proxy.analysis.inputs import Remarks, Unreadable, find, read
 from proxy.cli import quantities
 from proxy.cli.analyze_report import report
 from proxy.cli.output import say
-from proxy.cli.plan import MOST_LOSS, bounds, expect_nothing_of, notes
+from proxy.cli.plan import MOST_LOSS, bounds, expect_nothing_of, notes, way_data
 from proxy.errors import OperatorError
 from proxy.plan.line import Line
 
@@ -106,12 +106,13 @@ def _chunk_size(findings: Findings, each: Chunked) -> dict[str, Any]:
 
 
 def _line(findings: Findings, line: Line) -> dict[str, Any]:
-    times = [
-        {"way": way.name, "window": window, "rate": way.rate, "seconds": way.seconds, "on_line": way.on_line}
-        for window, way in findings.times(line)
-    ]
-    told = {"rate": line.rate, "round_trip": line.round_trip, "loss": line.loss}
-    return told | {"replication": times, "notes": [*notes(line), *bounds(line), *_spared(findings, line)]}
+    return {
+        "rate": line.rate,
+        "round_trip": line.round_trip,
+        "loss": line.loss,
+        "replication": [way_data(window, way) for window, way in findings.times(line)],
+        "notes": [*notes(line), *bounds(line), *_spared(findings, line)],
+    }
 
 
 def _spared(findings: Findings, line: Line) -> Iterator[str]:

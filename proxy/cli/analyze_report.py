@@ -6,8 +6,8 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from proxy.cli.cells import duration, headed_table, milliseconds, number, plain, rate, size
-from proxy.cli.plan_report import decimal_size
+from proxy.cli.cells import headed_table, milliseconds, number, plain, rate, size
+from proxy.cli.plan_report import way_cells
 
 BAR = 30
 """Characters of the longest bar."""
@@ -93,9 +93,7 @@ def _times(line: dict[str, Any]) -> Table:
     figures = f"{rate(line['rate'])}, {milliseconds(line['round_trip'])}, {_percent(line['loss'])} loss"
     table = headed_table(figures, "Takes", "On the line")
     for way in line["replication"]:
-        window = f", {decimal_size(way['window'])} window" if way["window"] else ""
-        takes = duration(way["seconds"]) if way["seconds"] >= 1 else "under 1 s"
-        table.add_row(f"{way['way']}{window}", takes, decimal_size(way["on_line"]))
+        table.add_row(*way_cells(way))
     return table
 
 

@@ -14,7 +14,7 @@ from proxy.cli.plan_report import report
 from proxy.errors import ExitCode, OperatorError
 from proxy.plan.congestion import BBR_LOSS_MAX, bbr, cubic, cubic_lanes, reno
 from proxy.plan.line import BUFFER_MAX, LARGEST_MTU, LEAST_MTU, Line, light_round_trip, sysctl_lines
-from proxy.plan.replication import SITE_RATE, TUNNEL_UNACKED, Work, ways
+from proxy.plan.replication import SITE_RATE, TUNNEL_UNACKED, Way, Work, ways
 from proxy.plan.windows import ROUND_TRIPS, WINDOWS, table, window_rate
 from proxy.plan.zones import Zone, by_rate, by_size, together
 
@@ -161,17 +161,12 @@ def bounds(line: Line) -> list[str]:
 
 def _replication(line: Line, work: Work, window: int, start: float | None) -> list[dict[str, Any]]:
     windows = tuple(sorted({window, *WINDOWS}))
-    return [
-        {
-            "way": way.name,
-            "window": own,
-            "rate": way.rate,
-            "seconds": way.seconds,
-            "on_line": way.on_line,
-            "ends": _end(start, way.seconds),
-        }
-        for own, way in ways(line, work, windows)
-    ]
+    return [{**way_data(own, way), "ends": _end(start, way.seconds)} for own, way in ways(line, work, windows)]
+
+
+def way_data(window: int | None, way: Way) -> dict[str, Any]:
+    """One way to replicate; `window`: the array's own, if it is that which sends over the line."""
+    return {"way": way.name, "window": window, "rate": way.rate, "seconds": way.seconds, "on_line": way.on_line}
 
 
 def _zones(options: Options) -> dict[str, Any]:

@@ -41,6 +41,13 @@ def decimal_size(value: float) -> str:
     return f"{value:,.3g} TB" if value < 999.5 else f"{value:,.0f} TB"
 
 
+def way_cells(way: dict[str, Any]) -> tuple[str, str, str]:
+    """Of one way to replicate: what it is called, how long it takes, what crosses the line."""
+    window = f", {decimal_size(way['window'])} window" if way["window"] else ""
+    takes = duration(way["seconds"]) if way["seconds"] >= 1 else "under 1 s"
+    return f"{way['way']}{window}", takes, decimal_size(way["on_line"])
+
+
 def _line(line: dict[str, Any]) -> Table:
     figures = f"{rate(line['rate'])}, {milliseconds(line['round_trip'])}, {_percent(line['loss'])} loss"
     table = headed_table("Line", figures)
@@ -82,10 +89,8 @@ def _replication(ways: list[dict[str, Any]]) -> Table:
     timed = any(way["ends"] for way in ways)
     table = headed_table("Replication", "Rate", "Takes", "On the line", *(["Ends"] if timed else []))
     for way in ways:
-        window = f", {decimal_size(way['window'])} window" if way["window"] else ""
-        takes = duration(way["seconds"]) if way["seconds"] >= 1 else "under 1 s"
-        ends = [way["ends"]] if timed else []
-        table.add_row(f"{way['way']}{window}", rate(way["rate"]), takes, decimal_size(way["on_line"]), *ends)
+        name, takes, on_line = way_cells(way)
+        table.add_row(name, rate(way["rate"]), takes, on_line, *([way["ends"]] if timed else []))
     return table
 
 
