@@ -96,8 +96,6 @@ class Gate:
         secure = context() is not None
         self._budget = Budget(*((_BURST_TLS, _RATE_TLS) if secure else (_BURST, _RATE)))
         self._closed = False
-        self.turned_away = 0
-        """Connections that found no place."""
 
     @property
     def visits(self) -> int:
@@ -149,7 +147,6 @@ class Gate:
 
     def _receive(self, connection: socket.socket, party: str) -> None:
         if not self._has_place(party):
-            self.turned_away += 1
             connection.close()
             return
         visit = Visit(party, connection, self._loop.time())
