@@ -17,12 +17,11 @@ from pydantic import ConfigDict, TypeAdapter
 from proxy.observe import answers, snapshot
 from proxy.observe.counters import Traffic
 from proxy.observe.waiting import Waiting
+from proxy.web.query import TEXT_MAX
 from proxy.web.routes import ROUTES, Parameter, Right, Route
 
 ROOT = Path(__file__).parents[2]
 _VERSION = "1"
-_COUNTS = (Traffic,)
-"""What is counted by name: keys of the API's objects."""
 _SCHEMAS = "#/components/schemas/"
 
 _FAILURES = {
@@ -103,7 +102,7 @@ def _schemas(answer: type) -> dict[str, Any]:
 
 def _describe_by_docstrings() -> None:
     """Have pydantic take what keys mean from the words below them; nobody else needs to know of pydantic."""
-    for shape in (*vars(answers).values(), *vars(snapshot).values(), *_COUNTS):
+    for shape in (*vars(answers).values(), *vars(snapshot).values(), Traffic):
         if is_dataclass(shape):
             setattr(shape, "__pydantic_config__", ConfigDict(use_attribute_docstrings=True))  # noqa: B010
 
@@ -130,7 +129,7 @@ def _failure(words: str) -> dict[str, Any]:
 
 
 def _parameter(parameter: Parameter) -> dict[str, Any]:
-    schema: dict[str, Any] = {"type": "string", "maxLength": 200, "default": parameter.default}
+    schema: dict[str, Any] = {"type": "string", "maxLength": TEXT_MAX, "default": parameter.default}
     if parameter.most:
         schema = {
             "type": "integer",
@@ -152,8 +151,8 @@ def _page(described: dict[str, Any]) -> Iterator[str]:
         if route.parameters or route.answer:
             yield from _route(route)
     yield "# Shapes\n"
-    counts = {shape.__name__: TypeAdapter(shape).json_schema(mode="serialization") for shape in _COUNTS}
-    for name, schema in sorted((described["components"]["schemas"] | counts).items()):
+    shapes = described["components"]["schemas"] | _schemas(Traffic)  # the keys of each `bytes`
+    for name, schema in sorted(shapes.items()):
         yield from _shape(name, schema)
     yield "## Waiting\n\nWhat a direction of a stream waits for, or does.\n\n| key | meaning |\n|---|---|"
     yield from (f"| `{value}` | {meaning} |" for value, meaning in _meanings())

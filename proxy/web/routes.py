@@ -1,17 +1,17 @@
 """The API's routes as data: what is served, to whom, what comes back. The server and the document read this table."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
 from proxy.observe import answers
 from proxy.observe.journal import EVENTS_MAX
 from proxy.observe.ranges import RANGES
 from proxy.observe.snapshot import Snapshot
+from proxy.observe.streams import ORDERS
 
 API = "/api/v1"
 STREAMS_MAX = 1000
 """Streams in one answer."""
-ORDERS = ("rate", "age", "raw", "gain")
 
 
 class Right(Enum):
@@ -45,7 +45,7 @@ class Route:
     answer: type | None
     """The class of the answer; None: it is not JSON."""
     right: Right = Right.READ
-    parameters: tuple[Parameter, ...] = field(default=())
+    parameters: tuple[Parameter, ...] = ()
     media: str = "application/json"
 
 
@@ -74,7 +74,7 @@ ROUTES = (
             Parameter("direction", "Who opened it.", choices=("", "outward", "inward")),
             Parameter("limited_by", "The verdict's limit, such as `wan rate`."),
             Parameter("search", "Part of the origin, initiator or target, in any case."),
-            Parameter("order", "By what, largest first.", "rate", choices=ORDERS),
+            Parameter("order", "By what, largest first.", "rate", choices=tuple(ORDERS)),
             Parameter("limit", "How many at most.", 100, least=1, most=STREAMS_MAX),
         ),
     ),
