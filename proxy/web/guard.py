@@ -17,7 +17,7 @@ from aiohttp import web
 from proxy.observe import codes
 from proxy.observe.journal import Journal
 from proxy.web.answering import BadRequest, Busy, failure
-from proxy.web.gate import Gate, Limits
+from proxy.web.gate import Visit
 from proxy.web.parties import Budget, party_of
 from proxy.web.rights import Rights
 from proxy.web.routes import ROUTES, Right
@@ -37,15 +37,9 @@ class Guard:
     settings: Settings
     rights: Rights
     journal: Journal
-    gate: Callable[[], Gate | None]
+    visit_of: Callable[[web.BaseRequest], Visit | None]
     budget: Budget
-
-    @classmethod
-    def of(
-        cls, settings: Settings, rights: Rights, journal: Journal, gate: Callable[[], Gate | None], limits: Limits
-    ) -> "Guard":
-        """With a budget of requests for each party."""
-        return cls(settings, rights, journal, gate, Budget(limits.requests, limits.requests_per_second))
+    """Of requests, for each party."""
 
     def around(self, handler: Handler) -> Handler:
         """That handler, guarded: also what an application refuses before its middlewares (`Expect`) comes by here."""
@@ -75,8 +69,7 @@ class Guard:
         return None
 
     async def _serve(self, request: web.BaseRequest, handler: Handler) -> web.StreamResponse:
-        gate = self.gate()
-        visit = gate.visit_of(request.protocol) if gate is not None else None
+        visit = self.visit_of(request)
         if visit is None:
             return self._refuse(request) or await _answer(request, handler)
         visit.busy, visit.since = True, asyncio.get_running_loop().time()

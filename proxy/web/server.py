@@ -13,10 +13,11 @@ from aiohttp import web
 from proxy.errors import OperatorError
 from proxy.web.api import Api, Site
 from proxy.web.conversation import Conversation, lenient
-from proxy.web.gate import Gate, Limits
+from proxy.web.gate import Gate, Limits, Visit
 from proxy.web.guard import Guard
 from proxy.web.live import Live
 from proxy.web.page import Page
+from proxy.web.parties import Budget
 from proxy.web.rights import Rights
 from proxy.web.settings import Settings
 
@@ -47,7 +48,8 @@ class StatusServer:
     async def start(self) -> None:
         """Begin to answer. Raises OSError if another one listens there, OperatorError for files that are unsound."""
         self._rights = Rights(self._settings)
-        guard = Guard.of(self._settings, self._rights, self._site.watch.journal, lambda: self.gate, self._limits)
+        budget = Budget(self._limits.requests, self._limits.requests_per_second)
+        guard = Guard(self._settings, self._rights, self._site.watch.journal, self._visit_of, budget)
         app = web.Application()
         self._api.add_to(app, self._serve_live)
         Page().add_to(app)
@@ -93,8 +95,10 @@ class StatusServer:
             await self._runner.cleanup()
 
     async def _serve_live(self, request: web.Request) -> web.StreamResponse:
-        gate = self.gate
-        return await self.live.serve(request, gate.visit_of(request.protocol) if gate is not None else None)
+        return await self.live.serve(request, self._visit_of(request))
+
+    def _visit_of(self, request: web.BaseRequest) -> Visit | None:
+        return self.gate.visit_of(request.protocol) if self.gate is not None else None
 
     def _protocol_options(self) -> dict[str, Any]:
         """Of aiohttp's protocol, the same for each connection."""
