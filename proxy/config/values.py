@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import PlainValidator, Strict, ValidationInfo, WithJsonSchema
 
 from proxy.config.names import NAME_PATTERN, NAME_REMEDY, NAME_RULE, is_name
-from proxy.config.validators import mistaken, shape
+from proxy.config.validators import mistaken, reader, shape
 
 CONGESTION_CONTROL_PATTERN = r"^[a-z0-9_]{1,15}$"
 LANES_MAX = 64
@@ -21,12 +21,10 @@ DSCP_NAMES = (
 HOST_NAME_PATTERN = r"^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$"
 
 
-def _name(value: Any) -> str:
-    if not isinstance(value, str):
-        raise mistaken("is not text in quotes", NAME_REMEDY)
-    if not is_name(value):
-        raise mistaken("is not a name", NAME_REMEDY)
-    return value
+def _name(text: str) -> str:
+    if not is_name(text):
+        raise ValueError("is not a name")
+    return text
 
 
 def _file(value: Any, info: ValidationInfo) -> Path:
@@ -60,13 +58,10 @@ Level = Annotated[int | Literal["auto"], PlainValidator(_level), WithJsonSchema(
 """Of zstd."""
 
 
-def _congestion_control(value: Any) -> str:
-    remedy = 'write "auto", or a name that `sysctl net.ipv4.tcp_available_congestion_control` shows'
-    if not isinstance(value, str):
-        raise mistaken("is not text in quotes", remedy)
-    if not re.fullmatch(CONGESTION_CONTROL_PATTERN, value):
-        raise mistaken("is not the name of a congestion control", remedy)
-    return value
+def _congestion_control(text: str) -> str:
+    if not re.fullmatch(CONGESTION_CONTROL_PATTERN, text):
+        raise ValueError("is not the name of a congestion control")
+    return text
 
 
 def _lanes(value: Any) -> int | None:
@@ -88,12 +83,17 @@ def _dscp(value: Any) -> int:
     return value
 
 
-CongestionControl = Annotated[str, PlainValidator(_congestion_control), shape("name", CONGESTION_CONTROL_PATTERN)]
+_CONGESTION_CONTROL_REMEDY = 'write "auto", or a name that `sysctl net.ipv4.tcp_available_congestion_control` shows'
+CongestionControl = Annotated[
+    str, reader(_congestion_control, _CONGESTION_CONTROL_REMEDY), shape("name", CONGESTION_CONTROL_PATTERN)
+]
 """A congestion control by the kernel's name, or "auto"."""
 Lanes = Annotated[
     int | None,
     PlainValidator(_lanes),
-    WithJsonSchema({"title": "number", "anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 1, "maximum": 64}]}),
+    WithJsonSchema(
+        {"title": "number", "anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 1, "maximum": LANES_MAX}]}
+    ),
 ]
 """A number of lanes; None: to be found."""
 Dscp = Annotated[
@@ -110,10 +110,10 @@ Dscp = Annotated[
     ),
 ]
 """The mark of a packet."""
-Name = Annotated[str, PlainValidator(_name), shape("name", NAME_PATTERN, maxLength=63, description=NAME_RULE)]
+Name = Annotated[str, reader(_name, NAME_REMEDY), shape("name", NAME_PATTERN, maxLength=63, description=NAME_RULE)]
 """The name of a site, a forward or an export."""
 FilePath = Annotated[Path, PlainValidator(_file), shape("path", "^[^\\u0000-\\u001f]+$")]
-"""A path, made absolute or relative to the working directory by way of the configuration file's directory."""
+"""A path; one that is not absolute begins at the directory of the site's file."""
 Integer = Annotated[int, Strict()]
 Switch = Annotated[bool, Strict(), WithJsonSchema({"title": "`true` or `false`", "type": "boolean"})]
 
