@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 from proxy.config.addresses import DialledAddress, ListenAddress, RemoteAddress
 from proxy.config.names import NAME_RULE
 from proxy.config.ranges import Ports, Range
-from proxy.config.timetable import Clock, Days, covers
+from proxy.config.timetable import Clock, Days, Span
 from proxy.config.validators import Duration, Rate, Size, Within
 from proxy.config.values import CongestionControl, Dscp, FilePath, HostName, Integer, Lanes, Level, Name, Switch
 
@@ -240,7 +240,8 @@ class Peer(Section):
 
     def rate_at(self, when: datetime) -> int | None:
         """Bits a second that may be sent at that local time; None: no limit."""
-        return next((entry.rate for entry in self.schedule if covers(entry, when)), self.rate)
+        fits = (entry.rate for entry in self.schedule if Span(entry.days, entry.begin, entry.end).covers(when))
+        return next(fits, self.rate)
 
 
 _PRIORITY = setting(

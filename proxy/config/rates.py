@@ -4,21 +4,13 @@ As `checks`: each looks at the draft, skips what is unsound already, and notes w
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from proxy.config.mistakes import KeyPath
 from proxy.config.reading import Draft
-from proxy.config.timetable import DAY, WEEK, minutes
+from proxy.config.timetable import DAY, WEEK, Span
 from proxy.config.units import show_rate
 
 _SHARING = ("forward", "export")
-
-
-@dataclass(frozen=True)
-class _Span:
-    days: frozenset[int]
-    begin: int
-    end: int
 
 
 def guarantees_fit_their_maximum(draft: Draft) -> None:
@@ -62,7 +54,7 @@ def spans_can_apply(draft: Draft) -> None:
         days = draft.get(*where, "days")
         if days is None or _empty(begin, end):
             continue
-        covered = minutes(_Span(days, begin, end))
+        covered = Span(days, begin, end).minutes()
         before = taken.setdefault(where[:3], set())
         if covered <= before:
             whole = "the whole week" if len(before) == WEEK else "that time"

@@ -6,7 +6,7 @@ clocks are set forward, what begins in the missing hour begins at its end; when 
 
 import re
 from datetime import datetime
-from typing import Annotated, Protocol
+from typing import Annotated, NamedTuple
 
 from proxy.config.validators import reader, shape
 
@@ -47,34 +47,27 @@ Days = Annotated[frozenset[int], reader(parse_days, DAYS_REMEDY), shape("days", 
 Clock = Annotated[int, reader(parse_clock, CLOCK_REMEDY), shape("time of day", CLOCK_PATTERN)]
 
 
-class Span(Protocol):
-    """From `begin` to before `end`, on the next day if that is earlier; `days` are those on which it begins."""
+class Span(NamedTuple):
+    """From `begin` to before `end`, on the next day if that is earlier."""
+
+    days: frozenset[int]
+    """On which it begins."""
+    begin: int
+    """Minutes since midnight."""
+    end: int
 
     @property
-    def days(self) -> frozenset[int]:
-        """Weekdays."""
+    def length(self) -> int:
+        """In minutes."""
+        return (self.end - self.begin) % DAY or DAY
 
-    @property
-    def begin(self) -> int:
-        """Minutes since midnight."""
+    def covers(self, when: datetime) -> bool:
+        """True if that local time lies in it."""
+        since_begin = when.hour * 60 + when.minute - self.begin
+        day = when.weekday() if since_begin >= 0 else (when.weekday() - 1) % 7
+        return day in self.days and since_begin % DAY < self.length
 
-    @property
-    def end(self) -> int:
-        """Minutes since midnight."""
-
-
-def covers(span: Span, when: datetime) -> bool:
-    """True if that local time lies in the span."""
-    since_begin = when.hour * 60 + when.minute - span.begin
-    day = when.weekday() if since_begin >= 0 else (when.weekday() - 1) % 7
-    return day in span.days and since_begin % DAY < _length(span)
-
-
-def minutes(span: Span) -> frozenset[int]:
-    """The minutes of the week, from Monday's midnight on, that lie in the span."""
-    starts = (day * DAY + span.begin for day in span.days)
-    return frozenset((start + minute) % WEEK for start in starts for minute in range(_length(span)))
-
-
-def _length(span: Span) -> int:
-    return (span.end - span.begin) % DAY or DAY
+    def minutes(self) -> frozenset[int]:
+        """The minutes of the week, from Monday's midnight on, that lie in it."""
+        starts = (day * DAY + self.begin for day in self.days)
+        return frozenset((start + minute) % WEEK for start in starts for minute in range(self.length))

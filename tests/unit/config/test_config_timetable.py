@@ -2,14 +2,13 @@
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pytest
 
 from proxy.config.loading import parse
 from proxy.config.model import Peer
-from proxy.config.timetable import covers, minutes, parse_clock, parse_days
+from proxy.config.timetable import Span, parse_clock, parse_days
 from tests.unit.config.contract import EAST
 
 MONDAY = datetime(2026, 3, 23)
@@ -69,9 +68,9 @@ def test_what_is_no_time_of_day(text: str) -> None:
     ],
 )
 def test_a_span_covers_its_minutes(days: str, begin: str, end: str) -> None:
-    span = SimpleNamespace(days=parse_days(days), begin=parse_clock(begin), end=parse_clock(end))
-    covered = [minute for minute in range(7 * 1440) if covers(span, MONDAY + timedelta(minutes=minute))]
-    assert set(covered) == minutes(span)
+    span = Span(parse_days(days), parse_clock(begin), parse_clock(end))
+    covered = [minute for minute in range(7 * 1440) if span.covers(MONDAY + timedelta(minutes=minute))]
+    assert set(covered) == span.minutes()
 
 
 def test_without_a_timetable_the_rate_always_holds() -> None:
