@@ -83,10 +83,7 @@ def somebody_dials(draft: Draft) -> None:
 
 def listeners_differ(draft: Draft) -> None:
     """No two listeners want the same address and port."""
-    single: tuple[KeyPath, ...] = (("tunnel", "listen"), ("status", "listen"))
-    listeners = {where: draft.get(*where) for where in single} | draft.column("forward", "listen")
-    taken = [(where, address) for where, address in listeners.items() if address is not None]
-    for (first, one), (second, other) in combinations(taken, 2):
+    for (first, one), (second, other) in combinations(portals.listeners(draft).items(), 2):
         if _clash(one, other):
             # The status listener clashes by its default, too: then the other key is the one to change.
             later, earlier = (second, first) if draft.raw(second) is not ABSENT else (first, second)
@@ -96,8 +93,7 @@ def listeners_differ(draft: Draft) -> None:
 
 def exports_do_not_loop(draft: Draft) -> None:
     """An export that leads to a forward of the same site would send the bytes round for ever."""
-    named = (*draft.column("forward", "listen").values(), draft.get("tunnel", "listen"), draft.get("status", "listen"))
-    own = {listen.ip for listen in named if listen is not None}
+    own = {listen.ip for listen in portals.listeners(draft).values()}
     for where, address in draft.column("export", "address").items():
         for forward, listen in draft.column("forward", "listen").items():
             if _clash(address, listen) and _is_here(address, own):

@@ -63,11 +63,9 @@ def transparent_ones_have_a_range(draft: Draft) -> None:
 
 def ports_are_free(draft: Draft) -> None:
     """No listener has an address that a forward may want on demand."""
-    single: tuple[KeyPath, ...] = (("tunnel", "listen"), ("status", "listen"))
-    listeners = {where: draft.get(*where) for where in single} | draft.column("forward", "listen")
     for where, own, ports in _on_demand(draft):
-        for other, listen in listeners.items():
-            if listen is not None and ports.covers(listen.port) and own.shares_host(listen):
+        for other, listen in listeners(draft).items():
+            if ports.covers(listen.port) and own.shares_host(listen):
                 draft.wrong(where, f"has the port of {show_key(other)} ({listen})", "leave that port out")
     for (_, one, first), (where, other, second) in combinations(_on_demand(draft), 2):
         if one.shares_host(other) and first.first <= second.last and second.first <= first.last:
@@ -76,9 +74,8 @@ def ports_are_free(draft: Draft) -> None:
 
 def ranges_do_not_loop(draft: Draft) -> None:
     """An export whose range has a forward of the same site would send the bytes round for ever."""
-    listeners = list(_listeners(draft))
     for where, covered in draft.column("export", "range").items():
-        for name, listen, ports in listeners:
+        for name, listen, ports in _of_forwards(draft):
             if ports.covers(covered.port) and listen.ip is not None and listen.ip in covered.network:
                 draft.wrong(
                     where,
@@ -97,6 +94,13 @@ CHECKS: tuple[Callable[[Draft], None], ...] = (
 )
 
 
+def listeners(draft: Draft) -> dict[KeyPath, Address]:
+    """All addresses that the site listens on from its start, by place."""
+    single: tuple[KeyPath, ...] = (("tunnel", "listen"), ("status", "listen"))
+    given = {where: draft.get(*where) for where in single if draft.get(*where) is not None}
+    return given | draft.column("forward", "listen")
+
+
 def _transparent(entry: Mapping[str, Any]) -> bool:
     return entry.get("transparent") is True
 
@@ -109,7 +113,7 @@ def _on_demand(draft: Draft) -> Iterator[tuple[KeyPath, Address, PortRange]]:
             yield where, listen, ports
 
 
-def _listeners(draft: Draft) -> Iterator[tuple[KeyPath, Address, PortRange]]:
+def _of_forwards(draft: Draft) -> Iterator[tuple[KeyPath, Address, PortRange]]:
     """All that forwards may listen on."""
     for where, listen in draft.column("forward", "listen").items():
         yield where, listen, PortRange(listen.port, listen.port)
