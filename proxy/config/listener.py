@@ -5,13 +5,14 @@ As `checks` and `trust`: each looks at the draft, skips what is unsound already,
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 from proxy import identity
 from proxy.config.addresses import Address
 from proxy.config.mistakes import ABSENT, KeyPath, show_key
 from proxy.config.reading import Draft
-from proxy.identity import IdentityFault
+from proxy.config.trust import read_file, read_key
 from proxy.text import typed
 
 IPAddress = IPv4Address | IPv6Address
@@ -93,34 +94,21 @@ def _bare(ip: IPAddress) -> IPAddress:
 def check_files(draft: Draft, now: datetime) -> None:
     """Look into the files. `now` (UTC) judges the dates of the certificate."""
     _check_pair(draft, now)
-    for where in (*TOKENS, CLIENTS):
-        path = draft.get(*where)
-        if path is None:
-            continue
-        try:
-            identity.read_certificates(path) if where == CLIENTS else identity.read_token(path, show_key(where))
-        except IdentityFault as fault:
-            draft.wrong(where, f"{fault.wrong} ({path})", fault.remedy)
+    for where in TOKENS:
+        read_file(draft, where, partial(identity.read_token, key=show_key(where)))
+    read_file(draft, CLIENTS, identity.read_certificates)
 
 
 def _check_pair(draft: Draft, now: datetime) -> None:
-    certificate, key = draft.get(*CERTIFICATE), draft.get(*KEY)
-    shown = public_key = None
-    try:
-        shown = identity.read_certificates(certificate)[0] if certificate else None
-    except IdentityFault as fault:
-        draft.wrong(CERTIFICATE, f"{fault.wrong} ({certificate})", f"{fault.remedy}; or make both: {_making(draft)}")
-    try:
-        public_key = identity.read_public_key(key) if key else None
-    except IdentityFault as fault:
-        draft.wrong(KEY, f"{fault.wrong} ({key})", f"{fault.remedy}; or make both: {_making(draft)}")
-    if key is not None and identity.is_open(key):
-        draft.wrong(KEY, "can be read or written by others than its owner", typed("chmod", "600", key))
-    if shown is not None and shown.expires <= now:
-        wrong = f"has expired ({shown.name}, {shown.expires:%Y-%m-%d %H:%M} UTC)"
-        draft.wrong(CERTIFICATE, wrong, f"have a new one made, or make it: {_making(draft)}")
-    if shown is not None and public_key is not None and shown.public_key != public_key:
-        draft.wrong(KEY, f"does not belong to the certificate in {certificate}", "name the key that was made with it")
+    making = _making(draft)
+    shown = read_file(draft, CERTIFICATE, identity.read_certificates, f"; or make both: {making}")
+    public_key = read_key(draft, KEY, f"; or make both: {making}")
+    if shown and shown[0].expires <= now:
+        wrong = f"has expired ({shown[0].name}, {shown[0].expires:%Y-%m-%d %H:%M} UTC)"
+        draft.wrong(CERTIFICATE, wrong, f"have a new one made, or make it: {making}")
+    if shown and public_key is not None and shown[0].public_key != public_key:
+        wrong = f"does not belong to the certificate in {draft.get(*CERTIFICATE)}"
+        draft.wrong(KEY, wrong, "name the key that was made with it")
 
 
 def _making(draft: Draft) -> str:

@@ -36,10 +36,7 @@ def check(draft: Draft, now: datetime) -> None:
 
 
 def _check_key(draft: Draft, own: tuple[Certificate, ...]) -> None:
-    public_key = _attempt(draft, KEY, identity.read_public_key)
-    path = draft.get(*KEY)
-    if path is not None and identity.is_open(path):
-        draft.wrong(KEY, "can be read or written by others than its owner", typed("chmod", "600", path))
+    public_key = read_key(draft, KEY)
     if public_key is not None and own and own[0].public_key != public_key:
         remedy = "name the key that was made with the certificate, or make both anew: isthmus keygen --force"
         draft.wrong(KEY, f"does not belong to the certificate in {draft.get(*CERTIFICATE)}", remedy)
@@ -92,11 +89,23 @@ def _check_purposes(draft: Draft, where: KeyPath, certificate: Certificate, *, d
 
 
 def _certificates(draft: Draft, where: KeyPath) -> tuple[Certificate, ...]:
-    return _attempt(draft, where, identity.read_certificates) or ()
+    return read_file(draft, where, identity.read_certificates) or ()
 
 
-def _attempt(draft: Draft, where: KeyPath, read: Callable[[Path], _T]) -> _T | None:
-    """What the file at that key holds; None if there is no such key, or if it is a mistake, which is noted."""
+def read_key(draft: Draft, where: KeyPath, more: str = "") -> bytes | None:
+    """The public key of the private one in the file at that key, as `read_file`; notes it if others may read that."""
+    public_key = read_file(draft, where, identity.read_public_key, more)
+    path = draft.get(*where)
+    if path is not None and identity.is_open(path):
+        draft.wrong(where, "can be read or written by others than its owner", typed("chmod", "600", path))
+    return public_key
+
+
+def read_file(draft: Draft, where: KeyPath, read: Callable[[Path], _T], more: str = "") -> _T | None:
+    """What the file at that key holds; None if there is no such key, or if it is a mistake, which is noted.
+
+    `more`: what the remedy says beside `read`'s own.
+    """
     path = draft.get(*where)
     if path is None:
         return None
@@ -104,5 +113,5 @@ def _attempt(draft: Draft, where: KeyPath, read: Callable[[Path], _T]) -> _T | N
         return read(path)
     except IdentityFault as fault:
         missing = where[0] == "peer" and fault.wrong == "does not exist"
-        draft.wrong(where, f"{fault.wrong} ({path})", PAIRING if missing else fault.remedy)
+        draft.wrong(where, f"{fault.wrong} ({path})", PAIRING if missing else f"{fault.remedy}{more}")
         return None
