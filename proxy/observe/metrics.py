@@ -1,7 +1,7 @@
 """The metrics that Prometheus sees. Names, units and meanings are public interface and are declared here alone."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Generic, TypeVar
@@ -10,7 +10,6 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 
 from proxy.observe.snapshot import (
-    AdviceStatus,
     CommandsStatus,
     HistogramStatus,
     PeerStatus,
@@ -54,8 +53,11 @@ def _store(value: Callable[[StoreStatus], float]) -> Callable[[Snapshot], Sample
     return lambda snapshot: [((), value(snapshot.store))]
 
 
-def _waited(snapshot: Snapshot) -> Samples:
-    return [((peer.name, what), seconds) for peer in snapshot.peers for what, seconds in peer.waiting_seconds.items()]
+def _per_key(counts: Callable[[PeerStatus], Mapping[str, float]]) -> Callable[[Snapshot], Samples]:
+    """One for each key of a peer's counts."""
+    return lambda snapshot: [
+        ((peer.name, key), count) for peer in snapshot.peers for key, count in counts(peer).items()
+    ]
 
 
 def _ends(snapshot: Snapshot) -> Samples:
@@ -65,14 +67,6 @@ def _ends(snapshot: Snapshot) -> Samples:
         whose = each.role, each.name
         ends[whose] = min(each.expires, ends.get(whose, each.expires))
     return ends.items()
-
-
-def _refused(snapshot: Snapshot) -> Samples:
-    return [((peer.name, reason), count) for peer in snapshot.peers for reason, count in peer.refused_streams.items()]
-
-
-def _portals(snapshot: Snapshot) -> Samples:
-    return [((peer.name, outcome), count) for peer in snapshot.peers for outcome, count in peer.portals.items()]
 
 
 def _by_compression(snapshot: Snapshot) -> Samples:
@@ -117,14 +111,10 @@ def _per_access(value: Callable[[CommandsStatus], float | HistogramStatus]) -> C
 def _faster_line(snapshot: Snapshot) -> Samples:
     """1 for the zone that it is in, 0 for the others: all 0 before anything has been written."""
     return [
-        ((peer.name, zone), float(_colour(peer.advice) == zone))
+        ((peer.name, zone), float(peer.advice is not None and peer.advice.colour == zone))
         for peer in snapshot.peers
         for zone in ("green", "yellow", "red")
     ]
-
-
-def _colour(advice: AdviceStatus | None) -> str:
-    return "" if advice is None else advice.colour
 
 
 C, G, H = CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -154,8 +144,8 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
         "isthmus_peer_streams_refused",
         C,
         "Connections that could not be made: unreachable or not_exported (EVENTS.md, IST-112 and IST-113)",
-        (*_PEER, "reason"),
-        _refused,
+        ("peer", "reason"),
+        _per_key(lambda p: p.refused_streams),
     ),
     Declaration("isthmus_peer_outages", C, "Times that the last lane was lost", _PEER, _per_peer(lambda p: p.outages)),
     Declaration(
@@ -177,7 +167,7 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
         C,
         "Seconds that streams spent in each direction, by what they waited for",
         ("peer", "waiting"),
-        _waited,
+        _per_key(lambda p: p.waiting_seconds),
     ),
     Declaration(
         "isthmus_peer_rate_bits_per_second",
@@ -277,7 +267,7 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
         C,
         "Portal addresses that the peer's targets named, rewritten to this side's or passed as they were",
         ("peer", "outcome"),
-        _portals,
+        _per_key(lambda p: p.portals),
     ),
     Declaration(
         "isthmus_on_demand_forwards",
