@@ -42,6 +42,11 @@ class _Found:
     subject: str
     words: str
 
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells it from others."""
+        return self.code.code, self.subject
+
 
 class Cautions:
     """Remembers since when each holds. Fed once a second."""
@@ -61,15 +66,9 @@ class Cautions:
         finders = _unreduced, _shaped, _store, _relieved
         found = [each for find in finders for each in find(snapshot, trend)]
         brief = list(_by_verdict(snapshot))
-        since = {(each.code.code, each.subject): (now, clock) for each in (*found, *brief)}
-        self._since = {key: self._since.get(key, when) for key, when in since.items()}
-        held = [each for each in brief if clock - self._since[each.code.code, each.subject][1] >= STEADY]
-        return [
-            Caution(
-                each.code.code, each.subject, each.words, each.code.remedy, self._since[each.code.code, each.subject][0]
-            )
-            for each in (*found, *held)
-        ]
+        self._since = {each.key: self._since.get(each.key, (now, clock)) for each in (*found, *brief)}
+        held = [each for each in brief if clock - self._since[each.key][1] >= STEADY]
+        return [Caution(*each.key, each.words, each.code.remedy, self._since[each.key][0]) for each in (*found, *held)]
 
 
 def _unreduced(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
