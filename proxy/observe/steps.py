@@ -110,24 +110,24 @@ class Book:
         return list(self._rings)
 
     def add(self, series: str, row: Row, now: float) -> None:
-        """What a series did in the second that ends now. More series than SERIES_MAX are not kept."""
-        rings = self._open(series)
-        if rings is None:
-            return
-        for name, ring in rings.items():
-            number = int(now // ring.range.step)
-            self._add((name, series, number), ring, row)
-            self._changed.add((name, series, number))
+        """What a series did in the second that ends now, if it is kept."""
+        if self.begin(series):
+            for name, kept in RANGES.items():
+                key = name, series, int(now // kept.step)
+                self._add(key, row)
+                self._changed.add(key)
 
-    def begin(self, series: str) -> None:
-        """There is such a series from now on."""
-        self._open(series)
+    def begin(self, series: str) -> bool:
+        """There is such a series from now on; False if it is not kept, because there are SERIES_MAX others."""
+        if series not in self._rings and len(self._rings) < SERIES_MAX:
+            self._rings[series] = {name: Ring(kept) for name, kept in RANGES.items()}
+        return series in self._rings
 
     def restore(self, key: Key, row: Row) -> None:
         """A step of an earlier run, if its series has begun. They come in order, before any `add` of that time."""
         name, series, _ = key
-        if series in self._rings and name in self._rings[series]:
-            self._add(key, self._rings[series][name], row)
+        if series in self._rings and name in RANGES:
+            self._add(key, row)
 
     def take_changed(self) -> dict[Key, Row]:
         """Steps that have changed since this was last asked, to be written down."""
@@ -143,13 +143,8 @@ class Book:
         for number in range(last - wanted.steps + 1, last + 1):
             yield float((number + 1) * wanted.step), rows.get(number)
 
-    def _add(self, key: Key, ring: Ring, row: Row) -> None:
+    def _add(self, key: Key, row: Row) -> None:
         name, series, number = key
-        gone = ring.add(number, row)
+        gone = self._rings[series][name].add(number, row)
         if gone is not None:
             self._changed.discard((name, series, gone))
-
-    def _open(self, series: str) -> dict[str, Ring] | None:
-        if series not in self._rings and len(self._rings) < SERIES_MAX:
-            self._rings[series] = {name: Ring(kept) for name, kept in RANGES.items()}
-        return self._rings.get(series)
