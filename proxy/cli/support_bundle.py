@@ -39,7 +39,6 @@ from proxy.text import printable
 LARGEST_PART = 16 << 20
 """Bytes of one file in the bundle, before compression; what is longer is cut at its beginning."""
 _ANSWERS = {
-    "status.json": "status",
     "health.json": "health",
     "warnings.json": "warnings",
     "store.json": "store",
@@ -162,8 +161,7 @@ def _ask_site(bundle: Bundle, site: SiteConfig) -> None:
             bundle.add("events.json", lambda: _json(kept_events(site, EVENTS_MAX)))
             return
         for name, path in _ANSWERS.items():
-            if name not in bundle.parts:
-                bundle.add(name, partial(_answer, api, path))
+            bundle.add(name, partial(_answer, api, path))
         bundle.add("events.json", lambda: _json(events_after(api.get, 0)))
         bundle.add("metrics.txt", api.metrics)
 
@@ -179,8 +177,11 @@ def _find_logs(bundle: Bundle, config: Path, site: SiteConfig | None) -> None:
 
 
 def _versions() -> bytes:
-    packages = metadata.requires("isthmus") if _installed() else None
-    names = sorted({entry.split(">")[0].split(";")[0].strip() for entry in packages or () if "extra" not in entry})
+    try:
+        packages = metadata.requires("isthmus") or []
+    except metadata.PackageNotFoundError:  # it runs from a checkout
+        packages = []
+    names = sorted({entry.split(">")[0].split(";")[0].strip() for entry in packages if "extra" not in entry})
     lines = [
         f"isthmus {__version__}",
         f"python {sys.version}",
@@ -189,14 +190,6 @@ def _versions() -> bytes:
         *(f"{name} {metadata.version(name)}" for name in names),
     ]
     return "\n".join(lines).encode() + b"\n"
-
-
-def _installed() -> bool:
-    try:
-        metadata.distribution("isthmus")
-    except metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 def _certificates(site: SiteConfig) -> bytes:
