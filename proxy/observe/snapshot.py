@@ -3,8 +3,7 @@
 Plain data, built by the site when asked. The keys are public interface; new ones may come.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +339,3 @@ class Snapshot:
     processor_share: float
     """Of a core, that the event loop used over the last ten seconds."""
     alarms: list[str]
-
-    def as_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return asdict(self)

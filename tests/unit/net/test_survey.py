@@ -37,5 +37,5 @@ def test_uptime_is_none_of_the_time_of_days_business(off: float, monkeypatch: py
 
 
 def test_the_status_has_every_figure_of_the_store_in_its_order() -> None:
-    status = survey(a_site()).as_dict()["store"]
+    status = asdict(survey(a_site()))["store"]
     assert list(status.items()) == [*asdict(StoreFigures("memory", 1 << 30)).items(), ("prepared", True)]
