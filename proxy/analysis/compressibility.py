@@ -44,10 +44,6 @@ class Stretches:
         """Whether the byte at that offset is in one."""
         return offset // self._length % self._every == 0
 
-    def number(self, offset: int) -> int:
-        """Of the stretch that it is in."""
-        return offset // self._length
-
 
 class Plain:
     """zlib, of whatever comes."""

@@ -110,8 +110,8 @@ class Findings:
         needed = round(min(self.usual.distinct, self.total) * STORE_ROOM)
         return max(LEAST_BYTES, needed) if needed else 0
 
-    def times(self, line: Line, connections: int = 1) -> Iterator[tuple[int | None, Way]]:
+    def times(self, line: Line) -> Iterator[tuple[int | None, Way]]:
         """How long a replication of all of it takes, as `isthmus plan` computes it; nothing if there is nothing."""
         if self.total:
             reduction = 1 - self.crossing(self.usual, self.compressed_for(line))
-            yield from ways(line, Work(self.total, max(0.0, reduction), connections), ARRAY_WINDOWS)
+            yield from ways(line, Work(self.total, max(0.0, reduction)), ARRAY_WINDOWS)
