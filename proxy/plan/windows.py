@@ -17,8 +17,6 @@ def window_rate(window: int, round_trip: float) -> float:
     return window * 8 / round_trip
 
 
-def table(
-    windows: tuple[int, ...] = WINDOWS, round_trips: tuple[float, ...] = ROUND_TRIPS
-) -> tuple[tuple[float, ...], ...]:
-    """Bits a second: a row for each window, a column for each round trip."""
-    return tuple(tuple(window_rate(window, round_trip) for round_trip in round_trips) for window in windows)
+def table() -> tuple[tuple[float, ...], ...]:
+    """Bits a second: a row for each of `WINDOWS`, a column for each of `ROUND_TRIPS`."""
+    return tuple(tuple(window_rate(window, round_trip) for round_trip in ROUND_TRIPS) for window in WINDOWS)

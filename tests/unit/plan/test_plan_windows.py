@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.plan.windows import ROUND_TRIPS, WINDOWS, table
+from proxy.plan.windows import ROUND_TRIPS, WINDOWS, table, window_rate
 
 PUBLISHED = {72_000: (600, 30, 11), 1_000_000: (8_000, 400, 160), 2_000_000: (16_000, 800, 330)}
 """Mb/s at 1, 20 and 50 ms; the paper calls them approximate."""
@@ -15,5 +15,5 @@ def test_the_published_table() -> None:
         assert [rate / 1e6 for rate in rates] == pytest.approx(published, rel=0.05)
 
 
-def test_a_table_of_ones_own() -> None:
-    assert table((125_000,), (0.1, 0.2)) == ((10e6, 5e6),)
+def test_what_a_window_allows() -> None:
+    assert [window_rate(125_000, round_trip) for round_trip in (0.1, 0.2)] == [10e6, 5e6]
