@@ -1,7 +1,6 @@
 """The status listener: the API and the page, behind the gate and the guard."""
 
 import asyncio
-import logging
 import socket
 import ssl
 from contextlib import suppress
@@ -20,8 +19,6 @@ from proxy.web.page import Page
 from proxy.web.parties import Budget
 from proxy.web.rights import Rights
 from proxy.web.settings import Settings
-
-log = logging.getLogger(__name__)
 
 _BACKLOG = 128
 _HEADER_MAX = 8190
