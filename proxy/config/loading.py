@@ -13,27 +13,30 @@ LARGEST_FILE = 1 << 20
 _REMEDY = "give the path of a site's file"
 
 
-def load(path: str | Path, *, files: bool = True, now: datetime | None = None) -> SiteConfig:
+def load(path: Path, *, files: bool = True) -> SiteConfig:
     """Read and check a site's file. Raises ConfigError with every mistake.
 
     With `files` off the certificates, keys and directories that it names are not looked at: for commands that only
-    need to know where things are, and may be used by somebody who cannot read the key. `now` judges the dates of
-    certificates. Blocks for as long as the disk does.
+    need to know where things are, and may be used by somebody who cannot read the key. Blocks for as long as the disk
+    does.
     """
-    path = Path(path)
-    return parse(_read(path), path, files=files, now=now)
+    return parse(_read(path), path, files=files)
 
 
 def parse(content: bytes, source: Path, *, files: bool = True, now: datetime | None = None) -> SiteConfig:
-    """As `load`, for content that was read already; `source` is what relative paths are relative to."""
+    """As `load`, for content that was read already; `source` is what relative paths are relative to.
+
+    `now` (UTC) judges the dates of certificates.
+    """
     tree = read_tree(content)
     if isinstance(tree, Mistake):
         raise ConfigError(source, [tree])
     draft = read_draft(tree, source)
     checks.check(draft)
     if files:
-        trust.check(draft, now or datetime.now(UTC))
-        listener.check_files(draft, now or datetime.now(UTC))
+        now = now or datetime.now(UTC)
+        trust.check(draft, now)
+        listener.check_files(draft, now)
     if draft.mistakes:
         raise ConfigError(source, _in_order(draft))
     return SiteConfig.model_validate(tree, context={"base": source.parent, "source": source})

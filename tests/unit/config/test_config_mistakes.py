@@ -264,7 +264,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read: Is a directory"):
         load(tmp_path)
     with pytest.raises(ConfigError, match="cannot be read: embedded null"):
-        load("a\0b")
+        load(Path("a\0b"))
 
 
 def test_a_file_that_is_something_else(tmp_path: Path) -> None:
