@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 
 from proxy.observe.answers import Chart, Gain, HistoryAnswer, LiveRates, Pass, RateSummary, Summaries, Waterfall
 from proxy.observe.ranges import RANGES
-from proxy.observe.readings import counters
 from proxy.observe.snapshot import Snapshot
 from proxy.observe.steps import Book, Row, at, second
 
@@ -31,7 +30,7 @@ class History:
         """ "disk" as long as it is written down."""
         self.rates = LiveRates(0, 0, 0, 0, 0)
         """Of the last second."""
-        self._before: dict[str, float] = {}
+        self._before: Mapping[str, float] = {}
         self.clock = clock
         """When it was fed last."""
 
@@ -40,13 +39,12 @@ class History:
         for series in _by_series({}, snapshot):
             self.book.begin(series)
 
-    def note(self, snapshot: Snapshot, now: float, clock: float) -> None:
-        """One more second."""
+    def note(self, snapshot: Snapshot, totals: Mapping[str, float], now: float, clock: float) -> None:
+        """One more second. `totals`: the snapshot's `counters`."""
         seconds = clock - self.clock
         if seconds <= 0:
             return
         self.clock = clock
-        totals = counters(snapshot)
         before, self._before = self._before, totals
         moved = {name: max(0.0, count - before.get(name, 0.0)) for name, count in totals.items()}
         for series, sums in _by_series(moved, snapshot).items():

@@ -194,9 +194,10 @@ class Volumes:
 
     def sample(self, now: float) -> None:
         """About once a second: brings rates up to date."""
-        for volume in self.all():
+        volumes = self.all()
+        for volume in volumes:
             volume.written.note(volume.writes.sizes.total, now)
-        self.written.note(sum(volume.writes.sizes.total for volume in self.all()), now)
+        self.written.note(sum(volume.writes.sizes.total for volume in volumes), now)
 
     @property
     def average_write(self) -> float:

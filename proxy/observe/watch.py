@@ -48,8 +48,7 @@ class Watch:
         self.snapshot = snapshot
         self._note_pause(now, clock)
         self._follow(now - clock)
-        self._feed(clock)
-        self.history.note(snapshot, now, clock)
+        self.history.note(snapshot, self._feed(clock), now, clock)
         self.health = self._ladder.climb(snapshot, self._trend, now)
         self.cautions = self._found.find(snapshot, self._trend, now, clock)
         if refused := snapshot.refused - self._refused:
@@ -75,10 +74,12 @@ class Watch:
             self._ladder.shift(step)
             self._found.shift(step)
 
-    def _feed(self, clock: float) -> None:
+    def _feed(self, clock: float) -> dict[str, float]:
+        """Feed the trends with the snapshot's counters, which they share with the history."""
         row = counters(self.snapshot)
         self._trend.note(row, clock)
         self._evicted.note({_EVICTED: row[_EVICTED]}, clock)
+        return row
 
     def replaced_last_hour(self, snapshot: Snapshot) -> int:
         """Chunk bytes that the store evicted in the hour before the snapshot, which may be newer than the last note."""

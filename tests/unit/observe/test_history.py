@@ -8,6 +8,7 @@ import pytest
 
 from proxy.observe.history import History
 from proxy.observe.ranges import RANGES
+from proxy.observe.readings import counters
 from proxy.observe.snapshot import Snapshot
 from proxy.observe.steps import COLUMNS, SERIES_MAX, Book, at, merge, second
 from tests.unit.observe.snapshots import changed, of_peer, peer, share, traffic
@@ -24,11 +25,15 @@ def after(raw: int, **changes: int) -> Snapshot:
     return changed(peers=[peer(bytes=of_peer(**counts), shares=[share(bytes=traffic(**of_share), wire_bytes=wire)])])
 
 
+def note(history: History, snapshot: Snapshot, now: float, clock: float) -> None:
+    history.note(snapshot, counters(snapshot), now, clock)
+
+
 def run(snapshots: list[Snapshot], step: float = 1.0) -> tuple[History, float]:
     history, now = History(0.0), NOON
     for number, snapshot in enumerate(snapshots, 1):
         now = NOON + number * step
-        history.note(snapshot, now, number * step)
+        note(history, snapshot, now, number * step)
     return history, now
 
 
@@ -119,8 +124,8 @@ def test_a_site_without_traffic() -> None:
 
 def test_a_stall_of_a_minute_is_an_average() -> None:
     history = History(0.0)
-    history.note(after(0), NOON, 1.0)
-    history.note(after(61 * MB), NOON + 61, 62.0)
+    note(history, after(0), NOON, 1.0)
+    note(history, after(61 * MB), NOON + 61, 62.0)
     assert answered(history, "5m", NOON + 61).chart.lan_sent[-1] == 8 * MB
 
 
@@ -132,7 +137,7 @@ def test_counters_that_begin_anew_are_no_negative_rate() -> None:
 def test_a_clock_that_is_set_back_loses_nothing_but_order() -> None:
     history = History(0.0)
     for second_, now in enumerate([0, 1, 2, -5000, -4999, -4998]):
-        history.note(after(second_ * MB), NOON + now, float(second_ + 1))
+        note(history, after(second_ * MB), NOON + now, float(second_ + 1))
     assert answered(history, "5m", NOON - 4998).chart.lan_sent[-3:] == [8 * MB] * 3
 
 
