@@ -12,12 +12,10 @@ from proxy.observe.codes import Code
 from proxy.observe.readings import held_counter, limited_counter, peer_counter, share_counter, store_counter
 from proxy.observe.snapshot import PeerStatus, ShareStatus, Snapshot
 from proxy.observe.store_report import larger_stores
-from proxy.observe.trend import Trend
+from proxy.observe.trend import A_MINUTE, A_WHILE, Trend
 from proxy.observe.verdict import SATURATED, TURNS, Limit
 from proxy.observe.wording import size
 
-WHILE = 600.0
-"""Seconds."""
 LEAST_BYTES = 64 << 20
 """Plain bytes of a forward below which nothing is said of its reduction."""
 NOT_REDUCED = 0.97
@@ -25,7 +23,6 @@ NOT_REDUCED = 0.97
 SPARED = 0.1
 """Of the plain bytes: where more were not compressed, or not referred to, for speed, nobody knows what that would have
 gained."""
-A_MINUTE = 60.0
 HELD = 0.5
 """Share of the last minute in which a rate held data back; what was before the start is time in which none did."""
 LIMITED = 0.5
@@ -75,7 +72,7 @@ def _unreduced(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
     names = dict.fromkeys(share.name for peer in snapshot.peers for share in peer.shares)
     for name in names:
         raw, deduplicated, compressed, spared, relieved = (
-            trend.rise(share_counter(name, what), WHILE)
+            trend.rise(share_counter(name, what), A_WHILE)
             for what in ("raw", "after_deduplication", "after_compression", "spared", "relieved")
         )
         if spared + relieved <= SPARED * raw and raw >= LEAST_BYTES and compressed >= NOT_REDUCED * raw:
@@ -108,7 +105,7 @@ def _holding(peer: PeerStatus, share: ShareStatus, trend: Trend) -> int:
 
 def _store(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
     larger = larger_stores(snapshot.store)
-    if trend.rise(store_counter("evicted_bytes"), WHILE) and larger and larger[0].more_hits >= EVICTED_AGAIN:
+    if trend.rise(store_counter("evicted_bytes"), A_WHILE) and larger and larger[0].more_hits >= EVICTED_AGAIN:
         words = f"twice the size would have answered {larger[0].more_hits:.1%} more of all look-ups"
         yield _Found(codes.STORE_SMALL, "store", words)
 
@@ -116,7 +113,7 @@ def _store(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
 def _relieved(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
     """Until two minutes have passed without any: what is said of a store comes and goes, and relief rests for one."""
     for peer in snapshot.peers:
-        relieved, lately = (trend.rise(peer_counter(peer.name, "relieved"), span) for span in (WHILE, 2 * A_MINUTE))
+        relieved, lately = (trend.rise(peer_counter(peer.name, "relieved"), span) for span in (A_WHILE, 2 * A_MINUTE))
         if relieved >= LEAST_BYTES and lately:
             words = f"{size(relieved)} that {peer.name} holds went literally in ten minutes"
             rate = peer.store_bytes_per_second

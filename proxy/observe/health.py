@@ -12,18 +12,15 @@ from proxy.observe.codes import Code
 from proxy.observe.readings import REFUSED, lane_counter, peer_counter, store_counter
 from proxy.observe.refusals import UNREACHABLE
 from proxy.observe.snapshot import CertificateStatus, LaneStatus, PeerStatus, RefusalStatus, Snapshot
-from proxy.observe.trend import Trend
+from proxy.observe.trend import A_MINUTE, A_WHILE, Trend
 from proxy.observe.wording import number_of_streams, size
 
 OF_LATE = 10.0
 """Seconds that rates and loss are of."""
-A_WHILE = 600.0
-"""Seconds for which what has happened still counts."""
 PATIENCE_AT_START = 15.0
 """Seconds for which a tunnel that has not come up yet is no fault."""
 LOSSY, LOSSY_NO_MORE = 0.05, 0.03
 """Shares of a minute's loss at which a lane begins to be lossy, and at which it ends to be."""
-A_MINUTE = 60.0
 LOSS_LEAST_BYTES = 500_000
 """Sent in that minute, some 350 packets: below that a share of loss means nothing."""
 BEARS_LOSS = "bbr"

@@ -5,8 +5,10 @@ from collections.abc import Mapping
 
 Counters = Mapping[str, float]
 
-FINE = 60.0
+A_MINUTE = 60.0
 """Seconds of which every reading is remembered."""
+A_WHILE = 600.0
+"""Seconds for which, to health and warnings, what has happened still counts: "in the last ten minutes"."""
 
 
 class Readings:
@@ -40,7 +42,7 @@ class Trend:
     def __init__(self, seconds: float) -> None:
         """Remembers so many, beyond the last minute in steps of a sixtieth of that."""
         self._step = seconds / 60
-        self._fine = Readings(round(FINE) + 1)
+        self._fine = Readings(round(A_MINUTE) + 1)
         self._coarse = Readings(61)
         self._now = 0.0
         self._last: Counters = {}
@@ -69,4 +71,4 @@ class Trend:
         return self.rise(name, seconds) / passed if passed else 0.0
 
     def _then(self, seconds: float) -> tuple[float, Counters]:
-        return (self._fine if seconds <= FINE else self._coarse).at(self._now - seconds)
+        return (self._fine if seconds <= A_MINUTE else self._coarse).at(self._now - seconds)

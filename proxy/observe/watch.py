@@ -4,12 +4,12 @@ from proxy.observe import codes
 from proxy.observe.answers import Caution, HealthAnswer
 from proxy.observe.cautions import Cautions
 from proxy.observe.chronicle import Chronicle
-from proxy.observe.health import A_WHILE, Ladder
+from proxy.observe.health import Ladder
 from proxy.observe.history import History
 from proxy.observe.journal import Journal
 from proxy.observe.readings import counters, store_counter
 from proxy.observe.snapshot import Snapshot
-from proxy.observe.trend import Trend
+from proxy.observe.trend import A_WHILE, Trend
 
 _HOUR = 3600.0
 _EVICTED = store_counter("evicted_bytes")
