@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import Enum
 
+Limits = tuple[int, int, int]
+"""Of a buffer, as the kernel has them: least, at first, at most, bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
@@ -15,9 +18,9 @@ class Kernel:
     default: str | None
     modules: tuple[str, ...]
     """Congestion controls that could be loaded."""
-    read: tuple[int, int, int] | None
-    """tcp_rmem: least, at first, at most, bytes."""
-    write: tuple[int, int, int] | None
+    read: Limits | None
+    """tcp_rmem."""
+    write: Limits | None
     """tcp_wmem."""
     scaling: bool | None
     """tcp_window_scaling."""

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from proxy.doctor.facts import Clock, Disk, Kernel, Memory, NoDisk
+from proxy.doctor.facts import Clock, Disk, Kernel, Limits, Memory, NoDisk
 from proxy.files import in_the_way, nearest, present
 
 ROOT = Path("/")
@@ -28,8 +28,8 @@ def kernel(root: Path = ROOT, release: str | None = None) -> Kernel:
         allowed=_words(ipv4 / "tcp_allowed_congestion_control"),
         default=default[0] if default else None,
         modules=_modules(root / "lib/modules" / (release or os.uname().release)),
-        read=_triple(ipv4 / "tcp_rmem"),
-        write=_triple(ipv4 / "tcp_wmem"),
+        read=_limits(ipv4 / "tcp_rmem"),
+        write=_limits(ipv4 / "tcp_wmem"),
         scaling=_switch(ipv4 / "tcp_window_scaling"),
         tuning=_switch(ipv4 / "tcp_moderate_rcvbuf"),
         probing=_number(ipv4 / "tcp_mtu_probing"),
@@ -161,7 +161,7 @@ def _number(path: Path) -> int | None:
     return int(words[0]) if len(words) == 1 and words[0].isdecimal() else None
 
 
-def _triple(path: Path) -> tuple[int, int, int] | None:
+def _limits(path: Path) -> Limits | None:
     words = _text(path).split()
     if len(words) != 3 or not all(word.isdecimal() for word in words):
         return None

@@ -12,7 +12,7 @@ from proxy.config.model import Tunnel
 from proxy.config.units import parse_size
 from proxy.config.validators import Within
 from proxy.config.values import LANES_MAX
-from proxy.doctor.facts import Kernel
+from proxy.doctor.facts import Kernel, Limits
 from proxy.doctor.findings import Finding, attention, ok
 from proxy.doctor.kernel import BUFFERS
 from proxy.doctor.wording import milliseconds, sysctl
@@ -32,32 +32,30 @@ def buffers(
         yield attention(BUFFERS, "the kernel does not say its limits", "see net.ipv4.tcp_rmem and tcp_wmem yourself")
         return
     has = f"the kernel lets them grow to {show_size(kernel.read[2])} (receive) and {show_size(kernel.write[2])} (send)"
-    least = min(kernel.read[2], kernel.write[2])
     if round_trip is None:
         wanting = "isthmus doctor CONFIG --rate 45Mbit --round-trip 100ms, with your line's figures"
         yield attention(BUFFERS, f"{has}; whether that is enough depends on the line", wanting)
     elif rate is None:
-        enough = least * 8 / 2 / round_trip
+        enough = min(kernel.read[2], kernel.write[2]) * 8 / 2 / round_trip
         yield ok(
             BUFFERS,
             f"{has}, enough for {show_rate(enough)} at {milliseconds(round_trip)} (--rate of the line has it judged)",
         )
     else:
-        yield _against_line(kernel, has, Line(rate, round_trip), lanes or 1)
+        yield _against_line(kernel.read, kernel.write, has, Line(rate, round_trip), lanes or 1)
 
 
-def _against_line(kernel: Kernel, has: str, line: Line, lanes: int) -> Finding:
-    assert kernel.read is not None
-    assert kernel.write is not None
+def _against_line(read: Limits, write: Limits, has: str, line: Line, lanes: int) -> Finding:
+    least = min(read[2], write[2])
     needs = f"{show_rate(line.rate)} at {milliseconds(line.round_trip)} needs {show_size(line.buffer)}"
-    if min(kernel.read[2], kernel.write[2]) >= line.buffer:
+    if least >= line.buffer:
         return ok(BUFFERS, f"{has}; {needs}")
-    remedy = f"on both hosts: {sysctl(*sysctl_lines(line.advised, kernel.read, kernel.write))}"
+    remedy = f"on both hosts: {sysctl(*sysctl_lines(line.advised, read, write))}"
     if line.fillable:
         return attention(BUFFERS, f"{has}, but {needs}", remedy)
     beyond = f"{needs}, more than the kernel takes: one connection cannot fill such a line"
     needed = -(-line.buffer // BUFFER_MAX) + 1  # one is kept for what is urgent
-    full = min(kernel.read[2], kernel.write[2]) >= BUFFER_MAX
+    full = least >= BUFFER_MAX
     if full and lanes >= needed:
         return ok(BUFFERS, f"{has}; {beyond}, but {lanes} lanes can")
     if needed > LANES_MAX:
