@@ -97,9 +97,9 @@ def _way(text: str) -> Way:
 
 
 def _mistakes(wishes: Wishes, config: Path) -> Iterator[str]:
-    typed = {("site", "name"): wishes.site, ("tunnel", "listen"): wishes.listen, ("peer", 0, "name"): wishes.peer}
+    needed = {("site", "name"): wishes.site, ("tunnel", "listen"): wishes.listen, ("peer", 0, "name"): wishes.peer}
     for mistake in sitefile.mistakes(wishes, config):
-        yield _as_option(mistake, missing=not typed.get(mistake.where, True))
+        yield _as_option(mistake, missing=not needed.get(mistake.where, True))
 
 
 def _as_option(mistake: Mistake, *, missing: bool) -> str:
