@@ -214,10 +214,8 @@ class ScheduledRate(Section):
     """Another rate of that peer at certain times, by this host's clock. The first table that fits the time counts."""
 
     days: Days = setting("Days on which it begins.", "mon-sun")
-    begin: Clock = Field(description="When it begins.", examples=["08:00"], alias="from")
-    end: Clock = Field(
-        description="When it ends; on the next day if that is before `from`.", examples=["18:00"], alias="to"
-    )
+    begin: Clock = setting("When it begins.", example="08:00", key="from")
+    end: Clock = setting("When it ends; on the next day if that is before `from`.", example="18:00", key="to")
     rate: LineRate = setting("The rate during that time.", example="10Mbit")
 
 
