@@ -61,7 +61,6 @@ def settings_of(site: SiteConfig) -> Settings:
     status = site.status
     return Settings(
         host=status.listen.host,
-        port=status.listen.port,
         certificate=status.certificate,
         key=status.key,
         token=status.token,

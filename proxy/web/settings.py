@@ -1,4 +1,4 @@
-"""Where and how the status listener answers: plain values, from the configuration."""
+"""How the status listener answers: plain values, from the configuration."""
 
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -10,8 +10,7 @@ class Settings:
     """Paths are of files (PEM, or a token); None: there is none."""
 
     host: str
-    """An IP address."""
-    port: int
+    """The IP address that it listens on."""
     certificate: Path | None = None
     key: Path | None = None
     token: Path | None = None

@@ -76,20 +76,20 @@ class Stage:
     """A listener that runs."""
 
     site: FakeSite
-    settings: Settings
+    address: Address
     server: StatusServer
     context: ssl.SSLContext | None = None
     """For those who connect."""
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection, over TLS if the listener speaks it."""
-        host, port = self.settings.host, self.settings.port
+        host, port = self.address
         return await asyncio.wait_for(asyncio.open_connection(host, port, ssl=self.context, limit=1 << 24), PATIENCE)
 
     async def ask(self, path: str, method: str = "GET", **headers: str) -> Answer:
         """One request on a connection of its own; underscores of header names are dashes."""
         reader, writer = await self.connect()
-        fields = {"Host": f"{self.settings.host}:{self.settings.port}", "Connection": "close"}
+        fields = {"Host": str(self.address), "Connection": "close"}
         fields |= {name.replace("_", "-"): value for name, value in headers.items()}
         head = "".join(f"{name}: {value}\r\n" for name, value in fields.items() if value)
         writer.write(f"{method} {path} HTTP/1.1\r\n{head}\r\n".encode())
@@ -134,11 +134,12 @@ async def listening(
     **settings: Any,
 ) -> AsyncIterator[Stage]:
     site = site or FakeSite()
-    chosen = replace(Settings("127.0.0.1", free_port()), **settings)
-    server = StatusServer(chosen, site, bind(Address(chosen.host, chosen.port)), limits or PATIENT)
+    chosen = replace(Settings("127.0.0.1"), **settings)
+    address = Address(chosen.host, free_port())
+    server = StatusServer(chosen, site, bind(address), limits or PATIENT)
     try:
         await server.start()
-        yield Stage(site, chosen, server, context)
+        yield Stage(site, address, server, context)
     finally:
         await server.stop()
 

@@ -41,7 +41,7 @@ async def say_nothing(stage: Stage) -> None:
 
 async def stay(stage: Stage, words: bytes, context: ssl.SSLContext | None) -> None:
     """Until the listener ends it."""
-    connection = socket.create_connection((stage.settings.host, stage.settings.port))
+    connection = socket.create_connection(stage.address)
     if context is None:
         connection.sendall(words)
     name = "localhost" if context else None

@@ -92,7 +92,7 @@ def test_connections_that_are_reset_before_they_are_accepted() -> None:
         async with listening() as stage:
             for _ in range(4):
                 for _ in range(50):  # fewer than wait to be accepted, for the loop does not run meanwhile
-                    connection = socket.create_connection((stage.settings.host, stage.settings.port))
+                    connection = socket.create_connection(stage.address)
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, LINGER_RESET)
                     connection.close()
                 assert (await stage.ask("/healthz")).status == 200
@@ -157,7 +157,7 @@ def test_who_does_not_take_an_answer_is_ended() -> None:
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             slow.setblocking(False)
             loop = asyncio.get_running_loop()
-            await loop.sock_connect(slow, (stage.settings.host, stage.settings.port))
+            await loop.sock_connect(slow, stage.address)
             await loop.sock_sendall(slow, f"GET {API}/status HTTP/1.1\r\nHost: localhost\r\n\r\n".encode() * 5)
             await eventually(lambda: gate_of(stage).visits == 1)
             await all_ended(stage)
@@ -241,7 +241,7 @@ def test_who_listens_stays_and_who_does_not_read_is_dropped() -> None:
             bad.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             bad.setblocking(False)
             loop = asyncio.get_running_loop()
-            await loop.sock_connect(bad, (stage.settings.host, stage.settings.port))
+            await loop.sock_connect(bad, stage.address)
             await loop.sock_sendall(bad, LIVE)
             await eventually(lambda: stage.server.live.listeners == 2)
             seconds = 0

@@ -187,7 +187,7 @@ def test_no_connection_outlives_what_it_was_let_in_by(files: dict[str, Any]) -> 
         async with listening(Reloading(), context=trusting(files), **files) as stage:
             reload = stage.server.reload
             idle, viewer, asking = [await stage.connect() for _ in range(3)]
-            silent = await asyncio.open_connection(stage.settings.host, stage.settings.port)
+            silent = await asyncio.open_connection(*stage.address)
             idle[1].write(b"GET /healthz HTTP/1.1\r\n" + bearer)
             await asyncio.wait_for(idle[0].readuntil(b"ok\n"), PATIENCE)
             viewer[1].write(f"GET {API}/live HTTP/1.1\r\n".encode() + bearer)

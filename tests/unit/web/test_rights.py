@@ -20,7 +20,7 @@ def test_a_disk_that_never_answers_leaves_the_old_tokens_in_use(
     token, answers = tmp_path / "token", threading.Event()
     token.write_text(OLD)
     token.chmod(0o600)
-    rights = Rights(Settings(host="127.0.0.1", port=0, token=token))
+    rights = Rights(Settings(host="127.0.0.1", token=token))
     token.write_text(NEW)
     with monkeypatch.context() as patch:
         patch.setattr("proxy.web.rights.DISK_SECONDS", 0.01)
