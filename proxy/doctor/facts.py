@@ -48,7 +48,6 @@ class Disk:
     """The store's directory, or the nearest one above it that is there."""
     free: int
     """What this user may still fill."""
-    total: int
     used: int
     """What the store takes already."""
     writable: bool

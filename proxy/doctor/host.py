@@ -79,7 +79,6 @@ def _disk(path: Path) -> Disk:
     return Disk(
         place=str(place),
         free=room.f_bavail * room.f_frsize,
-        total=room.f_blocks * room.f_frsize,
         used=_taken(path),
         writable=os.access(place, os.W_OK | os.X_OK),
     )

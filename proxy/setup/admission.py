@@ -30,8 +30,6 @@ MEND = "if that file was damaged, add --replace"
 class Admitted:
     """What has become of it."""
 
-    certificate: Path
-    """The file that holds the other site's certificate."""
     changed: tuple[Path, ...]
     """Files that were written; none if all was as it should be."""
     left: tuple[Mistake, ...]
@@ -80,7 +78,7 @@ def admit(config: Path, invitation: Invitation, now: datetime, *, replace: bool 
             raise
         raise _translated(error) from None
     changed = [(draft.certificate, old != invitation.certificate), (config, draft.text != text)]
-    return Admitted(draft.certificate, tuple(path for path, written in changed if written), left)
+    return Admitted(tuple(path for path, written in changed if written), left)
 
 
 def _check(site: SiteConfig, invitation: Invitation, now: datetime) -> None:

@@ -151,7 +151,7 @@ def test_a_memory_store_has_no_index(east: SiteConfig) -> None:
 
 
 def room(free: int, used: int = 0, *, writable: bool = True) -> Disk:
-    return Disk("/srv", free, 100 * GIB, used, writable)
+    return Disk("/srv", free, used, writable)
 
 
 def test_a_store_in_memory_needs_no_disk(east: SiteConfig) -> None:
