@@ -10,7 +10,7 @@ from typing import Any
 from proxy import identity
 from proxy.cli.ending import ended_in_order
 from proxy.cli.output import say
-from proxy.cli.pair import invitation_line, read_reach
+from proxy.cli.pair import dialled_at, invitation_line, read_reach
 from proxy.cli.questions import ask
 from proxy.config.addresses import Address, parse_listen
 from proxy.config.mistakes import Mistake
@@ -125,10 +125,7 @@ def _reached(options: Options) -> Address | None:
     if options["reach"] is not None:
         return read_reach(options["reach"])
     listen = parse_listen(options["listen"]) if options["listen"] else None
-    if listen is not None and listen.ip is not None and listen.ip.is_unspecified:
-        wrong = f"--reach is missing: {listen} is no address that the other site could dial"
-        raise OperatorError(f'{wrong}; add one, such as --reach "198.18.0.1:{listen.port}"', ExitCode.USAGE)
-    return listen
+    return dialled_at(listen, f"--reach is missing: {listen} is no address that the other site could dial")
 
 
 def _present(site: str, out: Path) -> Iterator[str]:

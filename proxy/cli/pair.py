@@ -8,7 +8,6 @@ from proxy.cli.ending import ended_in_order
 from proxy.cli.output import say
 from proxy.config.addresses import Address, parse_remote
 from proxy.config.loading import load
-from proxy.config.model import SiteConfig
 from proxy.doctor.trust import SOON
 from proxy.errors import ExitCode, OperatorError
 from proxy.setup.admission import Admitted, admit
@@ -32,7 +31,9 @@ def run(line: str, config: Path, replace: bool) -> None:
 def invite(config: Path, reach: str | None) -> None:
     """Print the line of the site whose file that is."""
     site = load(config, files=False)
-    address = read_reach(reach) if reach is not None else listen_address(site)
+    listen = site.tunnel.listen
+    wrong = f"{listen} (tunnel.listen) is no address that another site could dial"
+    address = read_reach(reach) if reach is not None else dialled_at(listen, wrong)
     line = invitation_line(site.site.name, address, site.identity.certificate)
     peer = site.peers[0].name if len(site.peers) == 1 else "OTHER"
     say(f"isthmus pair {line} {peer}.toml")
@@ -40,11 +41,10 @@ def invite(config: Path, reach: str | None) -> None:
     say(f"SHA-256 {shown}: has to be what the other host shows", err=True)
 
 
-def listen_address(site: SiteConfig) -> Address | None:
-    """Where the tunnel's listener is reached, None if there is none. Raises OperatorError if that is not clear."""
-    listen = site.tunnel.listen
-    if listen is not None and listen.ip is not None and listen.ip.is_unspecified:
-        wrong = f"{listen} (tunnel.listen) is no address that another site could dial"
+def dialled_at(listen: Address | None, wrong: str) -> Address | None:
+    """Where another site dials that listener, if there is one. Raises OperatorError: what is `wrong`, if that is not
+    clear."""
+    if listen is not None and listen.stands_for_all:
         raise OperatorError(f'{wrong}; add one, such as --reach "198.18.0.1:{listen.port}"', ExitCode.USAGE)
     return listen
 

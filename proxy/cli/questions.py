@@ -55,8 +55,8 @@ def _ask(question: str, read: Callable[[str], str | None], default: str | None =
 
 def _reach(listen: str | None) -> str | None:
     """Asked for only where `listen` stands for all addresses."""
-    ip = parse_listen(listen).ip if listen else None
-    return _ask("Address by which the other site reaches that", _address) if ip and ip.is_unspecified else None
+    wanted = listen is not None and parse_listen(listen).stands_for_all
+    return _ask("Address by which the other site reaches that", _address) if wanted else None
 
 
 def _own_name() -> str | None:

@@ -24,6 +24,11 @@ class Address(NamedTuple):
         """The host as an IP address, or None if it is a name."""
         return _ip(self.host)
 
+    @property
+    def stands_for_all(self) -> bool:
+        """True for 0.0.0.0 and [::], on which one listens, and which nobody can dial."""
+        return self.ip is not None and self.ip.is_unspecified
+
     def shares_host(self, other: "Address") -> bool:
         """True if who listens on both needs two ports: the same IP address, or one of them stands for all."""
         one, two = self.ip, other.ip
@@ -56,7 +61,7 @@ def parse_address(text: str) -> Address:
 def parse_remote(text: str) -> Address:
     """As `parse_address`, of a host that can be dialled: not 0.0.0.0 or [::]. Raises ValueError."""
     address = parse_address(text)
-    if address.ip is not None and address.ip.is_unspecified:
+    if address.stands_for_all:
         raise ValueError("stands for all addresses of a host, and can be dialled by nobody")
     return address
 

@@ -114,7 +114,7 @@ def _check_pair(draft: Draft, now: datetime) -> None:
 def _making(draft: Draft) -> str:
     """What to type for a key and a certificate that it signs itself, for the address by which the listener is asked."""
     listen, certificate, key = draft.get(*LISTEN), draft.get(*CERTIFICATE), draft.get(*KEY)
-    known = listen is not None and not listen.ip.is_unspecified
+    known = listen is not None and not listen.stands_for_all
     name = f"IP:{listen.ip}" if known else "IP:ADDRESS"
     files = typed("-keyout", key or "listener.key", "-out", certificate or "listener.crt")
     made = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3650"
