@@ -50,6 +50,12 @@ def site_state(status: dict[str, Any]) -> str:
     return "draining" if status.get("draining") else "ready" if status.get("ready") else "not ready"
 
 
+def came_by(stream: dict[str, Any]) -> Text:
+    """The forward or export that a stream belongs to."""
+    forward, export = stream.get("forward"), stream.get("export")
+    return plain(f"forward {forward}" if forward else f"export {export}")
+
+
 def number(value: Any) -> str:
     """1,234,567"""
     return f"{value:,}" if is_number(value) else "-"

@@ -15,6 +15,7 @@ from proxy.cli.cells import (
     as_dict,
     as_dicts,
     as_list,
+    came_by,
     duration,
     headed_table,
     is_number,
@@ -161,12 +162,11 @@ def _streams(streams: list[dict[str, Any]]) -> Table:
     table = headed_table("Stream", "Peer", "By", "Origin", "Age", "Sent", "Compression", "Delivered")
     table.caption = f"and {hidden} more: --json shows all" if hidden > 0 else None
     for stream in streams[:MOST_STREAMS]:
-        forward, export = stream.get("forward"), stream.get("export")
         moved = as_dict(stream.get("bytes"))
         table.add_row(
             number(stream.get("id")),
             plain(stream.get("peer")),
-            plain(f"forward {forward}" if forward else f"export {export}"),
+            came_by(stream),
             plain(stream.get("origin")),
             duration(stream.get("age_seconds")),
             size(moved.get("raw")),

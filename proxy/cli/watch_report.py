@@ -14,6 +14,7 @@ from proxy.cli.cells import (
     as_dict,
     as_dicts,
     as_list,
+    came_by,
     duration,
     is_number,
     milliseconds,
@@ -148,11 +149,10 @@ def _tunnels(peers: list[dict[str, Any]], healths: list[dict[str, Any]]) -> Iter
 
 
 def _stream(stream: dict[str, Any]) -> Row:
-    forward, export = stream.get("forward"), stream.get("export")
     return (
         number(stream.get("id")),
         plain(stream.get("peer")),
-        plain(f"forward {forward}" if forward else f"export {export}"),
+        came_by(stream),
         plain(stream.get("initiator") or stream.get("origin")),
         rate(stream.get("sent_bits_per_second")),
         rate(stream.get("delivered_bits_per_second")),
