@@ -109,12 +109,11 @@ def _existing(site: SiteConfig, action: str) -> Path:
         present = {"containers", "index"} & set(os.listdir(path))
     except FileNotFoundError:
         present = set()
-    except PermissionError as error:
-        owner = other_owner(path) or other_owner(site.identity.key)
-        remedy = as_user(owner, *command) if owner else "run this as the site's user"
-        raise OperatorError(f"store {path} cannot be looked into: {error.strerror}; {remedy}", ExitCode.STORE) from None
     except OSError as error:
         remedy = "name a directory as store.path"
+        if isinstance(error, PermissionError):
+            owner = other_owner(path) or other_owner(site.identity.key)
+            remedy = as_user(owner, *command) if owner else "run this as the site's user"
         raise OperatorError(f"store {path} cannot be looked into: {error.strerror}; {remedy}", ExitCode.STORE) from None
     if not present:
         raise OperatorError(f"there is no store in {path} yet; `isthmus serve` makes it", ExitCode.STORE)
