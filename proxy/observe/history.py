@@ -81,17 +81,16 @@ class History:
 
     def _gain(self, series: str, name: str, now: float) -> Gain:
         rows = [row for _, row in self.book.steps(series, name, now) if row is not None]
-        raw, deduplicated, compressed = (
-            _total(rows, column) for column in ("raw", "after_deduplication", "after_compression")
+        raw, deduplicated, compressed, wire = (
+            _total(rows, column) for column in ("raw", "after_deduplication", "after_compression", "wire")
         )
-        wire = _total(rows, "wire")
         return Gain(
             share=series,
             raw=round(raw),
             after_deduplication=round(deduplicated),
             after_compression=round(compressed),
             wire=round(wire),
-            gain=round(raw / wire, 3) if wire and raw else None,
+            gain=_ratio(raw, wire),
             by_deduplication=_saved(raw, deduplicated, raw),
             by_compression=_saved(deduplicated, compressed, raw),
         )
@@ -149,8 +148,12 @@ def _pass(rows: Sequence[Row], kind: str) -> Pass:
         raw=round(raw),
         wire=round(wire),
         lan_bits_per_second=round(8 * raw / seconds) if seconds else 0.0,
-        gain=round(raw / wire, 3) if wire and raw else None,
+        gain=_ratio(raw, wire),
     )
+
+
+def _ratio(raw: float, wire: float) -> float | None:
+    return round(raw / wire, 3) if wire and raw else None
 
 
 def _saved(before: float, after: float, whole: float) -> float:
