@@ -63,8 +63,9 @@ def transparent_ones_have_a_range(draft: Draft) -> None:
 
 def ports_are_free(draft: Draft) -> None:
     """No listener has an address that a forward may want on demand."""
+    taken = listeners(draft)
     for where, own, ports in _on_demand(draft):
-        for other, listen in listeners(draft).items():
+        for other, listen in taken.items():
             if ports.covers(listen.port) and own.shares_host(listen):
                 draft.wrong(where, f"has the port of {show_key(other)} ({listen})", "leave that port out")
     for (_, one, first), (where, other, second) in combinations(_on_demand(draft), 2):
@@ -74,8 +75,9 @@ def ports_are_free(draft: Draft) -> None:
 
 def ranges_do_not_loop(draft: Draft) -> None:
     """An export whose range has a forward of the same site would send the bytes round for ever."""
+    forwards = list(_of_forwards(draft))
     for where, covered in draft.column("export", "range").items():
-        for name, listen, ports in _of_forwards(draft):
+        for name, listen, ports in forwards:
             if ports.covers(covered.port) and listen.ip is not None and listen.ip in covered.network:
                 draft.wrong(
                     where,
