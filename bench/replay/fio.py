@@ -22,8 +22,8 @@ from bench.ending import bound
 
 PATIENCE_SECONDS = 60.0
 """For fio beyond the time that it was given, and for qemu-nbd to log in."""
-STARTS_SECONDS = 1.0
-"""After which fio is at work: what it is to be beside may be over sooner."""
+AT_WORK = "at-work"
+"""A file that fio makes when it goes to work. Until then it dies of being told to end, or forgets it."""
 ASKED_AGAIN_SECONDS = 2.0
 ENDLESS = 24 * 3600
 COMPRESSIBLE = 38
@@ -162,8 +162,9 @@ class Load:
 
 @contextlib.contextmanager
 def load(jobs: Sequence[Job], directory: Path, seconds: float | None = None) -> Iterator[Load]:
-    """Jobs that run at once, for so many seconds or until they are told to end."""
-    file = directory / "fio.ini"
+    """Jobs that run at once, for so many seconds or until they are told to end: these are at work when it begins."""
+    file, at_work = directory / "fio.ini", directory / AT_WORK
+    at_work.unlink(missing_ok=True)
     file.write_text(job_file(jobs, seconds or ENDLESS))
     command = ["fio", "--output-format=json", str(file)]
     process = subprocess.Popen(
@@ -176,11 +177,18 @@ def load(jobs: Sequence[Job], directory: Path, seconds: float | None = None) -> 
     )
     try:
         if seconds is None:
-            time.sleep(STARTS_SECONDS)
+            _wait_at_work(process, at_work)
         yield Load(process, seconds or 0.0)
     finally:
         process.kill()
         process.communicate()
+
+
+def _wait_at_work(process: "subprocess.Popen[str]", at_work: Path) -> None:
+    """Why it is not is said at its end."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not at_work.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def job_file(jobs: Sequence[Job], seconds: float) -> str:
@@ -193,6 +201,7 @@ def job_file(jobs: Sequence[Job], seconds: float) -> str:
         "refill_buffers=1",
         f"buffer_compress_percentage={COMPRESSIBLE}",
         "randrepeat=0",
+        f"exec_prerun=touch {AT_WORK}",
     ]
     for number, job in enumerate(jobs):
         lines += [f"[{job.name}.{number}]", f"uri=nbd+unix:///?socket={job.disk}", f"rw={job.work.pattern}"]
