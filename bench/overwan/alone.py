@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from types import TracebackType
 
 from bench.datasets import Dataset
 from bench.goals import Goal
@@ -43,10 +44,12 @@ class Guest(Stream):
         """Send the rest, too."""
         self._on.set()
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self._end.set()
         self._on.set()
-        super().__exit__()
+        super().__exit__(kind, error, traceback)
 
     def _buffers(self, volume: Dataset) -> Iterator[bytes]:
         sent = 0

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from bench.datasets import Dataset
@@ -53,7 +54,11 @@ def pair_on(wan: Wan, *names: str, **settings: Any) -> Iterator[tuple[Pair, dict
 
 
 class Stream:
-    """One stream that is sent from east in a thread. A context manager: leaving it ends the stream and waits."""
+    """One stream that is sent from east in a thread.
+
+    A context manager: leaving it ends the stream and waits; not after an error or an interrupt, since over a line that
+    is out the rest would never arrive. What is around it goes then, and the stream with it.
+    """
 
     def __init__(self, wan: Wan, to: Address, volume: Dataset) -> None:
         """`volume`: its bytes; with `ENDLESS` of them it lasts until it is told to end."""
@@ -65,9 +70,12 @@ class Stream:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         self._end.set()
-        self._thread.join()
+        if kind is None:
+            self._thread.join()
 
     def wait(self) -> Transfer:
         """Until everything is sent, and the answer has come."""
