@@ -86,7 +86,7 @@ def judged(setting: Setting, news: list[Transfer], passes: list[Transfer], liter
         "literal, %": 100 * literal,
         "limit": setting.goodput / MBIT,
     }
-    goals = (Goal("known on a slow disk / new", 100 * known / new.rate, ENOUGH, True, "%"),)
+    goals = () if not new.rate else (Goal("known on a slow disk / new", 100 * known / new.rate, ENOUGH, True, "%"),)
     return Figure(setting.text, WHAT, values, goals, all(each.verified for each in (*news, *passes)), excuse)
 
 

@@ -66,7 +66,7 @@ def _through_the_pair(bench: Bench, wan: Wan, setting: Setting) -> tuple[bool, d
 def _in_plain_tcp(bench: Bench, wan: Wan, setting: Setting, control: str) -> dict[str, float]:
     bench.tell(f"{setting.text}: questions beside iperf3 -C {control}")
     host = wan.addresses["west"]
-    with _echo(wan, host) as port, iperf.bulk(wan, control, round(2 * QUESTIONS * EVERY + SETTLE)):
+    with _echo(wan, host) as port, iperf.bulk(wan, control, lasting(bench)):
         return _ask(bench, wan, (host, port))
 
 
@@ -80,13 +80,22 @@ def _echo(wan: Wan, host: str) -> Iterator[int]:
 
 
 def _ask(bench: Bench, wan: Wan, to: Address) -> dict[str, float]:
-    count = max(LEAST, round(QUESTIONS * bench.scale))
     time.sleep(SETTLE)
-    how = ["--count", str(count), "--bytes", str(BYTES), "--every", str(EVERY)]
+    how = ["--count", str(questions(bench)), "--bytes", str(BYTES), "--every", str(EVERY)]
     before = wan.stats()["west"]
     with wan.inside("east"):
         found = load.ask("question", "--to", f"{to[0]}:{to[1]}", *how)
     return found | {"overflow": overflow(before, wan.stats()["west"])}
+
+
+def questions(bench: Bench) -> int:
+    """How many are asked each time."""
+    return max(LEAST, round(QUESTIONS * bench.scale))
+
+
+def lasting(bench: Bench) -> int:
+    """Seconds for which plain TCP fills the line beside them: twice what they take, for a machine that is busy."""
+    return round(2 * questions(bench) * EVERY + SETTLE)
 
 
 def overflow(before: Mapping[str, int], after: Mapping[str, int]) -> float:

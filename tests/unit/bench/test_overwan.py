@@ -11,7 +11,7 @@ from rich.console import Console
 from bench.datasets import Dataset
 from bench.goals import Goal
 from bench.load import LoadFailure, Run, summary
-from bench.overwan import alone, iperf, outage, shares, slow_store, warm
+from bench.overwan import alone, iperf, outage, shares, slow_store, urgency, warm
 from bench.overwan.__main__ import SUITE
 from bench.overwan.bench import Bench
 from bench.overwan.cases import CASES
@@ -186,6 +186,12 @@ def test_questions_are_summed_up() -> None:
     assert added(found, FIELD) == {"median": 25, "99 %": 150, "overflow, %": 1}
 
 
+@pytest.mark.parametrize("scale", [0.01, 1.0, 10.0])
+def test_bulk_lasts_longer_than_the_questions_beside_it(tmp_path: Path, scale: float) -> None:
+    bench = Bench(tmp_path, lambda text: None, scale)
+    assert urgency.lasting(bench) > urgency.SETTLE + 1.5 * urgency.questions(bench) * urgency.EVERY
+
+
 def test_what_found_the_queue_full_is_a_share() -> None:
     before = {"packets": 100, "queue": 10}
     assert overflow(before, {"packets": 300, "queue": 15}) == 0.025
@@ -297,3 +303,8 @@ def test_what_a_slow_store_holds_must_come_nearly_as_soon_as_what_is_new() -> No
 def test_a_slow_store_that_changes_bytes_is_told(which: str) -> None:
     news, passes = [took(1.0, verified=which != "new")], [took(1.0), took(1.0, verified=which != "known")]
     assert slow_store.judged(Setting(), news, passes, 0.0).met == "BYTES DIFFER"
+
+
+def test_a_slow_store_to_which_nothing_could_be_sent_is_told() -> None:
+    nothing = Transfer(0, 0.1, False, "the connection failed after 0 bytes")
+    assert slow_store.judged(Setting(), [nothing], [nothing, nothing], 0.0).met == "BYTES DIFFER"
