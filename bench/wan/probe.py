@@ -15,7 +15,7 @@ PORT = 9
 HEADERS = 28
 """Bytes of IP and UDP."""
 SILENCE = 1.0
-"""Seconds beyond the delay without a packet that mean that no more will come."""
+"""Seconds beyond the delay without a packet that mean that no more will come, once all were sent."""
 ROOM = 64 << 20
 _SO_TIMESTAMPNS, _SO_RCVBUFFORCE, _TCP_CONGESTION = 35, 33, 13
 _STAMP = struct.Struct("qq")
@@ -72,7 +72,7 @@ def train(wan: Wan, packets: int, size: int, pause: float, delay: float) -> Find
         sender = threading.Thread(target=_send, args=[wan, packets, size, pause, end], daemon=True)
         sender.start()
         try:
-            arrivals = list(_arrivals(sink))
+            arrivals = list(_arrivals(sink, sender))
         except BaseException:
             end.set()  # an interrupt takes the line away, and who still sent would complain of that
             raise
@@ -92,13 +92,18 @@ def _send(wan: Wan, packets: int, size: int, pause: float, end: threading.Event)
             source.send(_STAMP.pack(number, time.time_ns()) + rest)
 
 
-def _arrivals(sink: socket.socket) -> Iterator[Arrival]:
-    with contextlib.suppress(TimeoutError):
-        while True:
+def _arrivals(sink: socket.socket, sender: threading.Thread) -> Iterator[Arrival]:
+    while True:
+        sending = sender.is_alive()
+        try:
             packet, [(_, _, stamp), *_], _, _ = sink.recvmsg(_STAMP.size, 64)
-            number, sent = _STAMP.unpack(packet)
-            seconds, nanoseconds = _STAMP.unpack(stamp)
-            yield Arrival(number, sent / 1e9, seconds + nanoseconds / 1e9)
+        except TimeoutError:
+            if sending:  # on a busy machine it may stand still for seconds
+                continue
+            return
+        number, sent = _STAMP.unpack(packet)
+        seconds, nanoseconds = _STAMP.unpack(stamp)
+        yield Arrival(number, sent / 1e9, seconds + nanoseconds / 1e9)
 
 
 def tcp_rate(wan: Wan, congestion: str, settle: float, seconds: float) -> float:

@@ -49,18 +49,28 @@ def test_when_a_speed_is_true() -> None:
     )
 
 
-def test_nobody_sends_after_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def loopback(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A line that has both its ends there."""
+    monkeypatch.setattr(probe, "PORT", free_port())
+    return SimpleNamespace(addresses={"west": "127.0.0.1"}, inside=lambda end: contextlib.nullcontext())
+
+
+def test_who_stands_still_before_all_is_sent_has_lost_nothing(monkeypatch: pytest.MonkeyPatch, loopback: Any) -> None:
+    """As on a busy machine. All that came later counted as lost, and of nothing nothing could be computed."""
+    monkeypatch.setattr(probe, "SILENCE", 0.01)
+    assert probe.train(loopback, packets=5, size=200, pause=0.1, delay=0.0).loss == 0
+
+
+def test_nobody_sends_after_an_interrupt(monkeypatch: pytest.MonkeyPatch, loopback: Any) -> None:
     """The line goes with it, and a traceback told that the network is unreachable."""
 
-    def interrupted(sink: socket.socket) -> None:
+    def interrupted(sink: socket.socket, sender: threading.Thread) -> None:
         sink.recv(1)
         raise KeyboardInterrupt
 
-    host = "127.0.0.1"
-    wan: Any = SimpleNamespace(addresses={"west": host}, inside=lambda end: contextlib.nullcontext())
-    monkeypatch.setattr(probe, "PORT", free_port())
     monkeypatch.setattr(probe, "_arrivals", interrupted)
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
-        probe.train(wan, packets=10_000, size=200, pause=0.01, delay=0.0)
+        probe.train(loopback, packets=10_000, size=200, pause=0.01, delay=0.0)
     assert threading.active_count() == before
