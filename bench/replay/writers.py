@@ -64,8 +64,6 @@ class Writer:
     def _write(self, initiator: Initiator, deadline: float) -> None:
         at, now = 0, time.monotonic()
         for length in self.lengths:
-            if now > deadline:
-                return
             command = cdb.write_long(at // cdb.SECTOR, length // cdb.SECTOR)
             task = initiator.command(self.unit, command, self.content[at : at + length])
             if task.status != cdb.GOOD:
@@ -73,6 +71,8 @@ class Writer:
             before, now = now, time.monotonic()
             self.latencies.append(now - before)
             at += length
+            if now > deadline:  # not before the first write: of none there are no figures
+                return
 
 
 def alike(unit: int, content: Dataset, length: int) -> Writer:

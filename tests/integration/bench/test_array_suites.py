@@ -58,6 +58,15 @@ def test_writes_that_wait(directory: Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert all(figure.value for figure in outcome.figures)
 
 
+def test_a_writer_whose_time_is_over_at_once_has_figures(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the machine stands still just then."""
+    monkeypatch.setattr(blocks, "SIZES", (1,))
+    monkeypatch.setattr(blocks, "UNIT", 2 * MIB)
+    monkeypatch.setattr(blocks, "LEAST_SECONDS", 0.0)
+    for _, outcome in blocks.measure(Ground("none", "direct"), Stage(directory, 0.0)):
+        see_complete(outcome)
+
+
 @pytest.mark.parametrize("pool", [SEPARATE, MIXED])
 def test_workloads_on_pools_of_their_own_and_a_mixed_one(
     directory: Path, monkeypatch: pytest.MonkeyPatch, pool: str
