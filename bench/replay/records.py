@@ -100,9 +100,10 @@ class Records:
                 os.fsync(file.fileno())
             beside.replace(path)
         except OSError as error:
-            with contextlib.suppress(OSError):
-                beside.unlink()
             raise RecordFailure(f"{path} cannot be written: {error.strerror}") from None
+        finally:
+            with contextlib.suppress(OSError):  # mostly it is the result by now; not after an error or an interrupt
+                beside.unlink()
 
     def find(self, suite: str, cell: str, repeat: int) -> Record | None:
         """What is kept of it. Raises RecordFailure."""

@@ -215,6 +215,18 @@ def test_a_full_disk_of_results(made_up: MadeUp, tmp_path: Path, monkeypatch: py
     assert files(tmp_path) == ["passes_1.1.json", "passes_2.1.json"], "nothing half written stays"
 
 
+def test_a_result_that_was_interrupted_while_it_was_written(
+    made_up: MadeUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(descriptor: int) -> None:
+        raise KeyboardInterrupt
+
+    made_up.troubles[ALONE] = lambda: monkeypatch.setattr("os.fsync", interrupted)
+    with pytest.raises(OperatorError, match="interrupted; what was finished is kept"):
+        run(order(tmp_path))
+    assert files(tmp_path) == ["passes_1.1.json", "passes_2.1.json"]
+
+
 def test_a_full_disk_of_temporary_files_ends_the_run(made_up: MadeUp, tmp_path: Path) -> None:
     made_up.troubles[CELLS[1]] = raising(OSError(errno.ENOSPC, "No space left on device"))
     with pytest.raises(OperatorError, match=r"is full \(see TMPDIR\); what was finished is kept: go on with"):
