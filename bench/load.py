@@ -101,7 +101,7 @@ def run(file: Path, via: Address, sink: Process, shape: Shape) -> Run:
 def ask(role: str, *arguments: str) -> dict[str, Any]:
     """What a process of that role says in the end. Raises LoadFailure."""
     done = subprocess.run(
-        _command(role, *arguments),
+        bound(_command(role, *arguments)),
         capture_output=True,
         text=True,
         env=environment(),

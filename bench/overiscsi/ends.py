@@ -91,7 +91,7 @@ def target(play: Play, port: int) -> Iterator[Process]:
 
 def run(play: Play, via: Address, sink: Process) -> Run:
     """Send everything to `via`, which leads to the sink. The bytes of the run are the volume's. Raises LoadFailure."""
-    command = _command("source", play, "--host", via[0], "--port", str(via[1]))
+    command = bound(_command("source", play, "--host", via[0], "--port", str(via[1])))
     done = subprocess.run(
         command, capture_output=True, text=True, env=environment(), timeout=PATIENCE_SECONDS, check=False
     )

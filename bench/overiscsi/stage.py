@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.array import IQN, ArrayFailure, IscsiTarget, identical
+from bench.ending import bound
 from bench.initiator import cdb
 from bench.initiator.initiator import Initiator, Write
 from bench.initiator.login import Wishes
@@ -94,7 +95,7 @@ def _by_qemu(coroutines: int, command: int, digest: str, image: Path, address: A
     unit = "".join(f",image.{key}={value}" for key, value in {"driver": "iscsi", "transport": "tcp", **where}.items())
     options = ["convert", "-n", "-W", "-m", str(coroutines), "-S", "0", "-f", "raw", "--target-image-opts"]
     line = ["qemu-img", *options, str(image), f"driver=blkdebug,max-transfer={command}{unit}"]
-    done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+    done = subprocess.run(bound(line), capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     if done.returncode:
         raise ArrayFailure(f"qemu-img ended with status {done.returncode}: {done.stderr.strip()}")
 

@@ -97,7 +97,7 @@ def _wait_listening(wan: Wan) -> None:
     """Without a connection, which the receiver would take for its only one."""
     listening = [*wan.command("west"), "sh", "-c", f"until ss -Hltn sport = :{PORT} | grep -q .; do sleep 0.05; done"]
     try:
-        subprocess.run(listening, timeout=PATIENCE_SECONDS, check=True, capture_output=True)
+        subprocess.run(bound(listening), timeout=PATIENCE_SECONDS, check=True, capture_output=True)
     except (subprocess.SubprocessError, OSError) as error:
         raise WanFailure(f"iperf3 does not listen: {error}") from None
 

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 from bench.datasets import Dataset
+from bench.ending import bound
 from bench.overwan.course import Course, Recorder
 from bench.replicator import Sink, Transfer, replicate
 from bench.sites import Address, SiteFailure, environment
@@ -143,7 +144,7 @@ def _source(wan: Wan, volume: Dataset, to: Address, control: str) -> Iterator["s
     command = [sys.executable, "-m", "bench.replay.flow", json.dumps(asdict(volume)), to[0], str(to[1]), control]
     with wan.inside("east"):
         started = subprocess.Popen(
-            command,
+            bound(command),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -41,12 +42,24 @@ print(child.pid, flush=True)
 time.sleep(600)
 """
 
-TOOLS = {
-    "fio": "import pathlib, time; from bench.replay.fio import load\nwith load([], pathlib.Path()): time.sleep(600)",
-    "qemu-nbd": "import pathlib; from bench.replay.fio import disk; disk('iscsi:', pathlib.Path(), 'a').__enter__()",
-    "qemu-img": "from bench.array import copy_volume; copy_volume('volume', 'iscsi:')",
-}
-"""What has a tool started, by its name."""
+TOOLS = [
+    ("fio", "import pathlib, time; from bench.replay.fio import load\nwith load([], pathlib.Path()): time.sleep(600)"),
+    ("qemu-nbd", "import pathlib; from bench.replay.fio import disk; disk('iscsi:', pathlib.Path(), 'a').__enter__()"),
+    ("qemu-img", "from bench.array import copy_volume; copy_volume('volume', 'iscsi:')"),
+    ("qemu-img", "from bench.overiscsi.stage import by_qemu; by_qemu(1, 4096)('image', ('127.0.0.1', 1))"),
+]
+"""Each with what has it started."""
+ENDS = [
+    "from bench.load import ask; ask('question', '--to', f'127.0.0.1:{port}')",
+    """
+import contextlib, types
+from bench.datasets import Dataset
+from bench.replay.flow import send
+wan = types.SimpleNamespace(inside=lambda end: contextlib.nullcontext(), stats=lambda: {"west": {"delivered_bytes": 0}})
+send(wan, [Dataset("unanswered", 1 << 44)], [("127.0.0.1", port)], [types.SimpleNamespace(received=0)])
+""",
+]
+"""What starts an end that waits for one at `port`."""
 
 
 def started(code: str, *before: str) -> "subprocess.Popen[str]":
@@ -94,19 +107,30 @@ def test_what_was_started_dies_with_its_starter() -> None:
         child.wait(PATIENCE)
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-def test_a_tool_that_a_bench_has_started_dies_with_it(tool: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("tool", "code"), TOOLS)
+def test_a_tool_that_a_bench_has_started_dies_with_it(tool: str, code: str, tmp_path: Path) -> None:
     """An initiator would try for ever to reach an array that is gone, and fio would work on for a day."""
     stand_in, told = tmp_path / tool, tmp_path / "pid"
     os.mkfifo(told)
     stand_in.write_text(f'#!/bin/sh\necho $$ > "{told}"; exec sleep 600\n')
     stand_in.chmod(0o755)
     environ = {**environment(), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    with subprocess.Popen([sys.executable, "-c", TOOLS[tool]], cwd=tmp_path, env=environ) as starter:
+    with subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path, env=environ) as starter:
         child = psutil.Process(int(told.read_text()))
         starter.kill()
     with contextlib.suppress(psutil.NoSuchProcess):
         child.wait(PATIENCE)
+
+
+@pytest.mark.parametrize("code", ENDS, ids=["question", "flow"])
+def test_an_end_that_a_bench_has_started_dies_with_it(code: str) -> None:
+    """Over a line that went with the bench it would wait for minutes."""
+    with socket.create_server(("127.0.0.1", 0)) as mute, started(f"port = {mute.getsockname()[1]}\n{code}") as starter:
+        connection, _ = mute.accept()
+        (child,) = psutil.Process(starter.pid).children()
+        starter.kill()
+        with connection, contextlib.suppress(psutil.NoSuchProcess):
+            child.wait(PATIENCE)
 
 
 def test_a_thread_that_ends_takes_nothing_with_it() -> None:
