@@ -5,8 +5,10 @@ log. All of it raises WanFailure, or OperatorError (USAGE) where nothing can be 
 """
 
 import contextlib
+import fcntl
 import importlib
 import json
+import os
 import re
 import socket
 from collections.abc import Iterator, Mapping
@@ -30,11 +32,12 @@ def up(prefix: str, backend: str, mtu: int, texts: Mapping[str, str]) -> None:
     line = Line.of(mtu, **texts)
     _ready(prefix)
     RUNTIME.mkdir(parents=True, exist_ok=True, mode=0o755)
-    if _connect(prefix):
-        raise WanFailure(f"the line {prefix} is up already; `isthmus wan down` ends it, --prefix makes another")
-    socket_of(prefix).unlink(missing_ok=True)
-    task = Task(prefix, line.as_dict(), backend=backend, path=str(socket_of(prefix)))
-    _, control = start(task, _log_of(prefix))
+    with _after_others():
+        if _connect(prefix):
+            raise WanFailure(f"the line {prefix} is up already; `isthmus wan down` ends it, --prefix makes another")
+        socket_of(prefix).unlink(missing_ok=True)
+        task = Task(prefix, line.as_dict(), backend=backend, path=str(socket_of(prefix)))
+        _, control = start(task, _log_of(prefix))
     with control:
         wan = Wan(prefix, control)
         made = wan.ask({"do": "show"})
@@ -94,6 +97,17 @@ def test(backend: str, as_json: bool) -> int:
     with ended_in_order():
         code: int = truth.run(backend, as_json)
     return code
+
+
+@contextlib.contextmanager
+def _after_others() -> Iterator[None]:
+    """One line after another comes up: two of one name would each remove the other's socket and namespaces."""
+    directory = os.open(RUNTIME, os.O_RDONLY)
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)
 
 
 def _rows(values: Mapping[str, Any], meanings: Mapping[str, str]) -> None:

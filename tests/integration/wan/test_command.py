@@ -12,6 +12,7 @@ from bench.sites import environment, isthmus
 from bench.wan import namespaces
 from proxy.errors import ExitCode
 from tests.integration.bed.lines import line_or_skip
+from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.root
 
@@ -69,6 +70,17 @@ def test_down_after_a_crash(up: str) -> None:
     refused(f"there is a network namespace {NAMES['east']} already; take it down", "up")
     assert typed("down").stdout == f"The line {PREFIX} is down.\n"
     assert typed("up").returncode == 0
+
+
+def test_of_several_at_once_one_comes_up(up: str) -> None:
+    """The others removed its socket and its namespaces, or ended without a reason."""
+    typed("down")
+    command = isthmus("wan", "up", "--prefix", PREFIX)
+    started = [subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True) for _ in range(8)]
+    told = sorted(process.communicate(timeout=PATIENCE)[1] for process in started)
+    refusal = f"isthmus: the line {PREFIX} is up already; `isthmus wan down` ends it, --prefix makes another\n"
+    assert told == ["", *[refusal] * 7]
+    assert stats()["ways"]["west"]["packets"] == 0
 
 
 def test_refusals(up: str) -> None:
