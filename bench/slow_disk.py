@@ -6,11 +6,13 @@ cgroup-v2, "IO Interface Files"). Needs root, and a file system on a disk of its
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 FIRST = Path("/sys/fs/cgroup/blkio")
 SECOND = Path("/sys/fs/cgroup")
+PREFIX = "isthmus-bench-"
+"""Of a group's name, before the number of the process that made it."""
 PROCESSES = "cgroup.procs"
 DEVICES = Path("/sys/dev/block")
 
@@ -27,7 +29,9 @@ def slow_reads(directory: Path, iops: int) -> Iterator[Callable[[int], None]]:
     controller `io` from then on, which limits nobody by itself. Raises NoSlowDisk.
     """
     disk = _disk(directory)
-    group = (FIRST if FIRST.is_dir() else SECOND) / f"isthmus-bench-{os.getpid()}"
+    groups = FIRST if FIRST.is_dir() else SECOND
+    _clear(groups)
+    group = groups / f"{PREFIX}{os.getpid()}"
     members: list[int] = []
     try:
         group.mkdir()
@@ -53,6 +57,14 @@ def _disk(directory: Path) -> str:
     number = f"{os.major(device)}:{os.minor(device)}"
     whole = DEVICES / number / "../dev"
     return whole.read_text().strip() if (DEVICES / number / "partition").exists() else number
+
+
+def _clear(groups: Path) -> None:
+    """Remove what benches that were killed have left."""
+    for group in groups.glob(f"{PREFIX}*"):
+        if not Path("/proc", group.name.removeprefix(PREFIX)).exists():
+            with suppress(OSError):
+                group.rmdir()
 
 
 def _limit(group: Path, disk: str, iops: int) -> None:

@@ -1,6 +1,7 @@
 """What the kernel is told to hold a process to so many reads of a disk; the kernel's part is a directory's here."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,15 @@ def test_a_process_is_held_and_let_go(groups: Path) -> None:
         assert (group / "cgroup.procs").read_text() == "4711"
     assert (groups / "cgroup.procs").read_text() == "4711"
     assert not [*group.iterdir()]
+
+
+def test_what_a_bench_that_was_killed_has_left_goes(groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "rmdir", shutil.rmtree)
+    others, left = groups / f"isthmus-bench-{os.getppid()}", groups / "isthmus-bench-4194305"
+    for group in (others, left):
+        group.mkdir()
+    with slow_reads(Directory(), 120):  # type: ignore[arg-type]
+        assert [others.exists(), left.exists()] == [True, False], "no process has a number beyond 2^22"
 
 
 def test_of_a_partition_the_whole_disk_is_limited(groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
