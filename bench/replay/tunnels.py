@@ -64,6 +64,7 @@ def ssh(wan: Wan, directory: Path, to: Address) -> Iterator[Address]:
         "StrictModes": "no",
         "UsePAM": "no",
         "PermitRootLogin": "yes",
+        "ClientAliveInterval": 3,  # three times: where both we and the line are killed its connection's process stays
     }
     (directory / "sshd.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
     unknown = ["StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "BatchMode=yes", "ExitOnForwardFailure=yes"]

@@ -1,6 +1,9 @@
 """The alternatives' tunnels over a real line: a volume goes through each, and what arrives is what was sent."""
 
+import contextlib
+import os
 import shlex
+import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -13,8 +16,9 @@ from bench.datasets import Dataset
 from bench.replay import tunnels
 from bench.replay.flow import send, sinks
 from bench.replay.suites.alternatives import Opening
-from bench.sites import SiteFailure
+from bench.sites import SiteFailure, environment
 from tests.integration.bed.lines import line_or_skip
+from tests.patience import until
 
 pytestmark = [pytest.mark.root, pytest.mark.timeout(600)]
 
@@ -46,6 +50,44 @@ with socket.create_server(address(listen)) as listener:
         for pair in ((near, far), (far, near)):
             threading.Thread(target=copy, args=pair, daemon=True).start()
 """
+
+
+TUNNEL = """
+import os, signal, sys
+from pathlib import Path
+from bench.replay import tunnels
+from bench.wan import Line, line
+with line(Line()) as wan, tunnels.ssh(wan, Path(sys.argv[1]), ("127.0.0.1", 9)):
+    wan.outage(True)
+    with wan.inside("west"):
+        print(os.stat("/proc/thread-self/ns/net").st_ino, flush=True)
+    signal.pause()
+"""
+
+
+def test_ssh_ends_where_the_bench_is_killed(tmp_path: Path) -> None:
+    """A connection's sshd is a process of its own, and over a line that is gone it hears of nothing."""
+    with line_or_skip():
+        pass  # or skip
+    if reason := tunnels.lacking_ssh():
+        pytest.skip(reason)
+    command = [sys.executable, "-c", TUNNEL, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment()) as bench:
+        assert bench.stdout is not None
+        west = int(bench.stdout.readline())
+        assert inside(west)
+        bench.kill()
+    until(lambda: not inside(west))
+
+
+def inside(namespace: int) -> list[int]:
+    """Processes there."""
+    found = []
+    for pid in psutil.pids():
+        with contextlib.suppress(OSError):
+            if os.stat(f"/proc/{pid}/ns/net").st_ino == namespace:
+                found.append(pid)
+    return found
 
 
 @pytest.mark.parametrize("name", ["ssh", "stunnel", "own"])
