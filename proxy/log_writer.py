@@ -5,6 +5,7 @@ A pipe that nobody empties, a terminal that was told to hold, a log driver whose
 
 import os
 import queue
+import select
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -66,4 +67,14 @@ def _write_of(stream: TextIO) -> Callable[[str], object]:
 def _write_all(descriptor: int, line: str) -> None:
     rest = line.encode(errors="backslashreplace")
     while rest:
-        rest = rest[os.write(descriptor, rest) :]
+        try:
+            rest = rest[os.write(descriptor, rest) :]
+        except BlockingIOError:  # somebody who shares the terminal or pipe has said that writes do not wait
+            _wait_for_room(descriptor)
+
+
+def _wait_for_room(descriptor: int) -> None:
+    """Or until nobody reads any more, which the next write tells."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    poll.poll()

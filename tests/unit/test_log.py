@@ -3,6 +3,8 @@
 import io
 import json
 import logging
+import os
+import select
 import sys
 import threading
 import warnings
@@ -13,8 +15,8 @@ import pytest
 
 from proxy import log
 from proxy.log import BURST, BURST_OF_ALL, PERIOD, Limit
-from proxy.log_writer import WAITING_MAX
-from tests.patience import PATIENCE
+from proxy.log_writer import WAITING_MAX, LineWriter
+from tests.patience import PATIENCE, until
 
 HOSTILE = "x\x1b[2J\n2026-01-01 00:00:00.000 info forged\u202e"
 
@@ -196,6 +198,28 @@ def test_nothing_waits_for_whoever_reads_the_log() -> None:
         "100 lines were not logged: nobody read the log",
         "again",
     ]
+
+
+def test_no_line_is_lost_where_writes_do_not_wait() -> None:
+    """As on a terminal of which somebody else who has it has said so: lines without room vanished, and none told."""
+    source, sink = os.pipe()
+    os.set_blocking(sink, False)
+    lines = [f"{number} {'x' * 1000}\n" for number in range(WAITING_MAX)]
+    heard: list[str] = []
+    reader = threading.Thread(target=read_lines, args=(source, heard))
+    with open(sink, "w") as stream:
+        writer = LineWriter(stream)
+        assert all(writer.put(line.rstrip()) for line in lines)
+        until(lambda: not select.select([], [stream], [], 0)[1], "the pipe is not full")
+        reader.start()
+        until(lambda: heard == lines, "lines are missing")
+        writer.close()
+    reader.join()
+
+
+def read_lines(source: int, heard: list[str]) -> None:
+    with open(source) as stream:
+        heard.extend(stream)
 
 
 def test_stderr_is_where_it_goes(capsys: pytest.CaptureFixture[str]) -> None:
