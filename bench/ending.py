@@ -18,16 +18,21 @@ BOUND = Path(__file__).with_name("bound.py")
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A directory for temporary files. An interrupt while it is removed, which may be gigabytes, leaves nothing."""
+    """A directory for temporary files. Interrupts while it is removed, which may be gigabytes, leave nothing."""
     directory = Path(tempfile.mkdtemp(prefix="isthmus-"))
     try:
         yield directory
     finally:
-        try:
-            shutil.rmtree(directory, ignore_errors=True)
-        except KeyboardInterrupt:
-            shutil.rmtree(directory, ignore_errors=True)
-            raise
+        _remove(directory)
+
+
+def _remove(directory: Path) -> None:
+    """However often it is interrupted; that is told in the end."""
+    try:
+        shutil.rmtree(directory, ignore_errors=True)
+    except KeyboardInterrupt:
+        _remove(directory)
+        raise
 
 
 def program(main: Callable[[], int | None]) -> NoReturn:
