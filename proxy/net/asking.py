@@ -23,6 +23,11 @@ def asked(export: str, portal: Address | None) -> str:
     return export if portal is None else f"{export}{_AT}{portal}"
 
 
+def names_address(asked_for: str) -> bool:
+    """True if that is not an export alone."""
+    return _AT in asked_for
+
+
 def granted(exports: Mapping[str, Export], peer: str, asked_for: str) -> tuple[Export, Address]:
     """The export that the peer asks for, and where to connect to. Raises NotExported."""
     name, at, text = asked_for.partition(_AT)

@@ -164,11 +164,12 @@ class CoderFactory:
         """
         store = self._environment.worker.store
         writer = next(self._environment.writers)  # the stream's number would not do: other peers have the same ones
-        context = ContextReader(self._memory) if self._tunnel.agreed(Capability.CONTEXTS) else None
-        spans = protocol != "tcp" and self._tunnel.agreed(Capability.SPANS)
+        agreed = self._tunnel.agreed
+        context = ContextReader(self._memory) if agreed(Capability.CONTEXTS) else None
+        compresses, runs = agreed(Capability.ZSTD), agreed(Capability.RUNS)
+        spans = protocol != "tcp" and compresses and agreed(Capability.SPANS)
         beginnings = self._environment.beginnings if spans else None
         compression = self._compression(stream)
-        runs = self._tunnel.agreed(Capability.RUNS)
         order = self._order if runs else None
         encoder = Encoder(
             self._environment.chunker, store, holdings, compression, writer, beginnings, order, self._relief
@@ -176,7 +177,17 @@ class CoderFactory:
         if protocol == "iscsi" and not spans:
             fell("the peer's version does not know iSCSI", False)
         silent = self._environment.worker.is_silent
-        decoder = Decoder(store, holdings, writer, context, spans=spans, runs=runs, silent=silent, ahead=self._ahead)
+        decoder = Decoder(
+            store,
+            holdings,
+            writer,
+            context,
+            zstd=compresses,
+            spans=spans,
+            runs=runs,
+            silent=silent,
+            ahead=self._ahead,
+        )
         if not spans:
             return Coders(encoder, decoder)
         texts = None if portals is None else PortalTexts(portals)

@@ -14,7 +14,6 @@ from proxy.net.waits import Waits
 from proxy.observe.counters import Traffic
 from proxy.observe.waiting import Waiting
 from proxy.protocol.errors import PeerError
-from proxy.reduction.compression import decode
 from proxy.reduction.decoder import DecodedBatch, Decoder
 from proxy.reduction.errors import BatchError
 from proxy.reduction.span_decoder import SpanDecoder
@@ -117,7 +116,7 @@ class Delivery:
 
     def _chunk(self, codec: int, size: int, data: memoryview) -> bytes:
         try:
-            return bytes(decode(codec, data, size))
+            return bytes(self._decoder.decoded(codec, data, size))
         except BatchError as error:  # `Blaming` would name a DATA frame
             raise PeerError(f"FILL on stream {self._stream}", str(error)) from None
 

@@ -56,7 +56,7 @@ class Forward:
         self._listener = listener
         reset_connection(listener)  # all that it accepts, so that one which nobody takes any more ends by RST as well
         self._portals = portals
-        self._asked = asked(config.export, portal)
+        self._portal = portal
         self._relays: set[Relay] = set()
         self._noticed = 0
         self._opening: asyncio.Future[list[None]] | None = None
@@ -109,9 +109,10 @@ class Forward:
 
     def _wanted(self, connection: socket.socket) -> str:
         """What OPEN is to ask the peer for. Raises Misdirected."""
-        meant = meant_for(connection) if self.config.transparent else None
+        redirected = self._portal is None and self.config.transparent
+        meant = meant_for(connection) if redirected else self._portal
         if meant is None:
-            return self._asked
+            return self.config.export
         if self.config.range is None or not self.config.range.covers(meant):
             raise Misdirected(f"it was meant for {meant}, which is not in its range {self.config.range}")
         if self._peer.tunnel.agreement is not None and not self._peer.tunnel.agreed(Capability.PORTALS):

@@ -8,7 +8,7 @@ from typing import Any
 
 from proxy.iscsi.portals import Portals
 from proxy.net.arrays import Arrays
-from proxy.net.asking import NotExported, granted
+from proxy.net.asking import NotExported, granted, names_address
 from proxy.net.coders import Carries, CoderFactory, Coders
 from proxy.net.ended import Ended, Reasons
 from proxy.net.environment import Environment
@@ -25,8 +25,8 @@ from proxy.observe.counters import Traffic
 from proxy.observe.refusals import NOT_EXPORTED, Refusals
 from proxy.observe.volumes import Volumes
 from proxy.protocol import events
-from proxy.protocol.codes import ResetCode
-from proxy.protocol.errors import OpenRefused
+from proxy.protocol.codes import Capability, ResetCode
+from proxy.protocol.errors import OpenRefused, PeerError
 from proxy.protocol.hello import Hello
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.holdings import Holdings, belief_key, recognise
@@ -215,6 +215,8 @@ class Relays:
             _OF_RELAYS[kind](relay, event)
 
     def _offered(self, event: events.StreamOffered) -> None:
+        if names_address(event.export) and not self._tunnel.agreed(Capability.PORTALS):
+            raise PeerError(f"OPEN of stream {event.stream}", "it asks for an address, which was not agreed on")
         try:
             export, address = granted(self._exports, self._peer, event.export)
         except NotExported as refused:

@@ -12,7 +12,7 @@ from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.fingerprint import CHECK_BYTES, fingerprint
 from dedupstore.store import ChunkStore
 from proxy.reduction.ahead import AheadMemory
-from proxy.reduction.batch import CODEC_CONTEXT, ReceivedBatch, Section, dissect, token_bytes
+from proxy.reduction.batch import CODEC_CONTEXT, CODEC_ZSTD, ReceivedBatch, Section, dissect, token_bytes
 from proxy.reduction.compression import decode
 from proxy.reduction.contexts import ContextReader
 from proxy.reduction.errors import BatchError, CorruptStream
@@ -97,18 +97,22 @@ class Decoder:
         writer: int = 0,
         context: ContextReader | None = None,
         *,
+        zstd: bool = False,
         spans: bool = False,
         runs: bool = False,
         silent: Callable[[], bool] = lambda: False,
         ahead: AheadMemory | None = None,
     ) -> None:
-        """`writer`: what the store is to keep together. If agreed, `context`: for codec 2, `spans`: records, `runs`.
+        """`writer`: what the store is to keep together.
+
+        If agreed on, `context`: for codec 2, `zstd`: codec 1, `spans`: records, `runs`.
 
         `silent`: whether the store's disk does not answer. `ahead`: what it shares with others, by default nothing.
         """
         self.obtaining = Obtaining(store, holdings, writer, silent, ahead or AheadMemory())
         """What a batch waits for, and is given."""
         self._context = context
+        self._foreign = ({CODEC_ZSTD} if not zstd else set()) | ({CODEC_CONTEXT} if context is None else set())
         self._spans = spans
         self._runs = runs
         self._waiting: deque[bytes] = deque()
@@ -191,13 +195,21 @@ class Decoder:
         if self._context is not None:
             self._context.close()
 
+    def decoded(self, codec: int, data: memoryview | bytes, length: int) -> memoryview | bytes:
+        """Exactly `length` bytes that stand for themselves: of codec 0, or if it was agreed on 1."""
+        if codec in self._foreign:
+            raise BatchError(f"codec {codec}, which was not agreed on")
+        return decode(codec, data, length)
+
     def _begin(self, data: memoryview) -> _Progress:
         batch = dissect(data)
+        if not self._runs and any(token[0] == RUN for token in batch.tokens):
+            raise BatchError("a RUN, which was not agreed on")
         section = self._section(batch.section) if batch.section.records else b""
         if batch.codec == CODEC_CONTEXT and self._context is not None:
             literals = memoryview(self._context.decode(batch.literals, batch.literal_length))
         else:
-            literals = memoryview(decode(batch.codec, batch.literals, batch.literal_length))
+            literals = memoryview(self.decoded(batch.codec, batch.literals, batch.literal_length))
         return _Progress(batch, literals, section)
 
     def _behind(self) -> Iterator[ReceivedBatch]:
@@ -216,7 +228,7 @@ class Decoder:
     def _section(self, section: Section) -> bytes:
         if not self._spans:
             raise BatchError("a section of records, which was not agreed on")
-        return bytes(decode(section.codec, section.coded, section.length))
+        return bytes(self.decoded(section.codec, section.coded, section.length))
 
     def _run(self, progress: _Progress) -> bool:
         """Go through the tokens; False if one of them has to wait."""
@@ -246,8 +258,6 @@ class Decoder:
 
     def _unfold(self, progress: _Progress, n: int, name: bytes) -> bool:
         """Put references in the place of the run that is next; False if it is not known yet which."""
-        if not self._runs:
-            raise BatchError("a RUN, which was not agreed on")
         tokens, at = progress.batch.tokens, progress.at
         names = self.obtaining.run(n, name, before=tokens[at - 1][3])
         if names:

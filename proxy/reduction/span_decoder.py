@@ -61,6 +61,10 @@ class SpanDecoder:
         """Decode the next batch; None if there is none or if it waits (see `obtaining`), or after an error."""
         return self._woven(self._decoder.advance())
 
+    def decoded(self, codec: int, data: memoryview | bytes, length: int) -> memoryview | bytes:
+        """As of `Decoder`."""
+        return self._decoder.decoded(codec, data, length)
+
     def learn_last(self, tokens: memoryview) -> None:
         """END's tokens: at most one LEARN of the tail."""
         self._decoder.learn_last(tokens)

@@ -76,4 +76,4 @@ def test_a_codec_that_was_not_agreed(bed: Bed) -> None:
     with Array(swallow) as array, hub(bed, array.address) as stage, stage.dial() as lane:
         lane.come_up(hello("rogue", "west", capabilities=CAPABLE - {Capability.CONTEXTS}))
         lane.send(open_(1), data(1, 1, WIDEST + ONE, 1))
-        refused(lane, "unknown codec 2")
+        refused(lane, "codec 2, which was not agreed on")

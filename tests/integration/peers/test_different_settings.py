@@ -120,11 +120,11 @@ def test_compression_only_if_both_can(bed: Bed, zstd: bool) -> None:
     assert content.startswith(literals)
 
 
-@pytest.mark.parametrize("spans", [True, False])
-def test_records_only_if_both_can(bed: Bed, spans: bool) -> None:
-    """To a peer that does not know of them an iSCSI login goes as any bytes."""
+@pytest.mark.parametrize("unknown", [frozenset(), frozenset({Capability.SPANS}), frozenset({Capability.ZSTD})])
+def test_records_only_if_both_can(bed: Bed, unknown: frozenset[Capability]) -> None:
+    """To a peer that does not know of them, or of what compresses them, an iSCSI login goes as any bytes."""
     content = login(b"InitiatorName=iqn.2026-01.example:west\0")
-    capabilities = frozenset(Capability) if spans else frozenset(Capability) - {Capability.SPANS}
+    spans, capabilities = not unknown, frozenset(Capability) - unknown
     with Array() as array, hub(bed, array.address) as stage, stage.dial() as lane:
         lane.come_up(replace(MINE, capabilities=capabilities))
         with sending(stage.to_rogue, content) as near:

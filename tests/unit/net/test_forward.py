@@ -122,3 +122,32 @@ def test_connections_that_have_come_are_joined_together_if_it_takes_long(
             await asyncio.sleep(0)
 
     uvloop.run(accepting())
+
+
+@pytest.mark.parametrize("knows", [True, False])
+def test_a_peer_that_knows_no_ranges_any_more_is_not_asked_for_an_address(
+    caplog: pytest.LogCaptureFixture, knows: bool
+) -> None:
+    """It may have gone back to an older version since the forward was opened on demand."""
+    range_ = 'range = "10.1.0.0/24"\nports = "3300-3310"\n'
+    config = parse((EAST + range_).encode(), Path("nowhere/site.toml"), files=False).forwards[0]
+    asked: list[str] = []
+
+    def opened(name: str, export: str, *_: object) -> tuple[None, str]:
+        asked.append(export)
+        return None, "it is only asked"
+
+    async def connecting() -> None:
+        tunnel = SimpleNamespace(agreement=object(), agreed=lambda _: knows)
+        peer = cast(Peer, SimpleNamespace(relays=SimpleNamespace(open=opened), tunnel=tunnel))
+        with bind(Address("127.0.0.1", 0)) as listener, socket.create_connection(listener.getsockname()):
+            forward = Forward(config, peer, listener, lambda _: None, portal=Address("10.1.0.77", 3260))
+            accepting = asyncio.create_task(forward.run())
+            for _ in range(ROUNDS):
+                await asyncio.sleep(0)
+            accepting.cancel()
+            await asyncio.wait([accepting])
+
+    asyncio.run(asyncio.wait_for(connecting(), PATIENCE))
+    assert asked == (["array@10.1.0.77:3260"] if knows else [])
+    assert knows or "the peer's version knows no ranges" in caplog.text

@@ -21,6 +21,7 @@ from proxy.net.turns import Turns
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import PeerError
 from proxy.reduction.batch import CODEC_CONTEXT, assemble
+from proxy.reduction.compression import zstd
 from proxy.reduction.contexts import ContextWriter
 from proxy.reduction.encoder import READ_BYTES
 from proxy.reduction.windows import WINDOW_LOG_MIN, ContextMemory
@@ -53,9 +54,10 @@ def connected(loop: Loop) -> Iterator[Connected]:
 
 
 @contextmanager
-def connection(here: Site, memory: ContextMemory | None = None) -> Iterator[Connected]:
-    """At that site, with that memory for contexts; the loop is the tests'."""
-    owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder_of(here, memory), held=0)
+def connection(here: Site, memory: ContextMemory | None = None, without: str = "") -> Iterator[Connected]:
+    """At that site, with that memory for contexts; the loop is the tests'. `without`: what was not agreed on."""
+    decoder = decoder_of(here, memory, without=without)
+    owner, coders = MagicMock(), MagicMock(encoder=encoder_of(here), decoder=decoder, held=0)
     owner.worker.congested = owner.turns.spend.return_value = False
     owner.rounds = Rounds(lambda: 0.0)
     owner.grain = owner.streams.grain.return_value = 16 << 10
@@ -409,6 +411,14 @@ def test_a_fill_that_cannot_be_decoded_is_named_as_the_frame_at_fault(connected:
     connected.relay.delivery.data(batch(WHOLE, plain=1000))
     with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: zstd frame cannot be decoded"):
         connected.relay.delivery.filled(NAME, 1, 1000, memoryview(b"no frame"))
+
+
+def test_a_fill_in_a_codec_that_was_not_agreed_on(loop: Loop) -> None:
+    with connection(site(ShelfStore()), without="zstd") as connected:
+        connected.owner.misses = Misses(connected.owner.streams.send_miss, connected.owner.pump)
+        connected.relay.delivery.data(batch(WHOLE, plain=1000))
+        with pytest.raises(PeerError, match="FILL on stream 1 broke the protocol: codec 1, which was not agreed on"):
+            connected.relay.delivery.filled(NAME, 1, 1000, memoryview(zstd(1)(CHUNK)))
 
 
 def test_a_chunk_that_is_gone_ends_the_stream_that_asked_for_it(connected: Connected) -> None:

@@ -101,10 +101,22 @@ def encoder_of(
     )
 
 
-def decoder_of(site: Site, memory: ContextMemory | None = None, ahead: AheadMemory | None = None) -> Decoder:
-    """One stream's incoming direction; `memory`, `ahead`: what it shares with others, by default nothing."""
-    store, context = cast(ChunkStore, site.store), ContextReader(memory or ContextMemory())
-    return Decoder(store, site.holdings, context=context, runs=True, silent=lambda: site.silent, ahead=ahead)
+def decoder_of(
+    site: Site, memory: ContextMemory | None = None, ahead: AheadMemory | None = None, *, without: str = ""
+) -> Decoder:
+    """One stream's incoming direction; `memory`, `ahead`: what it shares with others, by default nothing.
+
+    `without`: what was not agreed on.
+    """
+    return Decoder(
+        cast(ChunkStore, site.store),
+        site.holdings,
+        context=None if without == "contexts" else ContextReader(memory or ContextMemory()),
+        zstd=without != "zstd",
+        runs=without != "runs",
+        silent=lambda: site.silent,
+        ahead=ahead,
+    )
 
 
 def traced() -> int:

@@ -25,7 +25,7 @@ def no_time() -> float:
 def span_decoder(site: Site, connection: Connection | None = None, sender: Sender = Sender.INITIATOR) -> SpanDecoder:
     """One stream's incoming direction, which may have records."""
     context = ContextReader(ContextMemory())
-    decoder = Decoder(cast(ChunkStore, site.store), site.holdings, context=context, spans=True, runs=True)
+    decoder = Decoder(cast(ChunkStore, site.store), site.holdings, context=context, zstd=True, spans=True, runs=True)
     return SpanDecoder(decoder, connection or Connection(), sender, no_time)
 
 

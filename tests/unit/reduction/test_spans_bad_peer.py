@@ -1,9 +1,11 @@
 """Sections, records and payload that no SpanEncoder sends are refused before they cost memory."""
 
 import tracemalloc
+from typing import cast
 
 import pytest
 
+from dedupstore.store import ChunkStore
 from proxy.iscsi.connection import Connection
 from proxy.iscsi.framer import Framer
 from proxy.iscsi.pdu import BASIC_BYTES, Opcode, Sender
@@ -11,6 +13,7 @@ from proxy.iscsi.prediction import Predictor
 from proxy.iscsi.record import DATA_DIGEST, PAYLOAD, PLAIN, TAIL
 from proxy.reduction.batch import CODEC_NONE, CODEC_ZSTD, RECORDS_MAX, Section, assemble
 from proxy.reduction.compression import zstd
+from proxy.reduction.decoder import Decoder
 from proxy.reduction.errors import BatchError
 from proxy.reduction.span_decoder import SpanDecoder
 from proxy.reduction.tokens import literal_token
@@ -136,6 +139,13 @@ def test_payload_without_records_where_there_were_some() -> None:
 def test_records_that_were_not_agreed_on() -> None:
     with pytest.raises(BatchError, match="not agreed on"):
         decoder_of(site(ShelfStore())).feed(batch(new(LOGIN), 49))
+
+
+def test_records_in_a_codec_that_was_not_agreed_on() -> None:
+    here, coded = site(ShelfStore()), zstd(1)(new(LOGIN))
+    decoder = Decoder(cast(ChunkStore, here.store), here.holdings, spans=True)
+    with pytest.raises(BatchError, match="codec 1, which was not agreed on"):
+        decoder.feed(batch(coded, 49, codec=CODEC_ZSTD, length=len(new(LOGIN))))
 
 
 def test_short_sections_that_stand_for_many_records() -> None:

@@ -55,7 +55,7 @@ def test_streams(vector: dict[str, Any]) -> None:
 def test_refused(vector: dict[str, Any]) -> None:
     far = site_that_holds(vector["held"])
     with pytest.raises(ERRORS[vector["error"]]):
-        decoder_of(far).feed(memoryview(bytes.fromhex(vector["batch"])))
+        decoder_of(far, without=vector.get("without", "")).feed(memoryview(bytes.fromhex(vector["batch"])))
     assert len(far.store.names) == len(vector["held"])
 
 
