@@ -7,6 +7,7 @@ stream, not the loop, and `advance` goes on when something has changed.
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from dedupstore.chunker import LARGEST_CHUNK
 from dedupstore.fingerprint import CHECK_BYTES, fingerprint
@@ -18,12 +19,15 @@ from proxy.reduction.contexts import ContextReader
 from proxy.reduction.errors import BatchError, CorruptStream
 from proxy.reduction.holdings import Holdings
 from proxy.reduction.obtaining import Obtaining
-from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, RUN, parse
+from proxy.reduction.tokens import LEARN, LITERAL, MORE, REFERENCE, RUN, Token, pack, parse, unpack
 
 _BEHIND = 32 << 10
 _BEHIND_EACH = 64
 """When a batch has to ask, those behind it are looked at for what they lack, so many bytes of them at most: of their
 tokens, of the lists at hand of runs among these, and a few for each batch."""
+
+_PACKED_EACH = 256
+"""Tokens."""
 
 
 @dataclass(slots=True)
@@ -54,20 +58,26 @@ class _Progress:
     __slots__ = (
         "at",
         "batch",
+        "before",
         "delivered",
         "from_store",
         "learned",
         "literals",
         "out",
         "owned",
+        "packed",
         "position",
         "section",
+        "tokens",
     )
 
     def __init__(self, batch: ReceivedBatch, literals: memoryview, section: bytes) -> None:
         self.batch = batch
         self.section = section
         self.literals = literals
+        self.tokens = batch.tokens
+        self.packed: deque[bytes] = deque()  # those behind these, once the batch has had to wait
+        self.before = b""  # the chunk that was referred to last: what a RUN is behind
         self.at = 0  # next token
         self.position = 0  # next literal byte
         self.delivered = 0
@@ -82,6 +92,27 @@ class _Progress:
         if self.delivered > self.batch.plain:
             raise BatchError(f"batch delivers more than the {self.batch.plain} bytes that it declares")
         self.out.append(piece)
+
+    @property
+    def left(self) -> Iterator[Token]:
+        """The tokens that are not carried out."""
+        return chain(self.tokens[self.at :], chain.from_iterable(map(unpack, self.packed)))
+
+    def pack(self) -> None:
+        """The batch waits. Parsed, tokens take forty times their length, and all streams of a peer may wait.
+
+        A few at a time: it may have to wait for each.
+        """
+        for end in range(len(self.tokens), self.at, -_PACKED_EACH):
+            self.packed.appendleft(pack(self.tokens[max(self.at, end - _PACKED_EACH) : end]))
+        self.tokens.clear()
+        self.at = 0
+
+    def unpack(self) -> bool:
+        """Have the next tokens in `tokens`; False if there are none."""
+        if self.at == len(self.tokens) and self.packed:
+            self.tokens, self.at = unpack(self.packed.popleft()), 0
+        return self.at < len(self.tokens)
 
 
 class Decoder:
@@ -159,8 +190,9 @@ class Decoder:
         if progress is None or self.obtaining.asking:
             return None
         if not self._run(progress):
-            self.obtaining.wait(progress.batch.tokens[progress.at :], self._behind())
+            self.obtaining.wait(progress.left, self._behind())
             self._own(progress)
+            progress.pack()
             return None
         return self._complete(progress)
 
@@ -231,8 +263,15 @@ class Decoder:
         return bytes(self.decoded(section.codec, section.coded, section.length))
 
     def _run(self, progress: _Progress) -> bool:
-        """Go through the tokens; False if one of them has to wait."""
-        tokens, chunk = progress.batch.tokens, self.obtaining.chunk
+        """Go through all tokens; False if one of them has to wait."""
+        while progress.unpack():
+            if not self._carry_out(progress):
+                return False
+        return True
+
+    def _carry_out(self, progress: _Progress) -> bool:
+        """Go through those that are unpacked; False if one of them has to wait."""
+        tokens, chunk = progress.tokens, self.obtaining.chunk
         while progress.at < len(tokens):
             opcode, n, offset, name = tokens[progress.at]
             if opcode == RUN:
@@ -245,6 +284,7 @@ class Decoder:
                     return False
                 progress.deliver(data)
                 progress.from_store += len(data)
+                progress.before = name
                 self._border()
             elif opcode == LITERAL:
                 self._deliver_literal(progress, n)
@@ -258,8 +298,8 @@ class Decoder:
 
     def _unfold(self, progress: _Progress, n: int, name: bytes) -> bool:
         """Put references in the place of the run that is next; False if it is not known yet which."""
-        tokens, at = progress.batch.tokens, progress.at
-        names = self.obtaining.run(n, name, before=tokens[at - 1][3])
+        tokens, at = progress.tokens, progress.at
+        names = self.obtaining.run(n, name, before=progress.before)
         if names:
             tokens[at : at + 1] = [(REFERENCE, 0, 0, each) for each in names]
         return bool(names)

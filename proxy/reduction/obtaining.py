@@ -106,7 +106,7 @@ class Obtaining:
         if place is not None:
             self._learned.append(place)
 
-    def wait(self, rest: list[Token], behind: Iterable[ReceivedBatch] = ()) -> None:
+    def wait(self, rest: Iterable[Token], behind: Iterable[ReceivedBatch] = ()) -> None:
         """The batch waits: the first of these tokens names what was not at hand.
 
         If the peer is to be asked for that, it is asked at once for all else that they name and is not at hand, and for
@@ -114,9 +114,9 @@ class Obtaining:
         """
         needs = self._needs
         if needs is not None and needs.ask:
-            self._ask(needs, rest, behind)
+            self._ask(needs, [*rest], behind)
         elif needs is not None and needs.load is not None:
-            needs.soon = self._soon(rest[1:], behind)
+            needs.soon = self._soon(islice(rest, 1, None), behind)
         for name in self._sliced:  # it may wait for long, and so may many
             del self._kept[name]
         self._sliced.clear()
@@ -198,9 +198,9 @@ class Obtaining:
             self._asked.update(early)
         self._lists.update(runs.intersection(needs.ask))
 
-    def _soon(self, rest: list[Token], behind: Iterable[ReceivedBatch]) -> list[bytes]:
+    def _soon(self, rest: Iterator[Token], behind: Iterable[ReceivedBatch]) -> list[bytes]:
         """What these name, and the batches behind: which are looked at once for each batch."""
-        tokens = iter(rest) if self._foreseen else chain(rest, chain.from_iterable(batch.tokens for batch in behind))
+        tokens = rest if self._foreseen else chain(rest, chain.from_iterable(batch.tokens for batch in behind))
         self._foreseen = True
         return [*islice(_referred_to(islice(tokens, _LOOKED_AT)), _SOON)]
 

@@ -4,6 +4,9 @@ Each `*_token` function yields the bytes of one token; `parse` turns the bytes o
 `(opcode, n, offset, name)`, where `n` counts bytes (a RUN's: chunks) and `name` is a fingerprint or a LEARN's check.
 """
 
+from collections.abc import Iterable
+from struct import Struct
+
 from dedupstore.fingerprint import CHECK_BYTES, FINGERPRINT_BYTES
 from proxy.reduction.errors import BatchError
 
@@ -30,6 +33,7 @@ _REFERENCE = bytes((REFERENCE,))
 _LEARN = bytes((LEARN,))
 _RUN = bytes((RUN,))
 _VARINT_LIMIT = 1 << 32
+_PACKED = Struct("=BIIB")
 _BYTE = [bytes((n,)) for n in range(256)]
 
 
@@ -99,6 +103,23 @@ def parse(data: memoryview | bytes) -> list[Token]:
             if n < RUN_MIN or not tokens or tokens[-1][0] != REFERENCE:
                 raise BatchError(f"RUN of {n} chunks at offset {start} is too short, or behind no REFERENCE")
         tokens.append((opcode, n, offset, name))
+    return tokens
+
+
+def pack(tokens: Iterable[Token]) -> bytes:
+    """Parsed tokens, in a tenth of their memory."""
+    return b"".join([_PACKED.pack(opcode, n, offset, len(name)) + name for opcode, n, offset, name in tokens])
+
+
+def unpack(packed: bytes) -> list[Token]:
+    """The inverse of `pack`."""
+    tokens: list[Token] = []
+    at = 0
+    while at < len(packed):
+        opcode, n, offset, length = _PACKED.unpack_from(packed, at)
+        end = at + _PACKED.size + length
+        tokens.append((opcode, n, offset, packed[end - length : end]))
+        at = end
     return tokens
 
 

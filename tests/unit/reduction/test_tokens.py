@@ -12,9 +12,12 @@ from proxy.reduction.tokens import (
     learn_token,
     literal_token,
     more_token,
+    pack,
     parse,
     reference_token,
+    run_token,
     slice_token,
+    unpack,
     varint,
 )
 
@@ -92,3 +95,12 @@ def test_what_is_no_token_is_refused_with_its_place(data: str, complaint: str) -
 
 def test_no_tokens_are_no_tokens() -> None:
     assert parse(b"") == []
+
+
+def test_what_is_packed_is_the_same_again() -> None:
+    largest = 2**32 - 1
+    written = literal_token(largest), reference_token(NAME), run_token(largest, NAME), learn_token(largest, NAME)
+    tokens = parse(b"".join((*written, slice_token(NAME, largest, largest), more_token(1))))
+    assert unpack(pack(tokens)) == tokens
+    assert unpack(pack(tokens[2:])) == tokens[2:]
+    assert unpack(pack([])) == []

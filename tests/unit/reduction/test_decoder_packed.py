@@ -1,0 +1,63 @@
+"""The tokens of a batch that waits are packed, for a thousand streams may wait."""
+
+import tracemalloc
+
+import pytest
+
+from dedupstore.chunker import LARGEST_CHUNK
+from dedupstore.fingerprint import fingerprint
+from proxy.reduction.batch import overhead_bound
+from proxy.reduction.obtaining import Needs
+from proxy.reduction.tokens import Token, literal_token, pack, reference_token
+from tests.unit.reduction.batches import CHUNK, NAME, WHOLE, batch, hold, literal
+from tests.unit.reduction.shelf import ShelfStore
+from tests.unit.reduction.sites import decoder_of, noise, site
+
+
+def test_tokens_that_wait_take_little_memory() -> None:
+    """All streams of a peer may wait with a batch each, which costs 64 KiB of credit if it is compressed well."""
+    decoder, literals = decoder_of(site(ShelfStore())), noise(LARGEST_CHUNK, 3)
+    many = overhead_bound(len(literals)) // 2 - 50
+    tokens = WHOLE, literal_token(1) * many, literal(literals[many:])
+    data = batch(*tokens, literals=literals, plain=1000 + len(literals))
+    tracemalloc.start()
+    try:
+        assert decoder.feed(data) is None
+        assert decoder.obtaining.needs() == Needs(ask=[NAME])
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 2 * len(data)
+    decoder.obtaining.fill(NAME, CHUNK)
+    decoded = decoder.advance()
+    assert decoded is not None
+    assert decoded.data == CHUNK + literals
+
+
+def test_a_batch_that_waits_for_each_chunk_is_not_packed_as_a_whole_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 900 chunks among as many tokens as there may be that took ten seconds."""
+    far, packed, chunks = site(ShelfStore()), list[int](), [bytes((n,)) * 2000 for n in range(100)]
+    hold(far, *chunks)
+    tokens = [token for chunk in chunks for token in (reference_token(fingerprint(chunk)), *[literal_token(1)] * 100)]
+    data = batch(*tokens, literals=bytes(10_000), plain=210_000)
+    cold = set(map(fingerprint, chunks))
+    read = far.store.read
+    monkeypatch.setattr(far.store, "read", lambda name: None if name in cold else read(name))
+
+    def noted(some: list[Token]) -> bytes:
+        packed.append(len(some))
+        return pack(some)
+
+    monkeypatch.setattr("proxy.reduction.decoder.pack", noted)
+    decoder = decoder_of(far)
+    decoded = decoder.feed(data)
+    for chunk in chunks:
+        assert decoded is None
+        needs = decoder.obtaining.needs()
+        assert needs is not None
+        assert needs.load == fingerprint(chunk)
+        cold.remove(fingerprint(chunk))
+        decoded = decoder.advance()
+    assert decoded is not None
+    assert decoded.data == b"".join(chunk + bytes(100) for chunk in chunks)
+    assert sum(packed) < 4 * len(tokens)
