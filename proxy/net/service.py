@@ -28,11 +28,11 @@ from proxy.net.listeners import Listeners, unavailable
 from proxy.net.opening import open_aside
 from proxy.net.site import Site, open_configured_store
 from proxy.net.supervisor import Supervisor
-from proxy.net.survey import survey
+from proxy.net.survey import busiest, survey
 from proxy.net.tls import Certificates
 from proxy.net.watching import Watching
 from proxy.observe import codes
-from proxy.observe.snapshot import Snapshot
+from proxy.observe.snapshot import Snapshot, StreamStatus
 from proxy.observe.watch import Watch
 
 log = logging.getLogger(__name__)
@@ -85,6 +85,10 @@ class Front:
     def take(self) -> Snapshot:
         """A snapshot, now."""
         return survey(self.site)
+
+    def busiest(self, count: int) -> list[StreamStatus]:
+        """Of the live streams those that move most."""
+        return busiest(self.site, count)
 
     def drain(self) -> None:
         """Begin to drain, and then end, as after SIGTERM."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from proxy.history.file import HistoryFault, Kept
 from proxy.history.keeper import Batch, Keeper
 from proxy.net.limits import started_thread
-from proxy.net.survey import survey
+from proxy.net.survey import outline
 from proxy.observe import codes
 from proxy.observe.answers import Event, Severity
 from proxy.observe.codes import code_named
@@ -55,7 +55,7 @@ class Watching:
         self._flushed = time.monotonic() - FLUSH_SECONDS
         """When the keeper was last given something; at first so long ago that the first second gives it something."""
         self.journal = Journal()
-        self.watch = Watch(self.journal, History(time.monotonic()), survey(site))
+        self.watch = Watch(self.journal, History(time.monotonic()), outline(site))
 
     async def start(self) -> None:
         """Take up the history of earlier runs, if its disk answers, and note that the site has started."""
@@ -91,7 +91,7 @@ class Watching:
     def _note(self, now: float) -> None:
         while self._ahead and begins(self._ahead[0][0]) <= now:  # the clock was behind when the site started
             self.watch.history.book.restore(*self._ahead.popleft())
-        self.watch.note(survey(self._site), now, time.monotonic())
+        self.watch.note(outline(self._site), now, time.monotonic())
 
     def _note_kept(self, now: float) -> None:
         """See whether the disk has taken what it was given."""

@@ -1,6 +1,6 @@
 """Streams of a snapshot, filtered and in order."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from proxy.observe.answers import StreamsAnswer
 from proxy.observe.snapshot import StreamStatus
@@ -22,11 +22,6 @@ ORDERS: dict[str, Callable[[StreamStatus], float]] = {
     "raw": lambda stream: stream.bytes["raw"] + stream.bytes["delivered"],
     "gain": gain,
 }
-
-
-def busiest(streams: Iterable[StreamStatus], count: int) -> list[StreamStatus]:
-    """Those that move most."""
-    return sorted(streams, key=rate, reverse=True)[:count]
 
 
 def select(

@@ -29,7 +29,7 @@ class Watch:
         self.journal = journal
         self.history = history
         self.snapshot = snapshot
-        """The last one that it was fed with."""
+        """The last one that it was fed with; of streams it says only how many there are."""
         self.cautions: list[Caution] = []
         self._ladder = Ladder()
         self._found = Cautions()

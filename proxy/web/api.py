@@ -14,9 +14,9 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from proxy.observe import codes
 from proxy.observe.answers import DrainAnswer, LiveAnswer, ReloadAnswer, WarningsAnswer
 from proxy.observe.metrics import DECLARATIONS, SiteCollector
-from proxy.observe.snapshot import Snapshot
+from proxy.observe.snapshot import Snapshot, StreamStatus
 from proxy.observe.store_report import store_answer
-from proxy.observe.streams import busiest, select
+from proxy.observe.streams import select
 from proxy.observe.watch import Watch
 from proxy.observe.watch_metrics import WATCH_DECLARATIONS
 from proxy.web.answering import BadRequest, answer, encode
@@ -43,6 +43,9 @@ class Site(Protocol):
 
     def take(self) -> Snapshot:
         """A snapshot, now."""
+
+    def busiest(self, count: int) -> list[StreamStatus]:
+        """Of the live streams those that move most."""
 
     def drain(self) -> None:
         """Begin to drain, and end."""
@@ -101,8 +104,8 @@ class Api:
             bytes=snapshot.bytes,
             warnings=watch.cautions,
             last_event=watch.journal.last,
-            streams_total=len(snapshot.streams),
-            streams=busiest(snapshot.streams, STREAMS_LIVE),
+            streams_total=sum(peer.streams for peer in snapshot.peers),
+            streams=self._site.busiest(STREAMS_LIVE),
         )
 
     async def _status(self, request: web.Request) -> web.Response:

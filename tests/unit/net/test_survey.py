@@ -1,14 +1,17 @@
-"""What a snapshot says of time (how long something has lasted is no matter of the time of day), and of the store."""
+"""What a snapshot says of time (how long something has lasted is no matter of the time of day), and of the store; and
+what is asked of streams each second: how many, and which are busiest, but nothing of all the others."""
 
 import time
 from dataclasses import asdict
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
 from dedupstore.store import StoreFigures
-from proxy.net.survey import survey
+from proxy.net.survey import busiest, outline, survey
+from proxy.observe.verdict import Limit, Verdict
 
 
 def a_site() -> Any:
@@ -39,3 +42,40 @@ def test_uptime_is_none_of_the_time_of_days_business(off: float, monkeypatch: py
 def test_the_status_has_every_figure_of_the_store_in_its_order() -> None:
     status = asdict(survey(a_site()))["store"]
     assert list(status.items()) == [*asdict(StoreFigures("memory", 1 << 30)).items(), ("prepared", True)]
+
+
+def with_streams(rates: list[int]) -> Any:
+    """A site with streams of these rates, both ways together; their peer notes each that a verdict is asked of."""
+    site = a_site()
+    relays = MagicMock()
+    relays.__iter__.return_value = [stream(number, rate) for number, rate in enumerate(rates)]
+    relays.__len__.return_value = len(rates)
+    relays.lookout.verdict.return_value = relays.lookout.verdict_of.return_value = Verdict(Limit.SOURCE, 1.0, "idle")
+    relays.volumes.written.busiest = relays.volumes.average_write = None
+    site.peers["west"] = MagicMock(relays=relays)
+    site.portals = {"west": MagicMock()}
+    return site
+
+
+def stream(number: int, rate: int) -> Any:
+    waits = SimpleNamespace(rate=lambda what: rate if what == "sent" else 1, total={})
+    return MagicMock(stream=number, waits=waits, began=0.0)
+
+
+def told_of(site: Any) -> int:
+    asked: int = site.peers["west"].relays.lookout.verdict_of.call_count
+    return asked
+
+
+def test_the_watch_counts_streams_and_looks_at_none() -> None:
+    """A thousand that rested held up all others for 0.15 s, once a second."""
+    site = with_streams([0] * 1000)
+    assert [peer.streams for peer in outline(site).peers] == [1000]
+    assert told_of(site) == 0
+    assert len(survey(site).streams) == told_of(site) == 1000
+
+
+def test_the_busiest_are_told_of_and_no_others() -> None:
+    site = with_streams([3, 0, 9, 0, 7])
+    assert [each.id for each in busiest(site, 2)] == [2, 4]
+    assert told_of(site) == 2

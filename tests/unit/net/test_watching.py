@@ -38,7 +38,7 @@ class Surveyed:
 @pytest.fixture
 def surveyed(monkeypatch: pytest.MonkeyPatch) -> Surveyed:
     surveyed = Surveyed()
-    monkeypatch.setattr(module, "survey", surveyed.look)
+    monkeypatch.setattr(module, "outline", surveyed.look)
     return surveyed
 
 

@@ -5,7 +5,7 @@ import pytest
 from proxy.observe.metrics_document import PATH, document
 from proxy.observe.snapshot import VerdictStatus
 from proxy.observe.store_report import store_answer
-from proxy.observe.streams import busiest, select
+from proxy.observe.streams import select
 from proxy.observe.trend import Trend
 from tests.unit.observe.snapshots import changed, store, stream, traffic
 
@@ -39,10 +39,6 @@ def test_filters(filters: dict[str, object], found: list[int]) -> None:
     assert [each.id for each in answer.streams] == found
     assert answer.total == 3
     assert answer.matching >= len(found)
-
-
-def test_the_busiest() -> None:
-    assert [each.id for each in busiest(STREAMS, 2)] == [2, 1]
 
 
 def test_a_store_that_replaced_nothing() -> None:

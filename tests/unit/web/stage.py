@@ -15,7 +15,7 @@ from proxy.config.addresses import Address
 from proxy.net.listener import bind
 from proxy.observe.history import History
 from proxy.observe.journal import Journal
-from proxy.observe.snapshot import Snapshot
+from proxy.observe.snapshot import Snapshot, StreamStatus
 from proxy.observe.watch import Watch
 from proxy.web.gate import Gate, Limits
 from proxy.web.server import StatusServer
@@ -43,6 +43,9 @@ class FakeSite:
 
     def take(self) -> Snapshot:
         return self.snapshot
+
+    def busiest(self, count: int) -> list[StreamStatus]:
+        return self.snapshot.streams[:count]
 
     def drain(self) -> None:
         self.drained.append(self.seconds)
