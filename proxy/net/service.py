@@ -28,7 +28,7 @@ from proxy.net.listeners import Listeners, unavailable
 from proxy.net.opening import open_aside
 from proxy.net.site import Site, open_configured_store
 from proxy.net.supervisor import Supervisor
-from proxy.net.survey import busiest, survey
+from proxy.net.survey import busiest, outline, survey
 from proxy.net.tls import Certificates
 from proxy.net.watching import Watching
 from proxy.observe import codes
@@ -85,6 +85,10 @@ class Front:
     def take(self) -> Snapshot:
         """A snapshot, now."""
         return survey(self.site)
+
+    def outline(self) -> Snapshot:
+        """The same, but of streams only how many there are: told one by one, a thousand take 0.15 s."""
+        return outline(self.site)
 
     def busiest(self, count: int) -> list[StreamStatus]:
         """Of the live streams those that move most."""

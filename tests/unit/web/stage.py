@@ -44,6 +44,9 @@ class FakeSite:
     def take(self) -> Snapshot:
         return self.snapshot
 
+    def outline(self) -> Snapshot:
+        return self.snapshot
+
     def busiest(self, count: int) -> list[StreamStatus]:
         return self.snapshot.streams[:count]
 
