@@ -69,7 +69,7 @@ class Tunnel(Section):
     )
     window: Annotated[Size, Within("64KiB", "4GiB")] = setting(
         "What one stream may have under way, in bytes of batches as the line carries them, but no less than an eighth"
-        " of the plain bytes; of what the far site knows, twice so many plain bytes. Speed of a stream is at most"
+        " of the plain bytes; never more than twice so many plain bytes. Speed of a stream is at most"
         " window / round trip.",
         "96MiB",
     )
