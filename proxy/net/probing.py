@@ -4,8 +4,8 @@ A peer is connected to as by a lane, with the site's own certificates, up to the
 sent, so that the other side need not wait for a HELLO, and its log has the reason. With TLS 1.3 the dialler's handshake
 succeeds before its certificate was judged: if the other side then ends the connection without an alert it was accepted.
 
-TLS begins with a message that is padded to more than a packet of full size. Where that is not answered, but a short one
-is, the path drops large packets without a word (PMTU black hole).
+TLS begins with a message that is padded to more than a packet of full size. Where that is not answered, but is in short
+packets, the path drops large ones without a word (PMTU black hole).
 """
 
 import hashlib
@@ -22,6 +22,7 @@ from proxy.doctor.facts import Bound, Contact, Reach
 from proxy.net.connecting import telling
 from proxy.net.handshake import explain, refuses_us
 from proxy.net.listener import reserve
+from proxy.net.sockets import shorten_segments
 from proxy.net.tcpinfo import tcp_info
 from proxy.net.tls import Certificates
 from proxy.protocol.codes import CloseCode, FrameType
@@ -77,10 +78,10 @@ def reach_peer(peer: Peer, certificates: Certificates | None, timeout: float) ->
     assert peer.address is not None
     if certificates is None:
         return reach_address(peer.address, timeout)
-    reach = _attempt(peer.name, peer.address, certificates, timeout, padded=True)
+    reach = _attempt(peer.name, peer.address, certificates, timeout)
     if reach.contact is Contact.SILENT:
-        small = _attempt(peer.name, peer.address, certificates, timeout, padded=False)
-        return replace(reach, contact=Contact.BLACK_HOLE) if small.contact in _ANSWERED else reach
+        short = _attempt(peer.name, peer.address, certificates, timeout, short=True)
+        return replace(reach, contact=Contact.BLACK_HOLE) if short.contact in _ANSWERED else reach
     if reach.contact is Contact.WRONG_CERTIFICATE:
         return replace(reach, shown=_shown(peer.address, timeout))
     return reach
@@ -99,27 +100,37 @@ _ANSWERED = (Contact.ACCEPTED, Contact.WRONG_CERTIFICATE, Contact.NOT_TRUSTED, C
 """Of these TLS has answered our first message."""
 
 
-def _connected(address: Address, timeout: float) -> socket.socket:
-    """Raises OSError; of a name with several addresses the most telling one, as a site does."""
-    try:
-        return socket.create_connection(address, timeout, all_errors=True)
-    except* OSError as group:
-        failures = [each for each in group.exceptions if isinstance(each, OSError)]
+def _connected(address: Address, timeout: float, *, short: bool = False) -> socket.socket:
+    """`short`: with short packets. Raises OSError; of a name with several addresses the most telling one, as a site
+    does."""
+    failures = []
+    for family, kind, protocol, _, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
+        connection = socket.socket(family, kind, protocol)
+        try:
+            if short:
+                shorten_segments(connection)
+            connection.settimeout(timeout)
+            connection.connect(place)
+        except OSError as error:
+            connection.close()
+            failures.append(error)
+        else:
+            return connection
     raise telling(failures) or OSError(f"{address.host} has no address")
 
 
-def _attempt(name: str, address: Address, certificates: Certificates, timeout: float, *, padded: bool) -> Reach:
+def _attempt(name: str, address: Address, certificates: Certificates, timeout: float, *, short: bool = False) -> Reach:
     try:
-        connection = _connected(address, timeout)
+        connection = _connected(address, timeout, short=short)
     except OSError as error:
         return _unreached(error)
     with connection, connection.dup() as view:  # TLS takes the socket away
         connected = _measured(view, Contact.ACCEPTED)
         context = certificates.dialling(name)
-        context.set_alpn_protocols(_padding(connected.segment or 0) if padded else [])
+        context.set_alpn_protocols([] if short else _padding(connected.segment or 0))
         contact, detail = _shake_hands(connection, context, name, certificates)
         found = _measured(view, contact)  # by now a router may have said that the path is narrower
-        answered = padded and contact in _ANSWERED
+        answered = contact in _ANSWERED and not short
     return replace(found, detail=detail, round_trip=connected.round_trip, full_size=answered)
 
 
