@@ -29,7 +29,7 @@ class FakePeer:
     def __init__(self, *capabilities: Capability) -> None:
         self.name = "west"
         self.relays = SimpleNamespace(open=lambda *_: (None, "there is no tunnel"))
-        self.tunnel = SimpleNamespace(agreed=capabilities.__contains__)
+        self.tunnel = SimpleNamespace(agreement=object(), agreed=capabilities.__contains__)
 
 
 class Bench:
