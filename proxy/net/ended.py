@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from proxy.net.relay import Relay
-from proxy.observe.counters import Traffic
+from proxy.observe.counters import Traffic, together
 
 _REASONS_MAX = 64
 """Reasons that are counted apart: some of them are the peer's own words."""
@@ -27,14 +27,14 @@ class Ended:
 
     def add(self, relay: Relay) -> None:
         """The relay's stream has ended, for the reason that the relay states."""
-        self._traffic[relay.share].add(relay.traffic)
+        self._traffic[relay.share] = together((self._traffic[relay.share], relay.traffic))
         self.reasons.count(relay.reason)
 
     def traffic_with(self, live: Iterable[Relay]) -> Mapping[str, Traffic]:
         """What ended and live streams have moved together, by forward and export, as shares name them."""
-        found = defaultdict[str, Traffic](Traffic)
+        found = defaultdict[str, list[Traffic]](list)
         for share, traffic in self._traffic.items():
-            found[share].add(traffic)
+            found[share].append(traffic)
         for relay in live:
-            found[relay.share].add(relay.traffic)
-        return found
+            found[relay.share].append(relay.traffic)
+        return {share: together(counts) for share, counts in found.items()}

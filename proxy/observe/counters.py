@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from operator import attrgetter
 
 
 @dataclass(slots=True)
@@ -49,19 +50,15 @@ class Traffic:
     mismatches: int = 0
     """Received chunks that failed verification; none of them was stored or used."""
 
-    def add(self, other: "Traffic") -> None:
-        """Add another's counts to these."""
-        for field in fields(self):
-            setattr(self, field.name, getattr(self, field.name) + getattr(other, field.name))
-
     def as_dict(self) -> dict[str, int]:
         """All counts by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return dict(zip(_NAMES, _counts(self), strict=True))
+
+
+_NAMES = tuple(field.name for field in fields(Traffic))
+_counts = attrgetter(*_NAMES)  # all at once: a thousand streams are added up once a second
 
 
 def together(counts: Iterable[Traffic]) -> Traffic:
     """All of them added up."""
-    total = Traffic()
-    for each in counts:
-        total.add(each)
-    return total
+    return Traffic(*map(sum, zip(*map(_counts, counts), strict=True)))
