@@ -66,7 +66,10 @@ class Lanes:
     @property
     def up(self) -> bool:
         """At least one lane works."""
-        return any(lane.up and not lane.silent for lane in self)
+        for lane in self._all.values():  # noqa: SIM110 (each stream asks once a second, and a generator is slow)
+            if lane.up and not lane.silent:
+                return True
+        return False
 
     @property
     def full(self) -> bool:

@@ -10,7 +10,7 @@ from proxy.net.lanes import Lanes
 from proxy.net.relay import Relay
 from proxy.net.shares import Shares
 from proxy.observe.verdict import Figures, Verdict, judge, with_rates
-from proxy.observe.waiting import Recent, Spell, Waiting, blend, moved_by
+from proxy.observe.waiting import Recent, Spell, Waiting, blend, count, moved_by
 from proxy.protocol.tunnel import Tunnel
 from proxy.reduction.relief import Relief
 
@@ -46,8 +46,12 @@ class Lookout:
         self._unacked_max = environment.tunnel_settings.unacked_max
         self._peers = len(environment.config.peers)
         self._ended: list[tuple[Spell, Spell]] = []  # of relays that have ended since the last sample
-        self._ended_total: Counter[Waiting] = Counter()
+        self.waited: Counter[Waiting] = Counter()
+        """Nanoseconds of all streams and both directions, up to the last sample."""
         self._recent = Recent()
+        self._of_line = 0.0, 0.0, 0.0
+        """Bytes a second that the lanes sent, and sent again, and the share of time for which they were held up: while
+        streams waited for them, as of the last sample."""
         self._lanes_before: dict[str, float] = {}
         self._held_before: dict[int, float] = {}
 
@@ -58,6 +62,11 @@ class Lookout:
         samples += [self._sample(relay) for relay in self._relays.values()]
         passed, self._sampled = now - self._sampled, now
         self._recent.note(blend(chain.from_iterable(samples)), moved_by(samples) | self._line(), passed)
+        # What the line takes shows only in seconds in which streams wait for it.
+        line, again, held_up = (
+            self._recent.rate_while(name, Waiting.LINE, Waiting.WINDOW) for name in ("line", "again", "held_up")
+        )
+        self._of_line = line, again, held_up
 
     def look(self) -> None:
         """Have all relays see anew what they wait for."""
@@ -67,21 +76,16 @@ class Lookout:
     def ended(self, relay: Relay) -> None:
         """The relay has ended: what it has done since the last sample counts with the next one."""
         self._ended.append(self._sample(relay))
-        self._ended_total.update(relay.waits.total)
-
-    @property
-    def waited(self) -> Counter[Waiting]:
-        """Nanoseconds of all streams and both directions, up to the last sample."""
-        total = Counter(self._ended_total)
-        for relay in self._relays.values():
-            total.update(relay.waits.total)
-        return total
 
     def verdict(self) -> Verdict:
         """What limited the tunnel over the last ten seconds."""
-        window = max((self._window(relay) for relay in self._relays.values()), default=0)
-        figures = replace(self._figures(), window=window, cap=self._shares.cap)
-        return judge(self._recent.times, with_rates(figures, self._recent))
+        times = self._recent.times
+        figures = self._figures()
+        if times.get(Waiting.WINDOW):  # what all streams have to be asked for explains nothing else
+            figures = replace(figures, window=max(map(self._window, self._relays.values()), default=0))
+        if times.get(Waiting.SHAPING):  # likewise, of all shares
+            figures = replace(figures, cap=self._shares.cap)
+        return judge(times, with_rates(figures, self._recent))
 
     def verdict_of(self, relay: Relay) -> Verdict:
         """What limited one stream."""
@@ -96,14 +100,13 @@ class Lookout:
         return 0 if flow is None else max(flow.window, relay.waits.window)
 
     def _sample(self, relay: Relay) -> tuple[Spell, Spell]:
-        return relay.waits.sample(relay.traffic, self._tunnel.figures.round_trip or 0.0)
+        outward, inward = relay.waits.sample(relay.traffic, self._tunnel.figures.round_trip or 0.0)
+        count(self.waited, outward, inward)
+        return outward, inward
 
     def _figures(self) -> Figures:
         """What all streams have in common."""
-        # What the line takes shows only in seconds in which streams wait for it.
-        line, again, held_up = (
-            self._recent.rate_while(name, Waiting.LINE, Waiting.WINDOW) for name in ("line", "again", "held_up")
-        )
+        line, again, held_up = self._of_line
         return Figures(
             peer=self._peer,
             reachable=self._lanes.up,

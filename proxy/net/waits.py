@@ -9,7 +9,7 @@ from typing import Protocol
 from proxy.net.worker import StoreWorker
 from proxy.observe.counters import Traffic
 from proxy.observe.verdict import Figures, Verdict, judge, with_rates
-from proxy.observe.waiting import RECENT, SECOND, Recent, Spell, TimeAccount, Waiting, blend, moved_by
+from proxy.observe.waiting import RECENT, SECOND, Recent, Spell, TimeAccount, Waiting, blend, count, moved_by
 from proxy.protocol.flow import Flow, Obstacle
 from proxy.protocol.streams import Streams
 
@@ -134,8 +134,7 @@ class Waits:
         self._sent, self._delivered = traffic.raw, traffic.delivered
         outward = Spell(self._outward.take(now), sent, answers, taken)
         inward = Spell(self._inward.take(now), delivered)
-        for spell in (outward, inward):
-            self.total.update(spell.times)
+        count(self.total, outward, inward)
         self._window_age = 0 if outward.times.get(Waiting.WINDOW) else self._window_age + 1
         if self._window_age >= RECENT:
             self.window = 0

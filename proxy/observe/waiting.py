@@ -52,6 +52,7 @@ Times = Mapping[Waiting, int]
 
 IDLE = (Waiting.SOURCE, Waiting.PEER)
 """Waiting for bytes: nothing that is here is held up."""
+_SOURCE, _PEER, _ANSWER = *IDLE, Waiting.ANSWER  # every stream is asked each second; an enum's attributes are slow
 
 
 class TimeAccount:
@@ -99,9 +100,17 @@ class Spell:
     @property
     def weight(self) -> float:
         """How much it counts beside others."""
-        total = sum(self.times.values())
-        idle = sum(self.times.get(state, 0) for state in IDLE)
+        times = self.times
+        total = sum(times.values())
+        idle = times.get(_SOURCE, 0) + times.get(_PEER, 0)
         return self.moved + BLOCKED_BYTES * (1 - idle / total) if total else 0.0
+
+
+def count(total: Counter[Waiting], *spells: Spell) -> None:
+    """Add their times."""
+    for spell in spells:
+        for state, time in spell.times.items():
+            total[state] += time
 
 
 def blend(spells: Iterable[Spell]) -> dict[Waiting, int]:
@@ -122,15 +131,22 @@ def moved_by(spells: Iterable[tuple[Spell, Spell]]) -> dict[str, float]:
     """Counts of one second: plain bytes outward, of these those that far arrays took, and inward; answers, the
     nanoseconds that were spent on them, and for how many one stream at least was there.
     """
-    counts = Counter[str]()
+    sent = delivered = answers = taken = answering = lived = 0
     for outward, inward in spells:
-        counts["sent"] += outward.moved
-        counts["delivered"] += inward.moved
-        counts["answers"] += outward.answers
-        counts["taken"] += outward.taken
-        counts["answering"] += outward.times.get(Waiting.ANSWER, 0)
-        counts["lived"] = max(counts["lived"], sum(outward.times.values()))
-    return dict(counts)
+        sent += outward.moved
+        delivered += inward.moved
+        answers += outward.answers
+        taken += outward.taken
+        answering += outward.times.get(_ANSWER, 0)
+        lived = max(lived, sum(outward.times.values()))
+    return {
+        "sent": sent,
+        "delivered": delivered,
+        "answers": answers,
+        "taken": taken,
+        "answering": answering,
+        "lived": lived,
+    }
 
 
 class Recent:

@@ -1,0 +1,40 @@
+"""What a second costs with many streams that rest, in calls of functions: an array keeps its connections for days."""
+
+import asyncio
+
+from proxy.net.peer import Peer
+from proxy.observe.waiting import Waiting
+from proxy.protocol.tunnel import TunnelSettings
+from tests.effort import calls
+from tests.simulation.relayed import Sites, tell
+
+MANY = 100
+
+
+async def at_rest(sites: Sites, count: int) -> int:
+    """Open so many streams more; what a second costs when they have moved nothing for one."""
+    for _ in range(count):
+        sites.open()
+        await sites.target()
+    await asyncio.sleep(1)
+    second(sites.near, sites.loop.time())
+    await asyncio.sleep(1)
+    return calls(lambda: second(sites.near, sites.loop.time()))
+
+
+def second(peer: Peer, now: float) -> None:
+    """What is done each second, of all that depends on streams."""
+    peer.relays.sample(now)
+    peer.relays.lookout.verdict()
+    peer.relays.traffic()
+    assert peer.relays.lookout.waited[Waiting.SOURCE]
+
+
+def test_a_second_takes_few_calls_for_each_stream_that_rests() -> None:
+    """With 215 a thousand that moved nothing held up all others for 50 ms in each second."""
+
+    async def story(sites: Sites) -> None:
+        few = await at_rest(sites, 1)
+        assert (await at_rest(sites, MANY) - few) / MANY <= 90
+
+    tell(story, TunnelSettings(streams=MANY + 1))
