@@ -28,7 +28,7 @@ from proxy.net.listeners import Listeners, unavailable
 from proxy.net.opening import open_aside
 from proxy.net.site import Site, open_configured_store
 from proxy.net.supervisor import Supervisor
-from proxy.net.survey import busiest, outline, survey
+from proxy.net.survey import busiest, compressing, outline, survey
 from proxy.net.tls import Certificates
 from proxy.net.watching import Watching
 from proxy.observe import codes
@@ -93,6 +93,10 @@ class Front:
     def busiest(self, count: int) -> list[StreamStatus]:
         """Of the live streams those that move most."""
         return busiest(self.site, count)
+
+    def compressing(self) -> Mapping[tuple[str, str], int]:
+        """How many live streams each peer has, by what compresses them."""
+        return compressing(self.site)
 
     def drain(self) -> None:
         """Begin to drain, and then end, as after SIGTERM."""

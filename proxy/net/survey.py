@@ -34,6 +34,13 @@ def busiest(site: "Site", count: int) -> list[StreamStatus]:
     return [_stream(peer, relay) for peer, relay in most]
 
 
+def compressing(site: "Site") -> Mapping[tuple[str, str], int]:
+    """How many live streams each peer has, by what compresses them; `none` always. Loop thread."""
+    counted = Counter({(name, "none"): 0 for name in site.peers})
+    counted.update((peer.name, relay.compression.describe) for peer, relay in _live(site))
+    return counted
+
+
 def outline(site: "Site") -> Snapshot:
     """A snapshot that says of streams how many each peer has. Loop thread.
 

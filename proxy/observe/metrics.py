@@ -1,6 +1,5 @@
 """The metrics that Prometheus sees. Names, units and meanings are public interface and are declared here alone."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -22,7 +21,7 @@ from proxy.observe.volumes import FORMER
 
 Family = type[CounterMetricFamily] | type[GaugeMetricFamily] | type[HistogramMetricFamily]
 T = TypeVar("T")
-"""What values are made from: the snapshot, or the watch (`watch_metrics`)."""
+"""What values are made from: the snapshot, without its streams, or the watch (`watch_metrics`)."""
 Samples = Iterable[tuple[tuple[str, ...], float | HistogramStatus]]
 
 
@@ -67,13 +66,6 @@ def _ends(snapshot: Snapshot) -> Samples:
         whose = each.role, each.name
         ends[whose] = min(each.expires, ends.get(whose, each.expires))
     return ends.items()
-
-
-def _by_compression(snapshot: Snapshot) -> Samples:
-    """The labels are few: a level, and one of seven lengths of a context."""
-    counted = Counter({(peer.name, "none"): 0 for peer in snapshot.peers})
-    counted.update((stream.peer, stream.compression) for stream in snapshot.streams)
-    return list(counted.items())
 
 
 def _per_share(value: Callable[[ShareStatus], float]) -> Callable[[Snapshot], Samples]:
@@ -218,13 +210,6 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
         "CPU time spent on compressing",
         _PEER,
         _per_peer(lambda p: p.bytes["compression_microseconds"] / 1e6),
-    ),
-    Declaration(
-        "isthmus_compressing_streams",
-        G,
-        "Live streams by what compresses them now",
-        ("peer", "compression"),
-        _by_compression,
     ),
     Declaration(
         "isthmus_sent_wire_bytes",
@@ -413,6 +398,20 @@ DECLARATIONS: tuple[Declaration[Snapshot], ...] = (
         _store(lambda store: store.unwritten_bytes),
     ),
 )
+
+Compressing = Mapping[tuple[str, str], int]
+"""How many live streams there are, by peer and what compresses them: a level, and one of seven lengths of a context."""
+
+STREAM_DECLARATIONS: tuple[Declaration[Compressing], ...] = (
+    Declaration(
+        "isthmus_compressing_streams",
+        G,
+        "Live streams by what compresses them now",
+        ("peer", "compression"),
+        lambda counted: counted.items(),
+    ),
+)
+"""What is counted for Prometheus alone. The others need no look at each stream, of which there may be a thousand."""
 
 
 class SiteCollector(Collector, Generic[T]):

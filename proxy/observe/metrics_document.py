@@ -6,7 +6,7 @@ from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 
-from proxy.observe.metrics import DECLARATIONS, Declaration
+from proxy.observe.metrics import DECLARATIONS, STREAM_DECLARATIONS, Declaration
 from proxy.observe.watch_metrics import WATCH_DECLARATIONS
 
 PATH = Path(__file__).parents[2] / "deploy" / "METRICS.md"
@@ -56,7 +56,7 @@ def document() -> str:
 
 
 def _rows() -> Iterator[str]:
-    declared: list[Declaration[Any]] = [*DECLARATIONS, *WATCH_DECLARATIONS]
+    declared: list[Declaration[Any]] = [*DECLARATIONS, *STREAM_DECLARATIONS, *WATCH_DECLARATIONS]
     for each in declared:
         counter, histogram = each.family is CounterMetricFamily, each.family is HistogramMetricFamily
         kind = "counter" if counter else "histogram" if histogram else "gauge"

@@ -13,7 +13,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from proxy.observe import codes
 from proxy.observe.answers import DrainAnswer, LiveAnswer, ReloadAnswer, WarningsAnswer
-from proxy.observe.metrics import DECLARATIONS, SiteCollector
+from proxy.observe.metrics import DECLARATIONS, STREAM_DECLARATIONS, Compressing, SiteCollector
 from proxy.observe.snapshot import Snapshot, StreamStatus
 from proxy.observe.store_report import store_answer
 from proxy.observe.streams import select
@@ -50,6 +50,9 @@ class Site(Protocol):
     def busiest(self, count: int) -> list[StreamStatus]:
         """Of the live streams those that move most."""
 
+    def compressing(self) -> Compressing:
+        """How many live streams each peer has, by what compresses them."""
+
     def drain(self) -> None:
         """Begin to drain, and end."""
 
@@ -64,7 +67,8 @@ class Api:
         self._site = site
         self._fresh = Fresh(site.take)
         self._registry = CollectorRegistry()
-        self._registry.register(SiteCollector(self._fresh.snapshot, DECLARATIONS))
+        self._registry.register(SiteCollector(site.outline, DECLARATIONS))
+        self._registry.register(SiteCollector(site.compressing, STREAM_DECLARATIONS))
         self._registry.register(SiteCollector(lambda: site.watch, WATCH_DECLARATIONS))
         self._document = files("proxy.web").joinpath("openapi.json").read_bytes()
 

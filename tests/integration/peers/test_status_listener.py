@@ -15,7 +15,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bench.sites import Site, environment, free_port, isthmus
-from proxy.observe.metrics import DECLARATIONS
+from proxy.observe.metrics import DECLARATIONS, STREAM_DECLARATIONS
 from proxy.observe.watch_metrics import WATCH_DECLARATIONS
 from tests.integration.bed.ends import Array, send
 from tests.integration.bed.sites import Bed, drain
@@ -145,7 +145,8 @@ def test_metrics_and_status(bed: Bed) -> None:
         send([b"x" * 100_000], stage.entrance)
         _, body = stage.east.get("/metrics")
         families = {family.name: family for family in text_string_to_metric_families(body.decode())}
-        assert set(families) == {each.name for each in DECLARATIONS} | {each.name for each in WATCH_DECLARATIONS}
+        declared = {each.name for each in DECLARATIONS} | {each.name for each in STREAM_DECLARATIONS}
+        assert set(families) == declared | {each.name for each in WATCH_DECLARATIONS}
         assert all(family.documentation for family in families.values())
         assert [name for name, family in families.items() if not family.samples] == []
         assert families["isthmus_sent_raw_bytes"].samples[0].value == 100_000

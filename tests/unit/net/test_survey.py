@@ -10,7 +10,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from dedupstore.store import StoreFigures
-from proxy.net.survey import busiest, outline, survey
+from proxy.net.survey import busiest, compressing, outline, survey
 from proxy.observe.verdict import Limit, Verdict
 
 
@@ -79,3 +79,12 @@ def test_the_busiest_are_told_of_and_no_others() -> None:
     site = with_streams([3, 0, 9, 0, 7])
     assert [each.id for each in busiest(site, 2)] == [2, 4]
     assert told_of(site) == 2
+
+
+def test_what_compresses_streams_is_counted_without_a_look_at_anything_else() -> None:
+    site = with_streams([0, 0, 0])
+    for relay, words in zip(site.peers["west"].relays, ("zstd 1", "zstd 9", "zstd 1"), strict=True):
+        relay.compression.describe = words
+    site.peers["west"].name = "west"
+    assert compressing(site) == {("west", "none"): 0, ("west", "zstd 1"): 2, ("west", "zstd 9"): 1}
+    assert told_of(site) == 0

@@ -15,6 +15,7 @@ from proxy.config.addresses import Address
 from proxy.net.listener import bind
 from proxy.observe.history import History
 from proxy.observe.journal import Journal
+from proxy.observe.metrics import Compressing
 from proxy.observe.snapshot import Snapshot, StreamStatus
 from proxy.observe.watch import Watch
 from proxy.web.gate import Gate, Limits
@@ -49,6 +50,9 @@ class FakeSite:
 
     def busiest(self, count: int) -> list[StreamStatus]:
         return self.snapshot.streams[:count]
+
+    def compressing(self) -> Compressing:
+        return {("west", "none"): 0}
 
     def drain(self) -> None:
         self.drained.append(self.seconds)

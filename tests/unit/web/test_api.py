@@ -126,7 +126,7 @@ def test_hostile_names_stay_text() -> None:
     play(scene)
 
 
-@pytest.mark.parametrize("path", ["/healthz", f"{API}/store", f"{API}/health", f"{API}/live"])
+@pytest.mark.parametrize("path", ["/healthz", "/metrics", f"{API}/store", f"{API}/health", f"{API}/live"])
 def test_what_is_asked_for_often_does_not_look_at_each_stream(path: str) -> None:
     """Of a thousand that took 0.15 s of the loop's time, so long nobody's bytes went on."""
 
