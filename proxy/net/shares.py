@@ -117,8 +117,10 @@ class Shares:
             account.sample(now)
         counters: dict[str, float] = {}
         for share in self._all:
-            account, (held, limited) = self._scheduler.account(share), self._counters(share)
-            counters |= {held: account.held.seconds(now), limited: account.limited.seconds(now)}
+            account = self._scheduler.account(share)
+            if seconds := account.held.seconds(now):  # to a trend what is not there is 0
+                held, limited = self._counters(share)
+                counters |= {held: seconds, limited: account.limited.seconds(now)}
         self._trend.note(counters, now)
 
     def status(self, traffic: Mapping[str, Traffic]) -> list[ShareStatus]:

@@ -71,11 +71,14 @@ class Cautions:
 def _unreduced(snapshot: Snapshot, trend: Trend) -> Iterator[_Found]:
     names = dict.fromkeys(share.name for peer in snapshot.peers for share in peer.shares)
     for name in names:
-        raw, deduplicated, compressed, spared, relieved = (
+        raw = trend.rise(share_counter(name, "raw"), A_WHILE)
+        if raw < LEAST_BYTES:  # most of hundreds
+            continue
+        deduplicated, compressed, spared, relieved = (
             trend.rise(share_counter(name, what), A_WHILE)
-            for what in ("raw", "after_deduplication", "after_compression", "spared", "relieved")
+            for what in ("after_deduplication", "after_compression", "spared", "relieved")
         )
-        if spared + relieved <= SPARED * raw and raw >= LEAST_BYTES and compressed >= NOT_REDUCED * raw:
+        if spared + relieved <= SPARED * raw and compressed >= NOT_REDUCED * raw:
             repeated = max(0.0, 1 - deduplicated / raw)
             shrunk = max(0.0, 1 - compressed / deduplicated) if deduplicated else 0.0
             words = f"of {size(raw)} in ten minutes {repeated:.1%} repeated, and the rest compressed by {shrunk:.1%}"

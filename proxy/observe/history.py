@@ -1,11 +1,11 @@
 """History as the API answers it: charts, summaries, the waterfall, cold and warm, gains; from the steps of a book."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from proxy.observe.answers import Chart, Gain, HistoryAnswer, LiveRates, Pass, RateSummary, Summaries, Waterfall
 from proxy.observe.ranges import RANGES
-from proxy.observe.snapshot import Snapshot
+from proxy.observe.snapshot import PeerStatus, Snapshot
 from proxy.observe.steps import Book, Row, at, second
 
 SITE = "site"
@@ -36,7 +36,7 @@ class History:
 
     def begin(self, snapshot: Snapshot) -> None:
         """Have a series for everything that the site has."""
-        for series in _by_series({}, snapshot):
+        for series in _series(snapshot):
             self.book.begin(series)
 
     def note(self, snapshot: Snapshot, totals: Mapping[str, float], now: float, clock: float) -> None:
@@ -47,7 +47,8 @@ class History:
         self.clock = clock
         before, self._before = self._before, totals
         moved = {name: max(0.0, count - before.get(name, 0.0)) for name, count in totals.items()}
-        for series, sums in _by_series(moved, snapshot).items():
+        kept = [series for series in _series(snapshot) if self.book.begin(series)]
+        for series, sums in _by_series(kept, moved, snapshot).items():
             row = second(sums, min(seconds, _LONGEST))
             self.book.add(series, row, now)
             if series == SITE:
@@ -96,17 +97,28 @@ class History:
         )
 
 
-def _by_series(moved: Mapping[str, float], snapshot: Snapshot) -> dict[str, defaultdict[str, float]]:
-    """What was moved, by series and counter; the site is all its peers."""
-    peers = [f"peer {peer.name}" for peer in snapshot.peers]
-    shares = [share.name for peer in snapshot.peers for share in peer.shares]
-    found = {series: defaultdict[str, float](float) for series in (SITE, *peers, *shares)}
+def _series(snapshot: Snapshot) -> Iterable[str]:
+    """Of everything that the site has, each once. Of hundreds of shares few are kept."""
+    shares = (share.name for peer in snapshot.peers for share in peer.shares)
+    return dict.fromkeys([SITE, *map(_of_peer, snapshot.peers), *shares])
+
+
+def _of_peer(peer: PeerStatus) -> str:
+    return f"peer {peer.name}"
+
+
+def _by_series(
+    wanted: Iterable[str], moved: Mapping[str, float], snapshot: Snapshot
+) -> dict[str, defaultdict[str, float]]:
+    """What was moved, by series and counter; the site is all its peers, wanted or not."""
+    peers = set(map(_of_peer, snapshot.peers))
+    found = {series: defaultdict[str, float](float) for series in wanted}
     for name, count in moved.items():
         series, _, what = name.rpartition(" ")
         if series in found:
             found[series][what] += count
-            if series in peers:
-                found[SITE][what] += count
+        if series in peers:
+            found[SITE][what] += count
     return found
 
 

@@ -14,7 +14,7 @@ def peer_counter(peer: str, what: str) -> str:
 
 
 def share_counter(share: str, what: str) -> str:
-    """Name of a counter of a forward or export, of all peers: "wire", or one of its bytes."""
+    """Name of a counter of a forward or export, of all peers: "wire", or one of OF_SHARES."""
     return f"{share} {what}"
 
 
@@ -33,6 +33,8 @@ def store_counter(what: str) -> str:
     return f"store {what}"
 
 
+OF_SHARES = "raw", "delivered", "after_deduplication", "after_compression", "spared", "relieved"
+"""Bytes of a share that history and warnings look at. A hub has hundreds of shares, and trends keep 120 rows."""
 REFUSED = "tunnel listener refused"
 """Name of the counter of connections that the tunnel listener refused."""
 
@@ -46,8 +48,9 @@ def counters(snapshot: Snapshot) -> dict[str, float]:
         _count_peer(row, peer)
         for share in peer.shares:
             _count_share(row, share)
-            row[held_counter(peer.name, share.name)] = share.held_seconds
-            row[limited_counter(peer.name, share.name)] = share.held_by_maximum_seconds
+            if share.held_seconds:  # to a trend what is not there is 0
+                row[held_counter(peer.name, share.name)] = share.held_seconds
+                row[limited_counter(peer.name, share.name)] = share.held_by_maximum_seconds
     return row
 
 
@@ -73,7 +76,8 @@ def _count_peer(row: dict[str, float], peer: PeerStatus) -> None:
 
 def _count_share(row: dict[str, float], share: ShareStatus) -> None:
     """An export has a share for each of its peers."""
-    counted = {**share.bytes, "wire": share.wire_bytes}
-    for what, count in counted.items():
+    wire = share_counter(share.name, "wire")
+    row[wire] = row.get(wire, 0.0) + share.wire_bytes
+    for what in OF_SHARES:
         name = share_counter(share.name, what)
-        row[name] = row.get(name, 0.0) + count
+        row[name] = row.get(name, 0.0) + share.bytes[what]
