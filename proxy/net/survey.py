@@ -22,6 +22,8 @@ from proxy.observe.waiting import SECOND, Times, Waiting
 if TYPE_CHECKING:
     from proxy.net.site import Site
 
+_WAITING = [(waiting, waiting.value) for waiting in Waiting]
+
 
 def survey(site: "Site") -> Snapshot:
     """A snapshot of the site. Loop thread."""
@@ -172,4 +174,4 @@ def _verdict(verdict: Verdict) -> VerdictStatus:
 
 def _seconds(times: Times) -> dict[str, float]:
     """All that can be waited for, so that no counter comes and goes."""
-    return {waiting.value: times.get(waiting, 0) / SECOND for waiting in Waiting}
+    return {name: times.get(waiting, 0) / SECOND for waiting, name in _WAITING}

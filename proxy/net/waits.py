@@ -144,7 +144,8 @@ class Waits:
 
     def verdict(self, figures: Figures) -> Verdict:
         """What limited the stream in the last ten seconds. `figures`: of the peer, with this stream's window."""
-        figures = replace(figures, window=max(figures.window, self.window))
+        if self.window > figures.window:
+            figures = replace(figures, window=self.window)
         return judge(self._recent.times, with_rates(figures, self._recent))
 
     def rate(self, what: str) -> float:

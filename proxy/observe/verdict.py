@@ -43,6 +43,8 @@ class Limit(StrEnum):
     SOURCE = "source idle"
 
 
+_ORDER = list(Limit)
+
 LIMITS = {
     Waiting.SOURCE: Limit.SOURCE,
     Waiting.ANSWER: Limit.FAR_ARRAY,
@@ -138,8 +140,7 @@ def judge(times: Times, figures: Figures) -> Verdict:
     limits: Counter[Limit] = Counter()
     for state, time in times.items():
         limits[_limit(state, figures)] += time
-    order = list(Limit)
-    limit = max(limits, key=lambda one: (limits[one], -order.index(one)))
+    limit = max(limits, key=lambda one: (limits[one], -_ORDER.index(one)))
     share = limits[limit] / sum(times.values())
     return Verdict(limit, share, _WORDS[limit](figures, times, share))
 
