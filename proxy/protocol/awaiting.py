@@ -43,7 +43,8 @@ class Awaiting:
     def look_at_all(self) -> None:
         """The room of all streams may have changed."""
         for stream in self._live.values():
-            self.look(stream)
+            if stream.awaits_room:  # of a thousand few do, and while all are crowded each ACK passes here
+                self.look(stream)
 
     def released(self) -> None:
         """All streams together hold less: those that waited for that may go on."""
