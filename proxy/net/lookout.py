@@ -100,7 +100,7 @@ class Lookout:
         return 0 if flow is None else max(flow.window, relay.waits.window)
 
     def _sample(self, relay: Relay) -> tuple[Spell, Spell]:
-        outward, inward = relay.waits.sample(relay.traffic, self._tunnel.figures.round_trip or 0.0)
+        outward, inward = relay.spells(self._tunnel.figures.round_trip or 0.0)
         count(self.waited, outward, inward)
         return outward, inward
 

@@ -26,7 +26,7 @@ from proxy.net.tcpinfo import has_ended, reset_error
 from proxy.net.turns import TURN
 from proxy.net.waits import Waits
 from proxy.observe.counters import Traffic
-from proxy.observe.waiting import Waiting
+from proxy.observe.waiting import Spell, Waiting
 from proxy.protocol.codes import ResetCode
 from proxy.protocol.errors import PeerError
 from proxy.reduction.batch import CODEC_NONE
@@ -251,6 +251,10 @@ class Relay(asyncio.BufferedProtocol):
             self._leaving.sample(self._loop.time())
         elif self._resting or self._ended_here:
             self._look_at(socket_of(self._transport))
+
+    def spells(self, round_trip: float) -> tuple[Spell, Spell]:
+        """Once a second, and at the end: what it has waited for since the last time, outward and inward."""
+        return self.waits.sample(self._traffic, round_trip)  # what the coders count is no matter here
 
     def _look_at(self, connection: socket.socket) -> None:
         error = reset_error(connection)

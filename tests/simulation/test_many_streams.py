@@ -4,6 +4,9 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from proxy.net.coders import Coders
 from proxy.net.peer import Peer
 from proxy.net.survey import busiest
 from proxy.observe.waiting import Waiting
@@ -57,3 +60,17 @@ def test_a_stream_is_described_in_few_calls() -> None:
         assert (calls(lambda: busiest(site, MANY)) - none) / MANY <= 350
 
     tell(story, TunnelSettings(streams=MANY))
+
+
+def test_coders_are_asked_what_they_count_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what all streams have moved. It was done for what each has waited for as well, 25 calls where it is iSCSI."""
+    asked: list[Coders] = []
+    monkeypatch.setattr(Coders, "note", lambda coders, traffic: asked.append(coders))
+
+    async def story(sites: Sites) -> None:
+        await at_rest(sites, 5)
+        asked.clear()
+        second(sites.near, sites.loop.time())
+        assert len(asked) == len(set(asked)) == 5
+
+    tell(story, TunnelSettings())
